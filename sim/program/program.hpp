@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// Time inside programs and engines is an integer number of picoseconds: no floating-point ties, the same bits
+// everywhere. 2^63 ps are 106 days.
+using Picoseconds = std::int64_t;
+
+Picoseconds to_picoseconds(double seconds);  // rounds to nearest; seconds >= 0 and below 100 days, or Error(internal)
+constexpr double to_seconds(Picoseconds time) { return static_cast<double>(time) * 1e-12; }
+
+using TaskId = std::uint32_t;
+using StreamId = std::uint32_t;
+using ClassId = std::uint32_t;
+using LinkId = std::uint32_t;
+
+// What a stream of a rank carries. Streams run their tasks in program order, one at a time.
+enum class StreamKind : std::uint8_t {
+  host,            // the CPU thread that issues work to the device
+  compute,         // kernels of the device
+  tensor,          // tensor-parallel collectives
+  data,            // data-parallel collectives
+  pipeline_send,   // activations and gradients leaving for another stage
+  pipeline_recv,   // ... and arriving from one
+  group,           // meeting points of several ranks: zero-length tasks on which all members depend
+};
+
+enum class TaskKind : std::uint8_t {
+  forward,          // forward pass of one chunk and microbatch
+  backward,         // backward pass: activation gradients and, unless split off, weight gradients
+  weight_gradient,  // weight gradients alone (schedules that split the backward pass)
+  kernel,           // one kernel inside a pass (detail: operators)
+  collective,       // one collective
+  transfer,         // one point-to-point transfer between stages
+  optimizer,        // optimizer step
+  issue,            // host work
+  meeting,          // zero-length rendezvous of a group
+};
+
+// What one unit of a class's time is spent on; the parts of a class sum to its duration.
+enum class Activity : std::uint8_t {
+  gemm,
+  attention,
+  memory_bound,  // elementwise, normalisation, softmax, embedding, optimizer: bound by memory bandwidth
+  tensor_communication,
+  data_communication,
+  pipeline_communication,
+  host,  // the device waits inside a pass for the host to issue work
+};
+inline constexpr std::size_t kActivities = 7;
+
+// What all tasks of a kind have in common: one entry for, say, "backward of chunk 2 on stage 5", shared by all
+// microbatches and data-parallel replicas.
+struct TaskClass {
+  TaskKind kind{};
+  std::string name;         // "forward", "all-reduce gradients", "qkv_projection": readable in a timeline
+  std::int32_t stage = -1;  // -1: belongs to no stage
+  std::int32_t chunk = -1;
+  double flop = 0;    // hardware FLOPs of one task
+  double bytes = 0;   // payload: bytes a rank sends in a transfer or collective, bytes moved through memory else
+  double energy_j = 0;                // above the idle and waiting power of the device
+  double activity_s[kActivities]{};   // how the duration splits
+  std::vector<std::pair<LinkId, double>> demands;  // bytes/s on each shared link when running at full speed
+};
+
+struct Stream {
+  std::uint32_t rank = 0;
+  StreamKind kind{};
+};
+
+// A link whose bandwidth running tasks share max-min fairly.
+struct Link {
+  std::string name;
+  double bytes_per_s = 0;
+};
+
+// One simulated rank. In a folded program it stands for `multiplicity` ranks that behave alike.
+struct ProgramRank {
+  std::uint32_t rank = 0;  // global rank (of the representative)
+  std::uint32_t stage = 0;
+  std::uint32_t tensor = 0;  // place in the tensor-parallel group
+  std::uint32_t data = 0;    // place in the data-parallel group
+  std::uint32_t multiplicity = 1;
+};
+
+// An iteration as streams of tasks with dependencies. Structure of arrays; plain data.
+//
+// Invariants (checked by validate()):
+//  - tasks stand in a topological order: every dependency of task i is below i, and the tasks of one stream
+//    are issued in ascending order (static order: a stream runs its tasks in this order, whatever their times);
+//  - a task starts when its stream is free and all its dependencies have ended;
+//  - dependencies of task i are dependencies[dependency_begin[i] .. dependency_begin[i + 1]).
+struct Program {
+  std::vector<Picoseconds> duration;
+  std::vector<StreamId> stream;
+  std::vector<ClassId> task_class;
+  std::vector<std::int32_t> microbatch;  // -1: belongs to no microbatch
+  std::vector<TaskId> dependency_begin{0};
+  std::vector<TaskId> dependencies;
+
+  std::vector<TaskClass> classes;
+  std::vector<Stream> streams;
+  std::vector<Link> links;
+  std::vector<ProgramRank> ranks;
+
+  std::size_t size() const { return duration.size(); }
+  std::span<const TaskId> dependencies_of(TaskId task) const {
+    return {dependencies.data() + dependency_begin[task], dependencies.data() + dependency_begin[task + 1]};
+  }
+  const TaskClass& class_of(TaskId task) const { return classes[task_class[task]]; }
+  // True when two tasks could slow each other down: some class has a demand on a link.
+  bool shares_links() const;
+
+  TaskId add_task(StreamId on, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
+                  std::int32_t of_microbatch = -1);
+  StreamId add_stream(std::uint32_t rank, StreamKind kind);
+  ClassId add_class(TaskClass description);
+
+  void validate() const;  // Error(internal) naming the first broken invariant
+};
+
+}  // namespace mirfak
