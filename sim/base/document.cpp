@@ -1,127 +1,20 @@
 #include "base/document.hpp"
 
 #include "base/text.hpp"
+#include "base/yaml.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 namespace mirfak {
 
 namespace {
 
-constexpr int kMaxDepth = 64;
-constexpr std::size_t kMaxValues = 200'000;
-constexpr std::size_t kMaxFileBytes = 16U << 20U;
-
-std::string nth_line(std::string_view text, int number) {
-  std::size_t begin = 0;
-  for (int i = 1; i < number; ++i) {
-    begin = text.find('\n', begin);
-    if (begin == std::string_view::npos) return {};
-    ++begin;
-  }
-  if (begin > text.size() || number < 1) return {};
-  std::string line(text.substr(begin, text.find('\n', begin) - begin));
-  constexpr std::size_t longest = 160;  // an excerpt for a person, not a dump
-  if (line.size() > longest) line.resize(longest);
-  return line;
-}
-
-// Converts yaml-cpp's nodes into Values. Aliases are expanded, so the number of values is capped.
-class Converter {
- public:
-  Converter(std::string file, const std::string& text) : file_(std::move(file)), text_(text) {}
-
-  Value convert(const YAML::Node& node, int depth) {
-    const Location where = place(node.Mark());
-    if (depth > kMaxDepth) fail(where, fmt::format("nested deeper than {} levels", kMaxDepth));
-    if (++values_ > kMaxValues) fail(where, fmt::format("more than {} values", kMaxValues));
-    Value value;
-    value.where = where;
-    switch (node.Type()) {
-      case YAML::NodeType::Scalar:
-        value.kind = Value::Kind::scalar;
-        value.scalar = node.Scalar();
-        value.quoted = node.Tag() == "!";
-        break;
-      case YAML::NodeType::Sequence:
-        value.kind = Value::Kind::sequence;
-        for (const YAML::Node& item : node) value.items.push_back(convert(item, depth + 1));
-        break;
-      case YAML::NodeType::Map:
-        value.kind = Value::Kind::mapping;
-        for (const auto& field : node) add_field(value, field.first, field.second, depth);
-        break;
-      default:
-        break;
-    }
-    return value;
-  }
-
- private:
-  void add_field(Value& mapping, const YAML::Node& key, const YAML::Node& field, int depth) {
-    const Location where = place(key.Mark());
-    if (!key.IsScalar()) fail(where, "a key must be a plain word");
-    if (mapping.find(key.Scalar()) != nullptr) fail(where, fmt::format("the key '{}' stands here twice", key.Scalar()));
-    Value value = convert(field, depth + 1);
-    if (value.kind == Value::Kind::null) value.where = where;
-    value.key_where = where;
-    mapping.fields.emplace_back(key.Scalar(), std::move(value));
-  }
-
-  Location place(const YAML::Mark& mark) const {
-    if (mark.is_null()) return {file_, 0, 0};
-    return {file_, mark.line + 1, mark.column + 1};
-  }
-
-  [[noreturn]] void fail(const Location& where, std::string message) const {
-    throw Error(ErrorKind::input, where, std::move(message), {}, nth_line(text_, where.line));
-  }
-
-  std::string file_;
-  const std::string& text_;
-  std::size_t values_ = 0;
-};
-
-Value parse(const std::string& text, const std::string& name) {
-  try {
-    return Converter(name, text).convert(YAML::Load(text), 0);
-  } catch (const YAML::Exception& error) {
-    const Location where =
-        error.mark.is_null() ? Location{name, 0, 0} : Location{name, error.mark.line + 1, error.mark.column + 1};
-    throw Error(ErrorKind::input, where, "not valid YAML: " + error.msg, {}, nth_line(text, where.line));
-  }
-}
-
-void emit(YAML::Emitter& out, const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::null:
-      out << YAML::Null;
-      break;
-    case Value::Kind::scalar:
-      if (value.quoted) out << YAML::DoubleQuoted;
-      out << value.scalar;
-      break;
-    case Value::Kind::sequence:
-      out << YAML::Flow << YAML::BeginSeq;
-      for (const Value& item : value.items) emit(out, item);
-      out << YAML::EndSeq;
-      break;
-    case Value::Kind::mapping:
-      out << YAML::BeginMap;
-      for (const auto& [key, field] : value.fields) {
-        out << YAML::Key << key << YAML::Value;
-        emit(out, field);
-      }
-      out << YAML::EndMap;
-      break;
-  }
-}
+constexpr std::size_t kMaxFileBytes = 2U << 20U;
 
 // One step of an override's path: a key, or an index in brackets.
 struct PathStep {
@@ -129,29 +22,38 @@ struct PathStep {
   std::optional<std::size_t> index;
 };
 
+PathStep parse_index(std::string_view text, const Location& where) {
+  std::size_t index = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
+    fail_input(where, fmt::format("expected an index such as [0], found [{}]", excerpt(text)));
+  }
+  return {{}, index};
+}
+
+// "cluster.nodes[0].count" is the keys cluster and nodes, the index 0, and the key count.
 std::vector<PathStep> parse_path(std::string_view path, const Location& where) {
   std::vector<PathStep> steps;
   std::size_t at = 0;
-  while (at < path.size()) {
-    if (path[at] == '[') {
-      const std::size_t close = path.find(']', at);
-      std::size_t index = 0;
-      const char* const begin = path.data() + at + 1;
-      const char* const end = close == std::string_view::npos ? begin : path.data() + close;
-      if (begin == end || std::from_chars(begin, end, index).ptr != end) {
-        fail_input(where, "expected an index such as [0] in the path of the override");
-      }
-      steps.push_back({{}, index});
-      at = close + 1;
-      if (at < path.size() && path[at] == '.') ++at;
-    } else {
-      const std::size_t stop = std::min(path.find_first_of(".[", at), path.size());
-      if (stop == at) fail_input(where, "the path of the override has an empty key");
-      steps.push_back({std::string(path.substr(at, stop - at)), {}});
-      at = stop < path.size() && path[stop] == '.' ? stop + 1 : stop;
+  while (true) {
+    const std::size_t key_end = std::min(path.find_first_of(".[", at), path.size());
+    if (key_end > at) steps.push_back({std::string(path.substr(at, key_end - at)), {}});
+    if (key_end == at && (at >= path.size() || path[at] == '.')) {
+      fail_input(where, "the path of the override has an empty key", "expected a path such as cluster.nodes[0].count");
     }
+    at = key_end;
+    while (at < path.size() && path[at] == '[') {
+      const std::size_t close = std::min(path.find(']', at), path.size());
+      steps.push_back(parse_index(path.substr(at + 1, close - at - 1), where));
+      if (close == path.size()) fail_input(where, "the path of the override has a [ without its ]");
+      at = close + 1;
+    }
+    if (steps.size() > kMaxDocumentDepth) fail_input(where, "the path of the override is too long");
+    if (at == path.size()) return steps;
+    if (path[at] != '.')
+      fail_input(where, fmt::format("expected . or [ after ], found '{}'", excerpt(path.substr(at))));
+    ++at;
   }
-  return steps;
 }
 
 Value& step_into(Value& value, const PathStep& step, const Location& where) {
@@ -164,31 +66,40 @@ Value& step_into(Value& value, const PathStep& step, const Location& where) {
     return value.items[*step.index];
   }
   if (value.kind == Value::Kind::null) {
-    value = Value{};
     value.kind = Value::Kind::mapping;
     value.where = where;
   }
   if (value.kind != Value::Kind::mapping) {
-    fail_input(where, fmt::format("'{}' is asked of a value that is not a mapping", step.key));
+    fail_input(where, fmt::format("'{}' is asked of a value that is not a mapping", excerpt(step.key)));
   }
   for (auto& [key, field] : value.fields) {
     if (key == step.key) return field;
   }
-  return value.fields.emplace_back(step.key, Value{}).second;
+  Value added;
+  added.where = where;
+  added.key_where = where;
+  return value.fields.emplace_back(Value::Field{step.key, std::move(added)}).value;
+}
+
+std::size_t depth(const Value& value) {
+  std::size_t deepest = 0;
+  for (const Value& item : value.items) deepest = std::max(deepest, depth(item));
+  for (const Value::Field& field : value.fields) deepest = std::max(deepest, depth(field.value));
+  return deepest + 1;
 }
 
 void set_location(Value& value, const Location& where) {
   value.where = where;
   value.key_where = where;
   for (Value& item : value.items) set_location(item, where);
-  for (auto& field : value.fields) set_location(field.second, where);
+  for (auto& field : value.fields) set_location(field.value, where);
 }
 
 }  // namespace
 
 const Value* Value::find(std::string_view key) const {
-  for (const auto& field : fields) {
-    if (field.first == key) return &field.second;
+  for (const Field& field : fields) {
+    if (field.key == key) return &field.value;
   }
   return nullptr;
 }
@@ -199,40 +110,43 @@ Document Document::from_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored)) fail_input({name, 0, 0}, "this is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_input({name, 0, 0}, "cannot read this file", "check the path and its permissions");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return from_text(std::move(text).str(), name);
+  std::string text(kMaxFileBytes + 1, '\0');  // one byte more than from_text accepts, of a device without end too
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return from_text(std::move(text), name);
 }
 
 Document Document::from_text(std::string text, std::string name) {
-  if (text.size() > kMaxFileBytes) fail_input({name, 0, 0}, "larger than 16 MiB: this is not a file of this kind");
+  if (text.size() > kMaxFileBytes) fail_input({name, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // the byte order mark some editors write
   Document document;
   document.name_ = std::move(name);
   document.text_ = std::move(text);
-  document.root_ = parse(document.text_, document.name_);
+  document.root_ = parse_yaml(document.text_, document.name_);
   return document;
 }
 
 void Document::override_value(std::string_view assignment) {
-  const Location where{fmt::format("--set {}", assignment), 0, 0};
+  const Location where{fmt::format("--set {}", excerpt(assignment)), 0, 0};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     fail_input(where, "expected key=value", "for example --set strategy.tensor=4");
   }
-  Value value = parse(std::string(assignment.substr(equals + 1)), where.file);
+  const std::vector<PathStep> path = parse_path(assignment.substr(0, equals), where);
+  Value value;
+  try {
+    value = parse_yaml(std::string(assignment.substr(equals + 1)), where.file);
+  } catch (const Error& error) {
+    fail_input(where, error.message(), error.hint());
+  }
+  if (path.size() + depth(value) > kMaxDocumentDepth) fail_input(where, "the override nests too deep");
   set_location(value, where);
   Value* target = &root_;
-  for (const PathStep& step : parse_path(assignment.substr(0, equals), where)) {
-    target = &step_into(*target, step, where);
-  }
+  for (const PathStep& step : path) target = &step_into(*target, step, where);
   *target = std::move(value);
 }
 
-std::string Document::to_yaml() const {
-  YAML::Emitter out;
-  emit(out, root_);
-  return std::string(out.c_str()) + "\n";
-}
+std::string Document::to_yaml() const { return emit_yaml(root_); }
 
 std::string Document::line(int number) const { return nth_line(text_, number); }
 
@@ -242,11 +156,10 @@ Node::Node(const Document& document, const Value& value, std::string path)
     : document_(&document), value_(&value), path_(std::move(path)) {}
 
 Node Node::child(const Value& value, std::string_view key) const {
-  return {*document_, value, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
+  return {*document_, value, path_.empty() ? excerpt(key) : fmt::format("{}.{}", path_, excerpt(key))};
 }
 
 std::string Node::described() const {
-  constexpr std::size_t longest = 60;
   switch (value_->kind) {
     case Value::Kind::null:
       return "nothing";
@@ -257,8 +170,7 @@ std::string Node::described() const {
     case Value::Kind::scalar:
       break;
   }
-  return value_->scalar.size() <= longest ? fmt::format("'{}'", value_->scalar)
-                                          : fmt::format("'{}...'", value_->scalar.substr(0, longest));
+  return fmt::format("'{}'", excerpt(value_->scalar));
 }
 
 void Node::fail(std::string message, std::string hint) const {
@@ -281,37 +193,45 @@ std::string Node::as_string() const {
 bool Node::as_bool() const {
   if (is_scalar() && !value_->quoted) {
     const std::string& word = value_->scalar;
-    if (word == "true" || word == "True") return true;
-    if (word == "false" || word == "False") return false;
+    if (word == "true" || word == "True" || word == "TRUE") return true;
+    if (word == "false" || word == "False" || word == "FALSE") return false;
   }
   fail("expected true or false, found " + described());
 }
 
-double Node::as_number(double minimum, double maximum) const {
-  double number = 0;
+std::optional<double> Node::parse_number() const {
+  if (!is_scalar() || value_->quoted) return std::nullopt;
   const std::string& text = value_->scalar;
+  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
   const char* const end = text.data() + text.size();
-  const bool parsed = is_scalar() && !value_->quoted && !text.empty() &&
-                      std::from_chars(text.data() + (text[0] == '+' ? 1 : 0), end, number).ptr == end;
-  if (!parsed || !std::isfinite(number)) fail("expected a number, found " + described());
-  if (number < minimum || number > maximum) {
-    fail(fmt::format("expected a number from {:g} to {:g}, found {}", minimum, maximum, text));
-  }
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data() + (plus ? 1 : 0), end, number);
+  if (error == std::errc::invalid_argument || stop != end || text.empty()) return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    fail(fmt::format("the number {} is too large or too small", described()));
+  if (!std::isfinite(number)) return std::nullopt;
   return number;
 }
 
-std::int64_t Node::as_integer(std::int64_t minimum, std::int64_t maximum) const {
-  const double number = [&] {
-    if (!is_scalar()) fail("expected a whole number, found " + described());
-    return as_number(-1e300, 1e300);
-  }();
-  if (number != std::floor(number)) fail("expected a whole number, found " + described());
-  if (number < static_cast<double>(minimum) || number > static_cast<double>(maximum)) {
-    fail(maximum >= (std::int64_t{1} << 53)
-             ? fmt::format("expected a whole number of at least {}, found {}", minimum, value_->scalar)
-             : fmt::format("expected a whole number from {} to {}, found {}", minimum, maximum, value_->scalar));
+double Node::as_number(double minimum, double maximum) const {
+  const std::optional<double> number = parse_number();
+  if (!number) fail("expected a number, found " + described());
+  if (*number < minimum || *number > maximum) {
+    fail(fmt::format("expected a number from {:g} to {:g}, found {}", minimum, maximum, described()));
   }
-  return static_cast<std::int64_t>(number);
+  return *number;
+}
+
+std::int64_t Node::as_integer(std::int64_t minimum, std::int64_t maximum) const {
+  constexpr double exact = 9007199254740992;  // 2^53: below it, every whole number is a double
+  const std::optional<double> number = parse_number();
+  if (!number || *number != std::floor(*number)) fail("expected a whole number, found " + described());
+  if (std::abs(*number) > exact || *number < static_cast<double>(minimum) || *number > static_cast<double>(maximum)) {
+    fail(static_cast<double>(maximum) >= exact
+             ? fmt::format("expected a whole number of at least {}, found {}", minimum, described())
+             : fmt::format("expected a whole number from {} to {}, found {}", minimum, maximum, described()));
+  }
+  return static_cast<std::int64_t>(*number);
 }
 
 std::size_t Node::as_choice(const std::vector<std::string>& names) const {
@@ -354,8 +274,8 @@ Node Mapping::require(std::string_view key) {
   std::string hint;
   for (const auto& field : node_.value().fields) {
     const std::string wanted(key);
-    if (!known_.contains(field.first) && nearest(field.first, {&wanted, 1}) == wanted) {
-      hint = fmt::format("is '{}' meant to be '{}'?", field.first, key);
+    if (!known_.contains(field.key) && nearest(field.key, {&wanted, 1}) == wanted) {
+      hint = fmt::format("is '{}' meant to be '{}'?", field.key, key);
     }
   }
   node_.fail(fmt::format("the key '{}' is missing", key), hint);
@@ -384,7 +304,7 @@ double Mapping::number_or(std::string_view key, double fallback, double minimum,
 
 std::vector<std::string> Mapping::keys() const {
   std::vector<std::string> out;
-  for (const auto& field : node_.value().fields) out.push_back(field.first);
+  for (const auto& field : node_.value().fields) out.push_back(field.key);
   return out;
 }
 

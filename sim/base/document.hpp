@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -16,23 +15,30 @@ namespace mirfak {
 // A parsed YAML or JSON value that remembers where it stands. Plain data, owned by its Document.
 struct Value {
   enum class Kind { null, scalar, sequence, mapping };
+  struct Field;
 
   Kind kind = Kind::null;
-  std::string scalar;                                 // Kind::scalar: the text as written, quotes removed
-  bool quoted = false;                                // Kind::scalar: was written in quotes, so it is a string
-  std::vector<Value> items;                           // Kind::sequence
-  std::vector<std::pair<std::string, Value>> fields;  // Kind::mapping, in the order of the file
+  std::string scalar;         // Kind::scalar: the text as written, quotes removed
+  bool quoted = false;        // Kind::scalar: was written in quotes, so it is a string
+  std::vector<Value> items;   // Kind::sequence
+  std::vector<Field> fields;  // Kind::mapping, in the order of the file
   Location where;
   Location key_where;  // a field of a mapping: where its key stands
 
   const Value* find(std::string_view key) const;  // Kind::mapping; nullptr when absent
 };
 
+struct Value::Field {
+  std::string key;
+  Value value;
+};
+
 // One input file (YAML 1.2, of which JSON is a part) with overrides applied on top.
 class Document {
  public:
   // Throws Error(input) with file:line:column on a missing or unreadable file, a syntax error, a duplicate
-  // key, or input nested deeper than 64 or holding more than 200,000 values (aliases expanded).
+  // key, a tag, a second document, text that is not UTF-8, or input larger than 2 MiB, nested deeper than 64 or
+  // holding more than 200,000 values (aliases expanded).
   static Document from_file(const std::filesystem::path& path);
   static Document from_text(std::string text, std::string name);
 
@@ -73,7 +79,7 @@ class Node {
   // Scalars. Out of range, wrong type, NaN: Error(input).
   std::string as_string() const;
   bool as_bool() const;
-  std::int64_t as_integer(std::int64_t minimum, std::int64_t maximum) const;  // also 300e9, if it is whole
+  std::int64_t as_integer(std::int64_t minimum, std::int64_t maximum) const;  // also 300e9; up to 2^53
   double as_number(double minimum, double maximum) const;
   // One of `names`; the error suggests the nearest. Returns its index.
   std::size_t as_choice(const std::vector<std::string>& names) const;
@@ -87,6 +93,8 @@ class Node {
   Node child(const Value& value, std::string_view key) const;
 
  private:
+  std::optional<double> parse_number() const;  // nullopt: not a number
+
   const Document* document_;
   const Value* value_;
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace mirfak {
@@ -13,14 +14,47 @@ std::string Location::text() const {
 
 namespace {
 
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
+
+// What is shown of the offending line: all of a short one, else the part around the column. Tabs and other control
+// characters become spaces, so that the caret, which counts characters, stands where it should.
+struct Quote {
+  std::string text;
+  std::size_t caret = 0;  // characters before the caret; beyond the text: no caret
+};
+
+Quote quote(const std::string& line, int column) {
+  constexpr std::size_t longest = 110;
+  constexpr std::size_t before = 70;
+  std::size_t at = column > 0 ? static_cast<std::size_t>(column - 1) : line.size() + 1;
+  std::size_t begin = line.size() > longest && at <= line.size() && at > before ? at - before : 0;
+  while (begin > 0 && !starts_character(line[begin])) --begin;
+  std::size_t end = std::min(line.size(), begin + longest);
+  while (end < line.size() && !starts_character(line[end])) ++end;
+
+  Quote out;
+  out.text = begin > 0 ? "..." : "";
+  out.caret = at > line.size() ? std::string::npos : out.text.size();
+  for (std::size_t i = begin; i < end; ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    out.text += byte < 0x20 || byte == 0x7f ? ' ' : line[i];
+    if (i < at && out.caret != std::string::npos && starts_character(line[i])) ++out.caret;
+  }
+  if (end < line.size()) out.text += "...";
+  return out;
+}
+
 // "file:3:11: message", the line with a caret under the column, and the hint.
 std::string render(const Location& where, const std::string& message, const std::string& hint,
                    const std::string& source_line) {
   std::string out = where.known() ? where.text() + ": " + message : message;
   if (!source_line.empty() && where.line > 0) {
+    const Quote quoted = quote(source_line, where.column);
     const std::string gutter = fmt::format("{:>5} | ", where.line);
-    const auto indent = static_cast<std::size_t>(where.column > 0 ? where.column - 1 : 0);
-    out += fmt::format("\n{}{}\n{:>{}}{}^", gutter, source_line, "| ", gutter.size(), std::string(indent, ' '));
+    out += "\n" + gutter + quoted.text;
+    if (quoted.caret != std::string::npos) {
+      out += fmt::format("\n{:>{}}{}^", "| ", gutter.size(), std::string(quoted.caret, ' '));
+    }
   }
   if (!hint.empty()) out += "\n  " + hint;
   return out;

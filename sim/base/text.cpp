@@ -33,7 +33,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t longest = 100;  // nobody misspells a word this long; bounds the work on hostile input
   if (word.size() > longest) return {};
-  std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::size_t best = std::min(std::max<std::size_t>(2, word.size() / 3) + 1, std::max<std::size_t>(1, word.size()));
   std::string found;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
@@ -43,6 +43,31 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     }
   }
   return found;
+}
+
+std::string excerpt(std::string_view text, std::size_t longest) {
+  const auto inside_character = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  std::size_t size = text.size();
+  if (size > longest) {
+    size = longest;
+    while (size > 0 && inside_character(size)) --size;
+  }
+  std::string out(text.substr(0, size));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
+  return size < text.size() ? out + "..." : out;
+}
+
+std::string nth_line(std::string_view text, int number) {
+  if (number < 1) return {};
+  for (int i = 1; i < number; ++i) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  std::string_view line = text.substr(0, text.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return std::string(line);
 }
 
 std::string join_or(std::span<const std::string> words) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -7,9 +8,17 @@
 
 namespace mirfak {
 
-// The candidate nearest to `word` by edit distance (insert, delete, substitute, swap of neighbours), or ""
-// when none is near enough to be a likely misspelling (at most a third of the word's letters, at least 2).
+// The candidate nearest to `word` by edit distance (insert, delete, substitute, swap of neighbours; case does not
+// count), the first of equally near ones, or "" when none is near enough to be a likely misspelling: at most a
+// third of the word's letters and always fewer than all, 2 for words of 3 to 6 letters.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// What a message quotes of a text of unknown length and content: the first `longest` bytes or a little less, cut
+// between characters and followed by "..." when something is left out; control characters become '?'.
+std::string excerpt(std::string_view text, std::size_t longest = 60);
+
+// Line `number` (from 1) of `text`, without its line end; "" when there is no such line.
+std::string nth_line(std::string_view text, int number);
 
 // "a, b or c"
 std::string join_or(std::span<const std::string> words);

@@ -10,27 +10,34 @@ namespace mirfak {
 
 namespace {
 
+// The value as four significant digits show it, so that 999.97 counts as 1000 where a prefix is chosen.
+double as_shown(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
+  return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
+}
+
 // Four significant digits, trailing zeros kept so that columns of numbers line up.
 std::string four_digits(double value) {
-  const double magnitude = std::abs(value);
+  const double magnitude = std::abs(as_shown(value));
   const int decimals = magnitude >= 1000 ? 0 : magnitude >= 100 ? 1 : magnitude >= 10 ? 2 : 3;
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-std::string with_prefix(double value, std::string_view unit) {
-  constexpr std::array<std::string_view, 9> prefixes = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
+template <std::size_t Count>
+std::string with_prefix(double value, double step, const std::array<std::string_view, Count>& units) {
   std::size_t index = 0;
-  while (std::abs(value) >= 1000 && index + 1 < prefixes.size()) {
-    value /= 1000;
+  while (std::abs(as_shown(value)) >= step && index + 1 < Count) {
+    value /= step;
     ++index;
   }
-  return fmt::format("{} {}{}", four_digits(value), prefixes[index], unit);
+  return fmt::format("{} {}", four_digits(value), units[index]);
 }
 
 }  // namespace
 
 std::string format_seconds(double seconds) {
-  const double magnitude = std::abs(seconds);
+  const double magnitude = std::abs(as_shown(seconds));
   if (magnitude >= 2 * 86400) return four_digits(seconds / 86400) + " days";
   if (magnitude >= 2 * 3600) return four_digits(seconds / 3600) + " h";
   if (magnitude >= 1 || magnitude == 0) return four_digits(seconds) + " s";
@@ -40,33 +47,39 @@ std::string format_seconds(double seconds) {
 }
 
 std::string format_bytes(double bytes) {
-  constexpr std::array<std::string_view, 6> prefixes = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t index = 0;
-  while (std::abs(bytes) >= 1024 && index + 1 < prefixes.size()) {
-    bytes /= 1024;
-    ++index;
-  }
-  return fmt::format("{} {}", four_digits(bytes), prefixes[index]);
+  constexpr std::array<std::string_view, 6> units = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return with_prefix(bytes, 1024, units);
 }
 
-std::string format_flop(double flop) { return with_prefix(flop, "FLOP"); }
+std::string format_flop(double flop) {
+  constexpr std::array<std::string_view, 9> units = {"FLOP",  "kFLOP", "MFLOP", "GFLOP", "TFLOP",
+                                                     "PFLOP", "EFLOP", "ZFLOP", "YFLOP"};
+  return with_prefix(flop, 1000, units);
+}
 
 std::string format_count(double count) {
-  std::string text = with_prefix(count, "");
+  constexpr std::array<std::string_view, 9> units = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
+  std::string text = with_prefix(count, 1000, units);
   if (text.back() == ' ') text.pop_back();
   return text;
 }
 
 std::string format_usd(double usd) {
-  if (std::abs(usd) < 1) return fmt::format("${:.4f}", usd);
-  std::string digits = fmt::format("{:.2f}", usd);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 6; at > (usd < 0 ? 1 : 0); at -= 3) {
+  const std::string sign = usd < 0 ? "-$" : "$";
+  const double magnitude = std::abs(usd);
+  if (magnitude < 1 && magnitude > 0) return sign + fmt::format("{:.4f}", magnitude);
+  std::string digits = fmt::format("{:.2f}", magnitude);
+  if (!std::isfinite(magnitude)) return sign + digits;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 6; at > 0; at -= 3) {
     digits.insert(static_cast<std::size_t>(at), ",");
   }
-  return "$" + digits;
+  return sign + digits;
 }
 
-std::string format_joules(double joules) { return with_prefix(joules, "J"); }
+std::string format_joules(double joules) {
+  constexpr std::array<std::string_view, 9> units = {"J", "kJ", "MJ", "GJ", "TJ", "PJ", "EJ", "ZJ", "YJ"};
+  return with_prefix(joules, 1000, units);
+}
 
 std::string format_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 

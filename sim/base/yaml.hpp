@@ -1,0 +1,21 @@
+#pragma once
+
+#include "base/document.hpp"
+
+#include <string>
+
+namespace mirfak {
+
+// Parses one YAML document (or JSON text) in UTF-8. `name` becomes the file of every location. Throws
+// Error(input) at the place of the fault: malformed text, control characters, a duplicate key, a tag, a second
+// document, or more depth, values or expanded text than Document allows. Time and memory are bounded by the
+// length of the text and those limits, whatever the text says.
+Value parse_yaml(const std::string& text, const std::string& name);
+
+// Text that parse_yaml reads back as an equal value (places apart).
+std::string emit_yaml(const Value& value);
+
+// Nesting allowed in a document, overrides included.
+inline constexpr std::size_t kMaxDocumentDepth = 64;
+
+}  // namespace mirfak

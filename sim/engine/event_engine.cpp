@@ -1,0 +1,218 @@
+#include "engine/event_engine.hpp"
+
+#include "base/error.hpp"
+#include "engine/fair_share.hpp"
+#include "engine/radix_heap.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+// Discrete events. The only event is the end of a task. It releases the next task of its stream and the tasks that
+// depend on it; a task that has been released by all it waits for starts at once, for no event that is still to come is
+// earlier, and its own end is queued.
+//
+// What an event costs is memory access: with a million streams nothing it touches is in a cache. So
+//  - all a start needs (the duration, what it still waits for, what follows) is one 16-byte node, and the end time
+//    overwrites the duration in it;
+//  - the event carries the next task of its stream, and its own task only if something depends on it: a task in the
+//    middle of a stream that nothing waits for touches one node, that of its follower;
+//  - the queue says which events are near, and their nodes are prefetched;
+//  - starts are computed from ends in one pass in memory order, when all is over.
+// Whoever depends on a task is found through linked lists in arrays, built in one pass over the program.
+//
+// Tasks that use links are not queued themselves, because their ends move: FairShare keeps them in order of their ends,
+// and the queue holds an alarm for the first. When it rings and the first end has moved meanwhile, nothing happens.
+// Programs without links never come here.
+
+namespace mirfak {
+
+namespace {
+
+constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
+constexpr TaskId kAlarm = kNone - 1;
+
+class EventEngine {
+ public:
+  explicit EventEngine(const Program& program);
+
+  Timeline run();
+  Timeline run_sharing_links();
+
+ private:
+  struct Node {
+    Picoseconds time;       // before the start the duration, then the end
+    std::uint32_t waiting;  // 2 x the number of releases it still waits for, + 1 if tasks depend on it
+    TaskId next;            // on its stream
+  };
+  struct Dependent {
+    TaskId task;
+    std::uint32_t next;  // in the list of those that depend on the same task
+  };
+  struct Event {
+    TaskId task;  // kNone if nothing depends on it
+    TaskId next;
+  };
+
+  Event event_of(TaskId task) const;
+  Event pop();
+  // Calls start(task) for each task that waits for nothing else.
+  template <class Start>
+  void open_streams(const Start& start);
+  template <class Start>
+  void finish(const Event& event, const Start& start);
+  template <class Start>
+  void release(TaskId task, const Start& start);
+  void queue_end(TaskId task);
+  Timeline timeline(std::vector<Picoseconds> starts) const;
+
+  const Program& program_;
+  std::vector<Node> nodes_;
+  std::vector<TaskId> first_on_stream_;
+  std::vector<Dependent> dependents_;  // one for each of the program's dependencies, at the same place
+  std::vector<std::uint32_t> first_dependent_;
+  RadixHeap<Event> queue_;
+  std::uint64_t ended_ = 0;
+  std::uint64_t changes_of_speed_ = 0;
+};
+
+EventEngine::EventEngine(const Program& program)
+    : program_(program), nodes_(program.size()), first_on_stream_(program.streams.size(), kNone) {
+  constexpr std::size_t most = std::size_t{1} << 31;
+  if (program.size() >= most || program.dependencies.size() >= most) {
+    fail_internal("the event engine takes fewer than 2^31 tasks and dependencies");
+  }
+  dependents_.resize(program.dependencies.size());
+  if (!program.dependencies.empty()) first_dependent_.assign(program.size(), kNone);
+  // Backwards, so that lists come out in ascending order.
+  for (auto task = static_cast<TaskId>(program.size()); task-- > 0;) {
+    const std::uint32_t begin = program.dependency_begin[task];
+    const std::uint32_t end = program.dependency_begin[task + 1];
+    Node& node = nodes_[task];
+    node.time = program.duration[task];
+    node.waiting += 2 * (end - begin + 1);
+    node.next = std::exchange(first_on_stream_[program.stream[task]], task);
+    for (std::uint32_t k = begin; k < end; ++k) {
+      const TaskId before = program.dependencies[k];
+      dependents_[k] = {task, std::exchange(first_dependent_[before], k)};
+      nodes_[before].waiting |= 1;
+    }
+  }
+}
+
+EventEngine::Event EventEngine::event_of(TaskId task) const {
+  const Node& node = nodes_[task];
+  return {(node.waiting & 1) != 0 ? task : kNone, node.next};
+}
+
+EventEngine::Event EventEngine::pop() {
+  const auto soon = [this](const Event& event) {
+    if (event.next != kNone) __builtin_prefetch(&nodes_[event.next], 1);
+    if (event.task < kAlarm) __builtin_prefetch(&first_dependent_[event.task]);
+  };
+  return queue_.pop(soon).payload;
+}
+
+template <class Start>
+void EventEngine::open_streams(const Start& start) {
+  for (const TaskId first : first_on_stream_) {
+    if (first != kNone) release(first, start);
+  }
+}
+
+template <class Start>
+void EventEngine::finish(const Event& event, const Start& start) {
+  ++ended_;
+  if (event.next != kNone) release(event.next, start);
+  if (event.task == kNone) return;
+  for (std::uint32_t k = first_dependent_[event.task]; k != kNone; k = dependents_[k].next) {
+    release(dependents_[k].task, start);
+  }
+}
+
+template <class Start>
+void EventEngine::release(TaskId task, const Start& start) {
+  nodes_[task].waiting -= 2;
+  if (nodes_[task].waiting < 2) start(task);
+}
+
+void EventEngine::queue_end(TaskId task) {
+  nodes_[task].time += queue_.now();
+  queue_.push(nodes_[task].time, event_of(task));
+}
+
+Timeline EventEngine::run() {
+  const auto start = [this](TaskId task) { queue_end(task); };
+  open_streams(start);
+  while (!queue_.empty()) finish(pop(), start);
+  return timeline({});
+}
+
+Timeline EventEngine::run_sharing_links() {
+  FairShare shares(program_);
+  std::vector<TaskId> running(program_.streams.size(), kNone);
+  std::vector<Picoseconds> starts(program_.size());
+  const auto start = [&](TaskId task) {
+    starts[task] = queue_.now();
+    const ClassId task_class = program_.task_class[task];
+    if (nodes_[task].time == 0 || !shares.uses_links(task_class)) return queue_end(task);
+    running[program_.stream[task]] = task;
+    shares.start(program_.stream[task], task_class, nodes_[task].time, queue_.now());
+  };
+  const auto finish_first = [&] {
+    const TaskId task = running[shares.finish_first()];
+    nodes_[task].time = queue_.now();
+    finish(event_of(task), start);
+  };
+
+  open_streams(start);
+  queue_.push(0, {kAlarm, kNone});
+  Picoseconds alarm = 0;
+  while (!queue_.empty()) {
+    const Event event = pop();
+    if (event.task != kAlarm) finish(event, start);
+    // Speeds are settled when all that happens at this instant has happened; that may bring an end to this instant.
+    while (!queue_.next_is_now()) {
+      if (shares.first_end() == queue_.now()) {
+        finish_first();
+      } else {
+        changes_of_speed_ += shares.settle(queue_.now());
+        if (shares.first_end() != queue_.now()) break;
+      }
+    }
+    if (!queue_.next_is_now() && shares.first_end() != alarm && shares.first_end() != FairShare::kNever) {
+      alarm = shares.first_end();
+      queue_.push(alarm, {kAlarm, kNone});
+    }
+  }
+  return timeline(std::move(starts));
+}
+
+// Without `starts`: no task was slowed down, and each started its duration before its end.
+Timeline EventEngine::timeline(std::vector<Picoseconds> starts) const {
+  if (ended_ != nodes_.size()) fail_internal("a program with a cycle, or out of order");
+  Timeline timeline;
+  timeline.events = ended_ + changes_of_speed_;
+  timeline.end.resize(nodes_.size());
+  for (std::size_t task = 0; task < nodes_.size(); ++task) timeline.end[task] = nodes_[task].time;
+  for (const Picoseconds end : timeline.end) timeline.makespan = std::max(timeline.makespan, end);
+  timeline.start = std::move(starts);
+  if (timeline.start.empty()) {
+    timeline.start.resize(nodes_.size());
+    for (std::size_t task = 0; task < nodes_.size(); ++task) {
+      timeline.start[task] = timeline.end[task] - program_.duration[task];
+    }
+  }
+  return timeline;
+}
+
+}  // namespace
+
+Timeline execute_events(const Program& program) {
+  EventEngine engine(program);
+  return program.shares_links() ? engine.run_sharing_links() : engine.run();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "model/operator_graph.hpp"
+
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+struct BackwardOptions {
+  double gradient_buffer_bytes = 4;  // per element of the buffer that weight gradients accumulate in
+  bool fused_accumulation = false;   // the weight-gradient GEMM adds into that buffer itself
+};
+
+// Appends the gradient operators to a forward graph, in the order in which automatic differentiation runs them:
+// forward operators in reverse, an einsum's activation gradient before its weight gradient. A tensor used twice
+// gets an operator that adds its gradients. Forward operators keep their ids.
+OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& options);
+
+// What stays in memory between forward and backward, and what is computed again before backward.
+struct ActivationPlan {
+  std::vector<TensorId> kept;          // ascending
+  std::vector<OperatorId> recomputed;  // forward operators, in their order
+};
+
+// Backward reads some tensors of the forward pass; those in `dropped` are not kept but recomputed from what is.
+// Dropping graph.output as well re-executes the whole block, as checkpointing frameworks do.
+ActivationPlan plan_activations(const OperatorGraph& with_backward, std::span<const TensorId> dropped);
+
+// What selective recomputation drops: all that the attention core produces for itself (arXiv 2205.05198, section 5).
+std::vector<TensorId> attention_core_tensors(const OperatorGraph& graph);
+// What full recomputation drops: every activation of the block, its output included.
+std::vector<TensorId> all_activations(const OperatorGraph& graph);
+
+}  // namespace mirfak

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "model/model_spec.hpp"
+#include "model/operator_graph.hpp"
+
+#include <cstdint>
+
+namespace mirfak {
+
+// What decides the operators of a block beside the model: the batch, and which kernels the framework fuses.
+struct BlockOptions {
+  std::int64_t batch = 1;       // sequences of a microbatch, over all data-parallel replicas
+  std::int64_t sequence = 0;    // tokens of a sequence
+  std::int64_t kv_heads = 0;    // groups of keys and values actually computed: the model's, or more when replicated
+  std::int64_t vocabulary = 0;  // padded as the framework pads it
+  double element_bytes = 2;     // of activations and parameters
+  bool dropout = false;
+  bool fused_attention = false;         // one flash-attention kernel; else scores, softmax, dropout, context
+  bool fused_softmax = false;           // scale, mask and softmax in one kernel
+  bool fused_bias_activation = false;   // bias and activation of the MLP in one kernel
+  bool fused_bias_dropout_add = false;  // bias, dropout and residual addition in one kernel
+  bool fused_rotary = false;            // rotary embedding in one kernel; else several elementwise ones
+  bool fused_cross_entropy = false;     // the loss in one kernel; else several passes over the fp32 logits
+};
+
+// Word (and learned position) embeddings: token ids -> residual stream.
+OperatorGraph build_embedding_block(const ModelSpec& model, const BlockOptions& options);
+// One transformer layer: residual stream -> residual stream.
+OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options);
+// Final normalization, logits and loss.
+OperatorGraph build_head_block(const ModelSpec& model, const BlockOptions& options);
+
+}  // namespace mirfak

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// The named logical axes of tensors. An axis has one extent within a graph.
+enum class Axis : std::uint8_t {
+  batch,        // sequences of a microbatch, over all data-parallel replicas
+  sequence,     // tokens of a sequence
+  kv_sequence,  // the same tokens in their role as keys and values: a label only, no tensor is stored with it alone
+  hidden,       // the residual stream
+  kv_heads,     // groups of heads that share keys and values (= heads without grouped-query attention)
+  query_group,  // query heads of such a group
+  qkv_group,    // query heads of such a group, its key and its value: the packed projection
+  head_dim,
+  ffn,
+  gate,  // the two halves of a gated MLP
+  vocabulary,
+};
+inline constexpr std::size_t kAxes = 11;
+std::string_view name_of(Axis axis);
+
+using AxisExtents = std::array<std::int64_t, kAxes>;
+
+using TensorId = std::int32_t;
+using OperatorId = std::int32_t;
+
+enum class TensorRole : std::uint8_t {
+  input,       // enters the block: the residual stream, token ids
+  parameter,   // trained
+  activation,  // produced by an operator of the block
+  gradient,    // of an input or activation
+  parameter_gradient,
+};
+
+struct Tensor {
+  std::string name;
+  std::vector<Axis> axes;
+  double bytes_per_element = 0;
+  TensorRole role{};
+  TensorId of = -1;  // gradients: the tensor it is the gradient of
+};
+
+enum class OperatorKind : std::uint8_t {
+  einsum,         // contraction of two operands: GEMM or batched GEMM
+  attention,      // fused (flash) attention: query, key, value -> context, log-sum-exp
+  elementwise,    // any number of operands, one pass through memory
+  normalization,  // LayerNorm, RMSNorm
+  softmax,
+  gather,         // embedding: table, ids -> rows; contracts the table's first axis
+  scatter,        // its gradient
+  cross_entropy,  // logits -> per-token statistics (contracts the vocabulary) and the softmax kept for backward
+  reduction,      // sums its operand over the axes that the result lacks
+  view,           // renames or splits axes; moves nothing
+};
+std::string_view name_of(OperatorKind kind);
+
+// When an operator runs.
+enum class Phase : std::uint8_t { forward, activation_gradient, weight_gradient };
+
+// A use of a tensor. `labels` names its axes for this operator, in the order of the tensor's axes: usually the
+// tensor's own names; attention reads keys whose `sequence` is the operator's `kv_sequence`.
+struct Operand {
+  TensorId tensor = -1;
+  std::vector<Axis> labels;
+};
+
+struct Operator {
+  std::string name;
+  OperatorKind kind{};
+  Phase phase = Phase::forward;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+  // Forward operators: the tensors its gradient operators read, beside the gradient itself. These are what
+  // backward keeps in memory (or recomputes). An einsum needs none here: it reads its other operand.
+  std::vector<TensorId> saved;
+  // Inputs whose gradient is the gradient of the first output itself (additions): no kernel.
+  std::vector<TensorId> passes_gradient;
+  double passes = 1;            // memory-bound kinds: times the operands move through memory (unfused kernels)
+  bool causal = false;          // attention over earlier tokens only: half the work, if the kernel skips it
+  bool attention_core = false;  // part of what selective recomputation recomputes
+  double matmuls = 1;           // attention: products of size tokens x tokens x head_dim (2 forward, 5 backward)
+};
+
+// A block as operators over tensors, in an order in which they can run.
+struct OperatorGraph {
+  std::string name;
+  AxisExtents extents{};
+  std::vector<Tensor> tensors;
+  std::vector<Operator> operators;
+  TensorId input = -1;   // the residual stream that enters; -1: the block starts from token ids
+  TensorId output = -1;  // the residual stream that leaves; -1: the block ends in the loss
+
+  TensorId add_tensor(Tensor tensor);
+  // Adds an operator whose operands' labels are their tensors' axes, and returns its id.
+  OperatorId add_operator(std::string name, OperatorKind kind, std::span<const TensorId> inputs,
+                          std::span<const TensorId> outputs);
+
+  std::int64_t extent(Axis axis) const { return extents[static_cast<std::size_t>(axis)]; }
+  const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  const Operator& op(OperatorId id) const { return operators[static_cast<std::size_t>(id)]; }
+  std::int64_t elements(TensorId tensor) const;
+  double bytes(TensorId tensor) const;
+};
+
+// The roles of an einsum's labels: in both operands and the result (batch), in one operand and the result
+// (rows from the first, columns from the second), in both operands only (contracted).
+struct EinsumLabels {
+  std::vector<Axis> batch;
+  std::vector<Axis> rows;
+  std::vector<Axis> columns;
+  std::vector<Axis> contracted;
+};
+EinsumLabels classify_labels(const Operator& einsum);
+
+}  // namespace mirfak

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "model/operator_graph.hpp"
+#include "sharding/device_mesh.hpp"
+#include "strategy/strategy.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// "Shard this logical axis over that mesh axis", for the tensors that are annotated; all other tensors get their
+// sharding by propagation.
+struct AxisRule {
+  enum class On {
+    parameters,  // trained tensors
+    inputs,      // all that enters a block, and the residual stream where it leaves
+    residual,    // the residual stream where it enters and leaves a block
+  };
+  Axis axis{};
+  MeshAxis mesh{};
+  On on{};
+};
+
+// The rules that make a strategy. Tensor parallelism (arXiv 1909.08053) shards heads, the MLP's inner axis and
+// the vocabulary of the parameters; sequence parallelism (arXiv 2205.05198) the tokens of the residual stream;
+// data parallelism the batch.
+std::vector<AxisRule> axis_rules(const Strategy& strategy);
+
+}  // namespace mirfak

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "model/backward.hpp"
+#include "model/operator_graph.hpp"
+#include "sharding/axis_rules.hpp"
+#include "sharding/sharding.hpp"
+
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+// One step of a device's work in a block: an operator on the device's pieces, or a collective.
+struct BlockStep {
+  enum class Kind : std::uint8_t { kernel, collective };
+  Kind kind{};
+  OperatorId op = -1;  // the operator; of a collective, the one that needs or makes the tensor
+  Phase phase{};
+  AxisExtents local{};          // kernel: extents of the operator's labels on one device
+  CollectiveKind collective{};  // collective: what, over which mesh axis, how many bytes (see ReshardStep)
+  MeshAxis over{};
+  double bytes = 0;
+  TensorId tensor = -1;    // collective: of what
+  std::vector<int> after;  // steps of the same list that must have ended
+};
+
+// What one device holds of a parameter, and where its gradient is still a partial sum after a backward pass:
+// the reductions that are due once per iteration.
+struct ParameterShard {
+  TensorId tensor = -1;
+  double elements = 0;
+  MeshAxisSet gradient_partial;
+};
+
+// A block as one device of the mesh executes it.
+struct PartitionedBlock {
+  OperatorGraph graph;  // with gradient operators
+  std::vector<BlockStep> forward;
+  std::vector<BlockStep> recompute;
+  std::vector<BlockStep> backward;
+  std::vector<ParameterShard> parameters;
+  std::vector<Sharding> shardings;  // of every tensor of the graph
+  std::vector<TensorId> kept;       // between forward and backward
+  double kept_bytes = 0;            // on one device
+  double recomputed_bytes = 0;      // activations that exist during backward only
+  double residual_bytes = 0;        // the block's output (or input) on one device: what pipeline stages exchange
+};
+
+// Shards `graph` (forward and gradient operators) over `mesh` by `rules`, as GSPMD (arXiv 2105.04663) does:
+//  1. parameters and the residual stream are annotated by the rules;
+//  2. shardings propagate over operators, forward and backward, elementwise operators first;
+//  3. a gradient is sharded as its tensor;
+//  4. each operator divides its own labels: what a parameter's sharding says first (parameters do not move), then
+//     its inputs; operands that lie otherwise are resharded, contracted labels that are divided leave partial
+//     sums, and every tensor is brought to its own sharding at once; partial gradients of parameters wait for the
+//     end of the iteration.
+// `dropped`: tensors not kept for backward (see plan_activations).
+PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
+                           std::span<const TensorId> dropped);
+
+}  // namespace mirfak

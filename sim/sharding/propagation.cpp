@@ -1,0 +1,189 @@
+// Sharding propagation after GSPMD (arXiv 2105.04663, section 3.5). A few tensors are annotated; the rest follow
+// from the operators between them. Elementwise operators go first and in both directions, because they force
+// nothing: what enters them lies as what leaves. Contractions go last and forward only. Example, sequence
+// parallelism: the residual stream is divided by tokens; the sum that closes the attention branch is elementwise,
+// so the output projection's result must lie by tokens too, and its partial sums become a reduce-scatter.
+
+#include "sharding/propagation.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool is_pointwise(const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::elementwise:
+    case OperatorKind::normalization:
+    case OperatorKind::softmax:
+    case OperatorKind::view:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool must_be_whole(const Operator& op, Axis label) {
+  switch (op.kind) {
+    case OperatorKind::normalization:
+      return label == Axis::hidden;
+    case OperatorKind::softmax:
+      return label == Axis::kv_sequence;
+    case OperatorKind::attention:
+      return label == Axis::kv_sequence || label == Axis::head_dim;
+    default:
+      return false;
+  }
+}
+
+bool is_parameter(const OperatorGraph& graph, TensorId id) {
+  const TensorRole role = graph.tensor(id).role;
+  return role == TensorRole::parameter || role == TensorRole::parameter_gradient;
+}
+
+// Claims mesh axes for labels, first come first served.
+class LabelClaims {
+ public:
+  explicit LabelClaims(const Operator& op) : op_(op) {}
+
+  void claim(const Operand& operand, const Sharding& sharding) {
+    for (std::size_t i = 0; i < operand.labels.size(); ++i) {
+      for (const MeshAxis mesh_axis : kAllMeshAxes) {
+        if (!sharding.axes[i].contains(mesh_axis) || taken_.contains(mesh_axis)) continue;
+        if (must_be_whole(op_, operand.labels[i])) continue;
+        labels_[static_cast<std::size_t>(operand.labels[i])].insert(mesh_axis);
+        taken_.insert(mesh_axis);
+      }
+    }
+  }
+  const LabelSharding& labels() const { return labels_; }
+
+ private:
+  const Operator& op_;
+  LabelSharding labels_{};
+  MeshAxisSet taken_;
+};
+
+void apply(std::span<const AxisRule> rules, AxisRule::On on, const Tensor& tensor, Sharding& sharding) {
+  sharding.axes.resize(tensor.axes.size());
+  for (const AxisRule& rule : rules) {
+    if (rule.on != on) continue;
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+      if (tensor.axes[i] == rule.axis) sharding.axes[i].insert(rule.mesh);
+    }
+  }
+}
+
+using Known = std::vector<std::optional<Sharding>>;
+
+Known annotate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
+  Known known(graph.tensors.size());
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& tensor = graph.tensors[id];
+    const auto tensor_id = static_cast<TensorId>(id);
+    const bool residual = tensor_id == graph.input || tensor_id == graph.output;
+    const bool parameter = tensor.role == TensorRole::parameter;
+    if (!parameter && !residual && tensor.role != TensorRole::input) continue;
+    Sharding sharding;
+    apply(rules, parameter ? AxisRule::On::parameters : AxisRule::On::inputs, tensor, sharding);
+    if (residual) apply(rules, AxisRule::On::residual, tensor, sharding);
+    known[id] = sharding;
+  }
+  return known;
+}
+
+bool set_unknown(Known& known, const std::vector<Operand>& operands, const LabelSharding& labels) {
+  bool changed = false;
+  for (const Operand& operand : operands) {
+    std::optional<Sharding>& sharding = known[static_cast<std::size_t>(operand.tensor)];
+    if (sharding) continue;
+    sharding = operand_sharding(operand, labels);
+    changed = true;
+  }
+  return changed;
+}
+
+bool any_known(const Known& known, const std::vector<Operand>& operands) {
+  return std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+    return known[static_cast<std::size_t>(operand.tensor)].has_value();
+  });
+}
+
+bool knows_activation(const OperatorGraph& graph, const Known& known, const Operator& op) {
+  const auto informative = [&](const Operand& operand) {
+    return !is_parameter(graph, operand.tensor) && known[static_cast<std::size_t>(operand.tensor)].has_value();
+  };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), informative) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), informative);
+}
+
+// One pass over the pointwise operators, both directions.
+bool propagate_pointwise(const OperatorGraph& graph, Known& known) {
+  bool changed = false;
+  for (const Operator& op : graph.operators) {
+    if (op.phase != Phase::forward || !is_pointwise(op) || !knows_activation(graph, known, op)) continue;
+    const LabelSharding labels = divide_labels(graph, op, known);
+    const bool inputs_changed = set_unknown(known, op.inputs, labels);
+    changed = set_unknown(known, op.outputs, labels) || inputs_changed || changed;
+  }
+  return changed;
+}
+
+// The first contraction whose operands are known and whose result is not.
+bool propagate_contraction(const OperatorGraph& graph, Known& known) {
+  for (const Operator& op : graph.operators) {
+    if (op.phase != Phase::forward || is_pointwise(op) || !any_known(known, op.inputs)) continue;
+    if (set_unknown(known, op.outputs, divide_labels(graph, op, known))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
+                            std::span<const std::optional<Sharding>> shardings) {
+  LabelClaims claims(op);
+  const auto claim = [&](const std::vector<Operand>& operands, bool parameters) {
+    for (const Operand& operand : operands) {
+      const std::optional<Sharding>& known = shardings[static_cast<std::size_t>(operand.tensor)];
+      if (known && is_parameter(graph, operand.tensor) == parameters) claims.claim(operand, *known);
+    }
+  };
+  claim(op.inputs, true);
+  claim(op.outputs, true);
+  claim(op.inputs, false);
+  claim(op.outputs, false);
+  return claims.labels();
+}
+
+Sharding operand_sharding(const Operand& operand, const LabelSharding& labels) {
+  Sharding out;
+  out.axes.reserve(operand.labels.size());
+  for (const Axis label : operand.labels) out.axes.push_back(labels[static_cast<std::size_t>(label)]);
+  return out;
+}
+
+std::vector<Sharding> propagate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
+  Known known = annotate(graph, rules);
+  do {
+    while (propagate_pointwise(graph, known)) {
+    }
+  } while (propagate_contraction(graph, known));
+
+  std::vector<Sharding> out;
+  out.reserve(known.size());
+  for (std::size_t id = 0; id < known.size(); ++id) {
+    const TensorId of = graph.tensors[id].of;
+    if (of >= 0) {
+      out.push_back(out[static_cast<std::size_t>(of)]);  // a gradient stands after its tensor
+    } else {
+      Sharding whole;
+      whole.axes.resize(graph.tensors[id].axes.size());
+      out.push_back(known[id].value_or(whole));
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak

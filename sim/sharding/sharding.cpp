@@ -1,0 +1,57 @@
+#include "sharding/sharding.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mirfak {
+
+std::string_view name_of(CollectiveKind kind) {
+  constexpr std::array<std::string_view, 5> names = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
+                                                     "broadcast"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh) {
+  double bytes = graph.bytes(tensor);
+  for (const MeshAxisSet axes : sharding.axes) bytes /= static_cast<double>(mesh.size(axes));
+  return bytes;
+}
+
+namespace {
+
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
+std::size_t axis_divided_by(const Sharding& sharding, MeshAxis mesh_axis) {
+  for (std::size_t i = 0; i < sharding.axes.size(); ++i) {
+    if (sharding.axes[i].contains(mesh_axis)) return i;
+  }
+  return kNowhere;
+}
+
+}  // namespace
+
+std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, Sharding from, const Sharding& to,
+                                 const DeviceMesh& mesh) {
+  std::vector<ReshardStep> steps;
+  const auto step = [&](CollectiveKind kind, MeshAxis over, double bytes) {
+    if (mesh.size(over) > 1) steps.push_back({kind, over, bytes});
+  };
+  for (const MeshAxis over : kAllMeshAxes) {
+    const std::size_t before = axis_divided_by(from, over);
+    const std::size_t after = axis_divided_by(to, over);
+    const double bytes_before = local_bytes(graph, tensor, from, mesh);
+    if (from.partial.contains(over)) {
+      step(after == kNowhere ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter, over, bytes_before);
+      from.partial.erase(over);
+    } else if (before != kNowhere && after == kNowhere) {
+      step(CollectiveKind::all_gather, over, bytes_before * mesh.size(over));
+    } else if (before != kNowhere && before != after) {
+      step(CollectiveKind::all_to_all, over, bytes_before);
+    }
+    if (before != kNowhere) from.axes[before].erase(over);
+    if (after != kNowhere) from.axes[after].insert(over);
+  }
+  return steps;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "model/operator_graph.hpp"
+#include "sharding/device_mesh.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// How one tensor lies on the mesh: for each of its axes the mesh axes that divide it, and the mesh axes over
+// which every device holds only a partial sum of it.
+struct Sharding {
+  std::vector<MeshAxisSet> axes;
+  MeshAxisSet partial;
+
+  friend bool operator==(const Sharding&, const Sharding&) = default;
+};
+
+enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
+std::string_view name_of(CollectiveKind kind);
+
+// One collective that brings a tensor from one sharding to another. `bytes` is the size of the larger of the
+// buffers before and after on one device: the whole buffer of an all-reduce, the result of an all-gather, the
+// operand of a reduce-scatter (what nccl-tests calls the size).
+struct ReshardStep {
+  CollectiveKind kind{};
+  MeshAxis over{};
+  double bytes = 0;
+};
+
+// The bytes of a tensor on one device.
+double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh);
+
+// The collectives from `from` to `to`, in order: partial sums become an all-reduce, or a reduce-scatter where the
+// result is divided over the same mesh axis; a mesh axis that moves to another axis an all-to-all; one that
+// disappears an all-gather; one that appears costs nothing (each device keeps its slice). GSPMD, arXiv
+// 2105.04663, section 3.5. Mesh axes of size 1 cost nothing.
+std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, Sharding from, const Sharding& to,
+                                 const DeviceMesh& mesh);
+
+}  // namespace mirfak

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// What a training framework does with a strategy: which kernels it fuses, what it overlaps, how fast its host
+// side issues work, what it keeps in memory. Habits of the software, the same for every model and cluster.
+struct Framework {
+  std::string name;
+  std::string source;  // what the habits were read from
+
+  // Kernels
+  bool fused_attention = false;  // flash attention where the GPU has it (compute capability 8.0 and later)
+  bool fused_softmax = false;    // scale, mask and softmax in one kernel
+  bool fused_bias_activation = false;
+  bool fused_bias_dropout_add = false;
+  bool fused_rotary = false;
+  bool fused_gradient_accumulation = false;  // the weight-gradient GEMM adds into the gradient buffer
+  bool fused_cross_entropy = false;
+  int vocabulary_multiple = 128;  // the vocabulary is padded to a multiple of this times tp
+
+  // Communication
+  bool overlap_tensor_gradients = false;  // backward's tensor-parallel collectives run beside weight gradients
+  bool overlap_pipeline = false;          // transfers between stages run beside compute (interleaved schedule)
+  bool scatter_gather_pipeline = false;   // without sequence parallelism: each tensor rank sends its share of the
+                                          // activation, the receivers gather (arXiv 2104.04473, section 4.1)
+
+  // Host
+  double host_forward_s = 0;             // to issue one kernel of a forward pass
+  double host_backward_s = 0;            // ... of a backward pass (no interpreter between kernels)
+  double host_collective_s = 0;          // ... one collective
+  bool host_waits_for_pipeline = false;  // the host waits for each transfer before it issues the next pass
+  std::string host_source;
+
+  // Memory, bytes per parameter
+  double gradient_bytes_16bit = 4;  // gradient buffer when training in bf16
+  double gradient_bytes_fp16 = 2;   // ... in fp16
+  double optimizer_bytes = 12;      // fp32 master copy and two Adam moments
+  double optimizer_bytes_fp16 = 12;
+  std::string memory_source;
+};
+
+// Error(input) for an unknown name is left to the caller: nullptr.
+const Framework* find_framework(const std::string& name);
+std::vector<std::string> framework_names();
+
+}  // namespace mirfak

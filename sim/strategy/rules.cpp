@@ -1,0 +1,173 @@
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace mirfak {
+
+namespace {
+
+using Broken = std::optional<Violation>;
+
+// "1, 2, 4 or 8": the divisors of `of` up to `limit`, to tell the user what would work.
+std::string divisors(std::int64_t of, std::int64_t limit) {
+  std::string out;
+  for (std::int64_t d = 1; d <= std::min(of, limit); ++d) {
+    if (of % d == 0) out += fmt::format("{}{}", out.empty() ? "" : ", ", d);
+  }
+  return out;
+}
+
+Broken gpus_divide(const RuleInput& in) {
+  const int model_parallel = in.strategy.tensor * in.strategy.pipeline;
+  if (in.gpus % model_parallel == 0) return std::nullopt;
+  return Violation{"strategy.tensor",
+                   fmt::format("{} GPUs cannot be divided into groups of tensor {} x pipeline {} = {}", in.gpus,
+                               in.strategy.tensor, in.strategy.pipeline, model_parallel),
+                   "choose sizes whose product divides the number of GPUs, or change cluster.nodes"};
+}
+
+Broken data_fills(const RuleInput& in) {
+  if (in.strategy.ranks() == in.gpus) return std::nullopt;
+  return Violation{
+      "strategy.data",
+      fmt::format("tensor {} x pipeline {} x data {} = {} ranks, but the cluster has {} GPUs", in.strategy.tensor,
+                  in.strategy.pipeline, in.strategy.data, in.strategy.ranks(), in.gpus),
+      "leave strategy.data out to use all GPUs"};
+}
+
+Broken heads_divide(const RuleInput& in) {
+  if (in.model.heads % in.strategy.tensor == 0) return std::nullopt;
+  return Violation{
+      "strategy.tensor",
+      fmt::format("{} attention heads cannot be divided over tensor {}", in.model.heads, in.strategy.tensor),
+      fmt::format("possible sizes: {}", divisors(in.model.heads, in.gpus))};
+}
+
+Broken kv_heads_divide(const RuleInput& in) {
+  const std::int64_t groups = in.model.kv_heads;
+  if (groups % in.strategy.tensor == 0 || in.strategy.tensor % groups == 0) return std::nullopt;
+  return Violation{"strategy.tensor",
+                   fmt::format("{} key/value heads can be neither divided over nor replicated to tensor {}", groups,
+                               in.strategy.tensor),
+                   "one of the two must divide the other"};
+}
+
+Broken ffn_divides(const RuleInput& in) {
+  if (in.model.ffn % in.strategy.tensor == 0) return std::nullopt;
+  return Violation{"strategy.tensor",
+                   fmt::format("the MLP size {} cannot be divided over tensor {}", in.model.ffn, in.strategy.tensor),
+                   fmt::format("possible sizes: {}", divisors(in.model.ffn, in.model.heads))};
+}
+
+Broken sequence_divides(const RuleInput& in) {
+  if (!in.strategy.sequence_parallel || in.training.sequence_length % in.strategy.tensor == 0) return std::nullopt;
+  return Violation{"strategy.sequence_parallel",
+                   fmt::format("the sequence of {} tokens cannot be divided over tensor {}",
+                               in.training.sequence_length, in.strategy.tensor),
+                   "turn sequence_parallel off or change training.sequence_length"};
+}
+
+Broken chunks_need_interleaving(const RuleInput& in) {
+  const bool interleaved = in.strategy.schedule == ScheduleKind::interleaved;
+  if (!interleaved && in.strategy.virtual_pipeline > 1) {
+    return Violation{"strategy.virtual_pipeline",
+                     fmt::format("{} chunks per stage need the interleaved schedule", in.strategy.virtual_pipeline),
+                     "set strategy.schedule: interleaved-1f1b"};
+  }
+  if (interleaved && in.strategy.pipeline < 2) {
+    return Violation{"strategy.schedule", "the interleaved schedule needs at least 2 pipeline stages",
+                     "set strategy.schedule: 1f1b"};
+  }
+  return std::nullopt;
+}
+
+Broken layers_divide(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const int chunks = s.pipeline * s.virtual_pipeline;
+  if (!s.layer_split.empty()) {
+    const auto sum = std::accumulate(s.layer_split.begin(), s.layer_split.end(), std::int64_t{0});
+    if (static_cast<int>(s.layer_split.size()) == chunks && sum == in.model.layers) return std::nullopt;
+    return Violation{
+        "strategy.layer_split",
+        fmt::format("{} entries with {} layers in all, expected {} entries (pipeline {} x virtual_pipeline "
+                    "{}) with {}",
+                    s.layer_split.size(), sum, chunks, s.pipeline, s.virtual_pipeline, in.model.layers),
+        {}};
+  }
+  if (in.model.layers % chunks == 0) return std::nullopt;
+  return Violation{s.virtual_pipeline > 1 ? "strategy.virtual_pipeline" : "strategy.pipeline",
+                   fmt::format("{} layers cannot be divided into pipeline {} x virtual_pipeline {} = {} chunks",
+                               in.model.layers, s.pipeline, s.virtual_pipeline, chunks),
+                   fmt::format("the product must be one of {}; or give strategy.layer_split",
+                               divisors(in.model.layers, in.model.layers))};
+}
+
+Broken batch_divides(const RuleInput& in) {
+  const std::int64_t at_once = std::int64_t{in.strategy.micro_batch} * in.strategy.data;
+  if (in.training.global_batch % at_once == 0) return std::nullopt;
+  return Violation{"training.global_batch",
+                   fmt::format("a global batch of {} cannot be divided into micro_batch {} x data {} = {}",
+                               in.training.global_batch, in.strategy.micro_batch, in.strategy.data, at_once),
+                   "the global batch must be a multiple of it"};
+}
+
+Broken groups_divide(const RuleInput& in) {
+  if (in.strategy.schedule != ScheduleKind::interleaved) return std::nullopt;
+  const int group = in.strategy.microbatch_group > 0 ? in.strategy.microbatch_group : in.strategy.pipeline;
+  const int count = microbatches(in.strategy, in.training);
+  if (group < in.strategy.pipeline) {
+    return Violation{"strategy.microbatch_group",
+                     fmt::format("{} is less than the {} pipeline stages", group, in.strategy.pipeline),
+                     "with fewer, a stage would wait for its own later work"};
+  }
+  if (count % group == 0) return std::nullopt;
+  return Violation{"strategy.schedule",
+                   fmt::format("the interleaved schedule needs microbatches ({}) in whole groups of {}", count, group),
+                   "change training.global_batch, strategy.micro_batch or strategy.pipeline"};
+}
+
+constexpr std::array kRules = {
+    Rule{"gpus-divide", "Tensor times pipeline size divides the number of GPUs.", gpus_divide},
+    Rule{"data-fills", "Tensor, pipeline and data size multiply to the number of GPUs.", data_fills},
+    Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
+    Rule{"kv-heads-divide", "The tensor size divides the key/value heads or is a multiple of them.", kv_heads_divide},
+    Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
+    Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
+    Rule{"chunks-need-interleaving", "Several chunks per stage and the interleaved schedule go together.",
+         chunks_need_interleaving},
+    Rule{"layers-divide", "The layers divide evenly over chunks unless layer_split says otherwise.", layers_divide},
+    Rule{"batch-divides", "Micro batch times data size divides the global batch.", batch_divides},
+    Rule{"groups-divide", "The interleaved schedule takes microbatches in whole groups.", groups_divide},
+};
+
+}  // namespace
+
+std::span<const Rule> strategy_rules() { return kRules; }
+
+std::optional<Violation> first_violation(const RuleInput& input) {
+  for (const Rule& rule : kRules) {
+    if (Broken broken = rule.check(input)) return broken;
+  }
+  return std::nullopt;
+}
+
+int microbatches(const Strategy& strategy, const TrainingSpec& training) {
+  return static_cast<int>(training.global_batch / (std::int64_t{strategy.micro_batch} * strategy.data));
+}
+
+std::vector<std::vector<int>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
+  const int chunks = strategy.pipeline * strategy.virtual_pipeline;
+  std::vector<std::vector<int>> layers(static_cast<std::size_t>(strategy.pipeline));
+  for (int i = 0; i < chunks; ++i) {
+    const int even = static_cast<int>(model.layers / chunks);
+    const auto stage = static_cast<std::size_t>(i % strategy.pipeline);
+    layers[stage].push_back(strategy.layer_split.empty() ? even : strategy.layer_split[static_cast<std::size_t>(i)]);
+  }
+  return layers;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "model/model_spec.hpp"
+#include "strategy/strategy.hpp"
+#include "strategy/training.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// Everything a rule may look at.
+struct RuleInput {
+  const ModelSpec& model;
+  const TrainingSpec& training;
+  const Strategy& strategy;
+  int gpus = 0;  // of the cluster
+};
+
+// Why a strategy cannot run. `key` is the scenario key to change.
+struct Violation {
+  std::string key;
+  std::string message;
+  std::string hint;
+};
+
+// One validity rule: a name, a sentence, and the check.
+struct Rule {
+  std::string_view name;
+  std::string_view sentence;
+  std::optional<Violation> (*check)(const RuleInput&);
+};
+
+// All rules, in the order in which they are checked: later ones may rely on earlier ones.
+std::span<const Rule> strategy_rules();
+
+// The first rule broken, if any.
+std::optional<Violation> first_violation(const RuleInput& input);
+
+// Microbatches of one iteration per data-parallel replica. Needs a valid strategy.
+int microbatches(const Strategy& strategy, const TrainingSpec& training);
+
+// Layers of each chunk of each stage: [stage][chunk]. Needs a valid strategy.
+std::vector<std::vector<int>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model);
+
+}  // namespace mirfak

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace mirfak {
+
+// What is trained with: the batch, the numbers, the software.
+struct TrainingSpec {
+  std::int64_t global_batch = 0;     // sequences per iteration
+  std::int64_t sequence_length = 0;  // tokens of a sequence
+  std::string precision = "bf16";    // of activations and matrix products: bf16, fp16 or fp32
+  double tokens = 0;                 // of the whole training; 0: not asked
+  std::string framework = "megatron-core";
+};
+
+}  // namespace mirfak
