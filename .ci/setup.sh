@@ -16,7 +16,8 @@ packages_for_tests=(
 )
 
 fail() {
-  printf 'setup: %s\n' "$@" >&2
+  printf 'setup: %s\n' "$1" >&2
+  if (($# > 1)); then printf '  %s\n' "${@:2}" >&2; fi
   exit 1
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -41,6 +42,7 @@ std::vector<PathStep> parse_path(std::string_view path, const Location& where) {
     if (key_end == at && (at >= path.size() || path[at] == '.')) {
       fail_input(where, "the path of the override has an empty key", "expected a path such as cluster.nodes[0].count");
     }
+    if (key_end - at > kMaxKeyBytes) fail_input(where, "the path of the override has a key that is too long");
     at = key_end;
     while (at < path.size() && path[at] == '[') {
       const std::size_t close = std::min(path.find(']', at), path.size());
@@ -110,9 +112,12 @@ Document Document::from_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored)) fail_input({name, 0, 0}, "this is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_input({name, 0, 0}, "cannot read this file", "check the path and its permissions");
-  std::string text(kMaxFileBytes + 1, '\0');  // one byte more than from_text accepts, of a device without end too
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  std::string text;
+  std::array<char, 16384> block;
+  do {  // at most a block more than from_text accepts, of a device without end too
+    in.read(block.data(), block.size());
+    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
+  } while (in && text.size() <= kMaxFileBytes);
   return from_text(std::move(text), name);
 }
 
@@ -132,13 +137,14 @@ void Document::override_value(std::string_view assignment) {
   if (equals == std::string_view::npos || equals == 0) {
     fail_input(where, "expected key=value", "for example --set strategy.tensor=4");
   }
-  const std::vector<PathStep> path = parse_path(assignment.substr(0, equals), where);
   Value value;
   try {
+    check_characters(std::string(assignment), where.file);
     value = parse_yaml(std::string(assignment.substr(equals + 1)), where.file);
   } catch (const Error& error) {
     fail_input(where, error.message(), error.hint());
   }
+  const std::vector<PathStep> path = parse_path(assignment.substr(0, equals), where);
   if (path.size() + depth(value) > kMaxDocumentDepth) fail_input(where, "the override nests too deep");
   set_location(value, where);
   Value* target = &root_;

@@ -51,9 +51,9 @@ std::string render(const Location& where, const std::string& message, const std:
   if (!source_line.empty() && where.line > 0) {
     const Quote quoted = quote(source_line, where.column);
     const std::string gutter = fmt::format("{:>5} | ", where.line);
-    out += "\n" + gutter + quoted.text;
+    out += fmt::format("\n{}{}", gutter, quoted.text);
     if (quoted.caret != std::string::npos) {
-      out += fmt::format("\n{:>{}}{}^", "| ", gutter.size(), std::string(quoted.caret, ' '));
+      out += fmt::format("\n{:>{}}{:>{}}", "| ", gutter.size(), "^", quoted.caret + 1);
     }
   }
   if (!hint.empty()) out += "\n  " + hint;
@@ -62,7 +62,7 @@ std::string render(const Location& where, const std::string& message, const std:
 
 }  // namespace
 
-Error::Error(ErrorKind kind, Location where, std::string message, std::string hint, std::string source_line)
+Error::Error(ErrorKind kind, Location where, std::string message, std::string hint, const std::string& source_line)
     : std::runtime_error(render(where, message, hint, source_line)),
       kind_(kind),
       where_(std::move(where)),

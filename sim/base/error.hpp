@@ -27,7 +27,8 @@ enum class ErrorKind {
 // to do (may be empty), `source_line` is the offending line of the input (may be empty).
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, Location where, std::string message, std::string hint = {}, std::string source_line = {});
+  Error(ErrorKind kind, Location where, std::string message, std::string hint = {},
+        const std::string& source_line = {});
 
   ErrorKind kind() const { return kind_; }
   const Location& where() const { return where_; }

@@ -1,12 +1,16 @@
 #include "base/parallel.hpp"
 
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+
+#include <algorithm>
 
 namespace mirfak {
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body, int threads) {
-  tbb::task_arena arena(threads > 0 ? threads : tbb::task_arena::automatic);
+  const int cores = tbb::info::default_concurrency();  // TBB prints a warning when it is asked for more
+  tbb::task_arena arena(threads > 0 ? std::min(threads, cores) : cores);
   arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, body); });
 }
 

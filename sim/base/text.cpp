@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include <boost/locale/utf.hpp>
+
 #include <algorithm>
 #include <cctype>
 
@@ -46,16 +48,18 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 }
 
 std::string excerpt(std::string_view text, std::size_t longest) {
-  const auto inside_character = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
-  std::size_t size = text.size();
-  if (size > longest) {
-    size = longest;
-    while (size > 0 && inside_character(size)) --size;
+  using Utf8 = boost::locale::utf::utf_traits<char>;
+  std::string out;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    const char* const begin = at;
+    const boost::locale::utf::code_point character = Utf8::decode(at, end);
+    if (out.size() + static_cast<std::size_t>(at - begin) > longest) return out + "...";
+    const bool printable = boost::locale::utf::is_valid_codepoint(character) && character >= 0x20 && character != 0x7f;
+    out += printable ? std::string(begin, at) : "?";
   }
-  std::string out(text.substr(0, size));
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }, '?');
-  return size < text.size() ? out + "..." : out;
+  return out;
 }
 
 std::string nth_line(std::string_view text, int number) {

@@ -14,7 +14,8 @@ namespace mirfak {
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // What a message quotes of a text of unknown length and content: the first `longest` bytes or a little less, cut
-// between characters and followed by "..." when something is left out; control characters become '?'.
+// between characters and followed by "..." when something is left out; control characters
+// and bytes that are not UTF-8 become '?'.
 std::string excerpt(std::string_view text, std::size_t longest = 60);
 
 // Line `number` (from 1) of `text`, without its line end; "" when there is no such line.

@@ -71,7 +71,7 @@ std::string format_usd(double usd) {
   std::string digits = fmt::format("{:.2f}", magnitude);
   if (!std::isfinite(magnitude)) return sign + digits;
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 6; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return sign + digits;
 }

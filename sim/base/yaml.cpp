@@ -1,10 +1,10 @@
 // The only file that knows yaml-cpp. It listens to the parser's events instead of loading YAML::Node trees:
-// values are counted while they are read, so that an input of a few bytes that expands to billions of values
+// keys and values are counted while they are read, so that an input of a few bytes that expands to billions of values
 //
 //   a: &a [x, x, x, x]
 //   b: &b [*a, *a, *a, *a]      # and so on, four times more on every line
 //
-// is refused at the 200,000th value, an alias inside the very value it names is refused because that value is
+// is refused at the 200,000th, an alias inside the very value it names is refused because that value is
 // not finished, and a second document in the file is an error instead of being dropped in silence.
 #include "base/yaml.hpp"
 
@@ -15,7 +15,10 @@
 #include <yaml-cpp/yaml.h>
 #include <boost/locale/utf.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <sstream>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -44,15 +47,27 @@ Extent extent(const Value& value) {
   };
   for (const Value& item : value.items) add(item);
   for (const auto& [key, field] : value.fields) {
+    total.values += 1;
     total.bytes += key.size();
     add(field);
   }
   return total;
 }
 
+bool is_utf8(const std::string& text) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    if (!boost::locale::utf::is_valid_codepoint(boost::locale::utf::utf_traits<char>::decode(at, end))) return false;
+  }
+  return true;
+}
+
 class ValueBuilder : public YAML::EventHandler {
  public:
-  ValueBuilder(std::string name, const std::string& text) : name_(std::move(name)), text_(text) {}
+  ValueBuilder(std::string name, const std::string& text) : name_(std::move(name)), text_(text) {
+    root_.where = {name_, 1, 1};  // of a file without a value
+  }
 
   Value take() { return std::move(root_); }
 
@@ -61,13 +76,17 @@ class ValueBuilder : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { finish(make(Value::Kind::null, mark), anchor); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    spend({}, place(mark));
+    finish(make(Value::Kind::null, mark), anchor);
+  }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     Value value = make(Value::Kind::scalar, mark);
     check_tag(tag, value.where);
     spend({1, text.size(), 1}, value.where);
+    if (!is_utf8(text)) fail(value.where, "an escape in this text does not stand for a character");  // \N and \_
     value.scalar = text;
     value.quoted = tag == "!";
     finish(std::move(value), anchor);
@@ -141,6 +160,7 @@ class ValueBuilder : public YAML::EventHandler {
 
   void set_key(Unfinished& mapping, const Value& key) {
     if (key.kind != Value::Kind::scalar) fail(key.where, "a key must be a plain word");
+    if (key.scalar.size() > kMaxKeyBytes) fail(key.where, fmt::format("a key longer than {} bytes", kMaxKeyBytes));
     if (!mapping.keys.insert(key.scalar).second) {
       fail(key.where, fmt::format("the key '{}' stands here twice", excerpt(key.scalar)));
     }
@@ -152,14 +172,14 @@ class ValueBuilder : public YAML::EventHandler {
   void add_field(Unfinished& mapping, Value value) {
     if (value.kind == Value::Kind::null) value.where = mapping.key_where;
     value.key_where = mapping.key_where;
-    mapping.value.fields.emplace_back(std::move(mapping.key), std::move(value));
+    mapping.value.fields.push_back({std::move(mapping.key), std::move(value)});
     mapping.has_key = false;
   }
 
   void spend(const Extent& more, const Location& where) {
     values_ += more.values;
     bytes_ += more.bytes;
-    if (values_ > kMaxValues) fail(where, fmt::format("more than {} values", kMaxValues));
+    if (values_ > kMaxValues) fail(where, fmt::format("more than {} keys and values", kMaxValues));
     if (bytes_ > kMaxExpandedBytes) fail(where, "the aliases expand to more than 8 MiB of text");
     if (unfinished_.size() + more.depth > kMaxDocumentDepth) {
       fail(where, fmt::format("nested deeper than {} levels", kMaxDocumentDepth));
@@ -192,7 +212,50 @@ class ValueBuilder : public YAML::EventHandler {
   std::unordered_map<YAML::anchor_t, Value> anchored_;
 };
 
-// Text is UTF-8 without control characters: what a person can read, and an error message can quote.
+// yaml-cpp writes some words plain that it does not read back as the same word ("---" at the start of a line, for
+// one), so only words that have no sign of YAML in them are left to it.
+bool is_plain_word(std::string_view word) {
+  const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  if (word.empty() || word == "null" || word == "Null" || word == "NULL") return false;
+  const bool begins_well =
+      letter(word[0]) || (word.size() > 1 && (word[0] == '-' || word[0] == '+' || word[0] == '.') && letter(word[1]));
+  return begins_well && std::all_of(word.begin(), word.end(),
+                                    [&](char c) { return letter(c) || c == '.' || c == '-' || c == '+' || c == '/'; });
+}
+
+void emit_word(YAML::Emitter& out, const std::string& word, bool quoted) {
+  if (quoted || !is_plain_word(word)) out << YAML::DoubleQuoted;
+  out << word;
+}
+
+void emit(YAML::Emitter& out, const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::null:
+      out << YAML::Null;
+      break;
+    case Value::Kind::scalar:
+      emit_word(out, value.scalar, value.quoted);
+      break;
+    case Value::Kind::sequence:
+      out << YAML::Flow << YAML::BeginSeq;
+      for (const Value& item : value.items) emit(out, item);
+      out << YAML::EndSeq;
+      break;
+    case Value::Kind::mapping:
+      out << YAML::BeginMap;
+      for (const auto& [key, field] : value.fields) {
+        out << YAML::Key;
+        emit_word(out, key, false);
+        out << YAML::Value;
+        emit(out, field);
+      }
+      out << YAML::EndMap;
+      break;
+  }
+}
+
+}  // namespace
+
 void check_characters(const std::string& text, const std::string& name) {
   using Utf8 = boost::locale::utf::utf_traits<char>;
   Location where{name, 1, 1};
@@ -215,33 +278,6 @@ void check_characters(const std::string& text, const std::string& name) {
     where.line += character == '\n' ? 1 : 0;
   }
 }
-
-void emit(YAML::Emitter& out, const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::null:
-      out << YAML::Null;
-      break;
-    case Value::Kind::scalar:
-      if (value.quoted) out << YAML::DoubleQuoted;
-      out << value.scalar;
-      break;
-    case Value::Kind::sequence:
-      out << YAML::Flow << YAML::BeginSeq;
-      for (const Value& item : value.items) emit(out, item);
-      out << YAML::EndSeq;
-      break;
-    case Value::Kind::mapping:
-      out << YAML::BeginMap;
-      for (const auto& [key, field] : value.fields) {
-        out << YAML::Key << key << YAML::Value;
-        emit(out, field);
-      }
-      out << YAML::EndMap;
-      break;
-  }
-}
-
-}  // namespace
 
 Value parse_yaml(const std::string& text, const std::string& name) {
   check_characters(text, name);

@@ -196,14 +196,14 @@ Timeline EventEngine::timeline(std::vector<Picoseconds> starts) const {
   Timeline timeline;
   timeline.events = ended_ + changes_of_speed_;
   timeline.end.resize(nodes_.size());
-  for (std::size_t task = 0; task < nodes_.size(); ++task) timeline.end[task] = nodes_[task].time;
-  for (const Picoseconds end : timeline.end) timeline.makespan = std::max(timeline.makespan, end);
+  const bool slowed_down = !starts.empty();
   timeline.start = std::move(starts);
-  if (timeline.start.empty()) {
-    timeline.start.resize(nodes_.size());
-    for (std::size_t task = 0; task < nodes_.size(); ++task) {
-      timeline.start[task] = timeline.end[task] - program_.duration[task];
-    }
+  timeline.start.resize(nodes_.size());
+  for (std::size_t task = 0; task < nodes_.size(); ++task) {
+    const Picoseconds end = nodes_[task].time;
+    timeline.end[task] = end;
+    if (!slowed_down) timeline.start[task] = end - program_.duration[task];
+    timeline.makespan = std::max(timeline.makespan, end);
   }
   return timeline;
 }

@@ -78,7 +78,6 @@ void FairShare::join(StreamId stream) {
   for (const auto& [link_id, demand] : uses_of(running_[stream].task_class)) {
     LinkState& link = links_[link_id];
     link.load += demand;
-    if (may_saturate(link)) touched_links_.push_back(link_id);
     users_[node].next = link.first_user;
     users_[node].previous = kNone;
     if (link.first_user != kNone) users_[link.first_user].previous = node;
@@ -150,7 +149,16 @@ void FairShare::collect_component() {
       for (; node != kNone; node = users_[node].next) collect_task(users_[node].stream);
     }
   }
-  std::sort(tasks_.begin(), tasks_.end());
+  sort_tasks();
+}
+
+// Ascending. When a good part of all streams take part, looking at each stream is cheaper than sorting.
+void FairShare::sort_tasks() {
+  if (tasks_.size() * 16 < running_.size()) return std::sort(tasks_.begin(), tasks_.end());
+  tasks_.clear();
+  for (StreamId stream = 0; stream < running_.size(); ++stream) {
+    if (running_[stream].component == component_) tasks_.push_back(stream);
+  }
 }
 
 void FairShare::collect_task(StreamId stream) {

@@ -73,6 +73,7 @@ class FairShare {
   void collect_component();
   void collect_task(StreamId stream);
   void collect_link(LinkId link);
+  void sort_tasks();
   void describe_component();
   void change_speed(StreamId stream, double speed, Picoseconds now);
 
@@ -91,7 +92,7 @@ class FairShare {
 
   std::uint64_t component_ = 0;          // number of the component being solved
   std::vector<StreamId> touched_tasks_;  // started since the last settle()
-  std::vector<LinkId> touched_links_;    // that may have been, or may be, saturated
+  std::vector<LinkId> touched_links_;    // short when a task ended on them
   std::vector<StreamId> tasks_;          // of the component
   std::vector<LinkId> component_links_;
   MaxMinProblem problem_;

@@ -17,23 +17,21 @@ struct ModelSpec {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;  // == heads without grouped-query attention; divides heads
-  std::int64_t head_dim = 0;  // hidden / heads unless stated
-  std::int64_t ffn = 0;       // inner size of the MLP (of each of the two halves when gated)
-  std::int64_t vocab = 0;     // as trained, padding included
+  std::int64_t kv_heads = 0;      // == heads without grouped-query attention; divides heads
+  std::int64_t head_dim = 0;      // hidden / heads unless stated
+  std::int64_t ffn = 0;           // inner size of the MLP (of each of the two halves when gated)
+  std::int64_t vocab = 0;         // as trained, padding included
   std::int64_t max_sequence = 0;  // positions the model was made for: the default sequence length
   ActivationFunction activation = ActivationFunction::gelu;
   Normalization normalization = Normalization::layer_norm;
   PositionEncoding position = PositionEncoding::learned;
-  bool linear_bias = true;     // biases in attention output and MLP projections
-  bool qkv_bias = true;        // biases in the query, key and value projections
-  bool tied_embeddings = true; // the output projection is the transposed input embedding
-  bool embedding_norm = false; // BLOOM normalises the word embeddings
-  double dropout = 0;          // of attention probabilities and of both residual branches, when trained
+  bool linear_bias = true;      // biases in attention output and MLP projections
+  bool qkv_bias = true;         // biases in the query, key and value projections
+  bool tied_embeddings = true;  // the output projection is the transposed input embedding
+  bool embedding_norm = false;  // BLOOM normalises the word embeddings
+  double dropout = 0;           // of attention probabilities and of both residual branches, when trained
 
-  bool gated() const {
-    return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu;
-  }
+  bool gated() const { return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu; }
 };
 
 // Parameters of the parts of a model, biases and norm weights included; total = embedding + layers * layer + head.

@@ -5,10 +5,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
 namespace mirfak {
+
+std::string_view name_of(StreamKind kind) {
+  constexpr std::array<std::string_view, kStreamKinds> names = {
+      "host", "compute", "tensor", "data", "send_forward", "recv_forward", "send_backward", "recv_backward", "group"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(TaskKind kind) {
+  constexpr std::array<std::string_view, kTaskKinds> names = {
+      "forward", "backward", "weight_gradient", "kernel", "collective", "transfer", "optimizer", "issue", "meeting"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 Picoseconds to_picoseconds(double seconds) {
   constexpr double longest_s = 8.64e6;  // 100 days

@@ -1,9 +1,13 @@
 #pragma once
 
+#include "cost/activity.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -22,14 +26,18 @@ using LinkId = std::uint32_t;
 
 // What a stream of a rank carries. Streams run their tasks in program order, one at a time.
 enum class StreamKind : std::uint8_t {
-  host,            // the CPU thread that issues work to the device
-  compute,         // kernels of the device
-  tensor,          // tensor-parallel collectives
-  data,            // data-parallel collectives
-  pipeline_send,   // activations and gradients leaving for another stage
-  pipeline_recv,   // ... and arriving from one
-  group,           // meeting points of several ranks: zero-length tasks on which all members depend
+  host,           // the CPU thread that issues work to the device
+  compute,        // kernels of the device
+  tensor,         // tensor-parallel collectives
+  data,           // data-parallel collectives
+  send_forward,   // activations leaving for the next stage
+  recv_forward,   // ... arriving from the one before
+  send_backward,  // gradients leaving for the stage before
+  recv_backward,  // ... arriving from the next
+  group,          // meeting points of several ranks: zero-length tasks on which all members depend
 };
+inline constexpr std::size_t kStreamKinds = 9;
+std::string_view name_of(StreamKind kind);
 
 enum class TaskKind : std::uint8_t {
   forward,          // forward pass of one chunk and microbatch
@@ -42,18 +50,8 @@ enum class TaskKind : std::uint8_t {
   issue,            // host work
   meeting,          // zero-length rendezvous of a group
 };
-
-// What one unit of a class's time is spent on; the parts of a class sum to its duration.
-enum class Activity : std::uint8_t {
-  gemm,
-  attention,
-  memory_bound,  // elementwise, normalisation, softmax, embedding, optimizer: bound by memory bandwidth
-  tensor_communication,
-  data_communication,
-  pipeline_communication,
-  host,  // the device waits inside a pass for the host to issue work
-};
-inline constexpr std::size_t kActivities = 7;
+inline constexpr std::size_t kTaskKinds = 9;
+std::string_view name_of(TaskKind kind);
 
 // What all tasks of a kind have in common: one entry for, say, "backward of chunk 2 on stage 5", shared by all
 // microbatches and data-parallel replicas.
@@ -62,10 +60,10 @@ struct TaskClass {
   std::string name;         // "forward", "all-reduce gradients", "qkv_projection": readable in a timeline
   std::int32_t stage = -1;  // -1: belongs to no stage
   std::int32_t chunk = -1;
-  double flop = 0;    // hardware FLOPs of one task
-  double bytes = 0;   // payload: bytes a rank sends in a transfer or collective, bytes moved through memory else
-  double energy_j = 0;                // above the idle and waiting power of the device
-  double activity_s[kActivities]{};   // how the duration splits
+  double flop = 0;      // hardware FLOPs of one task
+  double bytes = 0;     // payload: bytes a rank sends in a transfer or collective, bytes moved through memory else
+  double energy_j = 0;  // above the idle and waiting power of the device
+  ActivitySeconds activity_s{};                    // how the duration splits
   std::vector<std::pair<LinkId, double>> demands;  // bytes/s on each shared link when running at full speed
 };
 

@@ -7,7 +7,7 @@ namespace mirfak {
 
 namespace {
 
-// All forward passes, then all backward passes in reverse order of need: GPipe, arXiv 1811.06965.
+// All forward passes, then all backward passes: GPipe, arXiv 1811.06965.
 std::vector<Pass> gpipe_order(const PipelineShape& shape, int /*stage*/) {
   std::vector<Pass> order;
   for (int m = 0; m < shape.microbatches; ++m) order.push_back({Pass::Kind::forward, 0, m});

@@ -17,6 +17,9 @@ constexpr double kEagerForward = 1.0e-3 / 13;
 constexpr double kEagerBackward = 1.2e-3 / 27;
 constexpr double kEagerCollective = 0.1e-3 / 4;
 
+// CUDA context, cuBLAS workspaces and NCCL communicators of a rank in tensor, data and pipeline groups.
+constexpr double kPlatformBytes = 2.0 * 1073741824.0;  // recalled: 0.5 GiB context, 1 to 2 GiB NCCL; to be measured
+
 // Megatron-LM as of the SC'21 paper (v2.x, arXiv 2104.04473).
 Framework megatron_lm_2021() {
   Framework f;
@@ -31,13 +34,19 @@ Framework megatron_lm_2021() {
   f.host_collective_s = kEagerCollective;
   f.host_waits_for_pipeline = true;
   f.host_source = kEagerHost;
-  f.gradient_bytes_16bit = 4;
+  f.gradient_bytes = 4;
   f.gradient_bytes_fp16 = 2;
   f.optimizer_bytes = 12;
   f.optimizer_bytes_fp16 = 16;
+  // bf16: norm 4, Adam reads 4 + 12 and writes 12, parameters 2. fp16: unscale and copy the gradients to fp32 first
+  // (2 + 4), look for infinities (4), then the same.
+  f.optimizer_traffic_bytes = 34;
+  f.optimizer_traffic_bytes_fp16 = 44;
+  f.platform_bytes = kPlatformBytes;
   f.memory_source =
       "fp16: parameters 2, gradients 2, fp32 master, gradient and two Adam moments 16 (arXiv 1910.02054 "
-      "counts 16 without the fp32 gradient copy); bf16: gradients accumulate in fp32";
+      "counts 16 without the fp32 gradient copy); bf16: gradients accumulate in fp32; platform 2 GiB recalled, to be "
+      "measured";
   return f;
 }
 
@@ -61,11 +70,16 @@ Framework megatron_core() {
   f.host_collective_s = kEagerCollective;
   f.host_waits_for_pipeline = false;
   f.host_source = kEagerHost;
-  f.gradient_bytes_16bit = 4;
+  f.gradient_bytes = 4;
   f.gradient_bytes_fp16 = 4;
   f.optimizer_bytes = 12;
   f.optimizer_bytes_fp16 = 12;
-  f.memory_source = "18 bytes per parameter, 6 + 12/d with the distributed optimizer (Megatron-LM README)";
+  f.optimizer_traffic_bytes = 34;
+  f.optimizer_traffic_bytes_fp16 = 38;
+  f.platform_bytes = kPlatformBytes;
+  f.memory_source =
+      "18 bytes per parameter, 6 + 12/d with the distributed optimizer (Megatron-LM README); platform 2 GiB recalled, "
+      "to be measured";
   return f;
 }
 

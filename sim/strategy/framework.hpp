@@ -34,11 +34,15 @@ struct Framework {
   bool host_waits_for_pipeline = false;  // the host waits for each transfer before it issues the next pass
   std::string host_source;
 
-  // Memory, bytes per parameter
-  double gradient_bytes_16bit = 4;  // gradient buffer when training in bf16
-  double gradient_bytes_fp16 = 2;   // ... in fp16
-  double optimizer_bytes = 12;      // fp32 master copy and two Adam moments
-  double optimizer_bytes_fp16 = 12;
+  // Gradients and optimizer, bytes per parameter
+  double gradient_bytes = 4;            // buffer that gradients accumulate in and are reduced from, bf16
+  double gradient_bytes_fp16 = 4;       // ... fp16
+  double optimizer_bytes = 12;          // fp32 master copy and two Adam moments
+  double optimizer_bytes_fp16 = 12;     // ... fp16 (with an fp32 copy of the gradient where one is kept)
+  double optimizer_traffic_bytes = 34;  // moved through memory by one step: norm, clipping, Adam, copies
+  double optimizer_traffic_bytes_fp16 = 34;
+  double bucket_parameters = 40e6;  // of a gradient bucket when reduction overlaps backward
+  double platform_bytes = 0;        // context, communicators, workspaces and fragmentation of a device
   std::string memory_source;
 };
 

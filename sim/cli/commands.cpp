@@ -1,0 +1,52 @@
+#include "cli/commands.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
+    Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
+    Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
+};
+
+std::string help() {
+  std::string out =
+      "usage: mirfak COMMAND [ARGUMENT]...\n\n"
+      "Predicts how long a distributed training job takes, what it costs, and what memory and energy it needs.\n\n";
+  for (const Command& command : kCommands) out += fmt::format("  {:<10}{}\n", command.name, command.sentence);
+  return out +
+         "\nmirfak COMMAND --help says what a command takes; mirfak --version says which mirfak this is.\n"
+         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";
+}
+
+CommandOutput refuse(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  const std::string close = nearest(name, names);
+  fail_input({}, fmt::format("unknown command '{}'", excerpt(name)),
+             close.empty() ? "expected " + join_or(names) : fmt::format("did you mean '{}'?", close));
+}
+
+}  // namespace
+
+CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  if (arguments.empty()) return {{}, "no command\n\n" + help(), kStatusInput};
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h") return {help(), {}};
+  if (name == "--version") return {"mirfak " MIRFAK_VERSION "\n", {}};
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.run(arguments.subspan(1), surroundings);
+  }
+  return refuse(name);
+}
+
+}  // namespace mirfak

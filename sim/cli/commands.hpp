@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mirfak {
+
+// Exit statuses, as documented for users (README.md of this folder).
+inline constexpr int kStatusInternal = 1;
+inline constexpr int kStatusInput = 2;
+inline constexpr int kStatusInfeasible = 3;
+
+// What a command leaves for main() to print and return: all of it or, when the command throws, nothing.
+struct CommandOutput {
+  std::string text;       // to standard output
+  std::string complaint;  // to standard error; empty: none
+  int status = 0;
+};
+
+// What a command may know of the process it runs in.
+struct Surroundings {
+  std::chrono::steady_clock::time_point started;
+  int columns = 0;      // width of the terminal that standard output is; 0: it is none
+  bool colour = false;  // it takes colours, and the user has nothing against them
+};
+
+// A command: arguments (those after its name) in, output out. Throws Error; Error(input) for arguments that it
+// does not take.
+struct Command {
+  std::string_view name;
+  std::string_view sentence;  // for the list of commands
+  CommandOutput (*run)(std::span<const std::string> arguments, const Surroundings& surroundings);
+};
+
+CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
+
+// The whole command line, the program's name left out: "--help", "--version", or a command with its arguments.
+CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings);
+
+}  // namespace mirfak

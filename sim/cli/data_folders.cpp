@@ -1,0 +1,31 @@
+#include "cli/data_folders.hpp"
+
+#include "base/error.hpp"
+
+#include <cstdlib>
+#include <system_error>
+
+namespace mirfak {
+
+namespace fs = std::filesystem;
+
+fs::path default_data_folder() {
+  if (const char* chosen = std::getenv("MIRFAK_DATA"); chosen != nullptr && *chosen != '\0') return chosen;
+  std::error_code unknown;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+  const fs::path installed = program.parent_path().parent_path() / "share" / "mirfak";
+  return !unknown && fs::is_directory(installed, unknown) ? installed : fs::path(MIRFAK_DEFAULT_DATA);
+}
+
+DataFolders data_folders(const fs::path& data) {
+  const DataFolders folders{data / "models", data / "hw_profiles"};
+  for (const fs::path& folder : {folders.models, folders.hardware}) {
+    std::error_code unknown;
+    if (fs::is_directory(folder, unknown)) continue;
+    fail_input({folder.string(), 0, 0}, "there is no such folder, and models and hardware are read from it",
+               "name the folder that holds models/ and hw_profiles/ with --data or in the environment as MIRFAK_DATA");
+  }
+  return folders;
+}
+
+}  // namespace mirfak

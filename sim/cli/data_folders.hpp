@@ -1,0 +1,17 @@
+#pragma once
+
+#include "scenario/scenario.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace mirfak {
+
+// The folder that holds models/ and hw_profiles/ unless an option says otherwise: the environment's MIRFAK_DATA,
+// else share/mirfak beside the program's bin/ where it is installed, else the source tree it was built from.
+std::filesystem::path default_data_folder();
+
+// The folders of models and hardware in `data`. Throws Error(input) if one of them is not there.
+DataFolders data_folders(const std::filesystem::path& data);
+
+}  // namespace mirfak

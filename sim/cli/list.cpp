@@ -1,0 +1,255 @@
+// Every list is a table whose cells are JSON values: printed as they are for programs, through the column's format for
+// people. So both show the same figures, and a list is one function that fills rows.
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "cluster/catalog.hpp"
+#include "cluster/cluster.hpp"
+#include "model/model_loader.hpp"
+#include "report/text_table.hpp"
+#include "schedule/schedule.hpp"
+#include "strategy/framework.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+using Json = nlohmann::ordered_json;
+
+struct Column {
+  std::string key;    // in JSON, with its unit
+  std::string title;  // in text
+  std::string (*text)(const Json& value);
+};
+
+struct Listing {
+  std::vector<Column> columns;
+  std::vector<std::vector<Json>> rows;  // a cell per column; null: not known, or there is none
+};
+
+std::string as_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string as_count(const Json& value) { return format_count(value.get<double>()); }
+std::string as_bytes(const Json& value) { return format_bytes(value.get<double>()); }
+std::string as_rate(const Json& value) { return fmt::format("{:.1f} GB/s", value.get<double>() / kGB); }
+std::string as_tflops(const Json& value) { return fmt::format("{:.1f}", value.get<double>() * 1e-12); }
+std::string as_watts(const Json& value) { return fmt::format("{:.0f} W", value.get<double>()); }
+std::string as_seconds(const Json& value) { return format_seconds(value.get<double>()); }
+std::string as_share(const Json& value) { return format_percent(value.get<double>()); }
+std::string as_dollars(const Json& value) { return fmt::format("${:.2f}", value.get<double>()); }
+
+Listing list_models(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"name", "model", as_word},
+                 {"parameters", "parameters", as_count},
+                 {"layers", "layers", as_word},
+                 {"hidden", "hidden", as_word},
+                 {"heads", "heads", as_word},
+                 {"kv_heads", "kv heads", as_word},
+                 {"ffn", "ffn", as_word},
+                 {"vocab", "vocabulary", as_word},
+                 {"max_sequence", "sequence", as_word}};
+  for (const std::string& name : model_names(folders.models)) {
+    const ModelSpec model = load_model(name, folders.models, {});
+    out.rows.push_back({name, count_parameters(model).total, model.layers, model.hidden, model.heads, model.kv_heads,
+                        model.ffn, model.vocab, model.max_sequence});
+  }
+  return out;
+}
+
+Json peak_flops(const GpuSpec& gpu, Precision precision) {
+  const auto found = gpu.peak_flops.find(precision);
+  return found == gpu.peak_flops.end() ? Json() : Json(found->second.value);
+}
+
+Listing list_gpus(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"name", "gpu", as_word},
+                 {"title", "title", as_word},
+                 {"memory_bytes", "memory", as_bytes},
+                 {"memory_bandwidth_bytes_per_s", "bandwidth", as_rate},
+                 {"peak_fp16_flops", "fp16 TFLOP/s", as_tflops},
+                 {"peak_bf16_flops", "bf16", as_tflops},
+                 {"peak_fp8_flops", "fp8", as_tflops},
+                 {"tdp_w", "power", as_watts}};
+  const Catalog catalog(folders.hardware);
+  for (const std::string& name : catalog.names(ProfileKind::gpu)) {
+    const GpuSpec gpu = catalog.gpu(name);
+    out.rows.push_back({name, gpu.title, gpu.memory_bytes.value, gpu.memory_bandwidth.value,
+                        peak_flops(gpu, Precision::fp16), peak_flops(gpu, Precision::bf16),
+                        peak_flops(gpu, Precision::fp8), gpu.tdp_w.value});
+  }
+  return out;
+}
+
+Listing list_nodes(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"name", "node", as_word},
+                 {"title", "title", as_word},
+                 {"gpus", "gpus", as_word},
+                 {"gpu", "gpu", as_word},
+                 {"scale_up", "scale-up", as_word},
+                 {"scale_up_domain", "domain", as_word},
+                 {"network", "network", as_word},
+                 {"ports", "ports", as_word},
+                 {"network_bytes_per_s", "of the node", as_rate}};
+  const Catalog catalog(folders.hardware);
+  for (const std::string& name : catalog.names(ProfileKind::node)) {
+    const NodeHardware node = catalog.node(name);
+    out.rows.push_back({name, node.spec.title, node.spec.gpus, node.spec.gpu, node.spec.scale_up,
+                        node.spec.scale_up_domain, node.spec.network, node.spec.ports,
+                        node.spec.ports * node.network.bandwidth.value});
+  }
+  return out;
+}
+
+Listing list_links(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"name", "link", as_word},
+                 {"title", "title", as_word},
+                 {"bandwidth_bytes_per_s", "line rate", as_rate},
+                 {"efficiency", "reached", as_share},
+                 {"base_latency_s", "base latency", as_seconds},
+                 {"latency_s", "per step", as_seconds}};
+  const Catalog catalog(folders.hardware);
+  for (const std::string& name : catalog.names(ProfileKind::link)) {
+    const LinkSpec link = catalog.link(name);
+    out.rows.push_back({name, link.title, link.bandwidth.value, link.efficiency.value, link.base_latency_s.value,
+                        link.latency_s.value});
+  }
+  return out;
+}
+
+std::string sentence_of(FabricType type) {
+  switch (type) {
+    case FabricType::full_bisection:
+      return "One switch that never blocks.";
+    case FabricType::rail_optimized:
+      return "Port i of every node of a pod on the pod's leaf i; leaves joined by spines.";
+    case FabricType::fat_tree:
+      return "All ports of a node on one leaf; leaves joined by spines.";
+  }
+  return {};
+}
+
+Listing list_fabrics(const DataFolders& /*folders*/) {
+  Listing out;
+  out.columns = {{"name", "fabric", as_word}, {"default", "default", as_word}, {"description", "description", as_word}};
+  for (std::size_t i = 0; i < fabric_names().size(); ++i) {
+    const auto type = static_cast<FabricType>(i);
+    out.rows.push_back({fabric_names()[i], type == default_fabric().type, sentence_of(type)});
+  }
+  return out;
+}
+
+Listing list_schedules(const DataFolders& /*folders*/) {
+  Listing out;
+  out.columns = {{"name", "schedule", as_word}, {"description", "description", as_word}};
+  for (const Schedule& schedule : schedules()) out.rows.push_back({schedule.name, schedule.sentence});
+  return out;
+}
+
+Listing list_frameworks(const DataFolders& /*folders*/) {
+  Listing out;
+  out.columns = {{"name", "framework", as_word},
+                 {"fused_attention", "flash attention", as_word},
+                 {"overlap_pipeline", "overlaps transfers", as_word},
+                 {"overlap_tensor_gradients", "overlaps tensor gradients", as_word},
+                 {"source", "source", as_word}};
+  for (const std::string& name : framework_names()) {
+    const Framework& framework = *find_framework(name);
+    out.rows.push_back({name, framework.fused_attention, framework.overlap_pipeline, framework.overlap_tensor_gradients,
+                        framework.source});
+  }
+  return out;
+}
+
+Listing list_prices(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"provider", "provider", as_word}, {"kind", "kind", as_word},
+                 {"gpu", "gpu", as_word},           {"instance", "instance", as_word},
+                 {"date", "date", as_word},         {"usd_per_gpu_hour", "per GPU hour", as_dollars}};
+  const Catalog catalog(folders.hardware);
+  for (const std::string& provider : catalog.names(ProfileKind::price)) {
+    for (const PriceSpec& price : catalog.prices(provider)) {
+      out.rows.push_back({provider, price_kind_names()[static_cast<std::size_t>(price.kind)], price.gpu,
+                          price.instance.empty() ? Json() : Json(price.instance), price.date,
+                          price.usd_per_gpu_hour.value});
+    }
+  }
+  return out;
+}
+
+struct NamedListing {
+  std::string_view name;
+  Listing (*fill)(const DataFolders& folders);
+};
+constexpr std::array kListings = {
+    NamedListing{"models", list_models},       NamedListing{"gpus", list_gpus},
+    NamedListing{"nodes", list_nodes},         NamedListing{"links", list_links},
+    NamedListing{"fabrics", list_fabrics},     NamedListing{"prices", list_prices},
+    NamedListing{"schedules", list_schedules}, NamedListing{"frameworks", list_frameworks},
+};
+
+Json json_of(const Listing& listing) {
+  Json out = Json::array();
+  for (const auto& row : listing.rows) {
+    Json entry = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) entry[listing.columns[i].key] = row[i];
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+std::string text_of(const Listing& listing) {
+  std::string alignment;  // words left, figures right
+  std::vector<std::string> titles;
+  for (std::size_t i = 0; i < listing.columns.size(); ++i) {
+    alignment += listing.rows.empty() || listing.rows.front()[i].is_string() ? 'l' : 'r';
+    titles.push_back(listing.columns[i].title);
+  }
+  TextTable table(alignment, 0);
+  table.add_row(std::move(titles));
+  for (const auto& row : listing.rows) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      cells.push_back(row[i].is_null() ? "-" : listing.columns[i].text(row[i]));
+    }
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+}  // namespace
+
+CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
+  std::vector<std::string> names;
+  for (const NamedListing& listing : kListings) names.emplace_back(listing.name);
+  std::string wanted;
+  std::string format_name;
+  std::string data;
+  CommandSyntax syntax(fmt::format("mirfak list {} [OPTION]...", fmt::join(names, "|")),
+                       "Lists what scenarios may name, with its main figures.");
+  syntax.operand = &wanted;
+  auto add = syntax.options.add_options();
+  add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
+  add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
+
+  const OutputFormat format = format_choice(format_name);
+  const NamedListing& chosen = kListings[choice("list", wanted, names)];
+  const Listing listing = chosen.fill(data_folders(data));
+  if (format == OutputFormat::text) return {text_of(listing), {}};
+  return {Json{{std::string(chosen.name), json_of(listing)}}.dump(2) + "\n", {}};
+}
+
+}  // namespace mirfak

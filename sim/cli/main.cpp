@@ -1,0 +1,94 @@
+// The only place that prints and exits. Everything a command has to say is complete before the first byte of it is
+// written, so that a failure leaves nothing half-said.
+
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace mirfak;
+
+// A file opened while a standard stream is closed would get its number, and what is printed would end up in the file.
+void occupy_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    const int access = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;  // so that use fails as before
+    if (open("/dev/null", access) != stream) _exit(kStatusInternal);
+  }
+}
+
+Surroundings look_around() {
+  Surroundings surroundings{std::chrono::steady_clock::now()};
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return surroundings;
+  surroundings.columns = size.ws_col;
+  surroundings.colour = std::getenv("NO_COLOR") == nullptr;
+  return surroundings;
+}
+
+int status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::input:
+      return kStatusInput;
+    case ErrorKind::infeasible:
+      return kStatusInfeasible;
+    case ErrorKind::internal:
+      break;
+  }
+  return kStatusInternal;
+}
+
+int complain(std::string_view message, int status) {
+  if (message.ends_with('\n')) message.remove_suffix(1);
+  std::fprintf(stderr, "mirfak: error: %.*s\n", static_cast<int>(message.size()), message.data());
+  return status;
+}
+
+int print(const CommandOutput& output) {
+  const bool written = std::fwrite(output.text.data(), 1, output.text.size(), stdout) == output.text.size();
+  const bool flushed = std::fflush(stdout) == 0;
+  const int reason = errno;
+  if (!output.complaint.empty()) complain(output.complaint, output.status);
+  if (written && flushed) return output.status;
+  if (reason == EPIPE) return output.status;  // the reader has seen enough
+  return complain(fmt::format("cannot write to standard output: {}", std::strerror(reason)), kStatusInternal);
+}
+
+int run(int count, char** words) {
+  try {
+    const Surroundings surroundings = look_around();
+    const std::vector<std::string> arguments(words + (count > 0 ? 1 : 0), words + count);
+    return print(run_command_line(arguments, surroundings));
+  } catch (const Error& error) {
+    return complain(error.what(), status_of(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory: this machine has too little of it for a simulation of this size", kStatusInternal);
+  } catch (const std::exception& error) {
+    return complain(fmt::format("unexpected failure: {}", error.what()), kStatusInternal);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  std::signal(SIGPIPE, SIG_IGN);
+  occupy_standard_streams();
+  return run(count, words);
+}

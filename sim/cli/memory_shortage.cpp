@@ -1,0 +1,51 @@
+#include "cli/memory_shortage.hpp"
+
+#include "base/text.hpp"
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+// The parts of the peak, largest first, those that show as 0.0 GiB left out.
+std::string parts_of(const MemoryUse& peak) {
+  std::vector<MemoryPart> parts(memory_parts().begin(), memory_parts().end());
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const MemoryPart& a, const MemoryPart& b) { return peak.*a.bytes > peak.*b.bytes; });
+  std::string out;
+  for (const MemoryPart& part : parts) {
+    const double gib = peak.*part.bytes / kGiB;
+    if (gib >= 0.05) out += fmt::format("{}{} {:.1f}", out.empty() ? "" : ", ", part.name, gib);
+  }
+  return out;
+}
+
+// What the strategy does not do yet and would save memory.
+std::vector<std::string> remedies(const Job& job) {
+  const Strategy& strategy = job.strategy;
+  std::vector<std::string> out;
+  if (strategy.recompute != Recompute::full) out.emplace_back("strategy.recompute: full");
+  if (strategy.zero == 0 && strategy.data > 1) out.emplace_back("strategy.zero: 1");
+  if (strategy.tensor > 1 && !strategy.sequence_parallel) out.emplace_back("strategy.sequence_parallel: true");
+  if (strategy.schedule == ScheduleKind::gpipe) out.emplace_back("strategy.schedule: 1f1b");
+  if (strategy.micro_batch > 1) out.emplace_back("a smaller strategy.micro_batch");
+  out.emplace_back("a larger strategy.tensor");
+  out.emplace_back("a larger strategy.pipeline");
+  return out;
+}
+
+}  // namespace
+
+std::string memory_shortage(const Simulation& simulation) {
+  const int stage = simulation.result.fullest_stage;
+  const StageMemory& memory = simulation.result.stages[static_cast<std::size_t>(stage)].memory;
+  return fmt::format("out of memory: needs {:.1f} of {:.1f} GiB on stage {}: {}\n  try {}", memory.peak.total() / kGiB,
+                     memory.capacity / kGiB, stage, parts_of(memory.peak), join_or(remedies(simulation.job)));
+}
+
+}  // namespace mirfak

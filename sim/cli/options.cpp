@@ -1,0 +1,85 @@
+#include "cli/options.hpp"
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr const char* kOperand = "operand";  // what Boost knows the operand by
+constexpr unsigned kHelpColumns = 100;
+
+// Options in full only: an abbreviation that works today is ambiguous after the next option is added.
+constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+
+std::string help(const CommandSyntax& syntax) {
+  std::ostringstream out;
+  out << "usage: " << syntax.usage << "\n\n" << syntax.purpose << "\n\n" << syntax.options;
+  return out.str();
+}
+
+[[noreturn]] void refuse_option(const CommandSyntax& syntax, const std::string& option) {
+  std::vector<std::string> names;
+  for (const auto& known : syntax.options.options()) names.push_back("--" + known->long_name());
+  const std::string close = nearest(option, names);
+  fail_input({}, fmt::format("unknown option '{}'", excerpt(option)),
+             close.empty() ? "usage: " + syntax.usage : fmt::format("did you mean '{}'?", close));
+}
+
+}  // namespace
+
+CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
+    : usage(std::move(usage_line)), purpose(std::move(purpose_text)), options(kHelpColumns, kHelpColumns / 2) {
+  options.add_options()("help,h", "show this help");
+}
+
+std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments) {
+  const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
+  if (std::any_of(arguments.begin(), arguments.end(), asks_for_help)) return help(syntax);
+
+  std::vector<std::string> operands;
+  po::options_description all;
+  all.add(syntax.options).add_options()(kOperand, po::value(&operands));
+  po::positional_options_description positions;
+  positions.add(kOperand, -1);
+  try {
+    po::variables_map values;
+    po::command_line_parser parser(std::vector<std::string>(arguments.begin(), arguments.end()));
+    po::store(parser.options(all).positional(positions).style(kStyle).run(), values);
+    po::notify(values);
+  } catch (const po::unknown_option& error) {
+    refuse_option(syntax, error.get_option_name());
+  } catch (const po::error& error) {
+    fail_input({}, error.what(), "usage: " + syntax.usage);
+  }
+
+  const std::size_t expected = syntax.operand != nullptr ? 1 : 0;
+  if (operands.size() > expected) {
+    fail_input({}, fmt::format("unexpected argument '{}'", excerpt(operands[expected])), "usage: " + syntax.usage);
+  }
+  if (operands.size() < expected) fail_input({}, "an argument is missing", "usage: " + syntax.usage);
+  if (syntax.operand != nullptr) *syntax.operand = operands.front();
+  return std::nullopt;
+}
+
+std::size_t choice(std::string_view option, const std::string& value, std::span<const std::string> names) {
+  const auto found = std::find(names.begin(), names.end(), value);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  const std::string close = nearest(value, names);
+  fail_input({}, fmt::format("{}: expected {}, found '{}'", option, join_or(names), excerpt(value)),
+             close.empty() ? std::string() : fmt::format("did you mean '{}'?", close));
+}
+
+OutputFormat format_choice(const std::string& value) {
+  static const std::vector<std::string> names = {"text", "json"};
+  return static_cast<OutputFormat>(choice("--format", value, names));
+}
+
+}  // namespace mirfak

@@ -1,0 +1,139 @@
+#include "cluster/cluster.hpp"
+
+#include "base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr int kMaxGpus = 1 << 20;
+constexpr int kMaxLeafPorts = 1024;
+constexpr double kMaxOversubscription = 1000;
+
+Fabric read_fabric(const Node& section) {
+  Fabric fabric = default_fabric();
+  Mapping mapping(section);
+  if (const std::optional<Node> type = mapping.find("type")) {
+    fabric.type = static_cast<FabricType>(type->as_choice(fabric_names()));
+  }
+  fabric.oversubscription = mapping.number_or("oversubscription", fabric.oversubscription, 1, kMaxOversubscription);
+  fabric.leaf_ports = static_cast<int>(mapping.integer_or("leaf_ports", fabric.leaf_ports, 1, kMaxLeafPorts));
+  if (const std::optional<Node> latency = mapping.find("switch_latency_s")) {
+    fabric.switch_latency_s = {latency->as_number(0, 0.1), "the scenario"};
+  }
+  mapping.finish();
+  if (fabric.type == FabricType::full_bisection && fabric.oversubscription > 1) {
+    mapping.find("oversubscription")->fail("a full-bisection fabric has none", "expected rail-optimized or fat-tree");
+  }
+  return fabric;
+}
+
+std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const ProfileReference& price) {
+  std::vector<NodeAllotment> allotments;
+  int gpus = 0;
+  for (const Node& item : section.as_items()) {
+    Mapping mapping(item);
+    NodeAllotment allotment{catalog.node(mapping.require("type")), 0, {}};
+    allotment.price = catalog.price(price, allotment.hardware.gpu.name);
+    const int most = (kMaxGpus - gpus) / allotment.hardware.spec.gpus;
+    allotment.count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
+    mapping.finish();
+    gpus += allotment.count * allotment.hardware.spec.gpus;
+    allotments.push_back(std::move(allotment));
+  }
+  if (allotments.empty()) section.fail("expected at least one entry {type: ..., count: ...}");
+  return allotments;
+}
+
+}  // namespace
+
+const std::vector<std::string>& fabric_names() {
+  static const std::vector<std::string> names = {"full-bisection", "rail-optimized", "fat-tree"};
+  return names;
+}
+
+Fabric default_fabric() {
+  Fabric fabric;
+  fabric.switch_latency_s = {0.2e-6, "a switch of a Quantum or Spectrum class: recalled, to be confirmed"};
+  return fabric;
+}
+
+Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric) : fabric_(std::move(fabric)) {
+  if (nodes.empty()) fail_input({}, "a cluster needs at least one node");
+  for (NodeAllotment& allotment : nodes) {
+    const NodeSpec& spec = allotment.hardware.spec;
+    if (allotment.count < 1 || allotment.count > (kMaxGpus - gpus_) / spec.gpus) {
+      fail_input({}, "a cluster has 1 to 2^20 GPUs, and at least one node of each type");
+    }
+    const int nodes_per_domain = spec.scale_up_domain / spec.gpus;
+    first_domain_.push_back(domains_);
+    domains_ += (allotment.count + nodes_per_domain - 1) / nodes_per_domain;
+    const int gpus = allotment.count * spec.gpus;
+    const int count = allotment.count;
+    groups_.push_back({std::move(allotment), nodes_, gpus_});
+    nodes_ += count;
+    gpus_ += gpus;
+  }
+}
+
+std::size_t Cluster::group_index(int device) const {
+  const auto after = std::upper_bound(groups_.begin(), groups_.end(), device,
+                                      [](int wanted, const NodeGroup& group) { return wanted < group.first_device; });
+  return static_cast<std::size_t>(after - groups_.begin()) - 1;
+}
+
+const NodeGroup& Cluster::group_of(int device) const { return groups_[group_index(device)]; }
+
+DevicePlace Cluster::place_of(int device) const {
+  const std::size_t index = group_index(device);
+  const NodeGroup& group = groups_[index];
+  const int within = device - group.first_device;
+  DevicePlace place;
+  place.group = static_cast<int>(index);
+  place.node = group.first_node + within / group.hardware.spec.gpus;
+  place.local = within % group.hardware.spec.gpus;
+  place.domain = first_domain_[index] + within / group.hardware.spec.scale_up_domain;
+  return place;
+}
+
+Cluster read_cluster(const Node& section, const Catalog& catalog) {
+  Mapping mapping(section);
+  const std::optional<Node> price = mapping.find("price");
+  std::vector<NodeAllotment> nodes =
+      read_nodes(mapping.require("nodes"), catalog, price ? ProfileReference(*price) : ProfileReference("on-demand"));
+  const std::optional<Node> fabric = mapping.find("fabric");
+  mapping.finish();
+  return {std::move(nodes), fabric ? read_fabric(*fabric) : default_fabric()};
+}
+
+GroupShape shape_of(const Cluster& cluster, std::span<const int> devices) {
+  GroupShape shape;
+  shape.ranks = static_cast<int>(devices.size());
+  std::vector<DevicePlace> places;
+  places.reserve(devices.size());
+  for (const int device : devices) places.push_back(cluster.place_of(device));
+
+  // Devices of a node, a domain and a group are contiguous, so one order serves to count all three.
+  std::sort(places.begin(), places.end(), [](const DevicePlace& a, const DevicePlace& b) {
+    return std::pair(a.node, a.local) < std::pair(b.node, b.local);
+  });
+  const auto count = [&](int DevicePlace::*member, int& different, int& most) {
+    int same = 0;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const bool begins = i == 0 || places[i].*member != places[i - 1].*member;
+      different += begins ? 1 : 0;
+      same = begins ? 1 : same + 1;
+      most = std::max(most, same);
+    }
+  };
+  int unused = 0;
+  count(&DevicePlace::node, shape.nodes, shape.ranks_per_node);
+  count(&DevicePlace::domain, shape.domains, shape.ranks_per_domain);
+  count(&DevicePlace::group, shape.node_groups, unused);
+  return shape;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "cluster/catalog.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// How the network ports of the nodes are joined.
+enum class FabricType {
+  full_bisection,  // one switch that never blocks
+  rail_optimized,  // port i of every node on leaf i of its pod; leaves joined by spines
+  fat_tree,        // all ports of a node on one leaf; leaves joined by spines
+};
+const std::vector<std::string>& fabric_names();  // in the order of the enumeration
+
+struct Fabric {
+  FabricType type = FabricType::rail_optimized;
+  double oversubscription = 1;  // bandwidth of a leaf towards nodes / towards spines, >= 1
+  int leaf_ports = 32;          // ports of a leaf towards nodes
+  Figure switch_latency_s;      // of each switch beyond the first on a route
+};
+Fabric default_fabric();
+
+// So many nodes of one type.
+struct NodeAllotment {
+  NodeHardware hardware;
+  int count = 0;
+  std::optional<PriceSpec> price;  // absent: nobody is known to offer its GPU at the price chosen
+};
+
+struct NodeGroup : NodeAllotment {
+  int first_node = 0;    // index in the cluster of its first node
+  int first_device = 0;  // and of its first GPU
+};
+
+// Where a device is. Indices count over the whole cluster, but for `local`: within the node.
+struct DevicePlace {
+  int group = 0;
+  int node = 0;
+  int local = 0;
+  int domain = 0;  // scale-up domain: the devices of one share NVLink
+};
+
+// Devices, nodes and domains are numbered from 0, group after group, node after node.
+class Cluster {
+ public:
+  // Error(input) without `where` for an empty list, a count below 1, or more than 2^20 GPUs.
+  Cluster(std::vector<NodeAllotment> nodes, Fabric fabric);
+
+  std::span<const NodeGroup> groups() const { return groups_; }
+  const Fabric& fabric() const { return fabric_; }
+
+  int gpus() const { return gpus_; }
+  int nodes() const { return nodes_; }
+  int domains() const { return domains_; }
+
+  // 0 <= device < gpus(), 0 <= node < nodes(); O(log groups).
+  DevicePlace place_of(int device) const;
+  const NodeGroup& group_of(int device) const;
+  const GpuSpec& gpu_of(int device) const { return group_of(device).hardware.gpu; }
+
+ private:
+  std::size_t group_index(int device) const;
+
+  std::vector<NodeGroup> groups_;
+  std::vector<int> first_domain_;  // of each group
+  Fabric fabric_;
+  int gpus_ = 0;
+  int nodes_ = 0;
+  int domains_ = 0;
+};
+
+// Reads the `cluster` section of a scenario: nodes: [{type, count}], fabric: {type, oversubscription, leaf_ports},
+// price (a choice of Catalog::price, "on-demand" when left out). Strict; errors at the place of the fault.
+Cluster read_cluster(const Node& section, const Catalog& catalog);
+
+// What the price of a collective depends on: how its ranks are spread.
+struct GroupShape {
+  int ranks = 0;
+  int nodes = 0;             // that hold at least one of them
+  int ranks_per_node = 0;    // the most on one node
+  int domains = 0;           // scale-up domains that hold at least one of them
+  int ranks_per_domain = 0;  // the most in one domain
+  int node_groups = 0;       // node types among them: above 1 the slowest decides
+};
+// Devices may come in any order, each once. Empty: all zero.
+GroupShape shape_of(const Cluster& cluster, std::span<const int> devices);
+
+}  // namespace mirfak

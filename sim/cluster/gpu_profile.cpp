@@ -1,0 +1,151 @@
+// GPU profiles. Where a GPU has no measured table of its own, `gemm_like` takes over the efficiencies of the GPU
+// whose multiprocessors resemble it most:
+//
+//   peak_flops: {bf16: [148e12, datasheet]}     # the H20's own peak ...
+//   gemm_like: h100                             # ... of which a GEMM reaches the share it reaches on an H100
+//
+// Shares of a peak are properties of the instruction set, the tile shapes and the library, so they carry over
+// within an architecture; the peaks and the memory bandwidth stay the GPU's own, and each borrowed figure says
+// whose it is.
+#include "cluster/profiles.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kMicrosecond = 1e-6;
+
+void read_peaks(ProfileFile& file, GpuSpec& gpu) {
+  const Node section = file.root().require("peak_flops");
+  Mapping peaks(section);
+  for (std::size_t i = 0; i < kPrecisions; ++i) {
+    const auto precision = static_cast<Precision>(i);
+    const std::optional<Node> node = peaks.find(name_of(precision));
+    if (!node) continue;
+    const Figure peak = file.figure_at(*node, 1e11, 1e17);
+    if (!gpu.peak_flops.empty() && peak.value < gpu.peak_flops.rbegin()->second.value) {
+      node->fail("slower than a wider precision of the same GPU", "peaks are dense FLOP/s");
+    }
+    gpu.peak_flops.emplace(precision, peak);
+  }
+  peaks.finish();
+  if (!gpu.peak_flops.contains(Precision::fp32)) section.fail("the key 'fp32' is missing", "the rate of vector units");
+  if (!gpu.peak_flops.contains(Precision::fp16)) section.fail("the key 'fp16' is missing");
+}
+
+GemmFit read_gemm_fit(ProfileFile& file, const Node& node) {
+  Mapping mapping(node);
+  GemmFit fit;
+  fit.overhead_s = file.figure(mapping, "overhead_s", 0, 100 * kMicrosecond);
+  fit.compute_efficiency = file.figure(mapping, "compute_efficiency", 0.01, 1);
+  // Above 1 where the second-level cache holds most of the table's matrices.
+  fit.memory_efficiency = file.figure(mapping, "memory_efficiency", 0.01, 1.5);
+  fit.exponent = file.figure(mapping, "exponent", 1, 10);
+  fit.shapes = static_cast<int>(mapping.require("shapes").as_integer(1, 10'000'000));
+  fit.mean_error = mapping.require("mean_error").as_number(0, 1);
+  fit.median_error = mapping.require("median_error").as_number(0, 1);
+  fit.p90_error = mapping.require("p90_error").as_number(0, 2);
+  mapping.finish();
+  return fit;
+}
+
+void read_gemm_table(ProfileFile& file, const Node& section, GpuSpec& gpu) {
+  Mapping fits(section);
+  for (const auto& [precision, peak] : gpu.peak_flops) {
+    if (const std::optional<Node> node = fits.find(name_of(precision))) {
+      gpu.gemm.emplace(precision, read_gemm_fit(file, *node));
+    }
+  }
+  fits.finish();
+  if (!gpu.gemm.contains(Precision::fp16) && !gpu.gemm.contains(Precision::bf16)) {
+    section.fail("expected a fit for fp16 or bf16");
+  }
+}
+
+void borrow_gemm_fits(const Node& name, const GpuSpec& other, GpuSpec& gpu) {
+  const auto borrow = [&](Figure& figure) {
+    figure.source = fmt::format("taken over from {} ({}): {}", other.name, other.architecture, figure.source);
+  };
+  for (const auto& [precision, measured] : other.gemm) {
+    if (!gpu.peak_flops.contains(precision)) continue;
+    GemmFit fit = measured;
+    if (fit.shapes == 0) name.fail(fmt::format("{} has no measured table of its own", other.name));
+    for (Figure* figure : {&fit.overhead_s, &fit.compute_efficiency, &fit.memory_efficiency, &fit.exponent}) {
+      borrow(*figure);
+    }
+    fit.shapes = 0;
+    gpu.gemm.emplace(precision, std::move(fit));
+  }
+  if (gpu.gemm.empty()) name.fail(fmt::format("{} has no fit for a precision of this GPU", other.name));
+}
+
+// Kernels that a GPU has no table of are taken over with the GEMM fits.
+void read_attention(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
+  if (const std::optional<Node> node = file.root().find("attention")) {
+    Mapping mapping(*node);
+    gpu.attention.efficiency = file.figure(mapping, "efficiency", 0.01, 1);
+    gpu.attention.half_sequence = file.figure(mapping, "half_sequence", 0, 1e6);
+    gpu.attention.backward_share = file.figure(mapping, "backward_share", 0.1, 1.5);
+    mapping.finish();
+  } else if (other != nullptr) {
+    gpu.attention = other->attention;
+  }
+}
+
+void read_sustained_share(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
+  const bool own = other == nullptr || file.root().has("sustained_share");
+  gpu.sustained_share = own ? file.figure("sustained_share", 0.3, 1) : other->sustained_share;
+}
+
+void check_order(const Node& node, const Figure& low, const Figure& high, const char* what) {
+  if (low.value > high.value) node.fail(fmt::format("{}: {:g} is above {:g}", what, low.value, high.value));
+}
+
+}  // namespace
+
+GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const Node& name)>& gemm_like) {
+  GpuSpec gpu;
+  gpu.name = file.name();
+  gpu.title = file.title();
+  gpu.architecture = file.root().require("architecture").as_string();
+  gpu.multiprocessors = static_cast<int>(file.root().require("multiprocessors").as_integer(1, 100'000));
+  read_peaks(file, gpu);
+  gpu.memory_bytes = file.figure("memory_bytes", 1e9, 1e13);
+  gpu.memory_bandwidth = file.figure("memory_bandwidth", 1e10, 1e14);
+  gpu.memory_bandwidth_efficiency = file.figure("memory_bandwidth_efficiency", 0.1, 1);
+  gpu.l2_bytes = file.figure("l2_bytes", 1e5, 1e10);
+  gpu.tdp_w = file.figure("tdp_w", 10, 1e4);
+  gpu.idle_w = file.figure("idle_w", 1, 1e4);
+  gpu.blocked_w = file.figure("blocked_w", 1, 1e4);
+  gpu.clock_peak_hz = file.figure("clock_peak_hz", 1e8, 1e10);
+  gpu.clock_max_hz = file.figure("clock_max_hz", 1e8, 1e10);
+  gpu.clock_min_hz = file.figure("clock_min_hz", 1e7, 1e10);
+  gpu.clock_step_hz = file.figure("clock_step_hz", 1e5, 1e9);
+  gpu.kernel_launch_s = file.figure("kernel_launch_s", 0, 100 * kMicrosecond);
+
+  const Node& root = file.root().node();
+  check_order(root, gpu.idle_w, gpu.blocked_w, "idle_w and blocked_w");
+  check_order(root, gpu.blocked_w, gpu.tdp_w, "blocked_w and tdp_w");
+  check_order(root, gpu.clock_min_hz, gpu.clock_peak_hz, "clock_min_hz and clock_peak_hz");
+  check_order(root, gpu.clock_peak_hz, gpu.clock_max_hz, "clock_peak_hz and clock_max_hz");
+
+  const std::optional<Node> table = file.root().find("gemm");
+  const std::optional<Node> like = file.root().find("gemm_like");
+  if (table && like) like->fail("a GPU with a `gemm` table of its own takes over none");
+  std::optional<GpuSpec> other;
+  if (table) {
+    read_gemm_table(file, *table, gpu);
+  } else {
+    const Node name = file.root().require("gemm_like");
+    other = gemm_like(name);
+    borrow_gemm_fits(name, *other, gpu);
+  }
+  read_attention(file, other ? &*other : nullptr, gpu);
+  read_sustained_share(file, other ? &*other : nullptr, gpu);
+  file.finish();
+  return gpu;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,43 @@
+#include "cluster/profiles.hpp"
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kMaxGpus = 4096;
+
+}  // namespace
+
+NodeProfile read_node_profile(ProfileFile& file) {
+  Mapping& root = file.root();
+  NodeProfile profile{
+      {}, root.require("gpu"), root.require("scale_up"), root.require("host_link"), root.require("network")};
+  NodeSpec& node = profile.spec;
+  node.name = file.name();
+  node.title = file.title();
+  node.gpu = profile.gpu.as_string();
+  node.scale_up = profile.scale_up.as_string();
+  node.host_link = profile.host_link.as_string();
+  node.network = profile.network.as_string();
+  node.gpus = static_cast<int>(root.require("gpus").as_integer(1, kMaxGpus));
+  node.ports = static_cast<int>(root.require("ports").as_integer(1, kMaxGpus));
+  node.host_memory_bytes = file.figure("host_memory_bytes", 1e9, 1e14);
+  node.host_power_w = file.figure("host_power_w", 0, 1e5);
+
+  const Node wiring = root.require("wiring");
+  node.wiring = static_cast<Wiring>(wiring.as_choice(wiring_names()));
+  if (node.wiring == Wiring::cube_mesh && node.gpus != 8) wiring.fail("a cube mesh joins 8 GPUs");
+
+  node.scale_up_domain = node.gpus;
+  if (const std::optional<Node> domain = root.find("scale_up_domain")) {
+    node.scale_up_domain = static_cast<int>(domain->as_integer(node.gpus, kMaxGpus));
+    if (node.scale_up_domain % node.gpus != 0) domain->fail("expected a multiple of `gpus`: whole nodes");
+    if (node.scale_up_domain > node.gpus && node.wiring != Wiring::switched) {
+      domain->fail("only switched nodes form domains of several nodes");
+    }
+  }
+  file.finish();
+  return profile;
+}
+
+}  // namespace mirfak

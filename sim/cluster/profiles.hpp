@@ -1,0 +1,28 @@
+#pragma once
+
+#include "cluster/profile_file.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace mirfak {
+
+// Readers of one profile each, without looking at other files: what a profile names stays a name. Error(input) at
+// the place of a fault, impossible combinations of figures included.
+
+// `gemm_like` says how to get the GPU whose fits a file without a measured table takes over.
+GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const Node& name)>& gemm_like);
+LinkSpec read_link_profile(ProfileFile& file);
+std::vector<PriceSpec> read_price_profile(ProfileFile& file);
+
+// A node's names, each with the place where it is written.
+struct NodeProfile {
+  NodeSpec spec;
+  Node gpu;
+  Node scale_up;
+  Node host_link;
+  Node network;
+};
+NodeProfile read_node_profile(ProfileFile& file);  // valid as long as `file`
+
+}  // namespace mirfak

@@ -1,0 +1,31 @@
+#include "cost/activity.hpp"
+
+namespace mirfak {
+
+std::string_view name_of(Activity activity) {
+  constexpr std::array<std::string_view, kActivities> names = {"GEMM",
+                                                               "attention",
+                                                               "memory-bound kernels",
+                                                               "optimizer",
+                                                               "tensor communication",
+                                                               "data communication",
+                                                               "pipeline communication",
+                                                               "host",
+                                                               "bubble"};
+  return names[static_cast<std::size_t>(activity)];
+}
+
+std::string_view key_of(Activity activity) {
+  constexpr std::array<std::string_view, kActivities> keys = {"gemm",
+                                                              "attention",
+                                                              "memory_bound",
+                                                              "optimizer",
+                                                              "tensor_communication",
+                                                              "data_communication",
+                                                              "pipeline_communication",
+                                                              "host",
+                                                              "bubble"};
+  return keys[static_cast<std::size_t>(activity)];
+}
+
+}  // namespace mirfak

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace mirfak {
+
+// What the time of a device is spent on.
+enum class Activity : std::uint8_t {
+  gemm,
+  attention,
+  memory_bound,  // elementwise, normalization, softmax, embedding: bound by memory bandwidth
+  optimizer,
+  tensor_communication,
+  data_communication,
+  pipeline_communication,
+  host,    // waiting for the host to issue work
+  bubble,  // waiting for other stages
+};
+inline constexpr std::size_t kActivities = 9;
+using ActivitySeconds = std::array<double, kActivities>;
+
+std::string_view name_of(Activity activity);  // "GEMM", "tensor communication", ...
+std::string_view key_of(Activity activity);   // "gemm", "tensor_communication", ...: for JSON and HDF5
+
+}  // namespace mirfak

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// Why a cost is what it is: the formula, what this case puts into it, and where each constant comes from. Cases that
+// differ in size only have the same formula and inputs.
+struct Explanation {
+  struct Input {
+    std::string name;    // "compute efficiency"
+    std::string value;   // "0.851"
+    std::string source;  // "fit to 9240 measured shapes, ..."
+  };
+  std::string formula;  // "max(launch, bytes / (bandwidth efficiency))"
+  std::string numbers;  // "12.00 MiB: memory 7.109 us"
+  std::vector<Input> inputs;
+};
+
+}  // namespace mirfak

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "cost/activity.hpp"
+#include "engine/timeline.hpp"
+#include "program/program.hpp"
+
+#include <cstdint>
+
+namespace mirfak {
+
+// Where one rank's time goes, from 0 to the end of the iteration: while the compute stream works, as the classes
+// of its tasks say; while it idles, by what the rank does meanwhile: tensor, pipeline or data communication
+// (in this order), else the host while it issues what the device waits for, else bubble. The parts sum
+// to the makespan. `rank` is an index into program.ranks.
+ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank);
+
+}  // namespace mirfak

@@ -1,0 +1,121 @@
+#include "engine/iteration.hpp"
+
+#include "engine/breakdown.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+
+double at(const ActivitySeconds& seconds, Activity activity) { return seconds[static_cast<std::size_t>(activity)]; }
+
+void count_work(const Simulation& simulation, IterationResult& result) {
+  const Job& job = simulation.job;
+  const double passes = microbatches(job.strategy, job.training);
+  const double ranks_per_stage = static_cast<double>(job.strategy.tensor) * job.strategy.data;
+  double peak = 0;
+  for (const StagePlan& plan : simulation.plans) {
+    for (const ChunkPlan& chunk : plan.chunks) {
+      const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * ranks_per_stage;
+      const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * ranks_per_stage;
+      result.model_flop += 3 * forward;
+      result.hardware_flop += forward + backward;
+    }
+    peak += plan.costs.kernels.peak_flops() * ranks_per_stage;
+  }
+  const double rate = 1 / result.iteration_time_s;
+  const double tokens =
+      static_cast<double>(job.training.global_batch) * static_cast<double>(job.training.sequence_length);
+  result.gpus = job.strategy.ranks();
+  result.tokens_per_s = tokens * rate;
+  result.tokens_per_s_per_gpu = result.tokens_per_s / result.gpus;
+  result.tflops_per_gpu = result.model_flop * rate / result.gpus * 1e-12;
+  result.hardware_tflops_per_gpu = result.hardware_flop * rate / result.gpus * 1e-12;
+  result.mfu = result.model_flop * rate / peak;
+  result.hfu = result.hardware_flop * rate / peak;
+}
+
+// One rank of each stage: the first, as the others behave like it.
+std::uint32_t first_rank_of(const Program& program, int stage) {
+  const auto found = std::find_if(program.ranks.begin(), program.ranks.end(),
+                                  [&](const ProgramRank& rank) { return static_cast<int>(rank.stage) == stage; });
+  return static_cast<std::uint32_t>(found - program.ranks.begin());
+}
+
+void break_down(const Simulation& simulation, IterationResult& result) {
+  const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans);
+  const double stages = static_cast<double>(simulation.plans.size());
+  double fullest = 0;
+  result.fits = true;
+  for (const StagePlan& plan : simulation.plans) {
+    StageResult stage;
+    stage.activity_s =
+        breakdown(simulation.program, simulation.timeline, first_rank_of(simulation.program, plan.stage));
+    stage.memory = memory[static_cast<std::size_t>(plan.stage)];
+    for (std::size_t i = 0; i < kActivities; ++i) result.activity_s[i] += stage.activity_s[i] / stages;
+    result.fits = result.fits && stage.memory.fits();
+    const double share = stage.memory.peak.total() / stage.memory.capacity;
+    if (share > fullest) {
+      fullest = share;
+      result.fullest_stage = plan.stage;
+      result.memory_peak_bytes = stage.memory.peak.total();
+      result.memory_capacity_bytes = stage.memory.capacity;
+    }
+    result.stages.push_back(std::move(stage));
+  }
+  result.bubble_fraction = at(result.activity_s, Activity::bubble) / result.iteration_time_s;
+  result.exposed_communication_s = at(result.activity_s, Activity::tensor_communication) +
+                                   at(result.activity_s, Activity::data_communication) +
+                                   at(result.activity_s, Activity::pipeline_communication);
+}
+
+// Energy: every GPU draws its blocked power throughout, and what its tasks draw above it (arXiv 2312.06902, eq. 3).
+void add_up_costs(const Simulation& simulation, IterationResult& result) {
+  const Job& job = simulation.job;
+  const Program& program = simulation.program;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    result.energy_j +=
+        program.class_of(task).energy_j * program.ranks[program.streams[program.stream[task]].rank].multiplicity;
+  }
+  result.priced = true;
+  for (const StagePlan& plan : simulation.plans) {
+    const double ranks = static_cast<double>(job.strategy.tensor) * job.strategy.data;
+    result.energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * ranks * result.iteration_time_s;
+    if (!plan.costs.hardware.price) {
+      result.priced = false;
+      continue;
+    }
+    result.cost_usd +=
+        plan.costs.hardware.price->usd_per_gpu_hour.value * ranks * result.iteration_time_s / kSecondsPerHour;
+  }
+  if (!result.priced) result.cost_usd = 0;
+  result.average_power_w = result.energy_j / result.iteration_time_s;
+  if (job.training.tokens <= 0) return;
+  result.training_time_s = job.training.tokens / result.tokens_per_s;
+  result.training_cost_usd = result.cost_usd * result.training_time_s / result.iteration_time_s;
+}
+
+}  // namespace
+
+Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
+
+std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor) {
+  std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
+  simulation->program = lower(simulation->job, simulation->blocks, simulation->plans, options);
+  simulation->timeline = execute(simulation->program, executor);
+  IterationResult& result = simulation->result;
+  result.iteration_time_s = to_seconds(simulation->timeline.makespan);
+  result.events = simulation->timeline.events;
+  count_work(*simulation, result);
+  break_down(*simulation, result);
+  add_up_costs(*simulation, result);
+  return simulation;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "cost/activity.hpp"
+#include "engine/execute.hpp"
+#include "engine/timeline.hpp"
+#include "program/job.hpp"
+#include "program/lowering.hpp"
+#include "program/memory.hpp"
+#include "program/program.hpp"
+#include "program/stage_plan.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace mirfak {
+
+// Where one stage's time and memory go: of one of its ranks, which all behave alike.
+struct StageResult {
+  ActivitySeconds activity_s{};  // sums to the iteration time
+  StageMemory memory;
+};
+
+// What one iteration takes and costs. Times of all stages are on one clock that starts at 0.
+struct IterationResult {
+  double iteration_time_s = 0;
+  double tokens_per_s = 0;
+  double tokens_per_s_per_gpu = 0;
+  double model_flop = 0;      // of the whole job: three times the forward pass, attention not halved
+  double hardware_flop = 0;   // with recomputation
+  double tflops_per_gpu = 0;  // model FLOPs
+  double hardware_tflops_per_gpu = 0;
+  double mfu = 0;  // of the peak of the precision trained in
+  double hfu = 0;
+  int gpus = 0;
+  double bubble_fraction = 0;          // mean over stages
+  double exposed_communication_s = 0;  // mean over stages
+  ActivitySeconds activity_s{};        // mean over stages; sums to the iteration time
+  double memory_peak_bytes = 0;        // of the fullest stage, relative to its capacity
+  double memory_capacity_bytes = 0;    // of that stage
+  int fullest_stage = 0;
+  bool fits = false;           // on every stage
+  double energy_j = 0;         // of all GPUs
+  double average_power_w = 0;  // of all GPUs
+  double cost_usd = 0;         // 0: no price is known
+  bool priced = false;
+  double training_time_s = 0;  // for training.tokens; 0: not asked
+  double training_cost_usd = 0;
+  std::uint64_t events = 0;
+  std::vector<StageResult> stages;
+};
+
+// One simulated iteration with all that it was made from. A value; nothing refers to anything outside.
+struct Simulation {
+  Job job;
+  ShardedBlocks blocks;
+  std::vector<StagePlan> plans;
+  Program program;
+  Timeline timeline;
+  IterationResult result;
+
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+ private:
+  friend std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor);
+  explicit Simulation(Job of);
+};
+
+// Simulates one iteration: shards, lowers, executes, accounts. An iteration that does not fit in memory is
+// simulated all the same; see IterationResult::fits. Errors: Error(infeasible) if the job cannot run on its
+// cluster for other reasons.
+std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options = {},
+                                     Executor executor = Executor::automatic);
+
+}  // namespace mirfak

@@ -1,0 +1,303 @@
+// A config.json describes a model by the arguments of its Python class, so every family has key names and defaults
+// of its own: the hidden size is `n_embd` for GPT-2 and `hidden_size` for Llama, an absent `num_key_value_heads`
+// is 8 for Mistral and the number of heads for Llama. One function per family says how its class reads them.
+//
+// Only families are here whose block ModelSpec describes exactly: pre-norm, attention then MLP, one norm each.
+// (GPT-J and GPT-NeoX add attention and MLP to the same residual, Qwen 3 normalises queries and keys, Gemma 2 has
+// four norms, Mixtral has experts: reading them as if they were Llama would give silent wrong answers.)
+#include "model/hugging_face.hpp"
+
+#include "base/text.hpp"
+#include "model/model_reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+namespace mirfak {
+
+namespace {
+
+using Keys = std::initializer_list<const char*>;  // names of the same thing, the first one present counts
+
+class Config {
+ public:
+  explicit Config(const Document& document) : fields_(Node(document)) {}
+
+  const Node& node() const { return fields_.node(); }
+
+  std::optional<Node> find(Keys keys) {
+    for (const char* key : keys) {
+      if (std::optional<Node> found = fields_.find(key)) return found;
+    }
+    return std::nullopt;
+  }
+
+  std::int64_t size(Keys keys, std::int64_t maximum, std::int64_t fallback) {
+    const std::optional<Node> found = find(keys);
+    return found ? found->as_integer(1, maximum) : fallback;
+  }
+
+  std::int64_t required_size(Keys keys, std::int64_t maximum) {
+    const std::optional<Node> found = find(keys);
+    return (found ? *found : fields_.require(*keys.begin())).as_integer(1, maximum);
+  }
+
+  bool flag(const char* key, bool fallback) { return fields_.bool_or(key, fallback); }
+
+  double dropout(const char* key, double fallback) { return fields_.number_or(key, fallback, 0, 1); }
+
+  // `null` where the class has a default other than null turns that default off.
+  bool is_null(const char* key) const {
+    const Value* value = node().value().find(key);
+    return value != nullptr && value->kind == Value::Kind::null;
+  }
+
+  void expect_flag(const char* key, bool expected, bool fallback, const char* why) {
+    const std::optional<Node> found = find({key});
+    if ((found ? found->as_bool() : fallback) != expected) (found ? *found : node()).fail(why, unsupported);
+  }
+
+  static constexpr const char* unsupported = "this variant cannot be described: mirfak would cost another model";
+
+ private:
+  Mapping fields_;
+};
+
+enum class Mlp { plain, gated };
+
+ActivationFunction read_activation(Config& config, Keys keys, const char* fallback, Mlp mlp) {
+  const std::vector<std::string> gelu = {"gelu",        "gelu_new",          "gelu_fast",
+                                         "gelu_python", "gelu_pytorch_tanh", "quick_gelu"};
+  std::vector<std::string> names =
+      mlp == Mlp::plain ? std::vector<std::string>{"relu"} : std::vector<std::string>{"silu", "swish"};
+  const std::size_t others = names.size();
+  names.insert(names.end(), gelu.begin(), gelu.end());
+  const std::optional<Node> found = config.find(keys);
+  const std::size_t choice =
+      found ? found->as_choice(names)
+            : static_cast<std::size_t>(std::find(names.begin(), names.end(), fallback) - names.begin());
+  if (mlp == Mlp::plain) return choice < others ? ActivationFunction::relu : ActivationFunction::gelu;
+  return choice < others ? ActivationFunction::swiglu : ActivationFunction::geglu;
+}
+
+void read_gpt2_sizes(Config& config, ModelSpec& model) {
+  model.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
+  model.hidden = config.size({"n_embd", "hidden_size"}, kMaxHidden, 768);
+  model.ffn = config.size({"n_inner"}, kMaxFfn, 4 * model.hidden);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, 50257);
+  model.max_sequence = config.size({"n_positions", "max_position_embeddings"}, kMaxSequence, 1024);
+  model.dropout = config.dropout("resid_pdrop", 0.1);
+  model.tied_embeddings = config.flag("tie_word_embeddings", true);
+  config.expect_flag("add_cross_attention", false, false, "expected a decoder without cross attention");
+}
+
+ModelSpec read_gpt2(Config& config) {
+  ModelSpec model;
+  model.family = "gpt";
+  read_gpt2_sizes(config, model);
+  model.activation = read_activation(config, {"activation_function"}, "gelu_new", Mlp::plain);
+  read_heads(
+      model, config.node(),
+      {.heads = config.find({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}, .default_heads = 12});
+  return model;
+}
+
+ModelSpec read_gpt_bigcode(Config& config) {
+  ModelSpec model;
+  model.family = "gpt";
+  read_gpt2_sizes(config, model);
+  model.activation = read_activation(config, {"activation_function"}, "gelu_pytorch_tanh", Mlp::plain);
+  read_heads(model, config.node(),
+             {.heads = config.find({"n_head", "num_attention_heads"}),
+              .kv_heads = {},
+              .head_dim = {},
+              .default_heads = 12,
+              .default_kv_heads = config.flag("multi_query", true) ? 1 : 0});
+  return model;
+}
+
+struct LlamaDefaults {
+  const char* family;
+  std::int64_t layers;
+  std::int64_t hidden;
+  std::int64_t heads;
+  std::int64_t kv_heads;  // 0: as many as heads
+  std::int64_t head_dim;  // 0: hidden / heads
+  std::int64_t ffn;
+  std::int64_t vocab;
+  std::int64_t max_sequence;
+  bool tied;
+};
+
+// The block that Llama, Mistral, Qwen 2 and Gemma share: RMS norm, rotary positions, gated MLP, no biases.
+ModelSpec read_llama_block(Config& config, const LlamaDefaults& defaults) {
+  ModelSpec model;
+  model.family = defaults.family;
+  model.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
+  model.hidden = config.size({"hidden_size"}, kMaxHidden, defaults.hidden);
+  model.ffn = config.size({"intermediate_size"}, kMaxFfn, defaults.ffn);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, defaults.vocab);
+  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence, defaults.max_sequence);
+  model.normalization = Normalization::rms_norm;
+  model.position = PositionEncoding::rotary;
+  model.activation = ActivationFunction::swiglu;
+  model.linear_bias = false;
+  model.qkv_bias = false;
+  model.tied_embeddings = config.flag("tie_word_embeddings", defaults.tied);
+  read_heads(model, config.node(),
+             {.heads = config.find({"num_attention_heads"}),
+              .kv_heads = config.find({"num_key_value_heads"}),
+              .head_dim = config.find({"head_dim"}),
+              .default_heads = defaults.heads,
+              .default_kv_heads = config.is_null("num_key_value_heads") ? 0 : defaults.kv_heads,
+              .default_head_dim = defaults.head_dim});
+  return model;
+}
+
+ModelSpec read_llama(Config& config) {
+  ModelSpec model = read_llama_block(config, {"llama", 32, 4096, 32, 0, 0, 11008, 32000, 2048, false});
+  model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
+  const bool attention_bias = config.flag("attention_bias", false);
+  config.expect_flag("mlp_bias", attention_bias, false, "expected biases in both attention and MLP or in neither");
+  model.linear_bias = attention_bias;
+  model.qkv_bias = attention_bias;
+  return model;
+}
+
+std::string sliding_window_note(std::int64_t window) {
+  return fmt::format("; its sliding window of {} positions is costed as full attention", window);
+}
+
+ModelSpec read_mistral(Config& config) {
+  ModelSpec model = read_llama_block(config, {"mistral", 32, 4096, 32, 8, 0, 14336, 32000, 131072, false});
+  model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
+  const std::int64_t window = config.size({"sliding_window"}, kMaxSequence, 4096);
+  if (!config.is_null("sliding_window") && window < model.max_sequence) model.source = sliding_window_note(window);
+  return model;
+}
+
+ModelSpec read_qwen2(Config& config) {
+  ModelSpec model = read_llama_block(config, {"qwen2", 32, 4096, 32, 32, 0, 22016, 151936, 32768, false});
+  model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
+  model.qkv_bias = true;
+  const std::int64_t window = config.size({"sliding_window"}, kMaxSequence, 4096);
+  if (config.flag("use_sliding_window", false) && window < model.max_sequence) {
+    model.source = sliding_window_note(window);
+  }
+  return model;
+}
+
+ModelSpec read_gemma(Config& config) {
+  ModelSpec model = read_llama_block(config, {"gemma", 28, 3072, 16, 16, 256, 24576, 256000, 8192, true});
+  model.activation = read_activation(config, {"hidden_activation"}, "gelu_pytorch_tanh", Mlp::gated);
+  config.expect_flag("attention_bias", false, false, "expected a Gemma model without attention biases");
+  return model;
+}
+
+ModelSpec read_opt(Config& config) {
+  ModelSpec model;
+  model.family = "opt";
+  model.layers = config.size({"num_hidden_layers"}, kMaxLayers, 12);
+  model.hidden = config.size({"hidden_size"}, kMaxHidden, 768);
+  model.ffn = config.size({"ffn_dim"}, kMaxFfn, 3072);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, 50272);
+  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence, 2048);
+  model.activation = read_activation(config, {"activation_function"}, "relu", Mlp::plain);
+  model.dropout = config.dropout("dropout", 0.1);
+  model.linear_bias = config.flag("enable_bias", true);
+  model.qkv_bias = model.linear_bias;
+  model.tied_embeddings = config.flag("tie_word_embeddings", true);
+  read_heads(model, config.node(),
+             {.heads = config.find({"num_attention_heads"}), .kv_heads = {}, .head_dim = {}, .default_heads = 12});
+
+  config.expect_flag("do_layer_norm_before", true, true, "expected layer norms before attention and MLP, not after");
+  config.expect_flag("layer_norm_elementwise_affine", true, true, "expected layer norms with weights");
+  config.expect_flag("_remove_final_layer_norm", false, false, "expected a final layer norm");
+  const std::optional<Node> projection = config.find({"word_embed_proj_dim"});
+  if (projection && projection->as_integer(1, kMaxHidden) != model.hidden) {
+    projection->fail(fmt::format("expected the hidden size {}, found {}", model.hidden, projection->described()),
+                     Config::unsupported);
+  }
+  return model;
+}
+
+// The class's defaults for the sizes are those of a toy, so they are asked for.
+ModelSpec read_bloom(Config& config) {
+  ModelSpec model;
+  model.family = "bloom";
+  model.layers = config.required_size({"n_layer", "num_hidden_layers"}, kMaxLayers);
+  model.hidden = config.required_size({"n_embed", "hidden_size"}, kMaxHidden);
+  model.ffn = 4 * model.hidden;
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, 250880);
+  model.max_sequence = config.size({"seq_length"}, kMaxSequence, 2048);
+  model.position = PositionEncoding::alibi;
+  model.embedding_norm = true;
+  model.dropout = config.dropout("hidden_dropout", 0);
+  model.tied_embeddings = config.flag("tie_word_embeddings", true);
+  std::optional<Node> heads = config.find({"n_head", "num_attention_heads"});
+  if (!heads) config.required_size({"n_head"}, kMaxHeads);
+  read_heads(model, config.node(), {.heads = heads, .kv_heads = {}, .head_dim = {}});
+  return model;
+}
+
+struct Family {
+  const char* model_type;
+  const char* architecture;
+  ModelSpec (*read)(Config&);
+};
+
+constexpr std::array<Family, 8> kFamilies = {{
+    {"bloom", "BloomForCausalLM", read_bloom},
+    {"gemma", "GemmaForCausalLM", read_gemma},
+    {"gpt2", "GPT2LMHeadModel", read_gpt2},
+    {"gpt_bigcode", "GPTBigCodeForCausalLM", read_gpt_bigcode},
+    {"llama", "LlamaForCausalLM", read_llama},
+    {"mistral", "MistralForCausalLM", read_mistral},
+    {"opt", "OPTForCausalLM", read_opt},
+    {"qwen2", "Qwen2ForCausalLM", read_qwen2},
+}};
+
+const Family& find_family(Config& config) {
+  const std::optional<Node> model_type = config.find({"model_type"});
+  const std::optional<Node> architectures = config.find({"architectures"});
+  const Node& stated = model_type ? *model_type : architectures ? *architectures : config.node();
+  std::string word;
+  if (model_type) {
+    word = model_type->as_string();
+  } else if (architectures) {
+    const std::vector<Node> items = architectures->as_items();
+    if (!items.empty()) word = items.front().as_string();
+  }
+  for (const Family& family : kFamilies) {
+    if (word == (model_type ? family.model_type : family.architecture)) return family;
+  }
+  stated.fail(fmt::format("models of the family '{}' cannot be read from a Hugging Face config, only {}", excerpt(word),
+                          join_or(hugging_face_families())),
+              "if its blocks are those of a dense decoder, describe it in mirfak's own format: models/README.md");
+}
+
+}  // namespace
+
+bool is_hugging_face_config(const Document& document) {
+  const Value& root = document.root();
+  return root.find("model_type") != nullptr || root.find("architectures") != nullptr;
+}
+
+ModelSpec parse_hugging_face(const Document& document) {
+  Config config(document);
+  ModelSpec model = find_family(config).read(config);
+  model.name = name_from_path(document.name());
+  model.source = document.name() + model.source;
+  return model;
+}
+
+std::vector<std::string> hugging_face_families() {
+  std::vector<std::string> names;
+  for (const Family& family : kFamilies) names.emplace_back(family.model_type);
+  return names;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,102 @@
+#include "model/model_loader.hpp"
+
+#include "base/text.hpp"
+#include "model/hugging_face.hpp"
+#include "model/model_reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace mirfak {
+
+namespace {
+
+template <typename Choice>
+Choice choice_or(Mapping& in, std::string_view key, const std::vector<std::string>& names, Choice fallback) {
+  const std::optional<Node> found = in.find(key);
+  return found ? static_cast<Choice>(found->as_choice(names)) : fallback;
+}
+
+ModelSpec parse_own_format(const Document& document) {
+  Mapping in{Node(document)};
+  ModelSpec model;
+  model.name = in.string_or("name", name_from_path(document.name()));
+  model.family = in.string_or("family", model.family);
+  model.source = in.string_or("source", document.name());
+  model.activation = choice_or(in, "activation", {"gelu", "relu", "swiglu", "geglu"}, model.activation);
+  model.normalization = choice_or(in, "normalization", {"layer_norm", "rms_norm"}, model.normalization);
+  model.position = choice_or(in, "position", {"none", "learned", "rotary", "alibi"}, model.position);
+  model.linear_bias = in.bool_or("linear_bias", model.linear_bias);
+  model.qkv_bias = in.bool_or("qkv_bias", model.linear_bias);
+  model.tied_embeddings = in.bool_or("tied_embeddings", model.tied_embeddings);
+  model.embedding_norm = in.bool_or("embedding_norm", model.embedding_norm);
+  model.dropout = in.number_or("dropout", model.dropout, 0, 1);
+
+  model.layers = in.require("layers").as_integer(1, kMaxLayers);
+  model.hidden = in.require("hidden").as_integer(1, kMaxHidden);
+  model.ffn =
+      model.gated() ? in.require("ffn").as_integer(1, kMaxFfn) : in.integer_or("ffn", 4 * model.hidden, 1, kMaxFfn);
+  model.vocab = in.require("vocab").as_integer(1, kMaxVocabulary);
+  model.max_sequence = in.require("max_sequence").as_integer(1, kMaxSequence);
+  const Node heads = in.require("heads");
+  const std::optional<Node> kv_heads = in.find("kv_heads");
+  const std::optional<Node> head_dim = in.find("head_dim");
+  in.finish();  // before the heads are compared: a misspelt head_dim is the better message
+  read_heads(model, in.node(), {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim});
+  return model;
+}
+
+bool is_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".yml") ||
+         text.ends_with(".json");
+}
+
+ModelSpec load_path(const std::filesystem::path& path, const Location& asked_at) {
+  const bool beside_file = path.is_relative() && asked_at.line > 0;
+  const std::filesystem::path file = beside_file ? std::filesystem::path(asked_at.file).parent_path() / path : path;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    fail_input(asked_at, fmt::format("there is no model file '{}'", file.string()),
+               beside_file ? "a relative path counts from the folder of the file that states it" : "");
+  }
+  return parse_model(Document::from_file(file));
+}
+
+[[noreturn]] void fail_unknown(const std::string& name, const std::filesystem::path& folder, const Location& asked_at) {
+  const std::vector<std::string> names = model_names(folder);
+  const std::string close = nearest(name, names);
+  fail_input(asked_at, fmt::format("there is no model '{}'", excerpt(name)),
+             close.empty() ? "expected a name that 'mirfak list models' shows, or the path of a model file"
+                           : fmt::format("did you mean '{}'?", close));
+}
+
+}  // namespace
+
+ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path& models_folder,
+                     const Location& asked_at) {
+  if (is_path(name_or_path)) return load_path(name_or_path, asked_at);
+  const std::string name(name_or_path);
+  const std::filesystem::path file = models_folder / (name + ".yaml");
+  std::error_code ignored;
+  if (name.empty() || !std::filesystem::exists(file, ignored)) fail_unknown(name, models_folder, asked_at);
+  return parse_model(Document::from_file(file));
+}
+
+ModelSpec parse_model(const Document& document) {
+  return is_hugging_face_config(document) ? parse_hugging_face(document) : parse_own_format(document);
+}
+
+std::vector<std::string> model_names(const std::filesystem::path& models_folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator at(models_folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".yaml") names.push_back(at->path().stem().string());
+  }
+  if (error) fail_input({models_folder.string(), 0, 0}, "cannot read this folder of models: " + error.message());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace mirfak

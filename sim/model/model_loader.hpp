@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "model/model_spec.hpp"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// The model that a scenario names: a name in `models_folder` ("gpt3-175b" is models/gpt3-175b.yaml), or, when it
+// contains '/' or ends in .yaml, .yml or .json, the path of a model file. A relative path counts from the folder of
+// the file that asks (`asked_at` has a line), or from the working folder (it has none: an override, an argument).
+// Throws Error(input): at `asked_at` when there is no such model, inside the model file when that is wrong.
+ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path& models_folder,
+                     const Location& asked_at);
+
+// A model file: mirfak's own format (models/README.md), or a Hugging Face config.json, known by its `model_type` or
+// `architectures`. Every size is positive and bounded, kv_heads divides heads. Throws Error(input) with its place.
+ModelSpec parse_model(const Document& document);
+
+// The names in `models_folder`, sorted. Throws Error(input) when the folder cannot be read.
+std::vector<std::string> model_names(const std::filesystem::path& models_folder);
+
+}  // namespace mirfak

@@ -1,0 +1,48 @@
+#include "model/model_reading.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace mirfak {
+
+namespace {
+
+std::int64_t size_or(const std::optional<Node>& stated, std::int64_t fallback, std::int64_t maximum) {
+  return stated ? stated->as_integer(1, maximum) : fallback;
+}
+
+}  // namespace
+
+void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields) {
+  model.heads = size_or(fields.heads, fields.default_heads, kMaxHeads);
+  if (model.heads == 0) file.fail("the number of attention heads is missing", "state it as heads");
+  const Node& at_heads = fields.heads ? *fields.heads : file;
+
+  const std::int64_t default_kv = fields.default_kv_heads > 0 ? fields.default_kv_heads : model.heads;
+  model.kv_heads = size_or(fields.kv_heads, default_kv, kMaxHeads);
+  if (model.heads % model.kv_heads != 0) {
+    (fields.kv_heads ? *fields.kv_heads : at_heads)
+        .fail(fmt::format("expected a divisor of the {} attention heads, found {} key-value heads", model.heads,
+                          model.kv_heads),
+              "every key-value head serves the same number of query heads");
+  }
+
+  model.head_dim = size_or(fields.head_dim, fields.default_head_dim, kMaxHeadDim);
+  if (model.head_dim > 0) return;
+  if (model.hidden % model.heads != 0) {
+    at_heads.fail(fmt::format("expected a divisor of the hidden size {}, found {} heads", model.hidden, model.heads),
+                  "or state head_dim");
+  }
+  model.head_dim = model.hidden / model.heads;
+}
+
+std::string name_from_path(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string stem = file.stem().string();
+  const std::string folder = file.parent_path().filename().string();
+  const bool named_by_folder = stem == "config" && !folder.empty() && folder != "." && folder != "..";
+  return named_by_folder ? folder : stem;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,161 @@
+#include "program/blocks_of_job.hpp"
+
+#include "model/backward.hpp"
+#include "model/blocks.hpp"
+#include "sharding/axis_rules.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool has_fused_attention(const Job& job) {
+  return job.framework.fused_attention && job.cluster.gpu_of(0).attention.efficiency.value > 0;
+}
+
+BlockOptions block_options(const Job& job) {
+  const Framework& framework = job.framework;
+  const std::int64_t padding = std::int64_t{framework.vocabulary_multiple} * job.strategy.tensor;
+  BlockOptions options;
+  options.batch = std::int64_t{job.strategy.micro_batch} * job.strategy.data;
+  options.sequence = job.training.sequence_length;
+  options.kv_heads = std::max<std::int64_t>(job.model.kv_heads, job.strategy.tensor);  // replicated where too few
+  if (options.kv_heads > job.model.heads) options.kv_heads = job.model.heads;
+  options.vocabulary = (job.model.vocab + padding - 1) / padding * padding;
+  options.element_bytes = bytes_per_element(job.precision());
+  options.dropout = job.model.dropout > 0;
+  options.fused_attention = has_fused_attention(job);
+  options.fused_softmax = framework.fused_softmax;
+  options.fused_bias_activation = framework.fused_bias_activation;
+  options.fused_bias_dropout_add = framework.fused_bias_dropout_add;
+  options.fused_rotary = framework.fused_rotary;
+  options.fused_cross_entropy = framework.fused_cross_entropy;
+  return options;
+}
+
+std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return {};
+    case Recompute::selective:
+      return attention_core_tensors(layer);
+    case Recompute::full:
+      return all_activations(layer);
+  }
+  return {};
+}
+
+// Turns a block's steps into a body. Collectives that the framework overlaps depend on data alone; the others
+// block: they start after the kernel before them, and nothing starts before they have ended.
+class BodyWriter {
+ public:
+  BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
+      : job_(job), block_(block), costs_(costs) {}
+
+  void append(const std::vector<BlockStep>& steps, bool recomputing) {
+    const int offset = static_cast<int>(body_.steps.size());
+    if (offset > 0) barrier_ = offset - 1;
+    for (const BlockStep& step : steps) {
+      const bool collective = step.kind == BlockStep::Kind::collective;
+      BodyStep priced = collective ? price_collective(step) : price_kernel(step);
+      const bool forward = step.phase == Phase::forward;
+      if (!collective)
+        priced.host = to_picoseconds(forward ? job_.framework.host_forward_s : job_.framework.host_backward_s);
+      if (recomputing) priced.name = "recompute_" + priced.name;
+      for (const int before : step.after) priced.after.push_back(before + offset);
+      const bool blocks = collective && (forward || !job_.framework.overlap_tensor_gradients);
+      const int index = static_cast<int>(body_.steps.size());
+      if (barrier_ >= 0) priced.after.push_back(barrier_);
+      if (blocks && index > 0) priced.after.push_back(index - 1);
+      if (blocks) barrier_ = index;
+      body_.steps.push_back(std::move(priced));
+    }
+  }
+
+  Body take() { return std::move(body_); }
+
+ private:
+  BodyStep price_kernel(const BlockStep& step) const {
+    const KernelCost cost = costs_.kernels.price(block_, step);
+    const GpuSpec& gpu = costs_.hardware.hardware.gpu;
+    BodyStep out;
+    out.name = block_.graph.op(step.op).name;
+    out.stream = StreamKind::compute;
+    out.activity = cost.activity;
+    out.device = to_picoseconds(cost.seconds);
+    out.flop = cost.flop;
+    out.bytes = cost.bytes;
+    out.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;
+    return out;
+  }
+
+  BodyStep price_collective(const BlockStep& step) const {
+    const CommunicationCost cost = costs_.communication.price(step.collective, step.bytes, costs_.tensor_group);
+    BodyStep out;
+    out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
+    out.stream = StreamKind::tensor;
+    out.activity = Activity::tensor_communication;
+    out.device = to_picoseconds(cost.seconds);
+    out.host = to_picoseconds(job_.framework.host_collective_s);
+    out.bytes = cost.bytes_sent;
+    return out;
+  }
+
+  const Job& job_;
+  const PartitionedBlock& block_;
+  const StageCosts& costs_;
+  Body body_;
+  int barrier_ = -1;  // the step that everything after it waits for
+};
+
+}  // namespace
+
+const PartitionedBlock& ShardedBlocks::of(BlockKind kind) const {
+  switch (kind) {
+    case BlockKind::embedding:
+      return embedding;
+    case BlockKind::head:
+      return head;
+    case BlockKind::layer:
+      break;
+  }
+  return layer;
+}
+
+ShardedBlocks shard_blocks(const Job& job) {
+  const BlockOptions options = block_options(job);
+  const DeviceMesh mesh{job.strategy.data, job.strategy.tensor};
+  const std::vector<AxisRule> rules = axis_rules(job.strategy);
+  const BackwardOptions backward{gradient_bytes(job), job.framework.fused_gradient_accumulation};
+  ShardedBlocks blocks;
+  blocks.embedding = partition(with_backward(build_embedding_block(job.model, options), backward), mesh, rules, {});
+  OperatorGraph layer = with_backward(build_layer_block(job.model, options), backward);
+  const std::vector<TensorId> dropped = dropped_tensors(layer, job.strategy.recompute);
+  blocks.layer = partition(std::move(layer), mesh, rules, dropped);
+  blocks.head = partition(with_backward(build_head_block(job.model, options), backward), mesh, rules, {});
+  return blocks;
+}
+
+StageCosts::StageCosts(const Job& job, int stage)
+    : hardware(job.hardware_of(stage)),
+      kernels(hardware.hardware.gpu, job.precision()),
+      communication(hardware.hardware, job.cluster.fabric()),
+      tensor_group(communication_group(job.cluster, job.tensor_group(stage))),
+      data_group(communication_group(job.cluster, job.data_group(stage))) {}
+
+BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
+  BlockBodies out;
+  BodyWriter forward(job, block, costs);
+  forward.append(block.forward, false);
+  out.forward = forward.take();
+  BodyWriter backward(job, block, costs);
+  backward.append(block.recompute, true);
+  backward.append(block.backward, false);
+  out.backward = backward.take();
+  out.folded_forward = fold(out.forward);
+  out.folded_backward = fold(out.backward);
+  return out;
+}
+
+}  // namespace mirfak

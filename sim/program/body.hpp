@@ -1,0 +1,47 @@
+#pragma once
+
+#include "cost/activity.hpp"
+#include "program/program.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// One kernel or collective of a pass, priced.
+struct BodyStep {
+  std::string name;
+  StreamKind stream = StreamKind::compute;  // compute or tensor
+  Activity activity{};
+  Picoseconds device = 0;  // time on its stream
+  Picoseconds host = 0;    // time the host takes to issue it
+  double flop = 0;
+  double bytes = 0;
+  double energy_j = 0;
+  std::vector<int> after;  // earlier steps of the body that must have ended
+};
+
+// The ordered kernels and collectives of one block's forward or backward pass. When a body starts, both device
+// streams are free; it has ended when all its steps have.
+struct Body {
+  std::vector<BodyStep> steps;
+};
+
+// A body, or several in a row, as one task: exactly as long. Execution is linear in max-plus algebra, so with the
+// device streams free at D and the host at H a body ends at max(D + device, H + lead + device) and the host is
+// free at H + host, for three constants of the body.
+struct FoldedBody {
+  Picoseconds device = 0;  // length when the host is never late
+  Picoseconds lead = 0;    // the device may not start before the host has worked this long on the body
+  Picoseconds host = 0;    // the host's work; host >= lead
+  double flop = 0;
+  double bytes = 0;
+  double energy_j = 0;
+  ActivitySeconds activity_s{};  // sums to `device`; communication hidden behind compute does not count
+};
+
+FoldedBody fold(const Body& body);
+FoldedBody in_a_row(const FoldedBody& first, const FoldedBody& second);
+FoldedBody repeated(const FoldedBody& body, int times);  // times >= 0
+
+}  // namespace mirfak

@@ -1,0 +1,78 @@
+#include "program/job.hpp"
+
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+Precision Job::precision() const {
+  const std::vector<std::string>& names = precision_names();
+  const auto found = std::find(names.begin(), names.end(), training.precision);
+  if (found == names.end())
+    fail_input({}, fmt::format("training.precision: unknown precision '{}'", training.precision));
+  return static_cast<Precision>(found - names.begin());
+}
+
+std::vector<int> Job::tensor_group(int stage) const {
+  std::vector<int> ranks;
+  for (int tensor = 0; tensor < strategy.tensor; ++tensor) ranks.push_back(rank_of(stage, 0, tensor));
+  return ranks;
+}
+
+std::vector<int> Job::data_group(int stage) const {
+  std::vector<int> ranks;
+  for (int data = 0; data < strategy.data; ++data) ranks.push_back(rank_of(stage, data, 0));
+  return ranks;
+}
+
+const NodeGroup& Job::hardware_of(int stage) const {
+  const int first = rank_of(stage, 0, 0);
+  const int last = rank_of(stage, strategy.data - 1, strategy.tensor - 1);
+  const int group = cluster.place_of(first).group;
+  if (cluster.place_of(last).group != group) {
+    fail_infeasible(
+        {},
+        fmt::format("cluster.nodes: the {} ranks of pipeline stage {} lie on {} and {}", last - first + 1, stage,
+                    cluster.group_of(first).hardware.spec.name, cluster.group_of(last).hardware.spec.name),
+        "choose node counts or strategy.pipeline so that each stage has one type of GPU");
+  }
+  return cluster.groups()[static_cast<std::size_t>(group)];
+}
+
+double gradient_bytes(const Job& job) {
+  switch (job.precision()) {
+    case Precision::fp16:
+      return job.framework.gradient_bytes_fp16;
+    case Precision::fp32:
+    case Precision::tf32:
+      return 4;
+    default:
+      return job.framework.gradient_bytes;
+  }
+}
+
+double optimizer_bytes(const Job& job) {
+  switch (job.precision()) {
+    case Precision::fp16:
+      return job.framework.optimizer_bytes_fp16;
+    case Precision::fp32:
+    case Precision::tf32:
+      return 8;  // two Adam moments; the parameters are their own master copy
+    default:
+      return job.framework.optimizer_bytes;
+  }
+}
+
+double optimizer_traffic_bytes(const Job& job) {
+  switch (job.precision()) {
+    case Precision::fp16:
+      return job.framework.optimizer_traffic_bytes_fp16;
+    default:
+      return job.framework.optimizer_traffic_bytes;
+  }
+}
+
+}  // namespace mirfak

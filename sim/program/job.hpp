@@ -1,0 +1,43 @@
+#pragma once
+
+#include "cluster/cluster.hpp"
+#include "model/model_spec.hpp"
+#include "strategy/framework.hpp"
+#include "strategy/strategy.hpp"
+#include "strategy/training.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// Everything that decides an iteration: what is trained, where, and how. The strategy is valid for the rest
+// (strategy/rules.hpp).
+struct Job {
+  ModelSpec model;
+  Cluster cluster;
+  TrainingSpec training;
+  Strategy strategy;
+  Framework framework;
+
+  Precision precision() const;  // Error(input) unless training.precision is a name of a Precision
+
+  // Ranks are numbered as Megatron-LM numbers them: tensor fastest, then data, then pipeline. Rank r runs on
+  // device r of the cluster.
+  int rank_of(int stage, int data, int tensor) const {
+    return (stage * strategy.data + data) * strategy.tensor + tensor;
+  }
+  std::vector<int> tensor_group(int stage) const;  // of data replica 0
+  std::vector<int> data_group(int stage) const;    // of tensor rank 0
+
+  // The node type a stage runs on. Error(infeasible) if its ranks are on several: replicas of one stage on
+  // different GPUs do not behave alike.
+  const NodeGroup& hardware_of(int stage) const;
+};
+
+// Bytes per parameter of the gradient buffer and of the optimizer state, and what one optimizer step moves through
+// memory, in the job's precision.
+double gradient_bytes(const Job& job);
+double optimizer_bytes(const Job& job);
+double optimizer_traffic_bytes(const Job& job);
+
+}  // namespace mirfak

@@ -1,0 +1,375 @@
+// Lowering walks the stages round robin: each emits passes in its schedule's order for as long as the transfers
+// they need have been emitted. So tasks come out in a topological order, and a schedule that would deadlock is
+// found when no stage can go on.
+
+#include "program/lowering.hpp"
+
+#include "base/error.hpp"
+#include "program/stage_work.hpp"
+#include "program/team_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <tuple>
+
+namespace mirfak {
+
+namespace {
+
+struct Communication {
+  ClassId task_class = 0;
+  Picoseconds duration = 0;
+};
+
+class Lowering {
+ public:
+  Lowering(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+           const LoweringOptions& options)
+      : job_(job),
+        blocks_(blocks),
+        stages_(stages),
+        options_(options),
+        shape_(pipeline_shape(job)),
+        replicas_(options.unfolded ? job.strategy.data : 1),
+        lanes_(options.unfolded ? job.strategy.tensor : 1),
+        buckets_(job.strategy.overlap_grad_reduce && job.strategy.data > 1) {}
+
+  Program run() {
+    for (const StagePlan& plan : stages_) add_teams(plan);
+    for (const StagePlan& plan : stages_) add_work(plan);
+    emit_passes();
+    reduce_gradients();
+    step_optimizer();
+    return std::move(program_);
+  }
+
+ private:
+  // Transfers of activations and gradients cross stages like this: virtual stage = chunk * stages + stage.
+  struct Place {
+    int stage = 0;
+    int chunk = 0;
+    bool exists = false;
+  };
+  struct StageState {
+    std::size_t next = 0;            // index into the stage's order
+    std::vector<int> backward_left;  // passes of each chunk still to come
+  };
+
+  TeamWriter& team(int stage, int replica) { return teams_[static_cast<std::size_t>(stage * replicas_ + replica)]; }
+  const StageWork& work(int stage) const { return work_[static_cast<std::size_t>(stage)]; }
+  const StagePlan& plan(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
+
+  void add_teams(const StagePlan& plan);
+  void add_work(const StagePlan& plan);
+
+  Place neighbour(int stage, int chunk, int step) const;
+  Place target(int stage, const Pass& pass) const {
+    return neighbour(stage, pass.chunk, pass.kind == Pass::Kind::forward ? 1 : -1);
+  }
+  Place origin(int stage, const Pass& pass) const {
+    return neighbour(stage, pass.chunk, pass.kind == Pass::Kind::forward ? -1 : 1);
+  }
+  TaskId& arrival(const Pass& pass, int stage, int replica, int lane);
+
+  bool ready(int stage, const Pass& pass);
+  void emit_passes();
+  void emit(int stage, const Pass& pass);
+  void emit_in_buckets(int stage, const Pass& pass);
+  void prepare(int stage, int replica, const Pass& pass);
+  void send(int stage, int replica, const Pass& pass);
+  Communication transfer(int from, int to, Pass::Kind kind, bool sending);
+
+  void reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes);
+  void reduce_gradients();
+  void reduce_over_tensor(int stage);
+  void reduce_tied_embeddings();
+  void step_optimizer();
+  Communication collective(int stage, const char* name, const CommunicationCost& cost, Activity activity);
+  TaskId meet(std::span<const TaskId> after, const char* name);
+
+  const Job& job_;
+  const ShardedBlocks& blocks_;
+  std::span<const StagePlan> stages_;
+  LoweringOptions options_;
+  PipelineShape shape_;
+  int replicas_;
+  int lanes_;
+  bool buckets_;
+  Program program_;
+  std::vector<TeamWriter> teams_;
+  std::deque<StageWork> work_;
+  std::vector<StageState> states_;
+  std::array<std::vector<TaskId>, 2> arrivals_;
+  std::map<std::tuple<int, int, Pass::Kind, bool>, Communication> transfers_;
+};
+
+void Lowering::add_teams(const StagePlan& plan) {
+  const auto folded = static_cast<std::uint32_t>(job_.strategy.data * job_.strategy.tensor);
+  for (int replica = 0; replica < replicas_; ++replica) {
+    std::vector<std::uint32_t> ranks;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      ranks.push_back(static_cast<std::uint32_t>(program_.ranks.size()));
+      program_.ranks.push_back({static_cast<std::uint32_t>(job_.rank_of(plan.stage, replica, lane)),
+                                static_cast<std::uint32_t>(plan.stage), static_cast<std::uint32_t>(lane),
+                                static_cast<std::uint32_t>(replica), options_.unfolded ? 1 : folded});
+    }
+    teams_.emplace_back(program_, ranks);
+  }
+}
+
+void Lowering::add_work(const StagePlan& plan) {
+  work_.emplace_back(program_, job_, plan, options_.operators, buckets_);
+  StageState state;
+  state.backward_left.assign(plan.chunks.size(), shape_.microbatches);
+  states_.push_back(std::move(state));
+}
+
+Lowering::Place Lowering::neighbour(int stage, int chunk, int step) const {
+  const int place = chunk * shape_.stages + stage + step;
+  if (place < 0 || place >= shape_.stages * shape_.chunks) return {};
+  return {place % shape_.stages, place / shape_.stages, true};
+}
+
+// The task that brings a pass its input from another stage.
+TaskId& Lowering::arrival(const Pass& pass, int stage, int replica, int lane) {
+  const auto team = static_cast<std::size_t>(stage * replicas_ + replica);
+  const auto slot = static_cast<std::size_t>(pass.chunk * shape_.microbatches + pass.microbatch);
+  const auto slots = static_cast<std::size_t>(shape_.chunks * shape_.microbatches);
+  return arrivals_[static_cast<std::size_t>(pass.kind)]
+                  [(team * lanes_ + static_cast<std::size_t>(lane)) * slots + slot];
+}
+
+bool Lowering::ready(int stage, const Pass& pass) {
+  return !origin(stage, pass).exists || arrival(pass, stage, 0, 0) != kNoTask;
+}
+
+void Lowering::emit_passes() {
+  const std::size_t slots = program_.ranks.size() * static_cast<std::size_t>(shape_.chunks * shape_.microbatches);
+  for (auto& arrivals : arrivals_) arrivals.assign(slots, kNoTask);
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const StagePlan& stage : stages_) {
+      std::size_t& next = states_[static_cast<std::size_t>(stage.stage)].next;
+      for (; next < stage.order.size() && ready(stage.stage, stage.order[next]); ++next) {
+        emit(stage.stage, stage.order[next]);
+        progress = true;
+      }
+    }
+  }
+  for (const StagePlan& stage : stages_) {
+    if (states_[static_cast<std::size_t>(stage.stage)].next == stage.order.size()) continue;
+    fail_internal(
+        fmt::format("the schedule {} deadlocks on stage {}", schedule_of(job_.strategy.schedule).name, stage.stage));
+  }
+}
+
+void Lowering::emit(int stage, const Pass& pass) {
+  int& left = states_[static_cast<std::size_t>(stage)].backward_left[static_cast<std::size_t>(pass.chunk)];
+  if (pass.kind == Pass::Kind::backward && --left == 0 && buckets_) return emit_in_buckets(stage, pass);
+  for (int replica = 0; replica < replicas_; ++replica) {
+    prepare(stage, replica, pass);
+    team(stage, replica).run(work(stage).pass(pass), pass.microbatch);
+    send(stage, replica, pass);
+  }
+}
+
+void Lowering::emit_in_buckets(int stage, const Pass& pass) {
+  const bool sharded = job_.strategy.zero >= 1;
+  for (int replica = 0; replica < replicas_; ++replica) prepare(stage, replica, pass);
+  for (const BucketWork& bucket : work(stage).last_backward(pass.chunk)) {
+    for (int replica = 0; replica < replicas_; ++replica) team(stage, replica).run(bucket.pass, pass.microbatch);
+    reduce_over_replicas(stage, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                         "reduce gradients", bucket.parameters * gradient_bytes(job_));
+  }
+  for (int replica = 0; replica < replicas_; ++replica) send(stage, replica, pass);
+}
+
+void Lowering::prepare(int stage, int replica, const Pass& pass) {
+  TeamWriter& writer = team(stage, replica);
+  if (!origin(stage, pass).exists) return;
+  for (int lane = 0; lane < lanes_; ++lane) {
+    const TaskId arrived = arrival(pass, stage, replica, lane);
+    writer.device_waits_for(static_cast<std::size_t>(lane), arrived);
+    if (job_.framework.host_waits_for_pipeline) writer.host_waits_for(static_cast<std::size_t>(lane), arrived);
+  }
+}
+
+// Both ends of a transfer wait for the same things, so they start together.
+void Lowering::send(int stage, int replica, const Pass& pass) {
+  const Place to = target(stage, pass);
+  if (!to.exists) return;
+  const bool forward = pass.kind == Pass::Kind::forward;
+  const StreamKind sends = forward ? StreamKind::send_forward : StreamKind::send_backward;
+  const StreamKind receives = forward ? StreamKind::recv_forward : StreamKind::recv_backward;
+  TeamWriter& from = team(stage, replica);
+  TeamWriter& into = team(to.stage, replica);
+  const Communication sending = transfer(stage, to.stage, pass.kind, true);
+  const Communication receiving = transfer(stage, to.stage, pass.kind, false);
+  for (int i = 0; i < lanes_; ++i) {
+    const auto lane = static_cast<std::size_t>(i);
+    std::vector<TaskId> after(from.done(lane).begin(), from.done(lane).end());
+    for (const TaskId last : {from.last_on(lane, sends), into.last_on(lane, receives)}) {
+      if (last != kNoTask) after.push_back(last);
+    }
+    const TaskId sent = from.transfer(lane, sends, sending.task_class, sending.duration, after, pass.microbatch);
+    arrival({pass.kind, to.chunk, pass.microbatch}, to.stage, replica, i) =
+        into.transfer(lane, receives, receiving.task_class, receiving.duration, after, pass.microbatch);
+    if (!job_.framework.overlap_pipeline) from.device_waits_for(lane, sent);
+    if (job_.framework.host_waits_for_pipeline) from.host_waits_for(lane, sent);
+  }
+}
+
+Communication Lowering::transfer(int from, int to, Pass::Kind kind, bool sending) {
+  const auto key = std::tuple(from, to, kind, sending);
+  if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
+  const TransferCost cost = transfer_cost(job_, stages_, blocks_, from, to);
+  TaskClass described;
+  described.kind = TaskKind::transfer;
+  described.name =
+      fmt::format("{} {}", sending ? "send" : "receive", kind == Pass::Kind::forward ? "activations" : "gradients");
+  described.stage = sending ? from : to;
+  described.bytes = cost.bytes;
+  described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
+  return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
+}
+
+Communication Lowering::collective(int stage, const char* name, const CommunicationCost& cost, Activity activity) {
+  TaskClass described;
+  described.kind = TaskKind::collective;
+  described.name = name;
+  described.stage = stage;
+  described.bytes = cost.bytes_sent;
+  described.activity_s[static_cast<std::size_t>(activity)] = cost.seconds;
+  return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
+}
+
+TaskId Lowering::meet(std::span<const TaskId> after, const char* name) {
+  TaskClass described;
+  described.kind = TaskKind::meeting;
+  described.name = name;
+  const ClassId meeting = program_.add_class(std::move(described));
+  return program_.add_task(program_.add_stream(0, StreamKind::group), meeting, 0, after);
+}
+
+// A collective of the replicas of every rank of a stage, after what they have run so far.
+void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes) {
+  const StageCosts& costs = plan(stage).costs;
+  const Communication reduction =
+      collective(stage, name, costs.communication.price(kind, bytes, costs.data_group), Activity::data_communication);
+  for (int i = 0; i < lanes_; ++i) {
+    const auto lane = static_cast<std::size_t>(i);
+    std::vector<TaskId> after;
+    for (int replica = 0; replica < replicas_; ++replica) {
+      const TeamWriter& member = team(stage, replica);
+      after.insert(after.end(), member.done(lane).begin(), member.done(lane).end());
+      if (const TaskId last = member.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
+    }
+    if (replicas_ > 1) after = {meet(after, "replicas meet")};
+    for (int replica = 0; replica < replicas_; ++replica) {
+      team(stage, replica).transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
+    }
+  }
+}
+
+void Lowering::reduce_gradients() {
+  const bool sharded = job_.strategy.zero >= 1;
+  for (const StagePlan& stage : stages_) {
+    if (job_.strategy.data > 1 && !buckets_) {
+      reduce_over_replicas(stage.stage, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                           "reduce gradients", stage.parameters.elements * gradient_bytes(job_));
+    }
+    if (stage.parameters.tensor_partial_elements > 0) reduce_over_tensor(stage.stage);
+  }
+  if (job_.strategy.pipeline > 1 && stages_.front().parameters.tied_elements > 0) reduce_tied_embeddings();
+}
+
+// Sequence parallelism leaves the gradients of norms and biases as partial sums over the tensor ranks.
+void Lowering::reduce_over_tensor(int stage) {
+  const StagePlan& stage_plan = plan(stage);
+  const double bytes = stage_plan.parameters.tensor_partial_elements * gradient_bytes(job_);
+  const CommunicationCost cost =
+      stage_plan.costs.communication.price(CollectiveKind::all_reduce, bytes, stage_plan.costs.tensor_group);
+  const Communication reduction = collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
+  for (int replica = 0; replica < replicas_; ++replica) {
+    TeamWriter& writer = team(stage, replica);
+    std::vector<TaskId> after;
+    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+      after.insert(after.end(), writer.done(lane).begin(), writer.done(lane).end());
+      if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
+    }
+    if (writer.lanes() > 1) after = {meet(after, "tensor ranks meet")};
+    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+      writer.transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
+    }
+  }
+}
+
+// The first and the last stage hold the same word embedding and sum its gradients.
+void Lowering::reduce_tied_embeddings() {
+  const int last_stage = shape_.stages - 1;
+  const double bytes = stages_.front().parameters.tied_elements * gradient_bytes(job_);
+  const std::array<int, 2> devices = {job_.rank_of(0, 0, 0), job_.rank_of(last_stage, 0, 0)};
+  const CommunicationGroup group = communication_group(job_.cluster, devices);
+  CommunicationCost cost;
+  for (const int stage : {0, last_stage}) {
+    const CommunicationCost other = plan(stage).costs.communication.price(CollectiveKind::all_reduce, bytes, group);
+    if (other.seconds > cost.seconds) cost = other;
+  }
+  std::array<Communication, 2> ends;
+  for (std::size_t end = 0; end < 2; ++end) {
+    ends[end] = collective(end == 0 ? 0 : last_stage, "reduce tied embedding gradients", cost,
+                           Activity::pipeline_communication);
+  }
+  for (int replica = 0; replica < replicas_; ++replica) {
+    for (int i = 0; i < lanes_; ++i) {
+      const auto lane = static_cast<std::size_t>(i);
+      std::vector<TaskId> after;
+      for (const int stage : {0, last_stage}) {
+        const TeamWriter& member = team(stage, replica);
+        after.insert(after.end(), member.done(lane).begin(), member.done(lane).end());
+        if (const TaskId last = member.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
+      }
+      for (std::size_t end = 0; end < 2; ++end) {
+        team(end == 0 ? 0 : last_stage, replica)
+            .transfer(lane, StreamKind::data, ends[end].task_class, ends[end].duration, after, -1);
+      }
+    }
+  }
+}
+
+void Lowering::step_optimizer() {
+  std::vector<TaskId> gradients;
+  for (const TeamWriter& writer : teams_) {
+    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+      gradients.insert(gradients.end(), writer.done(lane).begin(), writer.done(lane).end());
+      for (const StreamKind stream : {StreamKind::data, StreamKind::send_forward, StreamKind::send_backward}) {
+        if (const TaskId last = writer.last_on(lane, stream); last != kNoTask) gradients.push_back(last);
+      }
+    }
+  }
+  const TaskId norm = meet(gradients, "global gradient norm");
+  for (const StagePlan& stage : stages_) {
+    for (int replica = 0; replica < replicas_; ++replica) {
+      TeamWriter& writer = team(stage.stage, replica);
+      for (std::size_t lane = 0; lane < writer.lanes(); ++lane) writer.device_waits_for(lane, norm);
+      writer.run(work(stage.stage).optimizer(), -1);
+    }
+    if (job_.strategy.zero >= 1 && job_.strategy.data > 1) {
+      reduce_over_replicas(stage.stage, CollectiveKind::all_gather, "gather parameters",
+                           stage.parameters.elements * bytes_per_element(job_.precision()));
+    }
+  }
+}
+
+}  // namespace
+
+Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+              const LoweringOptions& options) {
+  return Lowering(job, blocks, stages, options).run();
+}
+
+}  // namespace mirfak

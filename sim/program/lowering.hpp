@@ -1,0 +1,29 @@
+#pragma once
+
+#include "program/job.hpp"
+#include "program/program.hpp"
+#include "program/stage_plan.hpp"
+
+#include <span>
+
+namespace mirfak {
+
+struct LoweringOptions {
+  bool unfolded = false;   // every rank explicit; else one rank per stage, standing for all that behave like it
+  bool operators = false;  // every kernel and collective a task of its own; else one task per pass
+};
+
+// Lowers one iteration of a job. What each rank runs, by stream:
+//  - host: issues each pass ahead of the device, unless the framework makes it wait for transfers;
+//  - compute: forward and backward passes in the order of the schedule, the optimizer step;
+//  - data: gradient reduction (all-reduce; ZeRO 1: reduce-scatter, and all-gather of the parameters at the end),
+//    after the last backward pass, or in buckets behind it where overlapped; the sum of tied embedding gradients;
+//  - send/recv: one stream per direction. A transfer starts when its data is ready and both ends are free, and
+//    occupies both; unless the framework overlaps transfers the sender's next pass waits for it.
+// The optimizer starts when all ranks have their gradients (clipping needs the global norm).
+// Folded and unfolded programs take the same time, and so do both levels of detail: tests/program.
+// `blocks` and `stages` belong to `job`; bodies of `stages` must outlive only this call.
+Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+              const LoweringOptions& options = {});
+
+}  // namespace mirfak

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "program/blocks_of_job.hpp"
+#include "schedule/schedule.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+// The blocks of one chunk in forward order: [embedding] layers [head].
+struct ChunkPlan {
+  bool embedding = false;
+  int layers = 0;
+  bool head = false;
+  double parameters = 0;  // on one rank
+
+  int blocks() const { return layers + (embedding ? 1 : 0) + (head ? 1 : 0); }
+  BlockKind block(int index) const;  // in forward order
+};
+
+// Parameters that one rank of a stage holds.
+struct StageParameters {
+  double elements = 0;
+  double tied_elements = 0;            // of the word embedding that two stages hold and keep equal; 0: none
+  double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
+};
+
+// What one stage does, its passes priced on its hardware: enough to build any of its ranks.
+struct StagePlan {
+  explicit StagePlan(const Job& job, const ShardedBlocks& blocks, int stage);
+
+  int stage = 0;
+  StageCosts costs;
+  std::vector<ChunkPlan> chunks;
+  std::vector<Pass> order;
+  StageParameters parameters;
+  std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockKind; equal stages share them
+
+  const BlockBodies& bodies_of(BlockKind kind) const { return (*bodies)[static_cast<std::size_t>(kind)]; }
+  FoldedBody folded(const ChunkPlan& chunk, Pass::Kind kind) const;
+  // Part of a backward pass: the blocks [first, last) of the chunk, counted in backward order. The parts of a
+  // pass in a row are the pass.
+  FoldedBody folded_backward_part(const ChunkPlan& chunk, int first, int last) const;
+};
+
+// One plan per stage. Stages on the same hardware share priced bodies.
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks);
+
+PipelineShape pipeline_shape(const Job& job);
+
+// What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part.
+struct TransferCost {
+  double bytes = 0;    // sent by one rank
+  double seconds = 0;  // with the all-gather at the receiver where the framework scatters
+  double bytes_per_s = 0;
+  bool on_network = false;
+};
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
+                           int to);
+
+}  // namespace mirfak

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "program/body.hpp"
+#include "program/program.hpp"
+
+#include <array>
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+inline constexpr TaskId kNoTask = static_cast<TaskId>(-1);
+
+// One pass, or one part of it, as a rank runs it: one task, or (detail: operators) bodies step by step.
+struct PassWork {
+  struct Step {
+    ClassId task_class = 0;
+    const BodyStep* step = nullptr;
+  };
+  using Steps = std::vector<Step>;
+
+  FoldedBody folded;
+  ClassId task_class = 0;
+  ClassId issue_class = 0;
+  std::vector<const Steps*> bodies;  // in order; empty at detail "passes"
+};
+
+// Writes the tasks of one team: the tensor-parallel ranks of one stage and data-parallel replica, which run every
+// pass together. A folded program has teams of one rank.
+class TeamWriter {
+ public:
+  // `ranks`: indices into program.ranks, one per lane. `program` must outlive this.
+  TeamWriter(Program& program, std::span<const std::uint32_t> ranks);
+
+  std::size_t lanes() const { return lanes_.size(); }
+
+  // What every lane's next pass has to wait for, beside its own earlier work.
+  void device_waits_for(std::size_t lane, TaskId task) { lanes_[lane].device_waits.push_back(task); }
+  void host_waits_for(std::size_t lane, TaskId task) { lanes_[lane].host_waits.push_back(task); }
+
+  void run(const PassWork& work, std::int32_t microbatch);
+
+  // One task on a communication stream of a lane, after `after`. Passes do not wait for it unless told to.
+  TaskId transfer(std::size_t lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
+                  std::int32_t microbatch);
+
+  // The tasks that end a lane's passes so far.
+  std::span<const TaskId> done(std::size_t lane) const { return lanes_[lane].done; }
+  TaskId last_on(std::size_t lane, StreamKind stream) const;  // kNoTask: nothing yet
+
+ private:
+  struct Lane {
+    std::uint32_t rank = 0;
+    std::array<StreamId, kStreamKinds> streams{};
+    std::array<TaskId, kStreamKinds> last{};  // on each stream
+    std::vector<TaskId> done;
+    std::vector<TaskId> device_waits;
+    std::vector<TaskId> host_waits;
+  };
+
+  StreamId stream_of(Lane& lane, StreamKind kind);
+  TaskId add(Lane& lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
+             std::int32_t microbatch);
+  TaskId meet(std::span<const TaskId> after, std::int32_t microbatch);
+  void run_folded(const PassWork& work, std::int32_t microbatch);
+  void run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch);
+  void run_step(const PassWork::Step& step, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
+                std::int32_t microbatch);
+
+  Program& program_;
+  std::vector<Lane> lanes_;
+  StreamId meeting_stream_ = 0;
+  ClassId meeting_class_ = 0;
+  std::vector<TaskId> scratch_;
+};
+
+}  // namespace mirfak

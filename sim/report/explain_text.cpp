@@ -1,0 +1,282 @@
+// The explanation is written once per kind of stage: stages that share priced bodies (the same GPUs, the tensor group
+// placed alike) have the same tables. Kernels that differ in size only share their formula and constants, so a row of
+// a table gives its own numbers and the letter of its formula; the formulas follow the tables, the sources of all
+// constants stand at the end.
+
+#include "report/explain_text.hpp"
+
+#include "base/units.hpp"
+#include "report/source_list.hpp"
+#include "report/text_table.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+class Explainer {
+ public:
+  Explainer(const Scenario& scenario, const Simulation& simulation)
+      : scenario_(scenario), simulation_(simulation), job_(simulation.job) {}
+
+  std::string text() {
+    std::string out = scenario_section();
+    for (const std::vector<int>& alike : stages_alike()) {
+      const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
+      out += fmt::format("\nPasses on stage{} {}: {}\n", alike.size() == 1 ? "" : "s", ranges_text(alike),
+                         plan.costs.hardware.hardware.gpu.title);
+      for (const BlockKind kind : blocks_on(alike)) out += block_section(plan, kind);
+    }
+    out += communication_section() + memory_section() + framework_section();
+    return out + formulas_.text(sources_) + sources_.text();
+  }
+
+ private:
+  std::vector<std::vector<int>> stages_alike() const;
+  std::vector<BlockKind> blocks_on(const std::vector<int>& stages) const;
+  std::string scenario_section();
+  std::string block_section(const StagePlan& plan, BlockKind kind);
+  std::string step_table(const StagePlan& plan, const PartitionedBlock& block, const std::vector<BlockStep>& steps);
+  std::vector<std::string> step_row(const StagePlan& plan, const PartitionedBlock& block, const BlockStep& step);
+  std::string communication_section();
+  void add_transfers(TextTable& table);
+  void add_reductions(TextTable& table, const StagePlan& plan);
+  std::string memory_section();
+  std::string framework_section();
+
+  const Scenario& scenario_;
+  const Simulation& simulation_;
+  const Job& job_;
+  FormulaList formulas_;
+  SourceList sources_;
+};
+
+std::vector<std::vector<int>> Explainer::stages_alike() const {
+  std::vector<std::vector<int>> out;
+  std::vector<const void*> bodies;
+  for (const StagePlan& plan : simulation_.plans) {
+    const auto found = std::find(bodies.begin(), bodies.end(), plan.bodies.get());
+    if (found == bodies.end()) {
+      bodies.push_back(plan.bodies.get());
+      out.push_back({plan.stage});
+    } else {
+      out[static_cast<std::size_t>(found - bodies.begin())].push_back(plan.stage);
+    }
+  }
+  return out;
+}
+
+std::vector<BlockKind> Explainer::blocks_on(const std::vector<int>& stages) const {
+  bool embedding = false;
+  bool head = false;
+  for (const int stage : stages) {
+    for (const ChunkPlan& chunk : simulation_.plans[static_cast<std::size_t>(stage)].chunks) {
+      embedding = embedding || chunk.embedding;
+      head = head || chunk.head;
+    }
+  }
+  std::vector<BlockKind> kinds;
+  if (embedding) kinds.push_back(BlockKind::embedding);
+  kinds.push_back(BlockKind::layer);
+  if (head) kinds.push_back(BlockKind::head);
+  return kinds;
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += "  " + text.substr(begin, end - begin) + '\n';
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string Explainer::scenario_section() {
+  return fmt::format("The scenario {} with every default written out\n", scenario_.name) +
+         indented(scenario_.resolved) + "  model figures " + sources_.cite(job_.model.source) + '\n';
+}
+
+std::string Explainer::block_section(const StagePlan& plan, BlockKind kind) {
+  constexpr std::array<const char*, 3> names = {"embedding", "layer", "head"};
+  const PartitionedBlock& block = simulation_.blocks.of(kind);
+  const BlockBodies& bodies = plan.bodies_of(kind);
+  const auto title = [&](const char* pass, const FoldedBody& folded) {
+    return fmt::format("\n  {}, {}: {} on the device, {} on the host\n", names[static_cast<std::size_t>(kind)], pass,
+                       format_seconds(to_seconds(folded.device)), format_seconds(to_seconds(folded.host)));
+  };
+  std::string out = title("forward", bodies.folded_forward) + step_table(plan, block, block.forward);
+  if (!block.recompute.empty()) {
+    out += title("recomputation and backward", bodies.folded_backward) + step_table(plan, block, block.recompute) +
+           "    then\n";
+  } else {
+    out += title("backward", bodies.folded_backward);
+  }
+  return out + step_table(plan, block, block.backward);
+}
+
+std::string Explainer::step_table(const StagePlan& plan, const PartitionedBlock& block,
+                                  const std::vector<BlockStep>& steps) {
+  TextTable table("lrrrll", 4);
+  table.add_row({"kernel or collective", "time", "FLOP", "bytes", "by", "numbers"});
+  for (const BlockStep& step : steps) table.add_row(step_row(plan, block, step));
+  return table.text();
+}
+
+std::vector<std::string> Explainer::step_row(const StagePlan& plan, const PartitionedBlock& block,
+                                             const BlockStep& step) {
+  if (step.kind == BlockStep::Kind::kernel) {
+    const KernelCost cost = plan.costs.kernels.price(block, step);
+    const Explanation why = plan.costs.kernels.explain(block, step);
+    return {block.graph.op(step.op).name, format_seconds(cost.seconds), cost.flop > 0 ? format_flop(cost.flop) : "",
+            format_bytes(cost.bytes),     formulas_.cite(why),          why.numbers};
+  }
+  const CollectiveModel& model = plan.costs.communication;
+  const CommunicationCost cost = model.price(step.collective, step.bytes, plan.costs.tensor_group);
+  const Explanation why = model.explain(step.collective, step.bytes, plan.costs.tensor_group);
+  return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
+          format_seconds(cost.seconds),
+          "",
+          format_bytes(cost.bytes_sent),
+          formulas_.cite(why),
+          why.numbers};
+}
+
+void Explainer::add_transfers(TextTable& table) {
+  const int stages = job_.strategy.pipeline;
+  const bool around = job_.strategy.virtual_pipeline > 1;
+  for (int from = 0; from < stages && stages > 1; ++from) {
+    if (from + 1 == stages && !around) break;
+    const int to = (from + 1) % stages;
+    const TransferCost cost = transfer_cost(job_, simulation_.plans, simulation_.blocks, from, to);
+    const std::array<int, 2> both = {job_.rank_of(from, 0, 0), job_.rank_of(to, 0, 0)};
+    const CollectiveModel& model = simulation_.plans[static_cast<std::size_t>(from)].costs.communication;
+    const Explanation why =
+        model.explain_send(cost.bytes, !cost.on_network, communication_group(job_.cluster, both).crosses_leaves);
+    table.add_row({fmt::format("activations {} to {}, gradients back", from, to), format_seconds(cost.seconds),
+                   format_bytes(cost.bytes), formulas_.cite(why), why.numbers});
+  }
+}
+
+void Explainer::add_reductions(TextTable& table, const StagePlan& plan) {
+  const StageCosts& costs = plan.costs;
+  const auto add = [&](const std::string& what, CollectiveKind kind, double bytes, const CommunicationGroup& group) {
+    const CommunicationCost cost = costs.communication.price(kind, bytes, group);
+    const Explanation why = costs.communication.explain(kind, bytes, group);
+    table.add_row({fmt::format("stage {}: {}", plan.stage, what), format_seconds(cost.seconds),
+                   format_bytes(cost.bytes_sent), formulas_.cite(why), why.numbers});
+  };
+  const StageParameters& held = plan.parameters;
+  const bool sharded = job_.strategy.zero >= 1;
+  if (job_.strategy.data > 1) {
+    const char* how = job_.strategy.overlap_grad_reduce ? "reduce gradients (all buckets at once)" : "reduce gradients";
+    add(how, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+        held.elements * gradient_bytes(job_), costs.data_group);
+    if (sharded) {
+      add("gather parameters", CollectiveKind::all_gather, held.elements * bytes_per_element(job_.precision()),
+          costs.data_group);
+    }
+  }
+  if (held.tensor_partial_elements > 0) {
+    add("reduce norm gradients", CollectiveKind::all_reduce, held.tensor_partial_elements * gradient_bytes(job_),
+        costs.tensor_group);
+  }
+  if (held.tied_elements > 0) {
+    const std::array<int, 2> ends = {job_.rank_of(0, 0, 0), job_.rank_of(job_.strategy.pipeline - 1, 0, 0)};
+    add("reduce tied embedding gradients", CollectiveKind::all_reduce, held.tied_elements * gradient_bytes(job_),
+        communication_group(job_.cluster, ends));
+  }
+}
+
+std::string Explainer::communication_section() {
+  TextTable table("lrrll");
+  table.add_row({"", "time", "sent", "by", "numbers"});
+  add_transfers(table);
+  for (const StagePlan& plan : simulation_.plans) {
+    add_reductions(table, plan);
+    const double shards = job_.strategy.zero >= 1 ? job_.strategy.data : 1;
+    const double bytes = plan.parameters.elements / shards * optimizer_traffic_bytes(job_);
+    table.add_row({fmt::format("stage {}: optimizer step", plan.stage),
+                   format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",
+                   fmt::format("memory-bound: {} parameters x {:g} bytes",
+                               format_count(plan.parameters.elements / shards), optimizer_traffic_bytes(job_))});
+  }
+  return "\nBetween stages, between replicas, and the optimizer\n" + table.text();
+}
+
+std::string Explainer::memory_section() {
+  TextTable table("lrl");
+  const Framework& framework = job_.framework;
+  const std::string source = sources_.cite(framework.memory_source);
+  table.add_row(
+      {"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
+  table.add_row({"bytes per gradient", fmt::format("{:g}", gradient_bytes(job_)), source});
+  table.add_row({"optimizer bytes per parameter", fmt::format("{:g}", optimizer_bytes(job_)),
+                 source + (job_.strategy.zero >= 1 ? ", over the data-parallel ranks" : "")});
+  table.add_row({"optimizer traffic per parameter", fmt::format("{:g}", optimizer_traffic_bytes(job_)), source});
+  table.add_row({"platform", format_bytes(framework.platform_bytes), source});
+  table.add_row({"kept by a layer for a microbatch", format_bytes(simulation_.blocks.layer.kept_bytes),
+                 fmt::format("{} tensors that backward reads", simulation_.blocks.layer.kept.size())});
+  table.add_row({"recomputed by a layer", format_bytes(simulation_.blocks.layer.recomputed_bytes), ""});
+  table.add_row({"passed between stages", format_bytes(simulation_.blocks.layer.residual_bytes), ""});
+  for (const NodeGroup& group : job_.cluster.groups()) {
+    const GpuSpec& gpu = group.hardware.gpu;
+    table.add_row(
+        {"memory of " + gpu.name, format_bytes(gpu.memory_bytes.value), sources_.cite(gpu.memory_bytes.source)});
+    table.add_row({"power of " + gpu.name + ", computing", fmt::format("{:g} W", gpu.tdp_w.value),
+                   sources_.cite(gpu.tdp_w.source)});
+    table.add_row({"power of " + gpu.name + ", waiting", fmt::format("{:g} W", gpu.blocked_w.value),
+                   sources_.cite(gpu.blocked_w.source)});
+    if (!group.price) continue;
+    table.add_row({"GPU hour of " + gpu.name, format_usd(group.price->usd_per_gpu_hour.value),
+                   sources_.cite(group.price->usd_per_gpu_hour.source)});
+  }
+  return "\nMemory, power and price\n" + table.text();
+}
+
+std::string Explainer::framework_section() {
+  const Framework& f = job_.framework;
+  TextTable table("ll");
+  const auto habits = [&](const char* title, std::initializer_list<std::pair<const char*, bool>> list) {
+    std::string yes;
+    std::string no;
+    for (const auto& [name, has] : list) {
+      std::string& side = has ? yes : no;
+      side += (side.empty() ? "" : ", ") + std::string(name);
+    }
+    table.add_row({title, (yes.empty() ? "nothing" : yes) + (no.empty() ? "" : "; not: " + no)});
+  };
+  habits("fuses", {{"attention (flash)", f.fused_attention},
+                   {"scale, mask and softmax", f.fused_softmax},
+                   {"bias and activation", f.fused_bias_activation},
+                   {"bias, dropout and addition", f.fused_bias_dropout_add},
+                   {"rotary embedding", f.fused_rotary},
+                   {"gradient accumulation", f.fused_gradient_accumulation},
+                   {"cross entropy", f.fused_cross_entropy}});
+  habits("overlaps",
+         {{"tensor-parallel gradients", f.overlap_tensor_gradients}, {"pipeline transfers", f.overlap_pipeline}});
+  habits("between stages", {{"scatter/gather", f.scatter_gather_pipeline}, {"host waits", f.host_waits_for_pipeline}});
+  table.add_row({"these habits", sources_.cite(f.source)});
+  table.add_row({"host per kernel", fmt::format("{} forward, {} backward, {} per collective {}",
+                                                format_seconds(f.host_forward_s), format_seconds(f.host_backward_s),
+                                                format_seconds(f.host_collective_s), sources_.cite(f.host_source))});
+  table.add_row({"vocabulary", fmt::format("padded to a multiple of {} x tp", f.vocabulary_multiple)});
+  if (job_.strategy.overlap_grad_reduce) {
+    table.add_row({"gradient buckets", fmt::format("{} parameters", format_count(f.bucket_parameters))});
+  }
+  return fmt::format("\nHabits of {}\n", f.name) + table.text();
+}
+
+}  // namespace
+
+std::string explain_text(const Scenario& scenario, const Simulation& simulation) {
+  return Explainer(scenario, simulation).text();
+}
+
+}  // namespace mirfak

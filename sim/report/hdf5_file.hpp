@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// An identifier of the HDF5 library, released when this goes. Empty after a move.
+class Hdf5Handle {
+ public:
+  using Id = std::int64_t;
+  using Release = int (*)(Id);
+
+  Hdf5Handle() = default;
+  Hdf5Handle(Id id, Release release) : id_(id), release_(release) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept { swap(other); }
+  Hdf5Handle& operator=(Hdf5Handle&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Hdf5Handle() {
+    if (release_ != nullptr) release_(id_);
+  }
+
+  Id id() const { return id_; }
+  int release_now();  // what the library answers: negative on failure
+
+ private:
+  void swap(Hdf5Handle& other) {
+    std::swap(id_, other.id_);
+    std::swap(release_, other.release_);
+  }
+
+  Id id_ = -1;
+  Release release_ = nullptr;
+};
+
+// One HDF5 file. All failures are Error(internal) with the file's name and HDF5's reason; the library prints nothing.
+// Names of groups and datasets are paths ("/tasks/start_s") whose groups exist. Bytes depend only on what is written:
+// no dates. One thread at a time in the whole process: the library has global state.
+class Hdf5File {
+ public:
+  static Hdf5File create(const std::filesystem::path& path);  // replaces what is there
+  static Hdf5File open(const std::filesystem::path& path);    // for reading
+  void close();                                               // reports what could not be written; no use after it
+
+  void add_group(const std::string& name);
+  void write_attribute(const std::string& object, const char* name, double value);
+  void write_attribute(const std::string& object, const char* name, std::int64_t value);
+  void write_attribute(const std::string& object, const char* name, std::string_view text);
+  void write(const std::string& name, std::string_view text);               // a scalar
+  void write(const std::string& name, std::span<const std::string> texts);  // one dimension
+
+  bool has(const std::string& name) const;
+  double read_number(const std::string& object, const char* attribute) const;
+  std::string read_text(const std::string& object, const char* attribute) const;
+  std::string read_text(const std::string& name) const;
+  std::vector<std::string> read_texts(const std::string& name) const;
+  // T: double, or an integer type of a column; converted where the file has another numeric type.
+  template <typename T>
+  std::vector<T> read_column(const std::string& name) const;
+
+ private:
+  template <typename T>
+  friend class Hdf5Column;
+  Hdf5File(const std::filesystem::path& path, Hdf5Handle file) : path_(path.string()), file_(std::move(file)) {}
+  Hdf5Handle::Id checked(Hdf5Handle::Id result, const std::string& what) const;
+  void write_attribute(const std::string& object, const char* name, Hdf5Handle::Id type, const void* value);
+  void write_fixed_texts(const std::string& name, std::span<const std::string_view> texts, bool scalar);
+  std::vector<std::string> read_fixed_texts(const std::string& name) const;
+
+  std::string path_;
+  Hdf5Handle file_;
+};
+
+// A one-dimensional dataset that grows, chunked and compressed. T: uint8_t, int32_t, uint32_t or double.
+// The file must outlive it; what was appended since the last full chunk is written by finish().
+template <typename T>
+class Hdf5Column {
+ public:
+  Hdf5Column(Hdf5File& file, std::string name);
+
+  void append(T value) {
+    buffer_.push_back(value);
+    if (buffer_.size() == kChunk) flush();
+  }
+  void finish() {
+    if (!buffer_.empty()) flush();
+  }
+
+  static constexpr std::size_t kChunk = 65536;  // values
+
+ private:
+  void flush();
+
+  Hdf5File& file_;
+  std::string name_;
+  Hdf5Handle dataset_;
+  std::vector<T> buffer_;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace mirfak

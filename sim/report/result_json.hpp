@@ -1,0 +1,13 @@
+#pragma once
+
+#include "engine/iteration.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace mirfak {
+
+// The result of one iteration for programs (keys: README.md of this folder). What is not known is null; every other
+// number is finite. `wall_time_s`: what the caller measured for the simulation itself.
+nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s);
+
+}  // namespace mirfak

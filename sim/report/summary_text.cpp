@@ -1,0 +1,185 @@
+#include "report/summary_text.hpp"
+
+#include "base/units.hpp"
+#include "report/text_table.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+std::string cluster_line(const Cluster& cluster) {
+  std::string out;
+  for (const NodeGroup& group : cluster.groups()) {
+    const NodeHardware& hardware = group.hardware;
+    out += fmt::format("{}{} x {} ({} {})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
+                       hardware.spec.gpus, hardware.gpu.title);
+  }
+  return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
+}
+
+std::string recompute_text(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "no recomputation";
+    case Recompute::selective:
+      return "selective recomputation";
+    case Recompute::full:
+      break;
+  }
+  return "full recomputation";
+}
+
+std::string strategy_line(const Job& job) {
+  const Strategy& s = job.strategy;
+  std::string out = fmt::format("tp {}, pp {}, ", s.tensor, s.pipeline);
+  if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
+  out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
+  if (s.sequence_parallel) out += ", sequence parallel";
+  if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
+  if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
+  return out;
+}
+
+std::string headline(const Scenario& scenario, const Job& job) {
+  const TrainingSpec& training = job.training;
+  TextTable table("ll", 0);
+  table.add_row({"scenario", scenario.name});
+  table.add_row(
+      {"model", fmt::format("{}, {} parameters, {} layers, hidden {}", job.model.name,
+                            format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
+  table.add_row({"cluster", cluster_line(job.cluster)});
+  table.add_row({"strategy", strategy_line(job)});
+  table.add_row(
+      {"batch", fmt::format("{} sequences of {} tokens: {} microbatches of {} per replica; {}, {}",
+                            training.global_batch, training.sequence_length, microbatches(job.strategy, training),
+                            job.strategy.micro_batch, training.precision, job.framework.name)});
+  return table.text();
+}
+
+// "median on-demand 2026-07-20, $1.23 per GPU hour"
+std::string price_text(const Job& job) {
+  std::string out;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const auto& price = group.price;
+    if (!price) continue;
+    const std::string text = fmt::format("{} {} {}: {} per GPU hour", price->provider,
+                                         price_kind_names()[static_cast<std::size_t>(price->kind)], price->date,
+                                         format_usd(price->usd_per_gpu_hour.value));
+    if (out.find(text) == std::string::npos) out += (out.empty() ? "" : "; ") + text;
+  }
+  return out;
+}
+
+std::string iteration_table(const Simulation& simulation) {
+  const IterationResult& r = simulation.result;
+  TextTable table("lrl");
+  table.add_row({"time", format_seconds(r.iteration_time_s), fmt::format("on {} GPUs", r.gpus)});
+  table.add_row({"tokens per second", format_count(r.tokens_per_s), format_count(r.tokens_per_s_per_gpu) + " per GPU"});
+  table.add_row({"model TFLOP/s per GPU", fmt::format("{:.1f}", r.tflops_per_gpu), "MFU " + format_percent(r.mfu)});
+  table.add_row({"hardware TFLOP/s per GPU", fmt::format("{:.1f}", r.hardware_tflops_per_gpu),
+                 "HFU " + format_percent(r.hfu) + ", with recomputation"});
+  table.add_row({"bubble", format_percent(r.bubble_fraction),
+                 format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over stages"});
+  table.add_row({"exposed communication", format_percent(r.exposed_communication_s / r.iteration_time_s),
+                 format_seconds(r.exposed_communication_s) + ", mean over stages"});
+  table.add_row({"energy", format_joules(r.energy_j),
+                 fmt::format("all GPUs: {} kW, {:.0f} W each on average", format_count(r.average_power_w / 1000),
+                             r.average_power_w / r.gpus)});
+  if (r.priced) table.add_row({"cost", format_usd(r.cost_usd), price_text(simulation.job)});
+  return "Iteration\n" + table.text();
+}
+
+std::string training_table(const Simulation& simulation) {
+  const IterationResult& r = simulation.result;
+  if (r.training_time_s <= 0) return {};
+  TextTable table("lrl");
+  const double iterations = r.training_time_s / r.iteration_time_s;
+  table.add_row({"time", format_seconds(r.training_time_s), format_count(iterations) + " iterations"});
+  table.add_row({"energy", format_joules(r.energy_j * iterations),
+                 fmt::format("all GPUs: {:.1f} MWh", r.energy_j * iterations / 3.6e9)});
+  if (r.priced) table.add_row({"cost", format_usd(r.training_cost_usd)});
+  return fmt::format("\nTraining on {} tokens\n", format_count(simulation.job.training.tokens)) + table.text();
+}
+
+std::string activity_table(const IterationResult& result) {
+  constexpr double bar_width = 30;
+  TextTable table("lrrrl");
+  table.add_row({"", "mean", "share", "min .. max over stages"});
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    const auto by_seconds = [i](const StageResult& a, const StageResult& b) {
+      return a.activity_s[i] < b.activity_s[i];
+    };
+    const auto [least, most] = std::minmax_element(result.stages.begin(), result.stages.end(), by_seconds);
+    if (most->activity_s[i] <= 0) continue;
+    const double share = result.activity_s[i] / result.iteration_time_s;
+    table.add_row({std::string(name_of(static_cast<Activity>(i))), format_seconds(result.activity_s[i]),
+                   format_percent(share),
+                   format_seconds(least->activity_s[i]) + " .. " + format_seconds(most->activity_s[i]),
+                   std::string(static_cast<std::size_t>(share * bar_width + 0.5), '#')});
+  }
+  table.add_row({"iteration", format_seconds(result.iteration_time_s), format_percent(1)});
+  return "\nWhere the time of a GPU goes\n" + table.text();
+}
+
+std::string gib(double bytes) { return fmt::format("{:.2f}", bytes / kGiB); }
+
+std::vector<std::string> memory_cells(const StageMemory& memory) {
+  std::vector<std::string> cells;
+  for (const MemoryPart& part : memory_parts()) cells.push_back(gib(memory.peak.*part.bytes));
+  cells.push_back(gib(memory.peak.total()));
+  cells.push_back(gib(memory.capacity));
+  cells.push_back(fmt::format("{}", memory.passes_in_flight));
+  cells.emplace_back(memory.fits() ? "fits" : "DOES NOT FIT");
+  return cells;
+}
+
+// Neighbouring stages with the same row share it.
+std::string memory_table(const IterationResult& result) {
+  TextTable table("lrrrrrrrrrrl");
+  std::vector<std::string> head = {"stage"};
+  for (const MemoryPart& part : memory_parts()) head.emplace_back(part.name);
+  head.insert(head.end(), {"total", "capacity", "in flight"});
+  table.add_row(head);
+  for (std::size_t first = 0; first < result.stages.size();) {
+    const std::vector<std::string> cells = memory_cells(result.stages[first].memory);
+    std::size_t last = first;
+    while (last + 1 < result.stages.size() && memory_cells(result.stages[last + 1].memory) == cells) ++last;
+    std::vector<std::string> row = {last == first ? fmt::format("{}", first) : fmt::format("{}-{}", first, last)};
+    row.insert(row.end(), cells.begin(), cells.end());
+    table.add_row(std::move(row));
+    first = last + 1;
+  }
+  return "\nPeak memory of a GPU, GiB (in flight: forward passes of chunks kept for backward)\n" + table.text();
+}
+
+std::string shortage(int stage, const StageMemory& memory) {
+  std::vector<std::pair<double, std::string_view>> parts;
+  for (const MemoryPart& part : memory_parts()) parts.emplace_back(memory.peak.*part.bytes, part.name);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out = fmt::format("DOES NOT FIT: stage {} needs {:.1f} of {:.1f} GiB:", stage, memory.peak.total() / kGiB,
+                                memory.capacity / kGiB);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].first < 0.05 * kGiB) break;
+    out += fmt::format("{} {} {:.1f}", i == 0 ? "" : ",", parts[i].second, parts[i].first / kGiB);
+  }
+  return out + '\n';
+}
+
+}  // namespace
+
+std::string summary_text(const Scenario& scenario, const Simulation& simulation) {
+  const IterationResult& result = simulation.result;
+  std::string out = headline(scenario, simulation.job) + '\n' + iteration_table(simulation) +
+                    training_table(simulation) + activity_table(result) + memory_table(result);
+  const StageMemory& fullest = result.stages[static_cast<std::size_t>(result.fullest_stage)].memory;
+  if (!result.fits) out += '\n' + shortage(result.fullest_stage, fullest);
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,259 @@
+// Drawing. A stage is first laid out as letters over time, without gaps: its passes, and between them communication or
+// idling. A window of time then becomes a row of columns, each showing the letter that fills most of it. A pass that is
+// shorter than a column could be lost to its neighbours, so an iteration of many passes is not squeezed into one row:
+// its beginning (how the pipeline fills), its middle and its end (how it drains) are drawn at a scale where the
+// shortest forward pass has two columns.
+
+#include "report/timeline_text.hpp"
+
+#include "base/units.hpp"
+#include "report/pass_spans.hpp"
+#include "report/stream_index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+constexpr char kIdle = '.';
+constexpr char kTransfer = '-';
+constexpr char kReduction = '=';
+constexpr char kOptimizer = 'O';
+constexpr std::size_t kMostRows = 24;  // of stages in one drawing
+
+struct Segment {
+  Picoseconds start = 0;
+  Picoseconds end = 0;
+  char letter = kIdle;
+};
+using Segments = std::vector<Segment>;
+
+struct Window {
+  const char* title = "";
+  Picoseconds start = 0;
+  double column = 0;  // picoseconds of a column
+};
+
+// Upper case for even chunks, lower case for odd ones: neighbours in an interleaved schedule differ.
+char letter_of(const PassSpan& span) {
+  const char letter = span.kind == TaskKind::forward           ? 'F'
+                      : span.kind == TaskKind::backward        ? 'B'
+                      : span.kind == TaskKind::weight_gradient ? 'W'
+                                                               : kOptimizer;
+  const bool odd = span.kind != TaskKind::optimizer && span.chunk % 2 == 1;
+  return odd ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+Segments communication_of(const Program& program, const Timeline& timeline, const StreamIndex& index,
+                          std::uint32_t rank) {
+  Segments out;
+  for (const StreamId stream : index.streams_of(rank)) {
+    const StreamKind kind = program.streams[stream].kind;
+    if (kind == StreamKind::host || kind == StreamKind::compute || kind == StreamKind::group) continue;
+    const char letter = kind == StreamKind::data || kind == StreamKind::tensor ? kReduction : kTransfer;
+    for (const TaskId task : index.tasks_on(stream)) out.push_back({timeline.start[task], timeline.end[task], letter});
+  }
+  std::sort(out.begin(), out.end(), [](const Segment& a, const Segment& b) { return a.start < b.start; });
+  return out;
+}
+
+// What a rank does, from 0 to the end of the iteration.
+Segments lay_out(const Program& program, const Timeline& timeline, const StreamIndex& index, std::uint32_t rank) {
+  const Segments communication = communication_of(program, timeline, index, rank);
+  Segments out;
+  std::size_t next = 0;
+  Picoseconds now = 0;
+  const auto fill_gap = [&](Picoseconds until) {
+    for (; next < communication.size() && communication[next].start < until; ++next) {
+      const Picoseconds start = std::max(now, communication[next].start);
+      const Picoseconds end = std::min(until, communication[next].end);
+      if (end > start) {
+        if (start > now) out.push_back({now, start, kIdle});
+        out.push_back({start, end, communication[next].letter});
+        now = end;
+      }
+      if (communication[next].end > until) break;
+    }
+    if (until > now) out.push_back({now, until, kIdle});
+    now = std::max(now, until);
+  };
+  for (const PassSpan& span : pass_spans(program, timeline, index.compute_tasks_of(rank))) {
+    fill_gap(span.start);
+    out.push_back({span.start, span.end, letter_of(span)});
+    now = span.end;
+  }
+  fill_gap(timeline.makespan);
+  return out;
+}
+
+std::string draw_row(const Segments& segments, const Window& window, int columns) {
+  std::string out;
+  auto next = std::partition_point(segments.begin(), segments.end(),
+                                   [&](const Segment& segment) { return segment.end <= window.start; });
+  for (int i = 0; i < columns; ++i) {
+    const double begin = static_cast<double>(window.start) + i * window.column;
+    const double end = begin + window.column;
+    std::map<char, double> filled;
+    while (next != segments.end() && static_cast<double>(next->end) <= begin) ++next;
+    for (auto it = next; it != segments.end() && static_cast<double>(it->start) < end; ++it) {
+      filled[it->letter] +=
+          std::min(end, static_cast<double>(it->end)) - std::max(begin, static_cast<double>(it->start));
+    }
+    const auto most = std::max_element(filled.begin(), filled.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    out += most == filled.end() ? ' ' : most->first;
+  }
+  return out;
+}
+
+std::string coloured(const std::string& row) {
+  const auto code = [](char letter) -> std::string_view {
+    switch (letter) {
+      case 'F':
+        return "\x1b[30;46m";
+      case 'f':
+        return "\x1b[30;106m";
+      case 'B':
+        return "\x1b[30;42m";
+      case 'b':
+        return "\x1b[30;102m";
+      case 'W':
+      case 'w':
+        return "\x1b[30;44m";
+      case kOptimizer:
+        return "\x1b[30;45m";
+      case kTransfer:
+      case kReduction:
+        return "\x1b[33m";
+      default:
+        return "\x1b[90m";
+    }
+  };
+  std::string out;
+  std::string_view current;
+  for (const char letter : row) {
+    if (code(letter) != current) out += current = code(letter);
+    out += letter;
+  }
+  return out + "\x1b[0m";
+}
+
+// 1, 2 or 5 times a power of ten, at least `least`.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+struct TimeUnit {
+  const char* name;
+  double picoseconds;
+};
+
+TimeUnit unit_for(Picoseconds span) {
+  for (const TimeUnit unit : {TimeUnit{"s", 1e12}, TimeUnit{"ms", 1e9}, TimeUnit{"us", 1e6}}) {
+    if (static_cast<double>(span) >= unit.picoseconds) return unit;
+  }
+  return {"ns", 1e3};
+}
+
+// A line of ticks and a line of their times.
+std::string draw_axis(const Window& window, int columns, int margin, Picoseconds makespan) {
+  const TimeUnit unit = unit_for(makespan);
+  const double per_column = window.column / unit.picoseconds;
+  const double first = static_cast<double>(window.start) / unit.picoseconds;
+  const double step = round_step(16 * per_column);
+  const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
+  std::string ticks(static_cast<std::size_t>(columns), '-');
+  std::string labels;
+  for (double time = std::ceil(first / step - 1e-9) * step;; time += step) {
+    const auto column = static_cast<std::size_t>(std::max(0.0, std::round((time - first) / per_column)));
+    const std::string label = fmt::format("{:.{}f} {}", time, decimals, unit.name);
+    if (column + label.size() > static_cast<std::size_t>(columns)) break;
+    ticks[column] = '+';
+    labels.resize(column, ' ');
+    labels += label;
+  }
+  const std::string left(static_cast<std::size_t>(margin), ' ');
+  return left + ticks + '\n' + left + labels + '\n';
+}
+
+std::vector<Window> choose_windows(const std::vector<Segments>& stages, Picoseconds makespan, int columns) {
+  Picoseconds shortest = makespan;
+  for (const Segments& segments : stages) {
+    for (const Segment& segment : segments) {
+      if ((segment.letter == 'F' || segment.letter == 'f') && segment.end > segment.start) {
+        shortest = std::min(shortest, segment.end - segment.start);
+      }
+    }
+  }
+  const double whole = static_cast<double>(makespan) / columns;
+  if (whole <= static_cast<double>(shortest)) return {{"the whole iteration", 0, whole}};
+  const double column = static_cast<double>(shortest) / 2;
+  const auto length = static_cast<Picoseconds>(column * columns);
+  if (3 * length > makespan) {
+    const double third = static_cast<double>(makespan) / 3 / columns;
+    const Picoseconds part = makespan / 3;
+    return {{"first third", 0, third}, {"second third", part, third}, {"last third", 2 * part, third}};
+  }
+  return {{"beginning", 0, column}, {"middle", (makespan - length) / 2, column}, {"end", makespan - length, column}};
+}
+
+std::string legend(const std::vector<Segments>& stages, const Window& window) {
+  std::string seen;
+  for (const Segments& segments : stages) {
+    for (const Segment& segment : segments) {
+      if (seen.find(segment.letter) == std::string::npos) seen += segment.letter;
+    }
+  }
+  const auto has = [&](char letter) { return seen.find(letter) != std::string::npos; };
+  const bool chunks = has('f');
+  std::string out =
+      chunks ? "F f forward, B b backward (upper case: even chunks, lower case: odd)" : "F forward, B backward";
+  if (has('W')) out += chunks ? ", W w weight gradients" : ", W weight gradients";
+  if (has(kOptimizer)) out += ", O optimizer";
+  out += "\n  ";
+  if (has(kReduction)) out += "= reduction of gradients, ";
+  if (has(kTransfer)) out += "- transfer, ";
+  return "  " + out + ". idle; a column is " + format_seconds(window.column * 1e-12) + '\n';
+}
+
+}  // namespace
+
+std::string timeline_text(const Program& program, const Timeline& timeline, const TimelineTextOptions& options) {
+  if (timeline.makespan <= 0) return {};
+  const StreamIndex index(program);
+  std::vector<Segments> stages;
+  for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {
+    if (program.ranks[rank].stage == stages.size()) stages.push_back(lay_out(program, timeline, index, rank));
+  }
+  const int margin = 12;
+  const int columns = std::max(40, options.width) - margin;
+  const std::size_t every = (stages.size() + kMostRows - 1) / kMostRows;
+  const std::vector<Window> windows = choose_windows(stages, timeline.makespan, columns);
+  std::string out = fmt::format("Timeline of the pipeline, one GPU of {}\n",
+                                every == 1 ? "each stage" : fmt::format("every {}th stage", every));
+  for (const Window& window : windows) {
+    out += fmt::format("  {}: {} to {} of {}\n", window.title, format_seconds(to_seconds(window.start)),
+                       format_seconds(to_seconds(window.start) + window.column * columns * 1e-12),
+                       format_seconds(to_seconds(timeline.makespan)));
+    for (std::size_t stage = 0; stage < stages.size(); stage += every) {
+      const std::string row = draw_row(stages[stage], window, columns);
+      out += fmt::format("  stage {:>3} ", stage) + (options.colour ? coloured(row) : row) + '\n';
+    }
+    out += draw_axis(window, columns, margin, timeline.makespan);
+  }
+  return out + legend(stages, windows.front());
+}
+
+}  // namespace mirfak

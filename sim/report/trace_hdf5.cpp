@@ -1,0 +1,219 @@
+#include "report/trace_hdf5.hpp"
+
+#include "base/error.hpp"
+#include "report/hdf5_file.hpp"
+#include "report/pass_spans.hpp"
+#include "report/rank_series.hpp"
+#include "report/staged_file.hpp"
+#include "report/stream_index.hpp"
+#include "report/summary_values.hpp"
+#include "report/traffic.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kSchemaVersion = 1;
+
+// Texts by the order in which they were first seen.
+class NameTable {
+ public:
+  std::uint32_t code(const std::string& name) {
+    const auto [found, added] = codes_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (added) names_.push_back(name);
+    return found->second;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::map<std::string, std::uint32_t> codes_;
+  std::vector<std::string> names_;
+};
+
+// Columns of one group that grow together.
+template <typename... Types>
+class Columns {
+ public:
+  template <typename... Names>
+  Columns(Hdf5File& file, const std::string& group, Names... names)
+      : columns_(Hdf5Column<Types>(file, group + "/" + names)...) {}
+
+  void append(Types... values) {
+    std::apply([&](auto&... column) { (column.append(values), ...); }, columns_);
+  }
+  void finish() {
+    std::apply([](auto&... column) { (column.finish(), ...); }, columns_);
+  }
+
+ private:
+  std::tuple<Hdf5Column<Types>...> columns_;
+};
+
+class TraceWriter {
+ public:
+  TraceWriter(Hdf5File& file, const Simulation& simulation)
+      : file_(file), simulation_(simulation), program_(simulation.program), index_(program_) {}
+
+  void write(const Scenario& scenario) {
+    file_.write_attribute("/", "filetype", std::string_view("mirfak trace"));
+    file_.write_attribute("/", "schema_version", kSchemaVersion);
+    file_.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
+    file_.write("/scenario", scenario.resolved);
+    for (const char* group : {"/names", "/summary", "/stages", "/ranks", "/tasks", "/links", "/memory", "/power"}) {
+      file_.add_group(group);
+    }
+    write_names();
+    write_summary(scenario);
+    write_stages();
+    write_ranks();
+    write_tasks();
+    write_links();
+    write_memory();
+    write_power();
+  }
+
+ private:
+  std::uint32_t global_rank(std::uint32_t rank) const { return program_.ranks[rank].rank; }
+  const StagePlan& plan_of(std::uint32_t rank) const { return simulation_.plans[program_.ranks[rank].stage]; }
+
+  void write_names();
+  void write_summary(const Scenario& scenario);
+  void write_stages();
+  void write_ranks();
+  void write_tasks();
+  void write_links();
+  void write_memory();
+  void write_power();
+
+  Hdf5File& file_;
+  const Simulation& simulation_;
+  const Program& program_;
+  StreamIndex index_;
+};
+
+void TraceWriter::write_names() {
+  std::vector<std::string> streams;
+  for (std::size_t i = 0; i < kStreamKinds; ++i) streams.emplace_back(name_of(static_cast<StreamKind>(i)));
+  std::vector<std::string> kinds;
+  for (std::size_t i = 0; i < kTaskKinds; ++i) kinds.emplace_back(name_of(static_cast<TaskKind>(i)));
+  file_.write("/names/stream", streams);
+  file_.write("/names/kind", kinds);
+}
+
+void TraceWriter::write_summary(const Scenario& scenario) {
+  file_.write_attribute("/summary", "scenario", std::string_view(scenario.name));
+  file_.write_attribute("/summary", "model", std::string_view(simulation_.job.model.name));
+  for (const SummaryValue& value : summary_values(simulation_.result)) {
+    if (value.known) file_.write_attribute("/summary", value.key, value.number);
+  }
+}
+
+void TraceWriter::write_stages() {
+  const auto column = [&](const std::string& name, auto value_of) {
+    Hdf5Column<double> values(file_, "/stages/" + name);
+    for (const StageResult& stage : simulation_.result.stages) values.append(value_of(stage));
+    values.finish();
+  };
+  Hdf5Column<std::int32_t> stages(file_, "/stages/stage");
+  for (const StagePlan& plan : simulation_.plans) stages.append(plan.stage);
+  stages.finish();
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    column(std::string(key_of(static_cast<Activity>(i))) + "_s",
+           [&](const StageResult& stage) { return stage.activity_s[i]; });
+  }
+  for (const MemoryPart& part : memory_parts()) {
+    column(std::string(part.name) + "_bytes", [&](const StageResult& stage) { return stage.memory.peak.*part.bytes; });
+  }
+  column("memory_peak_bytes", [](const StageResult& stage) { return stage.memory.peak.total(); });
+  column("memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.capacity; });
+}
+
+void TraceWriter::write_ranks() {
+  Columns<std::uint32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::uint32_t> columns(
+      file_, "/ranks", "rank", "stage", "tensor", "data", "multiplicity", "gpu");
+  NameTable gpus;
+  for (std::uint32_t i = 0; i < program_.ranks.size(); ++i) {
+    const ProgramRank& rank = program_.ranks[i];
+    columns.append(rank.rank, static_cast<std::int32_t>(rank.stage), static_cast<std::int32_t>(rank.tensor),
+                   static_cast<std::int32_t>(rank.data), rank.multiplicity,
+                   gpus.code(plan_of(i).costs.hardware.hardware.gpu.name));
+  }
+  columns.finish();
+  file_.write("/names/gpu", gpus.names());
+}
+
+void TraceWriter::write_tasks() {
+  Columns<std::uint32_t, std::uint8_t, std::uint8_t, std::uint32_t, std::int32_t, std::int32_t, std::int32_t, double,
+          double, double, double, double>
+      columns(file_, "/tasks", "rank", "stream", "kind", "name", "stage", "chunk", "microbatch", "start_s", "end_s",
+              "bytes", "flop", "energy_j");
+  NameTable names;
+  std::vector<std::uint32_t> name_of_class;
+  for (const TaskClass& described : program_.classes) name_of_class.push_back(names.code(described.name));
+  for (TaskId task = 0; task < program_.size(); ++task) {
+    const Stream& stream = program_.streams[program_.stream[task]];
+    const TaskClass& described = program_.class_of(task);
+    columns.append(global_rank(stream.rank), static_cast<std::uint8_t>(stream.kind),
+                   static_cast<std::uint8_t>(described.kind), name_of_class[program_.task_class[task]], described.stage,
+                   described.chunk, program_.microbatch[task], to_seconds(simulation_.timeline.start[task]),
+                   to_seconds(simulation_.timeline.end[task]), described.bytes, described.flop, described.energy_j);
+  }
+  columns.finish();
+  file_.write("/names/task", names.names());
+}
+
+void TraceWriter::write_links() {
+  Columns<std::uint32_t, std::int32_t, double, double, double> columns(file_, "/links", "link", "rank", "time_s",
+                                                                       "bytes_per_s", "utilisation");
+  std::vector<std::string> names;
+  for_each_link(simulation_, index_, [&](const LinkTraffic& link) {
+    const auto code = static_cast<std::uint32_t>(names.size());
+    const std::int32_t rank =
+        link.rank < 0 ? -1 : static_cast<std::int32_t>(global_rank(static_cast<std::uint32_t>(link.rank)));
+    names.push_back(link.name);
+    for (const TrafficPoint& point : link.points) {
+      columns.append(code, rank, to_seconds(point.time), point.bytes_per_s, point.bytes_per_s / link.capacity);
+    }
+  });
+  columns.finish();
+  file_.write("/names/link", names);
+}
+
+void TraceWriter::write_memory() {
+  Columns<std::uint32_t, double, double, double, double> columns(file_, "/memory", "rank", "time_s", "bytes",
+                                                                 "activation_bytes", "workspace_bytes");
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+    const auto spans = pass_spans(program_, simulation_.timeline, index_.compute_tasks_of(rank));
+    for (const MemoryPoint& point : memory_over_time(simulation_, plan_of(rank), spans)) {
+      columns.append(global_rank(rank), to_seconds(point.time), point.use.total(), point.use.activations,
+                     point.use.workspace);
+    }
+  }
+  columns.finish();
+}
+
+void TraceWriter::write_power() {
+  Columns<std::uint32_t, double, double> columns(file_, "/power", "rank", "time_s", "watts");
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+    for (const PowerPoint& point : power_over_time(simulation_, plan_of(rank), index_.compute_tasks_of(rank))) {
+      columns.append(global_rank(rank), to_seconds(point.time), point.watts);
+    }
+  }
+  columns.finish();
+}
+
+}  // namespace
+
+void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation) {
+  StagedFile staged(path);
+  Hdf5File file = Hdf5File::create(staged.path());
+  TraceWriter(file, simulation).write(scenario);
+  file.close();
+  staged.commit();
+}
+
+}  // namespace mirfak

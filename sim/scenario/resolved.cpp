@@ -1,0 +1,81 @@
+#include "scenario/resolved.hpp"
+
+#include "schedule/schedule.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+
+namespace mirfak {
+
+namespace {
+
+// A YAML string in double quotes, so that no name can be read as anything else.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+// The choice that the prices were found by; all groups have the same. Nothing when no GPU has a price.
+std::string price_yaml(const Cluster& cluster) {
+  for (const NodeGroup& group : cluster.groups()) {
+    if (!group.price) continue;
+    const std::string& kind = price_kind_names()[static_cast<std::size_t>(group.price->kind)];
+    const bool median = group.price->provider == "median";
+    return fmt::format("  price: {}\n", median ? kind : group.price->provider + "/" + kind);
+  }
+  return {};
+}
+
+std::string cluster_yaml(const Cluster& cluster) {
+  std::string out = "cluster:\n  nodes:\n";
+  for (const NodeGroup& group : cluster.groups()) {
+    out += fmt::format("    - {{type: {}, count: {}}}\n", quoted(group.hardware.spec.name), group.count);
+  }
+  const Fabric& fabric = cluster.fabric();
+  out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}}}\n",
+                     fabric_names()[static_cast<std::size_t>(fabric.type)], fabric.oversubscription, fabric.leaf_ports);
+  return out + price_yaml(cluster);
+}
+
+std::string training_yaml(const TrainingSpec& training) {
+  std::string out =
+      fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
+                  training.global_batch, training.sequence_length, training.precision, training.framework);
+  if (training.tokens > 0) out += fmt::format("  tokens: {}\n", training.tokens);
+  return out;
+}
+
+std::string strategy_yaml(const Strategy& s) {
+  std::string out = "strategy:\n";
+  const auto line = [&](std::string_view key, const auto& value) {
+    fmt::format_to(std::back_inserter(out), "  {}: {}\n", key, value);
+  };
+  line("tensor", s.tensor);
+  line("pipeline", s.pipeline);
+  line("virtual_pipeline", s.virtual_pipeline);
+  line("data", s.data);
+  line("micro_batch", s.micro_batch);
+  if (s.microbatch_group > 0) line("microbatch_group", s.microbatch_group);
+  line("schedule", schedule_of(s.schedule).name);
+  line("sequence_parallel", s.sequence_parallel);
+  line("recompute", recompute_names()[static_cast<std::size_t>(s.recompute)]);
+  line("zero", s.zero);
+  line("overlap_grad_reduce", s.overlap_grad_reduce);
+  if (!s.layer_split.empty()) out += fmt::format("  layer_split: [{}]\n", fmt::join(s.layer_split, ", "));
+  return out;
+}
+
+}  // namespace
+
+std::string resolved_yaml(const Job& job, const std::string& model) {
+  return fmt::format("model: {}\n", quoted(model)) + cluster_yaml(job.cluster) + training_yaml(job.training) +
+         strategy_yaml(job.strategy);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,168 @@
+#include "scenario/scenario.hpp"
+
+#include "base/text.hpp"
+#include "model/model_loader.hpp"
+#include "scenario/resolved.hpp"
+#include "schedule/schedule.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxBatch = std::int64_t{1} << 30;
+constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
+constexpr int kMaxMicrobatches = 1 << 20;
+
+int integer_or(Mapping& section, std::string_view key, int fallback, int maximum = static_cast<int>(kMaxRanks)) {
+  return static_cast<int>(section.integer_or(key, fallback, 1, maximum));
+}
+
+std::string choice_or(Mapping& section, std::string_view key, std::string fallback,
+                      const std::vector<std::string>& names) {
+  const std::optional<Node> found = section.find(key);
+  return found ? names[found->as_choice(names)] : std::move(fallback);
+}
+
+// The precisions whose training is modelled; the narrower ones need scaling recipes.
+const std::vector<std::string>& training_precisions() {
+  static const std::vector<std::string> names = {"bf16", "fp16", "fp32", "tf32"};
+  return names;
+}
+
+TrainingSpec read_training(const Node& node, const ModelSpec& model) {
+  Mapping section(node);
+  TrainingSpec training;
+  training.global_batch = section.require("global_batch").as_integer(1, kMaxBatch);
+  training.sequence_length = section.integer_or("sequence_length", model.max_sequence, 1, kMaxSequence);
+  training.precision = choice_or(section, "precision", training.precision, training_precisions());
+  training.tokens = section.number_or("tokens", 0, 1, 1e18);
+  training.framework = choice_or(section, "framework", training.framework, framework_names());
+  section.finish();
+  return training;
+}
+
+Recompute read_recompute(Mapping& section) {
+  const std::optional<Node> found = section.find("recompute");
+  return found ? static_cast<Recompute>(found->as_choice(recompute_names())) : Recompute::none;
+}
+
+ScheduleKind read_schedule(Mapping& section, ScheduleKind fallback) {
+  const std::optional<Node> found = section.find("schedule");
+  return found ? schedules()[found->as_choice(schedule_names())].kind : fallback;
+}
+
+std::vector<int> read_layer_split(Mapping& section) {
+  std::vector<int> layers;
+  const std::optional<Node> found = section.find("layer_split");
+  if (!found) return layers;
+  for (const Node& item : found->as_items()) layers.push_back(static_cast<int>(item.as_integer(0, 10'000)));
+  return layers;
+}
+
+Strategy read_strategy(const Node& node, int gpus) {
+  Mapping section(node);
+  Strategy strategy;
+  strategy.tensor = integer_or(section, "tensor", 1);
+  strategy.pipeline = integer_or(section, "pipeline", 1);
+  strategy.virtual_pipeline = integer_or(section, "virtual_pipeline", 1, 10'000);
+  const std::int64_t model_parallel = std::int64_t{strategy.tensor} * strategy.pipeline;
+  strategy.data = integer_or(section, "data", static_cast<int>(std::max<std::int64_t>(1, gpus / model_parallel)));
+  strategy.micro_batch = integer_or(section, "micro_batch", 1, 1 << 20);
+  strategy.microbatch_group = static_cast<int>(section.integer_or("microbatch_group", 0, 1, kMaxMicrobatches));
+  const bool chunks = strategy.virtual_pipeline > 1;
+  strategy.schedule =
+      read_schedule(section, chunks ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward);
+  strategy.sequence_parallel = section.bool_or("sequence_parallel", false);
+  strategy.recompute = read_recompute(section);
+  strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 1));
+  strategy.overlap_grad_reduce = section.bool_or("overlap_grad_reduce", false);
+  strategy.layer_split = read_layer_split(section);
+  section.finish();
+  return strategy;
+}
+
+// The place of "strategy.tensor" in the document, or of the nearest mapping around it.
+Node locate(const Document& document, std::string_view path) {
+  Node node(document);
+  while (!path.empty() && node.is_mapping()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const std::string_view key = path.substr(0, dot);
+    const Value* value = node.value().find(key);
+    if (value == nullptr) break;
+    node = node.child(*value, key);
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return node;
+}
+
+// A rule that is broken is reported at the key that breaks it, even if that key has its default.
+void check_rules(const Document& document, const Job& job) {
+  const auto broken = first_violation({job.model, job.training, job.strategy, job.cluster.gpus()});
+  if (!broken) return;
+  const Node place = locate(document, broken->key);
+  const bool there = place.path() == broken->key;
+  place.fail_infeasible(there ? broken->message : broken->key + ": " + broken->message, broken->hint);
+}
+
+void check_sizes(const Document& document, const Job& job) {
+  const std::int64_t count = job.training.global_batch / job.strategy.micro_batch / job.strategy.data;
+  if (count > kMaxMicrobatches) {
+    locate(document, "training.global_batch")
+        .fail("more than 2^20 microbatches per iteration", "raise strategy.micro_batch");
+  }
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    try {
+      const GpuSpec& gpu = job.hardware_of(stage).hardware.gpu;
+      if (gpu.peak_flops.contains(job.precision())) continue;
+      locate(document, "training.precision")
+          .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
+                           "choose another precision or GPU");
+    } catch (const Error& error) {
+      if (error.where().known()) throw;
+      locate(document, "cluster.nodes").fail_infeasible(error.message(), error.hint());
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& recompute_names() {
+  static const std::vector<std::string> names = {"none", "selective", "full"};
+  return names;
+}
+
+Scenario parse_scenario(Document document, const DataFolders& folders) {
+  Mapping root{Node(document)};
+  const Node model_node = root.require("model");
+  const Catalog catalog(folders.hardware);
+  ModelSpec model = load_model(model_node.as_string(), folders.models, model_node.where());
+  Cluster cluster = read_cluster(root.require("cluster"), catalog);
+  TrainingSpec training = read_training(root.require("training"), model);
+  const std::optional<Node> strategy_node = root.find("strategy");
+  const Value nothing;
+  const Strategy strategy =
+      read_strategy(strategy_node ? *strategy_node : Node(document, nothing, "strategy"), cluster.gpus());
+  root.finish();
+
+  const Framework framework = *find_framework(training.framework);
+  Scenario scenario{
+      document.name(), {std::move(model), std::move(cluster), std::move(training), strategy, framework}, {}};
+  check_rules(document, scenario.job);
+  check_sizes(document, scenario.job);
+  scenario.resolved = resolved_yaml(scenario.job, model_node.as_string());
+  return scenario;
+}
+
+Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
+                       const DataFolders& folders) {
+  Document document = Document::from_file(path);
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return parse_scenario(std::move(document), folders);
+}
+
+}  // namespace mirfak

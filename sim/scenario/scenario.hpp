@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "program/job.hpp"
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace mirfak {
+
+// Where the data that scenarios name is found.
+struct DataFolders {
+  std::filesystem::path models;    // models/
+  std::filesystem::path hardware;  // hw_profiles/
+};
+
+// A scenario file, read, completed with defaults and checked.
+struct Scenario {
+  std::string name;  // of the file
+  Job job;
+  std::string resolved;  // the scenario as YAML with every default written out and overrides applied: reads back
+                         // as the same job
+};
+
+// Reads a scenario (sim/scenario/README.md: every key, its default, its range). `overrides` are "key=value" texts
+// applied in order. Error(input) for anything that cannot be understood, Error(infeasible) for a strategy that
+// breaks a rule (strategy/rules.hpp), both at the place that is wrong.
+Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
+                       const DataFolders& folders);
+Scenario parse_scenario(Document document, const DataFolders& folders);
+
+}  // namespace mirfak

@@ -1,0 +1,56 @@
+#include "base/text.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+
+TEST_CASE("the nearest name is one that is likely meant") {
+  const std::vector<std::string> names = {"tensor", "pipeline", "virtual_pipeline", "zero"};
+  CHECK(nearest("tensr", names) == "tensor");   // one letter missing
+  CHECK(nearest("tesnor", names) == "tensor");  // two neighbours swapped: one edit
+  CHECK(nearest("TENSOR", names) == "tensor");  // case does not count
+  CHECK(nearest("pipelines", names) == "pipeline");
+  CHECK(nearest("virtual_pipline", names) == "virtual_pipeline");
+  CHECK(nearest("micro_batch", names) == "");
+}
+
+TEST_CASE("a short word is not replaced as a whole") {
+  const std::vector<std::string> names = {"pp", "dp"};
+  CHECK(nearest("x", names) == "");
+  CHECK(nearest("xy", names) == "");
+  CHECK(nearest("tp", names) == "pp");  // one of two letters; of equally near names the first
+  CHECK(nearest("", names) == "");
+}
+
+TEST_CASE("hostile words cost nothing") {
+  CHECK(nearest(std::string(100'000, 'a'), std::vector<std::string>(1000, "aaaa")) == "");
+}
+
+TEST_CASE("an excerpt is short, whole characters, and printable") {
+  CHECK(excerpt("short") == "short");
+  CHECK(excerpt("abcdef", 3) == "abc...");
+  CHECK(excerpt("abcdef", 6) == "abcdef");
+  CHECK(excerpt("ääää", 5) == "ää...");  // two bytes each: the fifth byte would be half of one
+  CHECK(excerpt("a\x1b\n\x7f"
+                "b") == "a???b");
+  CHECK(excerpt("a\xff\xc3") == "a??");
+}
+
+TEST_CASE("lines count from one and lose their end") {
+  const std::string text = "one\ntwo\r\n\nfour";
+  CHECK(nth_line(text, 1) == "one");
+  CHECK(nth_line(text, 2) == "two");
+  CHECK(nth_line(text, 3) == "");
+  CHECK(nth_line(text, 4) == "four");
+  CHECK(nth_line(text, 5) == "");
+  CHECK(nth_line(text, 0) == "");
+  CHECK(nth_line(text, -1) == "");
+  CHECK(nth_line("", 1) == "");
+}
+
+TEST_CASE("words are joined as a person would") {
+  CHECK(join_or(std::vector<std::string>{}) == "");
+  CHECK(join_or(std::vector<std::string>{"a"}) == "a");
+  CHECK(join_or(std::vector<std::string>{"a", "b"}) == "a or b");
+  CHECK(join_or(std::vector<std::string>{"a", "b", "c"}) == "a, b or c");
+}

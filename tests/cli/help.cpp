@@ -1,0 +1,95 @@
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <sstream>
+
+using namespace mirfak::test;
+
+namespace {
+
+void check_fits_a_screen(const std::string& text) {
+  CHECK(std::count(text.begin(), text.end(), '\n') <= 24);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 120, line);
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("help fits a screen and names every command") {
+  const Finished finished = run({"--help"});
+  CHECK(finished.status == 0);
+  CHECK(finished.err.empty());
+  check_fits_a_screen(finished.out);
+  for (const std::string command : {"simulate", "list", "bench"}) {
+    CAPTURE(command);
+    CHECK(contains(finished.out, "\n  " + command));
+    const Finished help = run({command, "--help"});
+    CHECK(help.status == 0);
+    CHECK(help.err.empty());
+    CHECK(help.out.starts_with("usage: mirfak " + command));
+    check_fits_a_screen(help.out);
+  }
+}
+
+TEST_CASE("help shows the defaults that hold now") {
+  CHECK(contains(run({"simulate", "--help"}).out, "(=text)"));
+  const Finished elsewhere = run(Invocation{{"simulate", "--help"}, {}, {"MIRFAK_DATA=/somewhere/else"}});
+  CHECK(contains(elsewhere.out, "(=/somewhere/else)"));
+}
+
+TEST_CASE("no command: the help, as an error") {
+  const Finished finished = run(std::vector<std::string>{});
+  CHECK(finished.status == 2);
+  CHECK(finished.out.empty());
+  CHECK(contains(finished.err, "usage: mirfak COMMAND"));
+  CHECK(contains(finished.err, "\n  simulate"));
+}
+
+TEST_CASE("the version is the project's") {
+  const std::string lists = read_text(MIRFAK_SOURCE_DIR "/CMakeLists.txt");
+  const Finished finished = run({"--version"});
+  CHECK(finished.status == 0);
+  REQUIRE(finished.out.starts_with("mirfak "));
+  const std::string version = finished.out.substr(7, finished.out.size() - 8);
+  CHECK(contains(lists, "VERSION " + version + " "));
+}
+
+TEST_CASE("what is misspelt is refused, with the nearest name") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string found;
+    std::string suggestion;
+  };
+  const std::vector<Case> cases = {
+      {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
+      {{"--hlep"}, "unknown command '--hlep'", "expected simulate, list or bench"},
+      {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
+      {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
+      {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
+      {{"simulate", "x.yaml", "--format", "jsno"}, "--format: expected text or json, found 'jsno'", "'json'"},
+      {{"simulate", "x.yaml", "--detail", "all"}, "--detail: expected passes or operators, found 'all'", ""},
+      {{"simulate", "x.yaml", "--trace"}, "--trace", "usage: mirfak simulate"},
+      {{"simulate", "x.yaml", "--unfolded=yes"}, "--unfolded", "usage: mirfak simulate"},
+      {{"simulate", "x.yaml", "--format", "text", "--format", "json"}, "--format", "usage: mirfak simulate"},
+      {{"simulate", "x.yaml", "y.yaml"}, "unexpected argument 'y.yaml'", "usage: mirfak simulate"},
+      {{"simulate"}, "an argument is missing", "usage: mirfak simulate SCENARIO"},
+      {{"list", "model"}, "list: expected models, gpus", "'models'"},
+      {{"list"}, "an argument is missing", "usage: mirfak list models|"},
+      {{"bench", "--threads", "some"}, "--threads", "usage: mirfak bench"},
+      {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
+      {{""}, "unknown command ''", "expected simulate, list or bench"},
+  };
+  for (const Case& wrong : cases) {
+    CAPTURE(wrong.arguments);
+    const Finished finished = run(wrong.arguments);
+    CHECK(finished.status == 2);
+    CHECK(finished.out.empty());
+    CHECK(finished.err.starts_with("mirfak: error: "));
+    CHECK_MESSAGE(contains(finished.err, wrong.found), finished.err);
+    CHECK_MESSAGE(contains(finished.err, wrong.suggestion), finished.err);
+  }
+}

@@ -1,0 +1,79 @@
+// Every scenario that comes with mirfak runs, fits in memory, and gives figures that are numbers.
+
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+using namespace mirfak::test;
+using nlohmann::json;
+
+namespace {
+
+std::vector<std::filesystem::path> scenarios() {
+  std::vector<std::filesystem::path> out;
+  for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
+    out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The numbers under `value`, with their paths.
+void collect_numbers(const json& value, const std::string& path, std::vector<std::pair<std::string, double>>& out) {
+  if (value.is_number()) out.emplace_back(path, value.get<double>());
+  if (!value.is_structured()) return;
+  for (const auto& [key, child] : value.items()) collect_numbers(child, path + "/" + key, out);
+}
+
+}  // namespace
+
+TEST_CASE("every scenario runs and fits") {
+  REQUIRE(scenarios().size() >= 12);
+  for (const auto& path : scenarios()) {
+    CAPTURE(path.string());
+    CHECK(path.extension() == ".yaml");
+    const Finished finished = run({"simulate", path.string(), "--format", "json"});
+    CHECK(finished.err.empty());
+    REQUIRE(finished.status == 0);
+    const json result = json::parse(finished.out);
+
+    std::vector<std::pair<std::string, double>> numbers;
+    collect_numbers(result, "", numbers);
+    for (const auto& [name, number] : numbers) {
+      CHECK_MESSAGE((std::isfinite(number) && number >= 0), fmt::format("{} = {}", name, number));
+    }
+    CHECK(result.at("fits") == true);
+    CHECK(result.at("memory_peak_bytes") <= result.at("memory_capacity_bytes"));
+    CHECK(result.at("iteration_time_s") > 0);
+    CHECK(result.at("mfu") > 0);
+    CHECK(result.at("mfu") <= result.at("hfu"));
+    CHECK(result.at("hfu") < 1);
+    CHECK(result.at("cost_usd_per_iteration") > 0);
+  }
+}
+
+TEST_CASE("every scenario has a text report that a terminal can show") {
+  for (const auto& path : scenarios()) {
+    CAPTURE(path.string());
+    const Finished finished = run({"simulate", path.string()});
+    REQUIRE(finished.status == 0);
+    CHECK(finished.err.empty());
+    CHECK(finished.out.find("nan") == std::string::npos);
+    CHECK(finished.out.find("inf ") == std::string::npos);
+    CHECK(finished.out.find('\x1b') == std::string::npos);  // colours are for terminals
+    CHECK(std::count(finished.out.begin(), finished.out.end(), '\n') < 200);
+  }
+}
+
+TEST_CASE("every scenario says what it shows") {
+  for (const auto& path : scenarios()) {
+    CAPTURE(path.string());
+    CHECK(read_text(path).starts_with("# "));
+  }
+}

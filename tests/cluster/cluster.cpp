@@ -1,0 +1,121 @@
+#include "cluster/cluster.hpp"
+
+#include "fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+using namespace mirfak;
+
+namespace {
+
+// 2 DGX A100 and 3 trays of a GB200 rack: devices 0-15 and 16-27.
+Cluster mixed_cluster() {
+  return {{{catalog().node("dgx-a100-80g"), 2, {}}, {catalog().node("gb200-nvl72"), 3, {}}}, default_fabric()};
+}
+
+}  // namespace
+
+TEST_CASE("devices are numbered group after group, node after node") {
+  const Cluster cluster = mixed_cluster();
+  CHECK(cluster.gpus() == 28);
+  CHECK(cluster.nodes() == 5);
+  CHECK(cluster.domains() == 3);
+  CHECK(cluster.gpu_of(15).name == "a100-80g");
+  CHECK(cluster.gpu_of(16).name == "gb200");
+  const DevicePlace last_dgx = cluster.place_of(15);
+  CHECK(last_dgx.node == 1);
+  CHECK(last_dgx.local == 7);
+  CHECK(last_dgx.domain == 1);
+  const DevicePlace last_tray = cluster.place_of(27);
+  CHECK(last_tray.group == 1);
+  CHECK(last_tray.node == 4);
+  CHECK(last_tray.local == 3);
+  CHECK(last_tray.domain == 2);
+}
+
+TEST_CASE("every device has a place of its own, and places follow each other") {
+  const Cluster cluster = mixed_cluster();
+  DevicePlace before = cluster.place_of(0);
+  for (int device = 1; device < cluster.gpus(); ++device) {
+    const DevicePlace place = cluster.place_of(device);
+    const bool next_in_node = place.node == before.node && place.local == before.local + 1;
+    const bool next_node = place.node == before.node + 1 && place.local == 0;
+    CHECK((next_in_node || next_node));
+    CHECK(place.domain >= before.domain);
+    before = place;
+  }
+}
+
+TEST_CASE("a rack of 72 is one domain, and 73 GPUs need two") {
+  // 18 trays of 4 GPUs share the switches of a rack.
+  CHECK(uniform_cluster("gb200-nvl72", 18).domains() == 1);
+  CHECK(uniform_cluster("gb200-nvl72", 19).domains() == 2);
+}
+
+TEST_CASE("the shape of a group says how its ranks are spread") {
+  const Cluster cluster = uniform_cluster("dgx-a100-80g", 4);
+  std::vector<int> all(32);
+  std::iota(all.begin(), all.end(), 0);
+  const GroupShape whole = shape_of(cluster, all);
+  CHECK(whole.ranks == 32);
+  CHECK(whole.nodes == 4);
+  CHECK(whole.ranks_per_node == 8);
+  CHECK(whole.domains == 4);
+  CHECK(whole.node_groups == 1);
+
+  const GroupShape one_each = shape_of(cluster, std::vector<int>{24, 0, 16, 8});
+  CHECK(one_each.nodes == 4);
+  CHECK(one_each.ranks_per_node == 1);
+
+  const GroupShape uneven = shape_of(cluster, std::vector<int>{7, 8, 9, 10});
+  CHECK(uneven.nodes == 2);
+  CHECK(uneven.ranks_per_node == 3);
+
+  CHECK(shape_of(cluster, {}).ranks == 0);
+  CHECK(shape_of(cluster, {}).nodes == 0);
+}
+
+TEST_CASE("the shape of a group over trays of one rack is one domain; over node types it counts them") {
+  const Cluster cluster = mixed_cluster();
+  const GroupShape trays = shape_of(cluster, std::vector<int>{16, 20, 21, 24});
+  CHECK(trays.nodes == 3);
+  CHECK(trays.ranks_per_node == 2);
+  CHECK(trays.domains == 1);
+  CHECK(trays.ranks_per_domain == 4);
+  CHECK(shape_of(cluster, std::vector<int>{0, 16}).node_groups == 2);
+}
+
+TEST_CASE("the order of a group's ranks does not matter") {
+  const Cluster cluster = mixed_cluster();
+  const GroupShape forward = shape_of(cluster, std::vector<int>{0, 3, 9, 17, 18, 25});
+  const GroupShape shuffled = shape_of(cluster, std::vector<int>{18, 9, 25, 0, 17, 3});
+  CHECK(forward.nodes == shuffled.nodes);
+  CHECK(forward.ranks_per_node == shuffled.ranks_per_node);
+  CHECK(forward.domains == shuffled.domains);
+  CHECK(forward.ranks_per_domain == shuffled.ranks_per_domain);
+}
+
+TEST_CASE("a cluster section has the defaults of a rail-optimized fabric and on-demand prices") {
+  const Document document = Document::from_text("nodes: [{type: dgx-a100-80g, count: 192}]", "job.yaml");
+  const Cluster cluster = read_cluster(Node(document), catalog());
+  CHECK(cluster.gpus() == 1536);
+  CHECK(cluster.fabric().type == FabricType::rail_optimized);
+  CHECK(cluster.fabric().oversubscription == 1);
+  CHECK(cluster.groups()[0].price->kind == PriceKind::on_demand);
+  CHECK(cluster.groups()[0].price->provider == "median");
+}
+
+TEST_CASE("a cluster section chooses fabric, oversubscription and prices") {
+  const Document document = Document::from_text(
+      "nodes: [{type: hgx-h100, count: 2}, {type: hgx-h20, count: 1}]\n"
+      "fabric: {type: fat-tree, oversubscription: 4}\n"
+      "price: aws/spot\n",
+      "job.yaml");
+  const Cluster cluster = read_cluster(Node(document), catalog());
+  CHECK(cluster.fabric().type == FabricType::fat_tree);
+  CHECK(cluster.fabric().oversubscription == 4);
+  CHECK(cluster.groups()[0].price->usd_per_gpu_hour.value == doctest::Approx(2.7029));
+  CHECK_FALSE(cluster.groups()[1].price.has_value());
+}

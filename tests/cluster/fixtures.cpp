@@ -1,0 +1,84 @@
+#include "fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+using namespace mirfak;
+
+namespace {
+
+std::filesystem::path source_folder() { return std::filesystem::path(MIRFAK_SOURCE_DIR) / "hw_profiles"; }
+
+}  // namespace
+
+const Catalog& catalog() {
+  static const Catalog catalog(source_folder());
+  return catalog;
+}
+
+ScratchCatalog::ScratchCatalog() {
+  static int number = 0;
+  folder_ = std::filesystem::temp_directory_path() /
+            ("mirfak-catalog-" + std::to_string(::getpid()) + "-" + std::to_string(++number));
+  std::filesystem::copy(source_folder(), folder_, std::filesystem::copy_options::recursive);
+}
+
+ScratchCatalog::~ScratchCatalog() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+void ScratchCatalog::write(const std::string& file, const std::string& text) const {
+  std::ofstream(folder_ / file) << text;
+}
+
+void ScratchCatalog::replace(const std::string& file, const std::string& old_text, const std::string& new_text) const {
+  std::stringstream buffer;
+  buffer << std::ifstream(folder_ / file).rdbuf();
+  std::string text = buffer.str();
+  const std::size_t at = text.find(old_text);
+  REQUIRE(at != std::string::npos);
+  write(file, text.replace(at, old_text.size(), new_text));
+}
+
+void visit_figures(const GpuSpec& gpu, const FigureVisitor& visit) {
+  for (const auto& [precision, peak] : gpu.peak_flops) visit("peak_flops." + name_of(precision), peak);
+  visit("memory_bytes", gpu.memory_bytes);
+  visit("memory_bandwidth", gpu.memory_bandwidth);
+  visit("memory_bandwidth_efficiency", gpu.memory_bandwidth_efficiency);
+  visit("l2_bytes", gpu.l2_bytes);
+  visit("tdp_w", gpu.tdp_w);
+  visit("idle_w", gpu.idle_w);
+  visit("blocked_w", gpu.blocked_w);
+  visit("clock_peak_hz", gpu.clock_peak_hz);
+  visit("clock_max_hz", gpu.clock_max_hz);
+  visit("clock_min_hz", gpu.clock_min_hz);
+  visit("clock_step_hz", gpu.clock_step_hz);
+  visit("kernel_launch_s", gpu.kernel_launch_s);
+  for (const auto& [precision, fit] : gpu.gemm) {
+    const std::string prefix = "gemm." + name_of(precision) + ".";
+    visit(prefix + "overhead_s", fit.overhead_s);
+    visit(prefix + "compute_efficiency", fit.compute_efficiency);
+    visit(prefix + "memory_efficiency", fit.memory_efficiency);
+    visit(prefix + "exponent", fit.exponent);
+  }
+}
+
+void visit_figures(const LinkSpec& link, const FigureVisitor& visit) {
+  visit("bandwidth", link.bandwidth);
+  visit("efficiency", link.efficiency);
+  for (const auto& [ranks, figure] : link.efficiency_of_ranks) visit("efficiency_of_ranks", figure);
+  visit("send_efficiency", link.send_efficiency);
+  visit("latency_s", link.latency_s);
+  visit("base_latency_s", link.base_latency_s);
+  visit("send_latency_s", link.send_latency_s);
+  if (link.in_switch_reduction) visit("in_switch_reduction.efficiency", link.in_switch_reduction->efficiency);
+}
+
+Cluster uniform_cluster(const std::string& node, int count, Fabric fabric) {
+  return {{{catalog().node(node), count, std::nullopt}}, std::move(fabric)};
+}

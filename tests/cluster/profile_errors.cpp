@@ -1,0 +1,117 @@
+// What a user who misspells a name, or writes a profile of their own, is told.
+#include "fixtures.hpp"
+#include "tests/base/failure.hpp"
+
+using namespace mirfak;
+
+namespace {
+
+// The error of loading a GPU profile in which `old_text` has become `new_text`.
+std::string failure_of_gpu(const std::string& old_text, const std::string& new_text) {
+  const ScratchCatalog scratch;
+  scratch.replace("gpus/h100.yaml", old_text, new_text);
+  return failure_of([&] { scratch.catalog().gpu("h100"); });
+}
+
+std::string failure_of_section(const std::string& text) {
+  const Document document = Document::from_text(text, "job.yaml");
+  return failure_of([&] { read_cluster(Node(document), catalog()); });
+}
+
+}  // namespace
+
+TEST_CASE("an unknown name is answered with the nearest one") {
+  CHECK(
+      contains(failure_of([] { catalog().gpu("a100-80gb"); }), "unknown GPU 'a100-80gb'\n  did you mean 'a100-80g'?"));
+  CHECK(contains(failure_of([] { catalog().link("nvlink33"); }), "unknown link 'nvlink33'\n  did you mean 'nvlink3'?"));
+  CHECK(contains(failure_of([] { catalog().node("dgx-h100"); }), "did you mean 'hgx-h100'?"));
+  CHECK(contains(failure_of([] { catalog().prices("awz"); }), "did you mean 'aws'?"));
+  CHECK(contains(failure_of([] { catalog().gpu("DGX spark whatever"); }), "expected a100-40g, a100-80g, "));
+}
+
+TEST_CASE("names are compared with case, on every file system") {
+  CHECK(contains(failure_of([] { catalog().gpu("A100-80G"); }), "did you mean 'a100-80g'?"));
+}
+
+TEST_CASE("an unknown name in a scenario is shown where it stands") {
+  const std::string failure = failure_of_section("nodes:\n  - {type: dgx-a100-80, count: 2}\n");
+  CHECK(contains(failure, "job.yaml:2:12: nodes[0].type: unknown node type 'dgx-a100-80'"));
+  CHECK(contains(failure, "    2 |   - {type: dgx-a100-80, count: 2}"));
+  CHECK(contains(failure, "did you mean 'dgx-a100-80g'?"));
+}
+
+TEST_CASE("a folder without profiles is refused") {
+  CHECK(contains(failure_of([] { Catalog("/nonexistent"); }), "/nonexistent: expected a folder of hardware data"));
+}
+
+TEST_CASE("a price that nobody knows is refused") {
+  CHECK(
+      contains(failure_of([] { catalog().price("sport", "h100"); }), "unknown price 'sport'\n  did you mean 'spot'?"));
+  CHECK(contains(failure_of([] { catalog().price("amazon/spot", "h100"); }), "unknown price list 'amazon'"));
+}
+
+TEST_CASE("faults of a profile are reported at their place in its file") {
+  const std::string unknown_key = failure_of_gpu("tdp_w:", "tpd_w:");
+  CHECK(contains(unknown_key, "the key 'tdp_w' is missing"));
+  CHECK(contains(unknown_key, "is 'tpd_w' meant to be 'tdp_w'?"));
+
+  const std::string extra_key = failure_of_gpu("title:", "color: green\ntitle:");
+  CHECK(contains(extra_key, "gpus/h100.yaml:1:1: color: unknown key"));
+
+  CHECK(contains(failure_of_gpu("tdp_w: [700,", "tdp_w: [plenty,"), "expected a number, found 'plenty'"));
+  CHECK(contains(failure_of_gpu("tdp_w: [700,", "tdp_w: [-700,"), "expected a number from 10 to 10000, found '-700'"));
+  CHECK(contains(failure_of_gpu("tdp_w: [700,", "tdp_w: [60,"), "blocked_w and tdp_w: 147 is above 60"));
+  CHECK(contains(failure_of_gpu("fp8: [1.9789e15,", "fp8: [1.9789e14,"), "slower than a wider precision"));
+}
+
+TEST_CASE("a figure needs its source, and a source its figure") {
+  CHECK(contains(failure_of_gpu("tdp_w: [700, accelerators]", "tdp_w: 700"), "expected a figure [value, source]"));
+  const std::string unknown = failure_of_gpu("tdp_w: [700, accelerators]", "tdp_w: [700, acelerators]");
+  CHECK(contains(unknown, "'acelerators' is not among the sources of this file"));
+  CHECK(contains(unknown, "did you mean 'accelerators'?"));
+  CHECK(contains(failure_of_gpu("sources:\n", "sources:\n  vendor: \"a leaflet\"\n"),
+                 "sources.vendor: no figure of this file has this source"));
+  CHECK(contains(failure_of_gpu("sources:\n", "sources:\n  vendor: \"\"\n"), "a source must say"));
+}
+
+TEST_CASE("fits are taken over from a GPU that has measured ones, and from no circle") {
+  const ScratchCatalog scratch;
+  scratch.replace("gpus/h800.yaml", "gemm_like: h100", "gemm_like: h20");
+  CHECK(contains(failure_of([&] { scratch.catalog().gpu("h800"); }), "h20 has no measured table of its own"));
+  scratch.replace("gpus/h20.yaml", "gemm_like: h100", "gemm_like: h20");
+  CHECK(contains(failure_of([&] { scratch.catalog().gpu("h20"); }), "h20 has no measured table of its own"));
+}
+
+TEST_CASE("a node type must name hardware that exists, at the place where it names it") {
+  const ScratchCatalog scratch;
+  scratch.replace("nodes/hgx-h100.yaml", "network: ib-ndr", "network: ib-nrd");
+  const std::string failure = failure_of([&] { scratch.catalog().node("hgx-h100"); });
+  CHECK(contains(failure, "hgx-h100.yaml"));
+  CHECK(contains(failure, "network: unknown link 'ib-nrd'"));
+  CHECK(contains(failure, "did you mean 'ib-ndr'?"));
+}
+
+TEST_CASE("a profile may be given by its path, relative to the file that names it") {
+  const ScratchCatalog scratch;
+  scratch.replace("nodes/hgx-h100.yaml", "gpu: h100", "gpu: ../gpus/h200.yaml");
+  CHECK(scratch.catalog().node("hgx-h100").gpu.name == "h200");
+  CHECK(catalog().gpu((scratch.folder() / "gpus/b200.yaml").string()).name == "b200");
+
+  scratch.write("job.yaml", "nodes: [{type: nodes/hgx-h100.yaml, count: 1}]\n");
+  const Document document = Document::from_file(scratch.folder() / "job.yaml");
+  CHECK(read_cluster(Node(document), scratch.catalog()).gpus() == 8);
+  CHECK(contains(failure_of_section("nodes: [{type: ./missing.yaml, count: 1}]"), "there is no file './missing.yaml'"));
+}
+
+TEST_CASE("a cluster section is read strictly") {
+  CHECK(contains(failure_of_section("nodes: []"), "expected at least one entry"));
+  CHECK(contains(failure_of_section("nodes: [{type: hgx-h100, count: 0}]"), "expected a whole number from 1"));
+  CHECK(contains(failure_of_section("nodes: [{type: hgx-h100, count: 1e9}]"),
+                 "expected a whole number from 1 to 131072"));
+  CHECK(contains(failure_of_section("nodes: [{type: hgx-h100, count: 1}]\nfabrik: {}"), "did you mean 'fabric'?"));
+  CHECK(contains(failure_of_section("nodes: [{type: hgx-h100, count: 1}]\nfabric: {type: fat-three}"),
+                 "did you mean 'fat-tree'?"));
+  CHECK(contains(failure_of_section("nodes: [{type: hgx-h100, count: 1}]\nfabric: {oversubscription: 0.5}"),
+                 "job.yaml:2:28: fabric.oversubscription: expected a number from 1"));
+  CHECK(contains(failure_of_section("nodes: [{type: hgx-h100, count: 1}]\nprice: cheap"), "unknown price 'cheap'"));
+}

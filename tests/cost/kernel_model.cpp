@@ -1,0 +1,165 @@
+#include "cost/kernel_model.hpp"
+
+#include "base/error.hpp"
+#include "model/backward.hpp"
+#include "model/blocks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+
+namespace {
+
+Figure figure(double value) { return {value, "test"}; }
+
+// 100 TFLOP/s at efficiency 0.8, 1 TB/s at 0.5 for GEMMs and 0.8 for streams, exponent 2, launch 2 us.
+GpuSpec gpu() {
+  GpuSpec spec;
+  spec.name = spec.title = "test GPU";
+  spec.peak_flops = {{Precision::fp32, figure(10e12)}, {Precision::bf16, figure(100e12)}};
+  spec.memory_bandwidth = figure(1e12);
+  spec.memory_bandwidth_efficiency = figure(0.8);
+  spec.kernel_launch_s = figure(2e-6);
+  GemmFit fit;
+  fit.overhead_s = figure(5e-6);
+  fit.compute_efficiency = figure(0.8);
+  fit.memory_efficiency = figure(0.5);
+  fit.exponent = figure(2);
+  spec.gemm = {{Precision::bf16, fit}};
+  spec.attention = {figure(0.5), figure(1000), figure(0.8)};
+  spec.sustained_share = figure(1);
+  spec.tdp_w = figure(400);
+  return spec;
+}
+
+ModelSpec model() {
+  ModelSpec spec;
+  spec.layers = 1;
+  spec.hidden = 256;
+  spec.heads = spec.kv_heads = 4;
+  spec.head_dim = 64;
+  spec.ffn = 1024;
+  spec.vocab = 1000;
+  spec.max_sequence = 1000;
+  return spec;
+}
+
+PartitionedBlock layer(bool fused_attention) {
+  BlockOptions options;
+  options.batch = 2;
+  options.sequence = 1000;
+  options.kv_heads = 4;
+  options.vocabulary = 1000;
+  options.fused_attention = fused_attention;
+  return partition(with_backward(build_layer_block(model(), options), {}), {1, 1}, {}, {});
+}
+
+const BlockStep& step_named(const PartitionedBlock& block, const std::vector<BlockStep>& steps,
+                            const std::string& name) {
+  const auto found =
+      std::find_if(steps.begin(), steps.end(), [&](const BlockStep& s) { return block.graph.op(s.op).name == name; });
+  REQUIRE(found != steps.end());
+  return *found;
+}
+
+}  // namespace
+
+TEST_CASE("a GEMM: overhead and the p-norm of compute and memory time") {
+  const GpuSpec spec = gpu();
+  const KernelModel kernels(spec, Precision::bf16);
+  // 2 x 4000 x 1000 x 2000 = 16 GFLOP / 80 TFLOP/s = 200 us; 75 MB / 0.5 TB/s = 150 us; sqrt(200^2 + 150^2) = 250.
+  const KernelCost cost = kernels.price_gemm({1, 4000, 1000, 2000}, 75e6);
+  CHECK(cost.seconds == doctest::Approx(255e-6).epsilon(1e-12));
+  CHECK(cost.flop == 16e9);
+}
+
+TEST_CASE("long runs hold less than the clock of a short benchmark") {
+  GpuSpec spec = gpu();
+  const double fast = KernelModel(spec, Precision::bf16).price_gemm({1, 4096, 4096, 4096}, 1e6).compute_s;
+  spec.sustained_share = figure(0.9);
+  CHECK(KernelModel(spec, Precision::bf16).price_gemm({1, 4096, 4096, 4096}, 1e6).compute_s ==
+        doctest::Approx(fast / 0.9));
+}
+
+TEST_CASE("shapes and FLOPs of a layer's products") {
+  const GpuSpec spec = gpu();
+  const KernelModel kernels(spec, Precision::bf16);
+  const PartitionedBlock block = layer(false);
+  const GemmShape up = gemm_shape(block.graph, step_named(block, block.forward, "mlp_up"));
+  CHECK(up.batch == 1);
+  CHECK(up.m == 2000);
+  CHECK(up.n == 1024);
+  CHECK(up.k == 256);
+  const GemmShape scores = gemm_shape(block.graph, step_named(block, block.forward, "attention_scores"));
+  CHECK(scores.batch == 2 * 4);
+  CHECK(scores.m == 1000);
+  CHECK(scores.n == 1000);
+  CHECK(scores.k == 64);
+
+  // 24 b s h^2 + 4 b s^2 h forward, twice that backward (arXiv 2104.04473, appendix).
+  const auto flop = [&](const std::vector<BlockStep>& steps) {
+    double sum = 0;
+    for (const BlockStep& step : steps) sum += kernels.price(block, step).flop;
+    return sum;
+  };
+  const double b = 2, s = 1000, h = 256;
+  const double forward = 24 * b * s * h * h + 4 * b * s * s * h;
+  CHECK(flop(block.forward) == doctest::Approx(forward).epsilon(1e-12));
+  CHECK(flop(block.backward) == doctest::Approx(2 * forward).epsilon(1e-12));
+}
+
+TEST_CASE("fused attention counts all pairs and executes half of them when causal") {
+  const GpuSpec spec = gpu();
+  const KernelModel kernels(spec, Precision::bf16);
+  const PartitionedBlock block = layer(true);
+  const KernelCost forward = kernels.price(block, step_named(block, block.forward, "attention"));
+  CHECK(forward.flop == 4.0 * 2 * 1000 * 1000 * 256);  // two products of 2 b s^2 h
+  // Efficiency 0.5 x 1000 / (1000 + 1000) = 0.25 of 100 TFLOP/s on half the FLOPs.
+  CHECK(forward.compute_s == doctest::Approx(forward.flop / 2 / 25e12).epsilon(1e-12));
+  const KernelCost backward = kernels.price(block, step_named(block, block.backward, "d_attention"));
+  CHECK(backward.flop == 2.5 * forward.flop);  // scores again, dV, dP, dQ, dK
+  CHECK(backward.compute_s == doctest::Approx(2.5 * forward.compute_s / 0.8).epsilon(1e-12));
+}
+
+TEST_CASE("memory-bound kernels: bytes over bandwidth, never under the launch time") {
+  const GpuSpec spec = gpu();
+  const KernelModel kernels(spec, Precision::bf16);
+  CHECK(kernels.price_memory_bound(8e6).seconds == doctest::Approx(10e-6));
+  CHECK(kernels.price_memory_bound(8).seconds == 2e-6);
+}
+
+TEST_CASE("an embedding reads the rows it needs, not the table") {
+  const GpuSpec spec = gpu();
+  const KernelModel kernels(spec, Precision::bf16);
+  BlockOptions options;
+  options.batch = 1;
+  options.sequence = 10;
+  options.kv_heads = 4;
+  options.vocabulary = 1000;
+  const PartitionedBlock block = partition(with_backward(build_embedding_block(model(), options), {}), {1, 1}, {}, {});
+  const KernelCost cost = kernels.price(block, step_named(block, block.forward, "word_embedding"));
+  CHECK(cost.bytes == 10 * 8.0 + 2 * 10 * 256 * 2.0);  // ids, rows read, rows written
+}
+
+TEST_CASE("a precision the GPU lacks is refused by name") {
+  const GpuSpec spec = gpu();
+  CHECK_THROWS_WITH_AS(KernelModel(spec, Precision::fp8), doctest::Contains("test GPU cannot compute in fp8"), Error);
+}
+
+TEST_CASE("every explanation gives its constants with their sources") {
+  const GpuSpec spec = gpu();
+  const KernelModel kernels(spec, Precision::bf16);
+  for (const bool fused : {false, true}) {
+    const PartitionedBlock block = layer(fused);
+    for (const auto* steps : {&block.forward, &block.backward}) {
+      for (const BlockStep& step : *steps) {
+        const Explanation why = kernels.explain(block, step);
+        CHECK_FALSE(why.formula.empty());
+        CHECK(why.inputs.size() >= 3);
+        for (const Explanation::Input& input : why.inputs) CHECK(input.source == "test");
+      }
+    }
+  }
+}

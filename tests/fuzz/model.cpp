@@ -1,0 +1,37 @@
+// Any bytes are either a model whose sizes keep their promises, or an input error that says where.
+
+#include "base/document.hpp"
+#include "base/error.hpp"
+#include "model/model_loader.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check(const mirfak::ModelSpec& model) {
+  require(model.layers > 0 && model.hidden > 0 && model.ffn > 0 && model.vocab > 0 && model.max_sequence > 0);
+  require(model.heads > 0 && model.kv_heads > 0 && model.head_dim > 0 && model.heads % model.kv_heads == 0);
+  require(model.dropout >= 0 && model.dropout <= 1);
+  const mirfak::ParameterCount count = mirfak::count_parameters(model);
+  require(std::isfinite(count.total) && count.embedding > 0 && count.layer > 0 && count.head > 0);
+  require(count.total >= count.embedding + count.layer + count.head);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  try {
+    check(mirfak::parse_model(mirfak::Document::from_text(std::string(bytes, bytes + size), "fuzzed/config.json")));
+  } catch (const mirfak::Error& error) {
+    require(error.kind() == mirfak::ErrorKind::input && error.where().known());
+  }
+  return 0;
+}

@@ -1,0 +1,103 @@
+#include "model/model_spec.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+
+namespace {
+
+ModelSpec tiny() {
+  ModelSpec model;
+  model.layers = 3;
+  model.hidden = 8;
+  model.heads = 2;
+  model.kv_heads = 2;
+  model.head_dim = 4;
+  model.ffn = 32;
+  model.vocab = 100;
+  model.max_sequence = 10;
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a GPT layer has 12 h^2 + 13 h parameters") {
+  // h = 8: QKV 3*64 + 3*8, output 64 + 8, MLP 2*4*64 + 32 + 8, two norms 4*8.
+  const ParameterCount count = count_parameters(tiny());
+  CHECK(count.layer == 216 + 72 + 552 + 32);
+  CHECK(count.layer == 12 * 64 + 13 * 8);
+  CHECK(count.embedding == 100 * 8 + 10 * 8);
+  CHECK(count.head == 2 * 8);
+  CHECK(count.total == count.embedding + 3 * count.layer + count.head);
+}
+
+TEST_CASE("GPT-3 175B: 12 L h^2 (1 + 13/(12 h)) + (V + s) h, and the final norm") {
+  ModelSpec model;
+  model.layers = 96;
+  model.hidden = 12288;
+  model.heads = model.kv_heads = 96;
+  model.head_dim = 128;
+  model.ffn = 49152;
+  model.vocab = 51200;
+  model.max_sequence = 2048;
+  const double h = 12288;
+  CHECK(count_parameters(model).total == 12 * 96 * h * h + 13 * 96 * h + (51200 + 2048) * h + 2 * h);
+}
+
+TEST_CASE("biases count where they are") {
+  const double with_all = count_parameters(tiny()).layer;
+  ModelSpec model = tiny();
+  model.qkv_bias = false;
+  CHECK(with_all - count_parameters(model).layer == 3 * 8);  // query, key, value
+  model = tiny();
+  model.linear_bias = false;
+  CHECK(with_all - count_parameters(model).layer == 8 + 32 + 8);  // attention output, both MLP matrices
+  model.activation = ActivationFunction::swiglu;
+  const double gated_without = count_parameters(model).layer;
+  model.linear_bias = true;
+  CHECK(count_parameters(model).layer - gated_without == 8 + 2 * 32 + 8);
+}
+
+TEST_CASE("a gated MLP has three matrices") {
+  ModelSpec model = tiny();
+  model.linear_bias = false;
+  const double plain = count_parameters(model).layer;
+  for (const ActivationFunction gated : {ActivationFunction::swiglu, ActivationFunction::geglu}) {
+    model.activation = gated;
+    CHECK(count_parameters(model).layer - plain == 8 * 32);
+  }
+}
+
+TEST_CASE("grouped queries shrink the key and value projections") {
+  ModelSpec model = tiny();
+  const double full = count_parameters(model).layer;
+  model.kv_heads = 1;
+  CHECK(full - count_parameters(model).layer == 2 * (8 * 4 + 4));  // key and value: one head of 4 less, and its bias
+}
+
+TEST_CASE("heads need not make up the hidden size") {
+  ModelSpec model = tiny();
+  const double usual = count_parameters(model).layer;
+  model.head_dim = 8;  // queries of 16: QKV 8*48 + 48 instead of 8*24 + 24, output 16*8 instead of 8*8
+  CHECK(count_parameters(model).layer - usual == 8 * 24 + 24 + 64);
+}
+
+TEST_CASE("RMS norm has half the weights of layer norm") {
+  ModelSpec model = tiny();
+  const ParameterCount layer_norm = count_parameters(model);
+  model.normalization = Normalization::rms_norm;
+  CHECK(layer_norm.layer - count_parameters(model).layer == 2 * 8);
+  CHECK(layer_norm.head - count_parameters(model).head == 8);
+}
+
+TEST_CASE("only learned positions have parameters; an untied head and an embedding norm add theirs") {
+  ModelSpec model = tiny();
+  for (const PositionEncoding position : {PositionEncoding::none, PositionEncoding::rotary, PositionEncoding::alibi}) {
+    model.position = position;
+    CHECK(count_parameters(model).embedding == 800);
+  }
+  model.embedding_norm = true;
+  CHECK(count_parameters(model).embedding == 800 + 2 * 8);
+  model.tied_embeddings = false;
+  CHECK(count_parameters(model).head == 2 * 8 + 800);
+}

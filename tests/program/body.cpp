@@ -1,0 +1,109 @@
+#include "program/body.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace mirfak;
+
+namespace {
+
+BodyStep step(StreamKind stream, Picoseconds device, Picoseconds host, std::vector<int> after = {}) {
+  BodyStep out;
+  out.stream = stream;
+  out.device = device;
+  out.host = host;
+  out.after = std::move(after);
+  return out;
+}
+
+// Executes bodies one after the other step by step: when both device streams are free at `device` and the host at
+// `host`, when are they free again?
+struct Clock {
+  Picoseconds device = 0;
+  Picoseconds host = 0;
+};
+Clock execute(const std::vector<Body>& bodies, Clock clock) {
+  for (const Body& body : bodies) {
+    std::vector<Picoseconds> end;
+    Picoseconds compute = clock.device;
+    Picoseconds tensor = clock.device;
+    for (const BodyStep& s : body.steps) {
+      clock.host += s.host;
+      Picoseconds& stream = s.stream == StreamKind::tensor ? tensor : compute;
+      Picoseconds start = std::max(stream, clock.host);
+      for (const int before : s.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
+      end.push_back(stream = start + s.device);
+    }
+    for (const Picoseconds e : end) clock.device = std::max(clock.device, e);
+  }
+  return clock;
+}
+
+Clock execute(const FoldedBody& body, Clock clock) {
+  return {std::max(clock.device, clock.host + body.lead) + body.device, clock.host + body.host};
+}
+
+}  // namespace
+
+TEST_CASE("two kernels of 3 and 1 that the host issues in 2 each: the device starts 2 late and never waits again") {
+  const Body body{{step(StreamKind::compute, 3, 2), step(StreamKind::compute, 1, 2)}};
+  const FoldedBody folded = fold(body);
+  CHECK(folded.device == 4);
+  CHECK(folded.lead == 2);
+  CHECK(folded.host == 4);
+}
+
+TEST_CASE("a host slower than the device: the lead grows to what the last kernels wait for") {
+  // Kernels of 1, issued in 5 each: ends at 15 + 1 when the host starts at 0, so lead = 16 - 3.
+  const Body body{{step(StreamKind::compute, 1, 5), step(StreamKind::compute, 1, 5), step(StreamKind::compute, 1, 5)}};
+  const FoldedBody folded = fold(body);
+  CHECK(folded.device == 3);
+  CHECK(folded.lead == 13);
+  CHECK(folded.host == 15);
+}
+
+TEST_CASE("communication beside compute counts only where it is exposed") {
+  // compute 4, then a collective of 6 beside compute of 5, then compute 1 that needs both: 4 + 6 + 1.
+  const Body body{{step(StreamKind::compute, 4, 0), step(StreamKind::tensor, 6, 0, {0}),
+                   step(StreamKind::compute, 5, 0), step(StreamKind::compute, 1, 0, {1})}};
+  const FoldedBody folded = fold(body);
+  CHECK(folded.device == 11);
+  CHECK(folded.activity_s[static_cast<std::size_t>(Activity::tensor_communication)] == doctest::Approx(1e-12));
+}
+
+TEST_CASE("folding is exact: random bodies in a row, from any state of device and host") {
+  std::mt19937_64 random(7);
+  const auto upto = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most + 1)); };
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Body> bodies(static_cast<std::size_t>(1 + upto(3)));
+    FoldedBody all;
+    for (Body& body : bodies) {
+      const int steps = 1 + upto(7);
+      for (int i = 0; i < steps; ++i) {
+        std::vector<int> after;
+        for (int j = 0; j < i; ++j) {
+          if (upto(3) == 0) after.push_back(j);
+        }
+        body.steps.push_back(step(upto(2) == 0 ? StreamKind::tensor : StreamKind::compute, upto(10), upto(6), after));
+      }
+      all = in_a_row(all, fold(body));
+    }
+    for (const Clock start : {Clock{0, 0}, Clock{upto(100), 0}, Clock{0, upto(100)}}) {
+      const Clock expected = execute(bodies, start);
+      const Clock found = execute(all, start);
+      REQUIRE(found.device == expected.device);
+      REQUIRE(found.host == expected.host);
+    }
+    CHECK(all.lead <= all.host);
+  }
+}
+
+TEST_CASE("repeated is in_a_row with itself") {
+  const FoldedBody once = fold(Body{{step(StreamKind::compute, 3, 5), step(StreamKind::compute, 9, 1)}});
+  const FoldedBody thrice = repeated(once, 3);
+  CHECK(thrice.device == 36);
+  CHECK(thrice.lead == in_a_row(in_a_row(once, once), once).lead);
+  CHECK(repeated(once, 0).device == 0);
+}

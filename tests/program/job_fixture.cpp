@@ -1,0 +1,53 @@
+#include "job_fixture.hpp"
+
+#include "cluster/catalog.hpp"
+
+namespace mirfak::test {
+
+Cluster cluster_of(const std::string& node, int count) {
+  const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  const NodeHardware hardware = catalog.node(node);
+  const auto price = catalog.price("on-demand", hardware.spec.gpu);
+  return Cluster({{hardware, count, price}}, default_fabric());
+}
+
+Job small_job(int layers, int nodes, const Strategy& strategy, std::int64_t global_batch) {
+  ModelSpec model;
+  model.name = "small";
+  model.layers = layers;
+  model.hidden = 1024;
+  model.heads = model.kv_heads = 16;
+  model.head_dim = 64;
+  model.ffn = 4096;
+  model.vocab = 8192;
+  model.max_sequence = 512;
+  TrainingSpec training;
+  training.global_batch = global_batch;
+  training.sequence_length = 512;
+  training.framework = "megatron-lm-2021";
+  return {model, cluster_of("dgx-a100-80g", nodes), training, strategy, *find_framework(training.framework)};
+}
+
+Job free_communication(Job job) {
+  std::vector<NodeAllotment> nodes;
+  for (NodeAllotment group : job.cluster.groups()) {
+    for (LinkSpec* link : {&group.hardware.scale_up, &group.hardware.network}) {
+      link->bandwidth.value = 1e30;
+      link->latency_s.value = link->base_latency_s.value = link->send_latency_s.value = 0;
+    }
+    nodes.push_back(group);
+  }
+  job.cluster = Cluster(nodes, job.cluster.fabric());
+  job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_collective_s = 0;
+  return job;
+}
+
+double bytes_on(const Program& program, StreamKind stream) {
+  double bytes = 0;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    if (program.streams[program.stream[task]].kind == stream) bytes += program.class_of(task).bytes;
+  }
+  return bytes;
+}
+
+}  // namespace mirfak::test

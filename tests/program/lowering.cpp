@@ -1,0 +1,170 @@
+#include "program/lowering.hpp"
+
+#include "engine/execute.hpp"
+#include "job_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+std::vector<Strategy> strategies() {
+  std::vector<Strategy> out;
+  const auto add = [&](int t, int p, int v, int d, ScheduleKind schedule, bool sp, int zero, bool overlap) {
+    Strategy s;
+    s.tensor = t;
+    s.pipeline = p;
+    s.virtual_pipeline = v;
+    s.data = d;
+    s.schedule = schedule;
+    s.sequence_parallel = sp;
+    s.zero = zero;
+    s.overlap_grad_reduce = overlap;
+    out.push_back(s);
+  };
+  add(1, 1, 1, 16, ScheduleKind::one_forward_one_backward, false, 0, false);
+  add(1, 1, 1, 16, ScheduleKind::one_forward_one_backward, false, 1, true);
+  add(4, 4, 1, 1, ScheduleKind::gpipe, false, 0, false);
+  add(2, 4, 1, 2, ScheduleKind::one_forward_one_backward, true, 1, false);
+  add(2, 2, 2, 4, ScheduleKind::interleaved, false, 0, false);
+  add(2, 4, 2, 2, ScheduleKind::interleaved, true, 1, true);
+  add(8, 2, 4, 1, ScheduleKind::interleaved, true, 0, false);
+  return out;
+}
+
+struct Lowered {
+  Job job;
+  ShardedBlocks blocks;
+  std::vector<StagePlan> plans;
+  explicit Lowered(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
+  Program program(const LoweringOptions& options = {}) const { return lower(job, blocks, plans, options); }
+};
+
+Job job_of(const Strategy& strategy, const char* framework) {
+  Job job = small_job(8, 2, strategy, 16);
+  job.training.framework = framework;
+  job.framework = *find_framework(framework);
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("folded and unfolded, passes and operators, sweep and events: the same time to the picosecond") {
+  for (const char* framework : {"megatron-lm-2021", "megatron-core"}) {
+    for (const Strategy& strategy : strategies()) {
+      Job job = job_of(strategy, framework);
+      for (const double host : {0.0, 1.0, 30.0}) {  // 30 times slower: the host decides
+        Job varied = job;
+        varied.framework.host_forward_s *= host;
+        varied.framework.host_backward_s *= host;
+        const Lowered lowered(varied);
+        INFO(framework << " t " << strategy.tensor << " p " << strategy.pipeline << " v " << strategy.virtual_pipeline
+                       << " host x" << host);
+        const Picoseconds expected = execute(lowered.program()).makespan;
+        CHECK(expected > 0);
+        for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+          const Program program = lowered.program(options);
+          program.validate();
+          CHECK(execute(program, Executor::sweep).makespan == expected);
+          CHECK(execute(program, Executor::events).makespan == expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a folded program has one rank per stage, standing for tensor x data ranks") {
+  for (const Strategy& strategy : strategies()) {
+    const Lowered lowered(job_of(strategy, "megatron-core"));
+    const Program folded = lowered.program();
+    CHECK(folded.ranks.size() == static_cast<std::size_t>(strategy.pipeline));
+    for (const ProgramRank& rank : folded.ranks) {
+      CHECK(rank.multiplicity == static_cast<std::uint32_t>(strategy.tensor * strategy.data));
+    }
+    const Program unfolded = lowered.program({true, false});
+    CHECK(unfolded.ranks.size() == static_cast<std::size_t>(strategy.ranks()));
+    std::map<std::uint32_t, int> seen;
+    for (const ProgramRank& rank : unfolded.ranks) ++seen[rank.rank];
+    CHECK(seen.size() == unfolded.ranks.size());
+  }
+}
+
+TEST_CASE("bytes sent are bytes received, and unfolding multiplies them by the ranks") {
+  for (const Strategy& strategy : strategies()) {
+    const Lowered lowered(job_of(strategy, "megatron-lm-2021"));
+    const Program folded = lowered.program();
+    const Program unfolded = lowered.program({true, false});
+    for (const Program* program : {&folded, &unfolded}) {
+      CHECK(bytes_on(*program, StreamKind::send_forward) == bytes_on(*program, StreamKind::recv_forward));
+      CHECK(bytes_on(*program, StreamKind::send_backward) == bytes_on(*program, StreamKind::recv_backward));
+    }
+    const double ranks = strategy.tensor * strategy.data;
+    for (const StreamKind stream : {StreamKind::send_forward, StreamKind::send_backward, StreamKind::data}) {
+      CHECK(bytes_on(unfolded, stream) == doctest::Approx(ranks * bytes_on(folded, stream)).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("what crosses stages: one activation per boundary and microbatch, scattered over tensor ranks") {
+  Strategy strategy;
+  strategy.tensor = 4;
+  strategy.pipeline = 2;
+  strategy.data = 2;
+  const Lowered lowered(job_of(strategy, "megatron-lm-2021"));
+  const Program program = lowered.program();
+  // 16 sequences / (2 replicas x 1) = 8 microbatches over one boundary; 2 bytes x 512 x 1024 / 4 each.
+  CHECK(bytes_on(program, StreamKind::send_forward) == 8 * 2.0 * 512 * 1024 / 4);
+  CHECK(bytes_on(program, StreamKind::send_backward) == bytes_on(program, StreamKind::send_forward));
+}
+
+TEST_CASE("ZeRO 1 sends as much as an all-reduce: a reduce-scatter of gradients, an all-gather of parameters") {
+  Strategy strategy;
+  strategy.data = 16;
+  const auto sent = [&](int zero) {
+    strategy.zero = zero;
+    const Lowered lowered(job_of(strategy, "megatron-core"));
+    return std::pair(bytes_on(lowered.program(), StreamKind::data), lowered.plans[0].parameters.elements);
+  };
+  const auto [all_reduce, parameters] = sent(0);
+  const auto [sharded, same] = sent(1);
+  CHECK(parameters == same);
+  // Gradients of 4 bytes, parameters of 2, (d - 1)/d = 15/16 of each.
+  CHECK(all_reduce == doctest::Approx(2 * 4 * parameters * 15 / 16));
+  CHECK(sharded == doctest::Approx((4 + 2) * parameters * 15 / 16));
+}
+
+TEST_CASE("buckets: the same bytes are reduced, and overlapping them never takes longer") {
+  Strategy strategy;
+  strategy.data = 16;
+  Job job = job_of(strategy, "megatron-core");
+  job.framework.bucket_parameters = 15e6;  // about a layer
+  const Lowered plain(job);
+  job.strategy.overlap_grad_reduce = true;
+  const Lowered overlapped(job);
+  const Program one = plain.program();
+  const Program many = overlapped.program();
+  CHECK(bytes_on(many, StreamKind::data) == doctest::Approx(bytes_on(one, StreamKind::data)).epsilon(1e-9));
+  CHECK(execute(many).makespan < execute(one).makespan);
+}
+
+TEST_CASE("a mixed cluster: stages of one type each are accepted, a stage on two types is refused") {
+  Strategy strategy;
+  strategy.pipeline = 2;
+  strategy.data = 8;
+  Job job = job_of(strategy, "megatron-core");
+  const NodeAllotment a100 = cluster_of("dgx-a100-80g", 1).groups()[0];
+  const NodeAllotment h100 = cluster_of("hgx-h100", 1).groups()[0];
+  job.cluster = Cluster({a100, h100}, default_fabric());
+  const Lowered lowered(job);
+  CHECK(lowered.plans[0].costs.hardware.hardware.gpu.name == "a100-80g");
+  CHECK(lowered.plans[1].costs.hardware.hardware.gpu.name == "h100");
+  CHECK(lowered.plans[0].folded(lowered.plans[0].chunks[0], Pass::Kind::forward).device >
+        lowered.plans[1].folded(lowered.plans[1].chunks[0], Pass::Kind::forward).device);
+  job.strategy.pipeline = 1;
+  job.strategy.data = 16;
+  CHECK_THROWS_WITH_AS(Lowered{job}, doctest::Contains("stage 0 lie on dgx-a100-80g and hgx-h100"), Error);
+}

@@ -1,0 +1,102 @@
+#include "program/memory.hpp"
+
+#include "job_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+struct Accounted {
+  Job job;
+  ShardedBlocks blocks;
+  std::vector<StagePlan> plans;
+  std::vector<StageMemory> memory;
+  explicit Accounted(Job of)
+      : job(std::move(of)),
+        blocks(shard_blocks(job)),
+        plans(plan_stages(job, blocks)),
+        memory(account_memory(job, blocks, plans)) {}
+};
+
+}  // namespace
+
+TEST_CASE("18 bytes per parameter, 6 + 12/d with the distributed optimizer") {
+  for (const int zero : {0, 1}) {
+    Strategy strategy;
+    strategy.data = 16;
+    strategy.zero = zero;
+    Job job = small_job(8, 2, strategy, 16);
+    job.framework = *find_framework("megatron-core");
+    const Accounted a(job);
+    const MemoryUse& use = a.memory[0].peak;
+    const double per_parameter = (use.parameters + use.gradients + use.optimizer) / a.plans[0].parameters.elements;
+    CHECK(per_parameter == doctest::Approx(zero == 0 ? 18.0 : 6 + 12.0 / 16).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("parameters of all stages and tensor ranks are the model's, tied copies and replicated norms beside") {
+  for (const int tensor : {1, 4}) {
+    for (const int pipeline : {1, 4}) {
+      Strategy strategy;
+      strategy.tensor = tensor;
+      strategy.pipeline = pipeline;
+      strategy.data = 16 / tensor / pipeline;
+      const Accounted a(small_job(8, 2, strategy, 16));
+      double found = 0;
+      for (const StagePlan& plan : a.plans) found += plan.parameters.elements * tensor;
+      const double total = count_parameters(a.job.model).total;
+      // Replicated over tensor ranks: two norms of 2 h and two biases of h per layer, the final norm 2 h and the
+      // position embedding; held twice with stages: the word embedding.
+      const double replicated = 8 * 6 * 1024.0 + 2 * 1024 + 512 * 1024.0;
+      const double expected = total + (tensor - 1) * replicated + (pipeline > 1 ? 8192 * 1024.0 : 0);
+      CHECK(found == doctest::Approx(expected).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("activations: as many microbatches as the schedule holds, the interleaved factor included") {
+  Strategy strategy;
+  strategy.pipeline = 4;
+  strategy.data = 4;
+  const auto activations = [&](ScheduleKind schedule, int chunks) {
+    strategy.schedule = schedule;
+    strategy.virtual_pipeline = chunks;
+    const Accounted a(small_job(8, 2, strategy, 64));  // 16 microbatches
+    return a.memory[0].peak.activations;
+  };
+  strategy.recompute = Recompute::none;
+  const double embedding_share = [&] {
+    const Accounted a(small_job(8, 2, strategy, 64));
+    return a.blocks.embedding.kept_bytes;
+  }();
+  const double one_f = activations(ScheduleKind::one_forward_one_backward, 1);
+  const double layers_of_one_microbatch = one_f / 4 - embedding_share;
+  CHECK(activations(ScheduleKind::gpipe, 1) == doctest::Approx(4 * one_f));
+  // 1 + (p - 1)/(p v) = 1 + 3/8 of 1F1B's p microbatches, for the layers; the embedding is in chunk 0 only.
+  const double interleaved = activations(ScheduleKind::interleaved, 2);
+  CHECK(interleaved - 7 * embedding_share ==
+        doctest::Approx(4 * (1 + 3.0 / 8) * layers_of_one_microbatch).epsilon(0.02));
+}
+
+TEST_CASE("recomputation trades activations for workspace") {
+  Strategy strategy;
+  strategy.pipeline = 2;
+  strategy.data = 8;
+  const auto peak = [&](Recompute recompute) {
+    strategy.recompute = recompute;
+    return Accounted(small_job(8, 2, strategy, 64)).memory[0].peak;
+  };
+  const MemoryUse none = peak(Recompute::none);
+  const MemoryUse selective = peak(Recompute::selective);
+  const MemoryUse full = peak(Recompute::full);
+  CHECK(none.activations > selective.activations);
+  CHECK(selective.activations > full.activations);
+  CHECK(full.workspace > selective.workspace);
+  CHECK(selective.workspace > none.workspace);
+  CHECK(full.total() < none.total());
+}

@@ -1,0 +1,60 @@
+// Published closed forms that the whole chain must reproduce where their assumptions hold.
+
+#include "job_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+TEST_CASE("hardware FLOPs with full recomputation: 96 B s l h^2 (1 + s/6h + V/16lh) (arXiv 2104.04473, eq. 3)") {
+  for (const int tensor : {1, 2, 8}) {
+    Strategy strategy;
+    strategy.tensor = tensor;
+    strategy.data = 16 / tensor;
+    strategy.recompute = Recompute::full;
+    const auto simulation = simulate(small_job(8, 2, strategy, 32));
+    const double B = 32, s = 512, l = 8, h = 1024, V = 8192;
+    const double expected = 96 * B * s * l * h * h * (1 + s / (6 * h) + V / (16 * l * h));
+    CHECK(simulation->result.hardware_flop == doctest::Approx(expected).epsilon(1e-12));
+    // Model FLOPs: the same without the fourth quarter of the layers.
+    const double model = 72 * B * s * l * h * h * (1 + s / (6 * h)) + 6 * B * s * h * V;
+    CHECK(simulation->result.model_flop == doctest::Approx(model).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), interleaved (m + (p - 1)/v)(f + b)") {
+  for (const int p : {2, 4, 8}) {
+    for (const int v : {1, 2, 4}) {
+      Strategy strategy;
+      strategy.pipeline = p;
+      strategy.virtual_pipeline = v;
+      strategy.data = 16 / p;
+      strategy.schedule = v > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+      const int m = 4 * p;
+      const Job job = free_communication(small_job(32, 2, strategy, static_cast<std::int64_t>(m) * strategy.data));
+      const ShardedBlocks blocks = shard_blocks(job);
+      std::vector<StagePlan> plans = plan_stages(job, blocks);
+      for (StagePlan& plan : plans) {
+        plan.parameters = {};  // no optimizer step, no tied embedding
+        for (ChunkPlan& chunk : plan.chunks) chunk.embedding = chunk.head = false;
+      }
+      // Of one chunk: f and b of a stage are v times these, so m (f + b) is m v of them, (p - 1)/v (f + b) is p - 1.
+      const Picoseconds f = plans[0].folded(plans[0].chunks[0], Pass::Kind::forward).device;
+      const Picoseconds b = plans[0].folded(plans[0].chunks[0], Pass::Kind::backward).device;
+      const Picoseconds optimizer = to_picoseconds(plans[0].costs.kernels.price_memory_bound(0).seconds);
+      CHECK(execute(lower(job, blocks, plans)).makespan == (m * v + p - 1) * (f + b) + optimizer);
+    }
+  }
+}
+
+TEST_CASE("GPipe takes as long as 1F1B and keeps more") {
+  Strategy strategy;
+  strategy.pipeline = 4;
+  strategy.data = 4;
+  const auto one = simulate(free_communication(small_job(8, 2, strategy, 64)));
+  strategy.schedule = ScheduleKind::gpipe;
+  const auto all = simulate(free_communication(small_job(8, 2, strategy, 64)));
+  CHECK(all->result.iteration_time_s == doctest::Approx(one->result.iteration_time_s).epsilon(0.02));
+  CHECK(all->result.stages[0].memory.peak.activations > one->result.stages[0].memory.peak.activations);
+}

@@ -1,0 +1,46 @@
+#include "blocks_fixture.hpp"
+
+#include "model/backward.hpp"
+
+#include <algorithm>
+
+namespace mirfak::test {
+
+ModelSpec small_gpt() {
+  ModelSpec model;
+  model.layers = 3;
+  model.hidden = 128;
+  model.heads = 8;
+  model.kv_heads = 8;
+  model.head_dim = 16;
+  model.ffn = 512;
+  model.vocab = 1024;
+  model.max_sequence = 64;
+  model.dropout = 0.1;
+  return model;
+}
+
+BlockOptions options_for(const ModelSpec& model, const Strategy& strategy) {
+  BlockOptions options;
+  options.batch = std::int64_t{2} * strategy.data;
+  options.sequence = model.max_sequence;
+  options.kv_heads = std::max<std::int64_t>(model.kv_heads, strategy.tensor);
+  options.vocabulary = model.vocab;
+  options.dropout = model.dropout > 0;
+  options.fused_softmax = true;
+  options.fused_bias_activation = true;
+  options.fused_bias_dropout_add = true;
+  return options;
+}
+
+PartitionedBlock sharded_layer(const ModelSpec& model, const Strategy& strategy, bool fused_attention) {
+  BlockOptions options = options_for(model, strategy);
+  options.fused_attention = fused_attention;
+  OperatorGraph graph = with_backward(build_layer_block(model, options), {});
+  std::vector<TensorId> dropped;
+  if (strategy.recompute == Recompute::selective) dropped = attention_core_tensors(graph);
+  if (strategy.recompute == Recompute::full) dropped = all_activations(graph);
+  return partition(std::move(graph), {strategy.data, strategy.tensor}, axis_rules(strategy), dropped);
+}
+
+}  // namespace mirfak::test

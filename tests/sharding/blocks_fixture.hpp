@@ -1,0 +1,20 @@
+#pragma once
+
+#include "model/blocks.hpp"
+#include "sharding/partition.hpp"
+#include "strategy/strategy.hpp"
+
+namespace mirfak::test {
+
+// A GPT of 3 layers with b = 2, s = 64, a = 8 heads of 16, h = 128: small enough to check by hand.
+ModelSpec small_gpt();
+BlockOptions options_for(const ModelSpec& model, const Strategy& strategy);
+
+// A layer of `model`, sharded; 16-bit, dropout, unfused attention unless said otherwise.
+PartitionedBlock sharded_layer(const ModelSpec& model, const Strategy& strategy, bool fused_attention = false);
+
+inline double sbh(const ModelSpec& model, const BlockOptions& options, const Strategy& strategy) {
+  return static_cast<double>(options.sequence * (options.batch / strategy.data) * model.hidden);
+}
+
+}  // namespace mirfak::test

@@ -1,0 +1,172 @@
+// Nothing in the model or the lowering says where communication goes. These tests state what Megatron-LM's papers
+// say it must be, and check that the rules and propagation derive exactly that.
+
+#include "blocks_fixture.hpp"
+#include "model/backward.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+struct Count {
+  int number = 0;
+  double bytes = 0;
+};
+
+std::map<CollectiveKind, Count> count(const std::vector<BlockStep>& steps) {
+  std::map<CollectiveKind, Count> out;
+  for (const BlockStep& step : steps) {
+    if (step.kind != BlockStep::Kind::collective) continue;
+    CHECK(step.over == MeshAxis::tensor);
+    ++out[step.collective].number;
+    out[step.collective].bytes += step.bytes;
+  }
+  return out;
+}
+
+Strategy tensor_parallel(int tensor, bool sequence_parallel) {
+  Strategy strategy;
+  strategy.tensor = tensor;
+  strategy.data = 2;
+  strategy.sequence_parallel = sequence_parallel;
+  return strategy;
+}
+
+}  // namespace
+
+TEST_CASE("a layer without tensor parallelism communicates nothing") {
+  const PartitionedBlock layer = sharded_layer(small_gpt(), tensor_parallel(1, false));
+  CHECK(count(layer.forward).empty());
+  CHECK(count(layer.backward).empty());
+}
+
+TEST_CASE("tensor parallelism: two all-reduces of s b h forward and two backward (arXiv 1909.08053)") {
+  const ModelSpec model = small_gpt();
+  for (const bool fused : {false, true}) {
+    for (const int tensor : {2, 4, 8}) {
+      const Strategy strategy = tensor_parallel(tensor, false);
+      const PartitionedBlock layer = sharded_layer(model, strategy, fused);
+      const double activation = 2 * sbh(model, options_for(model, strategy), strategy);  // 16 bits
+      for (const auto* pass : {&layer.forward, &layer.backward}) {
+        const auto found = count(*pass);
+        REQUIRE(found.size() == 1);
+        CHECK(found.at(CollectiveKind::all_reduce).number == 2);
+        CHECK(found.at(CollectiveKind::all_reduce).bytes == 2 * activation);
+      }
+    }
+  }
+}
+
+TEST_CASE("sequence parallelism: the same volume as all-gathers and reduce-scatters (arXiv 2205.05198)") {
+  const ModelSpec model = small_gpt();
+  const Strategy strategy = tensor_parallel(4, true);
+  const PartitionedBlock layer = sharded_layer(model, strategy);
+  const double activation = 2 * sbh(model, options_for(model, strategy), strategy);
+
+  // An all-reduce is an all-gather and a reduce-scatter: two all-reduces of s b h become two of each.
+  const auto forward = count(layer.forward);
+  CHECK(forward.size() == 2);
+  CHECK(forward.at(CollectiveKind::all_gather).number == 2);
+  CHECK(forward.at(CollectiveKind::all_gather).bytes == 2 * activation);
+  CHECK(forward.at(CollectiveKind::reduce_scatter).number == 2);
+  CHECK(forward.at(CollectiveKind::reduce_scatter).bytes == 2 * activation);
+
+  // Backward as well, and the two inputs of the column-parallel products, kept sharded, are gathered again for
+  // their weight gradients (section 4.2.2 of the paper).
+  const auto backward = count(layer.backward);
+  CHECK(backward.size() == 2);
+  CHECK(backward.at(CollectiveKind::reduce_scatter).number == 2);
+  CHECK(backward.at(CollectiveKind::all_gather).number == 4);
+  CHECK(backward.at(CollectiveKind::all_gather).bytes == 4 * activation);
+}
+
+TEST_CASE("full recomputation repeats the forward pass with its collectives") {
+  const ModelSpec model = small_gpt();
+  for (const bool sequence_parallel : {false, true}) {
+    Strategy strategy = tensor_parallel(4, sequence_parallel);
+    strategy.recompute = Recompute::full;
+    const PartitionedBlock layer = sharded_layer(model, strategy);
+    const auto forward = count(layer.forward);
+    const auto again = count(layer.recompute);
+    REQUIRE(forward.size() == again.size());
+    for (const auto& [kind, expected] : forward) {
+      CHECK(again.at(kind).number == expected.number);
+      CHECK(again.at(kind).bytes == expected.bytes);
+    }
+    CHECK(layer.recompute.size() == layer.forward.size());
+  }
+}
+
+TEST_CASE("selective recomputation repeats the attention core, which needs no communication") {
+  Strategy strategy = tensor_parallel(4, true);
+  strategy.recompute = Recompute::selective;
+  const PartitionedBlock layer = sharded_layer(small_gpt(), strategy);
+  CHECK(count(layer.recompute).empty());
+  std::vector<std::string> names;
+  for (const BlockStep& step : layer.recompute) names.push_back(layer.graph.op(step.op).name);
+  CHECK(names == std::vector<std::string>{"attention_scores", "softmax", "attention_dropout"});
+}
+
+TEST_CASE("vocabulary-parallel embedding: one all-reduce; with sequence parallelism one reduce-scatter") {
+  const ModelSpec model = small_gpt();
+  for (const bool sequence_parallel : {false, true}) {
+    const Strategy strategy = tensor_parallel(4, sequence_parallel);
+    const BlockOptions options = options_for(model, strategy);
+    const PartitionedBlock block =
+        partition(with_backward(build_embedding_block(model, options), {}), {2, 4}, axis_rules(strategy), {});
+    const auto forward = count(block.forward);
+    REQUIRE(forward.size() == 1);
+    const CollectiveKind expected = sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    CHECK(forward.at(expected).number == 1);
+    CHECK(forward.at(expected).bytes == 2 * sbh(model, options, strategy));
+    CHECK(count(block.backward).size() == (sequence_parallel ? 1 : 0));  // the gradient is gathered
+  }
+}
+
+TEST_CASE("vocabulary-parallel loss: three all-reduces of one number per token, one of s b h backward") {
+  const ModelSpec model = small_gpt();
+  const Strategy strategy = tensor_parallel(4, false);
+  const BlockOptions options = options_for(model, strategy);
+  const PartitionedBlock block =
+      partition(with_backward(build_head_block(model, options), {}), {2, 4}, axis_rules(strategy), {});
+  const auto forward = count(block.forward);
+  REQUIRE(forward.size() == 1);
+  CHECK(forward.at(CollectiveKind::all_reduce).number == 3);
+  CHECK(forward.at(CollectiveKind::all_reduce).bytes == 3 * 4.0 * 64 * 2);  // fp32 x tokens of a microbatch
+  const auto backward = count(block.backward);
+  REQUIRE(backward.size() == 1);
+  CHECK(backward.at(CollectiveKind::all_reduce).number == 1);
+  CHECK(backward.at(CollectiveKind::all_reduce).bytes == 2 * sbh(model, options, strategy));
+}
+
+TEST_CASE("gradients wait as partial sums over the replicas; norms also over tokens with sequence parallelism") {
+  for (const bool sequence_parallel : {false, true}) {
+    const PartitionedBlock layer = sharded_layer(small_gpt(), tensor_parallel(4, sequence_parallel));
+    for (const ParameterShard& shard : layer.parameters) {
+      const std::string& name = layer.graph.tensor(shard.tensor).name;
+      INFO(name);
+      CHECK(shard.gradient_partial.contains(MeshAxis::data));
+      const bool on_residual = name.find("norm") != std::string::npos || name.find("residual") != std::string::npos;
+      CHECK(shard.gradient_partial.contains(MeshAxis::tensor) == (sequence_parallel && on_residual));
+    }
+  }
+}
+
+TEST_CASE("grouped-query attention shards key and value heads with the queries") {
+  ModelSpec model = small_gpt();
+  model.kv_heads = 4;
+  const Strategy strategy = tensor_parallel(4, false);
+  const PartitionedBlock layer = sharded_layer(model, strategy, true);
+  CHECK(count(layer.forward).at(CollectiveKind::all_reduce).number == 2);
+  CHECK(count(layer.forward).size() == 1);
+  for (const ParameterShard& shard : layer.parameters) {
+    if (layer.graph.tensor(shard.tensor).name != "qkv_weight") continue;
+    CHECK(shard.elements == 128.0 * (8 + 2 * 4) * 16 / 4);
+  }
+}

@@ -1,0 +1,72 @@
+#include "sharding/sharding.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+
+namespace {
+
+// One fp16 tensor [batch 4, sequence 8, hidden 16]: 1,024 bytes.
+OperatorGraph one_tensor() {
+  OperatorGraph graph;
+  graph.extents[static_cast<std::size_t>(Axis::batch)] = 4;
+  graph.extents[static_cast<std::size_t>(Axis::sequence)] = 8;
+  graph.extents[static_cast<std::size_t>(Axis::hidden)] = 16;
+  graph.add_tensor({"x", {Axis::batch, Axis::sequence, Axis::hidden}, 2, TensorRole::activation, -1});
+  return graph;
+}
+
+Sharding over(std::size_t axis, MeshAxis mesh) {
+  Sharding sharding{std::vector<MeshAxisSet>(3), {}};
+  sharding.axes[axis].insert(mesh);
+  return sharding;
+}
+
+const Sharding kWhole{std::vector<MeshAxisSet>(3), {}};
+const DeviceMesh kMesh{2, 4};
+
+}  // namespace
+
+TEST_CASE("resharding derives the collective and its size") {
+  const OperatorGraph graph = one_tensor();
+  Sharding partial = kWhole;
+  partial.partial.insert(MeshAxis::tensor);
+  const auto steps = [&](const Sharding& from, const Sharding& to) { return reshard(graph, 0, from, to, kMesh); };
+
+  SUBCASE("partial sums wanted whole: all-reduce of the whole buffer") {
+    const auto found = steps(partial, kWhole);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == CollectiveKind::all_reduce);
+    CHECK(found[0].bytes == 1024);
+  }
+  SUBCASE("partial sums wanted divided: reduce-scatter of the whole buffer") {
+    const auto found = steps(partial, over(1, MeshAxis::tensor));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == CollectiveKind::reduce_scatter);
+    CHECK(found[0].bytes == 1024);
+  }
+  SUBCASE("divided, wanted whole: all-gather to the whole buffer") {
+    const auto found = steps(over(1, MeshAxis::tensor), kWhole);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == CollectiveKind::all_gather);
+    CHECK(found[0].bytes == 1024);
+  }
+  SUBCASE("divided along another axis: all-to-all of a quarter") {
+    const auto found = steps(over(1, MeshAxis::tensor), over(2, MeshAxis::tensor));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == CollectiveKind::all_to_all);
+    CHECK(found[0].bytes == 256);
+  }
+  SUBCASE("whole, wanted divided: every device has its slice already") {
+    CHECK(steps(kWhole, over(1, MeshAxis::tensor)).empty());
+  }
+  SUBCASE("nothing to do") { CHECK(steps(over(0, MeshAxis::data), over(0, MeshAxis::data)).empty()); }
+  SUBCASE("the other mesh axis divides the buffer of an all-gather") {
+    Sharding both = over(0, MeshAxis::data);
+    both.axes[1].insert(MeshAxis::tensor);
+    const auto found = steps(both, over(0, MeshAxis::data));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].bytes == 512);
+  }
+  SUBCASE("a mesh axis of size 1 costs nothing") { CHECK(reshard(graph, 0, partial, kWhole, {2, 1}).empty()); }
+}

@@ -1,0 +1,145 @@
+#include "strategy/rules.hpp"
+
+#include "strategy/framework.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <set>
+
+using namespace mirfak;
+
+namespace {
+
+struct Setting {
+  ModelSpec model;
+  TrainingSpec training;
+  Strategy strategy;
+  int gpus = 64;
+
+  RuleInput input() const { return {model, training, strategy, gpus}; }
+  std::string broken() const {
+    const auto violation = first_violation(input());
+    return violation ? violation->key : "";
+  }
+};
+
+// 24 layers, 16 heads; tp 4, pp 4, dp 4 on 64 GPUs, 16 microbatches.
+Setting valid() {
+  Setting s;
+  s.model.layers = 24;
+  s.model.heads = s.model.kv_heads = 16;
+  s.model.hidden = 2048;
+  s.model.head_dim = 128;
+  s.model.ffn = 8192;
+  s.model.vocab = 50000;
+  s.training.global_batch = 64;
+  s.training.sequence_length = 1024;
+  s.strategy.tensor = s.strategy.pipeline = s.strategy.data = 4;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a valid strategy breaks no rule") { CHECK(valid().broken().empty()); }
+
+TEST_CASE("each broken rule names the key to change") {
+  Setting s = valid();
+  SUBCASE("GPUs") {
+    s.gpus = 60;
+    CHECK(s.broken() == "strategy.tensor");
+  }
+  SUBCASE("ranks left over") {
+    s.strategy.data = 2;
+    CHECK(s.broken() == "strategy.data");
+  }
+  SUBCASE("more tp than heads") {
+    s.strategy = {};
+    s.strategy.tensor = 32;
+    s.strategy.data = 2;
+    CHECK(s.broken() == "strategy.tensor");
+  }
+  SUBCASE("key/value heads: 6 over 4") {
+    s.model.kv_heads = 6;
+    CHECK(s.broken() == "strategy.tensor");
+  }
+  SUBCASE("key/value heads replicated: 2 to 4") {
+    s.model.kv_heads = 2;
+    CHECK(s.broken().empty());
+  }
+  SUBCASE("MLP") {
+    s.model.ffn = 8190;
+    CHECK(s.broken() == "strategy.tensor");
+  }
+  SUBCASE("tokens over tensor ranks") {
+    s.training.sequence_length = 1022;
+    CHECK(s.broken().empty());
+    s.strategy.sequence_parallel = true;
+    CHECK(s.broken() == "strategy.sequence_parallel");
+  }
+  SUBCASE("layers") {
+    s.model.layers = 26;
+    CHECK(s.broken() == "strategy.pipeline");
+    s.strategy.layer_split = {7, 7, 6, 6};
+    CHECK(s.broken().empty());
+    s.strategy.layer_split = {7, 7, 6, 7};
+    CHECK(s.broken() == "strategy.layer_split");
+    s.strategy.layer_split = {13, 13};
+    CHECK(s.broken() == "strategy.layer_split");
+  }
+  SUBCASE("chunks without interleaving") {
+    s.strategy.virtual_pipeline = 2;
+    CHECK(s.broken() == "strategy.virtual_pipeline");
+    s.strategy.schedule = ScheduleKind::interleaved;
+    CHECK(s.broken().empty());
+  }
+  SUBCASE("interleaving without stages") {
+    s.strategy.pipeline = 1;
+    s.strategy.data = 16;
+    s.strategy.schedule = ScheduleKind::interleaved;
+    CHECK(s.broken() == "strategy.schedule");
+  }
+  SUBCASE("batch") {
+    s.training.global_batch = 66;
+    CHECK(s.broken() == "training.global_batch");
+  }
+  SUBCASE("groups of microbatches") {
+    s.strategy.schedule = ScheduleKind::interleaved;
+    s.strategy.virtual_pipeline = 2;
+    s.training.global_batch = 72;  // 18 microbatches, not a multiple of 4
+    CHECK(s.broken() == "strategy.schedule");
+    s.strategy.microbatch_group = 6;
+    CHECK(s.broken().empty());
+    s.strategy.microbatch_group = 3;
+    CHECK(s.broken() == "strategy.microbatch_group");
+  }
+}
+
+TEST_CASE("rules have distinct names and a sentence each") {
+  std::set<std::string_view> names;
+  for (const Rule& rule : strategy_rules()) {
+    CHECK(names.insert(rule.name).second);
+    CHECK(rule.sentence.back() == '.');
+  }
+}
+
+TEST_CASE("chunks take the layers in the order of the model: chunk 0 of every stage, then chunk 1") {
+  Setting s = valid();
+  s.strategy.virtual_pipeline = 2;
+  s.strategy.schedule = ScheduleKind::interleaved;
+  s.strategy.layer_split = {1, 2, 3, 4, 5, 4, 3, 2};
+  CHECK(layers_of_chunks(s.strategy, s.model) == std::vector<std::vector<int>>{{1, 5}, {2, 4}, {3, 3}, {4, 2}});
+  CHECK(microbatches(s.strategy, s.training) == 16);
+}
+
+TEST_CASE("every framework has its sources") {
+  for (const std::string& name : framework_names()) {
+    const Framework* framework = find_framework(name);
+    REQUIRE(framework != nullptr);
+    CHECK_FALSE(framework->source.empty());
+    CHECK_FALSE(framework->host_source.empty());
+    CHECK_FALSE(framework->memory_source.empty());
+    CHECK(framework->gradient_bytes > 0);
+  }
+  CHECK(find_framework("megatron") == nullptr);
+}
