@@ -37,6 +37,7 @@ struct Listing {
 };
 
 std::string as_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string as_flag(const Json& value) { return value.get<bool>() ? "yes" : "no"; }
 std::string as_count(const Json& value) { return format_count(value.get<double>()); }
 std::string as_bytes(const Json& value) { return format_bytes(value.get<double>()); }
 std::string as_rate(const Json& value) { return fmt::format("{:.1f} GB/s", value.get<double>() / kGB); }
@@ -142,7 +143,7 @@ std::string sentence_of(FabricType type) {
 
 Listing list_fabrics(const DataFolders& /*folders*/) {
   Listing out;
-  out.columns = {{"name", "fabric", as_word}, {"default", "default", as_word}, {"description", "description", as_word}};
+  out.columns = {{"name", "fabric", as_word}, {"default", "default", as_flag}, {"description", "description", as_word}};
   for (std::size_t i = 0; i < fabric_names().size(); ++i) {
     const auto type = static_cast<FabricType>(i);
     out.rows.push_back({fabric_names()[i], type == default_fabric().type, sentence_of(type)});
@@ -160,9 +161,9 @@ Listing list_schedules(const DataFolders& /*folders*/) {
 Listing list_frameworks(const DataFolders& /*folders*/) {
   Listing out;
   out.columns = {{"name", "framework", as_word},
-                 {"fused_attention", "flash attention", as_word},
-                 {"overlap_pipeline", "overlaps transfers", as_word},
-                 {"overlap_tensor_gradients", "overlaps tensor gradients", as_word},
+                 {"fused_attention", "flash attention", as_flag},
+                 {"overlap_pipeline", "overlaps transfers", as_flag},
+                 {"overlap_tensor_gradients", "overlaps tensor gradients", as_flag},
                  {"source", "source", as_word}};
   for (const std::string& name : framework_names()) {
     const Framework& framework = *find_framework(name);

@@ -37,7 +37,7 @@ std::string help(const CommandSyntax& syntax) {
 
 CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
     : usage(std::move(usage_line)), purpose(std::move(purpose_text)), options(kHelpColumns, kHelpColumns / 2) {
-  options.add_options()("help,h", "show this help");
+  options.add_options()("help", "show this help");
 }
 
 std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments) {

@@ -25,6 +25,12 @@ struct Communication {
   Picoseconds duration = 0;
 };
 
+// The network as one rank sees it: its share of the node's ports, each way.
+struct RankLinks {
+  LinkId out = 0;
+  LinkId in = 0;
+};
+
 class Lowering {
  public:
   Lowering(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
@@ -36,10 +42,12 @@ class Lowering {
         shape_(pipeline_shape(job)),
         replicas_(options.unfolded ? job.strategy.data : 1),
         lanes_(options.unfolded ? job.strategy.tensor : 1),
-        buckets_(job.strategy.overlap_grad_reduce && job.strategy.data > 1) {}
+        buckets_(job.strategy.overlap_grad_reduce && job.strategy.data > 1),
+        contended_(buckets_ && stages.size() > 1 && stages.front().costs.data_group.shape.domains > 1) {}
 
   Program run() {
     for (const StagePlan& plan : stages_) add_teams(plan);
+    if (contended_) add_links();
     for (const StagePlan& plan : stages_) add_work(plan);
     emit_passes();
     reduce_gradients();
@@ -63,7 +71,12 @@ class Lowering {
   const StageWork& work(int stage) const { return work_[static_cast<std::size_t>(stage)]; }
   const StagePlan& plan(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
 
+  std::size_t rank_index(int stage, int replica, int lane) const {
+    return static_cast<std::size_t>((stage * replicas_ + replica) * lanes_ + lane);
+  }
+
   void add_teams(const StagePlan& plan);
+  void add_links();
   void add_work(const StagePlan& plan);
 
   Place neighbour(int stage, int chunk, int step) const;
@@ -81,7 +94,7 @@ class Lowering {
   void emit_in_buckets(int stage, const Pass& pass);
   void prepare(int stage, int replica, const Pass& pass);
   void send(int stage, int replica, const Pass& pass);
-  Communication transfer(int from, int to, Pass::Kind kind, bool sending);
+  Communication transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank);
 
   void reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes);
   void reduce_gradients();
@@ -89,6 +102,8 @@ class Lowering {
   void reduce_tied_embeddings();
   void step_optimizer();
   Communication collective(int stage, const char* name, const CommunicationCost& cost, Activity activity);
+  Communication reduction_of(const Communication& reduction, const CommunicationCost& cost, const GroupShape& shape,
+                             std::size_t rank);
   TaskId meet(std::span<const TaskId> after, const char* name);
 
   const Job& job_;
@@ -99,12 +114,14 @@ class Lowering {
   int replicas_;
   int lanes_;
   bool buckets_;
+  bool contended_;  // gradient reductions and transfers between stages share the network's ports
   Program program_;
+  std::vector<RankLinks> links_;  // of every rank, where contended
   std::vector<TeamWriter> teams_;
   std::deque<StageWork> work_;
   std::vector<StageState> states_;
   std::array<std::vector<TaskId>, 2> arrivals_;
-  std::map<std::tuple<int, int, Pass::Kind, bool>, Communication> transfers_;
+  std::map<std::tuple<int, int, Pass::Kind, bool, std::size_t>, Communication> transfers_;
 };
 
 void Lowering::add_teams(const StagePlan& plan) {
@@ -118,6 +135,16 @@ void Lowering::add_teams(const StagePlan& plan) {
                                 static_cast<std::uint32_t>(replica), options_.unfolded ? 1 : folded});
     }
     teams_.emplace_back(program_, ranks);
+  }
+}
+
+void Lowering::add_links() {
+  for (const ProgramRank& rank : program_.ranks) {
+    const double share = plan(static_cast<int>(rank.stage)).costs.communication.port_share();
+    const auto next = static_cast<LinkId>(program_.links.size());
+    program_.links.push_back({fmt::format("rank {} to network", rank.rank), share});
+    program_.links.push_back({fmt::format("network to rank {}", rank.rank), share});
+    links_.push_back({next, next + 1});
   }
 }
 
@@ -136,11 +163,9 @@ Lowering::Place Lowering::neighbour(int stage, int chunk, int step) const {
 
 // The task that brings a pass its input from another stage.
 TaskId& Lowering::arrival(const Pass& pass, int stage, int replica, int lane) {
-  const auto team = static_cast<std::size_t>(stage * replicas_ + replica);
   const auto slot = static_cast<std::size_t>(pass.chunk * shape_.microbatches + pass.microbatch);
   const auto slots = static_cast<std::size_t>(shape_.chunks * shape_.microbatches);
-  return arrivals_[static_cast<std::size_t>(pass.kind)]
-                  [(team * lanes_ + static_cast<std::size_t>(lane)) * slots + slot];
+  return arrivals_[static_cast<std::size_t>(pass.kind)][rank_index(stage, replica, lane) * slots + slot];
 }
 
 bool Lowering::ready(int stage, const Pass& pass) {
@@ -207,10 +232,10 @@ void Lowering::send(int stage, int replica, const Pass& pass) {
   const StreamKind receives = forward ? StreamKind::recv_forward : StreamKind::recv_backward;
   TeamWriter& from = team(stage, replica);
   TeamWriter& into = team(to.stage, replica);
-  const Communication sending = transfer(stage, to.stage, pass.kind, true);
-  const Communication receiving = transfer(stage, to.stage, pass.kind, false);
   for (int i = 0; i < lanes_; ++i) {
     const auto lane = static_cast<std::size_t>(i);
+    const Communication sending = transfer(stage, to.stage, pass.kind, true, rank_index(stage, replica, i));
+    const Communication receiving = transfer(stage, to.stage, pass.kind, false, rank_index(to.stage, replica, i));
     std::vector<TaskId> after(from.done(lane).begin(), from.done(lane).end());
     for (const TaskId last : {from.last_on(lane, sends), into.last_on(lane, receives)}) {
       if (last != kNoTask) after.push_back(last);
@@ -223,8 +248,8 @@ void Lowering::send(int stage, int replica, const Pass& pass) {
   }
 }
 
-Communication Lowering::transfer(int from, int to, Pass::Kind kind, bool sending) {
-  const auto key = std::tuple(from, to, kind, sending);
+Communication Lowering::transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank) {
+  const auto key = std::tuple(from, to, kind, sending, contended_ ? rank : 0);
   if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
   const TransferCost cost = transfer_cost(job_, stages_, blocks_, from, to);
   TaskClass described;
@@ -234,6 +259,9 @@ Communication Lowering::transfer(int from, int to, Pass::Kind kind, bool sending
   described.stage = sending ? from : to;
   described.bytes = cost.bytes;
   described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
+  if (contended_ && cost.on_network) {
+    described.demands = {{sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
+  }
   return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
@@ -255,11 +283,22 @@ TaskId Lowering::meet(std::span<const TaskId> after, const char* name) {
   return program_.add_task(program_.add_stream(0, StreamKind::group), meeting, 0, after);
 }
 
+// A rank's part of a reduction: with its own demands on the network where that is contended. The ranks of a group
+// on one node carry what crosses the node's ports together.
+Communication Lowering::reduction_of(const Communication& reduction, const CommunicationCost& cost,
+                                     const GroupShape& shape, std::size_t rank) {
+  if (!contended_) return reduction;
+  TaskClass described = program_.classes[reduction.task_class];
+  const double rate = cost.bytes_per_s / shape.ranks_per_node;
+  described.demands = {{links_[rank].out, rate}, {links_[rank].in, rate}};
+  return {program_.add_class(std::move(described)), reduction.duration};
+}
+
 // A collective of the replicas of every rank of a stage, after what they have run so far.
 void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes) {
   const StageCosts& costs = plan(stage).costs;
-  const Communication reduction =
-      collective(stage, name, costs.communication.price(kind, bytes, costs.data_group), Activity::data_communication);
+  const CommunicationCost cost = costs.communication.price(kind, bytes, costs.data_group);
+  const Communication reduction = collective(stage, name, cost, Activity::data_communication);
   for (int i = 0; i < lanes_; ++i) {
     const auto lane = static_cast<std::size_t>(i);
     std::vector<TaskId> after;
@@ -270,7 +309,8 @@ void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* 
     }
     if (replicas_ > 1) after = {meet(after, "replicas meet")};
     for (int replica = 0; replica < replicas_; ++replica) {
-      team(stage, replica).transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
+      const Communication own = reduction_of(reduction, cost, costs.data_group.shape, rank_index(stage, replica, i));
+      team(stage, replica).transfer(lane, StreamKind::data, own.task_class, own.duration, after, -1);
     }
   }
 }

@@ -20,6 +20,8 @@ struct LoweringOptions {
 //    after the last backward pass, or in buckets behind it where overlapped; the sum of tied embedding gradients;
 //  - send/recv: one stream per direction. A transfer starts when its data is ready and both ends are free, and
 //    occupies both; unless the framework overlaps transfers the sender's next pass waits for it.
+// Where gradient buckets and transfers between stages use the network at the same time, they share each rank's part
+// of the node's ports (program.links); everything else has the bandwidth that its price assumes.
 // The optimizer starts when all ranks have their gradients (clipping needs the global norm).
 // Folded and unfolded programs take the same time, and so do both levels of detail: tests/program.
 // `blocks` and `stages` belong to `job`; bodies of `stages` must outlive only this call.

@@ -89,7 +89,7 @@ std::string iteration_table(const Simulation& simulation) {
   table.add_row({"exposed communication", format_percent(r.exposed_communication_s / r.iteration_time_s),
                  format_seconds(r.exposed_communication_s) + ", mean over stages"});
   table.add_row({"energy", format_joules(r.energy_j),
-                 fmt::format("all GPUs: {} kW, {:.0f} W each on average", format_count(r.average_power_w / 1000),
+                 fmt::format("all GPUs: {:.4g} kW, {:.0f} W each on average", r.average_power_w / 1000,
                              r.average_power_w / r.gpus)});
   if (r.priced) table.add_row({"cost", format_usd(r.cost_usd), price_text(simulation.job)});
   return "Iteration\n" + table.text();
@@ -144,7 +144,7 @@ std::string memory_table(const IterationResult& result) {
   TextTable table("lrrrrrrrrrrl");
   std::vector<std::string> head = {"stage"};
   for (const MemoryPart& part : memory_parts()) head.emplace_back(part.name);
-  head.insert(head.end(), {"total", "capacity", "in flight"});
+  head.insert(head.end(), {"total", "of", "in flight"});
   table.add_row(head);
   for (std::size_t first = 0; first < result.stages.size();) {
     const std::vector<std::string> cells = memory_cells(result.stages[first].memory);

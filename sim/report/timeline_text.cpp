@@ -176,7 +176,7 @@ std::string draw_axis(const Window& window, int columns, int margin, Picoseconds
   const int decimals = std::max(0, -static_cast<int>(std::floor(std::log10(step) + 1e-9)));
   std::string ticks(static_cast<std::size_t>(columns), '-');
   std::string labels;
-  for (double time = std::ceil(first / step - 1e-9) * step;; time += step) {
+  for (double time = std::ceil(std::max(0.0, first / step - 1e-9)) * step;; time += step) {
     const auto column = static_cast<std::size_t>(std::max(0.0, std::round((time - first) / per_column)));
     const std::string label = fmt::format("{:.{}f} {}", time, decimals, unit.name);
     if (column + label.size() > static_cast<std::size_t>(columns)) break;

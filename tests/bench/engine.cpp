@@ -8,6 +8,7 @@
 #include <boost/heap/d_ary_heap.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>

@@ -14,7 +14,7 @@ namespace mirfak {
 namespace {
 
 // Links of the given capacities, and one stream for each flow to be added.
-Program network(std::vector<double> capacities, std::uint32_t streams) {
+Program network(const std::vector<double>& capacities, std::uint32_t streams) {
   Program program = bare_program(streams);
   for (const double capacity : capacities) program.links.push_back({"link", capacity});
   return program;

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <queue>
 #include <random>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace mirfak {

@@ -3,6 +3,7 @@
 #include "engine/timeline.hpp"
 #include "program/program.hpp"
 
+#include <utility>
 #include <vector>
 
 namespace mirfak {
