@@ -33,6 +33,12 @@ std::string help(const CommandSyntax& syntax) {
              close.empty() ? "usage: " + syntax.usage : fmt::format("did you mean '{}'?", close));
 }
 
+void refuse_empty_values(const po::option& option) {
+  const bool empty = std::any_of(option.value.begin(), option.value.end(), [](const auto& v) { return v.empty(); });
+  if (!empty) return;
+  fail_input({}, option.position_key >= 0 ? "an argument is empty" : fmt::format("--{}: empty", option.string_key));
+}
+
 }  // namespace
 
 CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
@@ -44,6 +50,7 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
   const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
   if (std::any_of(arguments.begin(), arguments.end(), asks_for_help)) return help(syntax);
 
+  const auto usage = [&] { return "usage: " + syntax.usage; };
   std::vector<std::string> operands;
   po::options_description all;
   all.add(syntax.options).add_options()(kOperand, po::value(&operands));
@@ -52,19 +59,21 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
   try {
     po::variables_map values;
     po::command_line_parser parser(std::vector<std::string>(arguments.begin(), arguments.end()));
-    po::store(parser.options(all).positional(positions).style(kStyle).run(), values);
+    const po::parsed_options parsed = parser.options(all).positional(positions).style(kStyle).run();
+    for (const po::option& option : parsed.options) refuse_empty_values(option);
+    po::store(parsed, values);
     po::notify(values);
   } catch (const po::unknown_option& error) {
     refuse_option(syntax, error.get_option_name());
   } catch (const po::error& error) {
-    fail_input({}, error.what(), "usage: " + syntax.usage);
+    fail_input({}, error.what(), usage());
   }
 
   const std::size_t expected = syntax.operand != nullptr ? 1 : 0;
   if (operands.size() > expected) {
-    fail_input({}, fmt::format("unexpected argument '{}'", excerpt(operands[expected])), "usage: " + syntax.usage);
+    fail_input({}, fmt::format("unexpected argument '{}'", excerpt(operands[expected])), usage());
   }
-  if (operands.size() < expected) fail_input({}, "an argument is missing", "usage: " + syntax.usage);
+  if (operands.size() < expected) fail_input({}, "an argument is missing", usage());
   if (syntax.operand != nullptr) *syntax.operand = operands.front();
   return std::nullopt;
 }

@@ -32,7 +32,7 @@ void count_work(const Simulation& simulation, IterationResult& result) {
   const double rate = 1 / result.iteration_time_s;
   const double tokens =
       static_cast<double>(job.training.global_batch) * static_cast<double>(job.training.sequence_length);
-  result.gpus = job.strategy.ranks();
+  result.gpus = static_cast<int>(job.strategy.ranks());
   result.tokens_per_s = tokens * rate;
   result.tokens_per_s_per_gpu = result.tokens_per_s / result.gpus;
   result.tflops_per_gpu = result.model_flop * rate / result.gpus * 1e-12;

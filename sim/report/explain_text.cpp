@@ -20,6 +20,28 @@ namespace mirfak {
 
 namespace {
 
+// Rows that hold for several stages are written once.
+class StageRows {
+ public:
+  void add(int stage, const std::string& what, std::vector<std::string> cells) {
+    cells.insert(cells.begin(), what);
+    for (auto& [stages, known] : rows_) {
+      if (known == cells) return stages.push_back(stage);
+    }
+    rows_.push_back({{stage}, std::move(cells)});
+  }
+  void write(TextTable& table) const {
+    for (const auto& [stages, cells] : rows_) {
+      std::vector<std::string> row = cells;
+      row.insert(row.begin(), fmt::format("stage{} {}", stages.size() == 1 ? "" : "s", ranges_text(stages)));
+      table.add_row(std::move(row));
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::vector<int>, std::vector<std::string>>> rows_;
+};
+
 class Explainer {
  public:
   Explainer(const Scenario& scenario, const Simulation& simulation)
@@ -45,8 +67,9 @@ class Explainer {
   std::string step_table(const StagePlan& plan, const PartitionedBlock& block, const std::vector<BlockStep>& steps);
   std::vector<std::string> step_row(const StagePlan& plan, const PartitionedBlock& block, const BlockStep& step);
   std::string communication_section();
-  void add_transfers(TextTable& table);
-  void add_reductions(TextTable& table, const StagePlan& plan);
+  void add_transfers(StageRows& rows);
+  void add_reductions(StageRows& rows, const StagePlan& plan);
+  void add_optimizer(StageRows& rows, const StagePlan& plan) const;
   std::string memory_section();
   std::string framework_section();
 
@@ -148,29 +171,31 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, const Partit
           why.numbers};
 }
 
-void Explainer::add_transfers(TextTable& table) {
+void Explainer::add_transfers(StageRows& rows) {
   const int stages = job_.strategy.pipeline;
   const bool around = job_.strategy.virtual_pipeline > 1;
-  for (int from = 0; from < stages && stages > 1; ++from) {
-    if (from + 1 == stages && !around) break;
+  for (int from = 0; from + (around ? 0 : 1) < stages; ++from) {
+    if (stages == 1) break;
     const int to = (from + 1) % stages;
     const TransferCost cost = transfer_cost(job_, simulation_.plans, simulation_.blocks, from, to);
     const std::array<int, 2> both = {job_.rank_of(from, 0, 0), job_.rank_of(to, 0, 0)};
     const CollectiveModel& model = simulation_.plans[static_cast<std::size_t>(from)].costs.communication;
-    const Explanation why =
-        model.explain_send(cost.bytes, !cost.on_network, communication_group(job_.cluster, both).crosses_leaves);
-    table.add_row({fmt::format("activations {} to {}, gradients back", from, to), format_seconds(cost.seconds),
-                   format_bytes(cost.bytes), formulas_.cite(why), why.numbers});
+    const bool crosses = communication_group(job_.cluster, both).crosses_leaves;
+    Explanation why = model.explain_send(cost.bytes, !cost.on_network, crosses);
+    const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, crosses).seconds;
+    if (beyond > 0) why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
+    rows.add(from, "activations to the next, gradients back",
+             {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why), why.numbers});
   }
 }
 
-void Explainer::add_reductions(TextTable& table, const StagePlan& plan) {
+void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   const StageCosts& costs = plan.costs;
   const auto add = [&](const std::string& what, CollectiveKind kind, double bytes, const CommunicationGroup& group) {
     const CommunicationCost cost = costs.communication.price(kind, bytes, group);
     const Explanation why = costs.communication.explain(kind, bytes, group);
-    table.add_row({fmt::format("stage {}: {}", plan.stage, what), format_seconds(cost.seconds),
-                   format_bytes(cost.bytes_sent), formulas_.cite(why), why.numbers});
+    rows.add(plan.stage, what,
+             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), why.numbers});
   };
   const StageParameters& held = plan.parameters;
   const bool sharded = job_.strategy.zero >= 1;
@@ -194,19 +219,23 @@ void Explainer::add_reductions(TextTable& table, const StagePlan& plan) {
   }
 }
 
+void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
+  const double parameters = plan.parameters.elements / (job_.strategy.zero >= 1 ? job_.strategy.data : 1);
+  const double bytes = parameters * optimizer_traffic_bytes(job_);
+  rows.add(plan.stage, "optimizer step",
+           {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",
+            fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters),
+                        optimizer_traffic_bytes(job_))});
+}
+
 std::string Explainer::communication_section() {
-  TextTable table("lrrll");
-  table.add_row({"", "time", "sent", "by", "numbers"});
-  add_transfers(table);
-  for (const StagePlan& plan : simulation_.plans) {
-    add_reductions(table, plan);
-    const double shards = job_.strategy.zero >= 1 ? job_.strategy.data : 1;
-    const double bytes = plan.parameters.elements / shards * optimizer_traffic_bytes(job_);
-    table.add_row({fmt::format("stage {}: optimizer step", plan.stage),
-                   format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",
-                   fmt::format("memory-bound: {} parameters x {:g} bytes",
-                               format_count(plan.parameters.elements / shards), optimizer_traffic_bytes(job_))});
-  }
+  StageRows rows;
+  add_transfers(rows);
+  for (const StagePlan& plan : simulation_.plans) add_reductions(rows, plan);
+  for (const StagePlan& plan : simulation_.plans) add_optimizer(rows, plan);
+  TextTable table("llrrll");
+  table.add_row({"", "", "time", "sent", "by", "numbers"});
+  rows.write(table);
   return "\nBetween stages, between replicas, and the optimizer\n" + table.text();
 }
 
@@ -222,7 +251,7 @@ std::string Explainer::memory_section() {
   table.add_row({"optimizer traffic per parameter", fmt::format("{:g}", optimizer_traffic_bytes(job_)), source});
   table.add_row({"platform", format_bytes(framework.platform_bytes), source});
   table.add_row({"kept by a layer for a microbatch", format_bytes(simulation_.blocks.layer.kept_bytes),
-                 fmt::format("{} tensors that backward reads", simulation_.blocks.layer.kept.size())});
+                 fmt::format("tensors that backward reads: {}", simulation_.blocks.layer.kept.size())});
   table.add_row({"recomputed by a layer", format_bytes(simulation_.blocks.layer.recomputed_bytes), ""});
   table.add_row({"passed between stages", format_bytes(simulation_.blocks.layer.residual_bytes), ""});
   for (const NodeGroup& group : job_.cluster.groups()) {

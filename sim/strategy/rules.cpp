@@ -22,7 +22,7 @@ std::string divisors(std::int64_t of, std::int64_t limit) {
 }
 
 Broken gpus_divide(const RuleInput& in) {
-  const int model_parallel = in.strategy.tensor * in.strategy.pipeline;
+  const std::int64_t model_parallel = std::int64_t{in.strategy.tensor} * in.strategy.pipeline;
   if (in.gpus % model_parallel == 0) return std::nullopt;
   return Violation{"strategy.tensor",
                    fmt::format("{} GPUs cannot be divided into groups of tensor {} x pipeline {} = {}", in.gpus,
@@ -87,10 +87,10 @@ Broken chunks_need_interleaving(const RuleInput& in) {
 
 Broken layers_divide(const RuleInput& in) {
   const Strategy& s = in.strategy;
-  const int chunks = s.pipeline * s.virtual_pipeline;
+  const std::int64_t chunks = std::int64_t{s.pipeline} * s.virtual_pipeline;
   if (!s.layer_split.empty()) {
     const auto sum = std::accumulate(s.layer_split.begin(), s.layer_split.end(), std::int64_t{0});
-    if (static_cast<int>(s.layer_split.size()) == chunks && sum == in.model.layers) return std::nullopt;
+    if (static_cast<std::int64_t>(s.layer_split.size()) == chunks && sum == in.model.layers) return std::nullopt;
     return Violation{
         "strategy.layer_split",
         fmt::format("{} entries with {} layers in all, expected {} entries (pipeline {} x virtual_pipeline "

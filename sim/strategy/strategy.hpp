@@ -30,7 +30,7 @@ struct Strategy {
   // pipeline * virtual_pipeline entries. Empty: even.
   std::vector<int> layer_split;
 
-  int ranks() const { return tensor * pipeline * data; }
+  std::int64_t ranks() const { return std::int64_t{tensor} * pipeline * data; }
 };
 
 }  // namespace mirfak

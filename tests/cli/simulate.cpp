@@ -1,0 +1,158 @@
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace mirfak::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kScenario = "scenarios/gpt3-13b-gpipe-a100.yaml";
+const std::string kInterleaved = "scenarios/llama2-70b-h100.yaml";
+
+Finished simulate(const std::string& scenario, std::vector<std::string> options) {
+  options.insert(options.begin(), {"simulate", scenario, "--format", "json"});
+  return run(options);
+}
+
+json result_of(const std::string& scenario, const std::vector<std::string>& options = {}) {
+  const Finished finished = simulate(scenario, options);
+  REQUIRE(finished.status == 0);
+  json result = json::parse(finished.out);
+  CHECK(result.at("wall_time_s") > 0);
+  CHECK(result.at("wall_time_s") < 600);
+  result.erase("wall_time_s");
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("two runs give the same figures to the last digit") {
+  for (const std::string& scenario : {kScenario, kInterleaved}) {
+    CHECK(result_of(scenario).dump() == result_of(scenario).dump());
+  }
+}
+
+TEST_CASE("the JSON has the keys that programs rely on") {
+  const json result = result_of(kInterleaved);
+  for (const char* key :
+       {"iteration_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "gpus",
+        "bubble_fraction", "exposed_communication_s", "memory_peak_bytes", "memory_capacity_bytes", "fits", "energy_j",
+        "average_power_w", "cost_usd_per_iteration", "training_time_s", "training_cost_usd", "events"}) {
+    CAPTURE(key);
+    REQUIRE(result.contains(key));
+    CHECK((result.at(key).is_number() || result.at(key).is_boolean()));
+  }
+  CHECK(result.at("gpus") == 64);
+  // 256 sequences of 4096 tokens
+  CHECK(result.at("tokens_per_s").get<double>() * result.at("iteration_time_s").get<double>() ==
+        doctest::Approx(256 * 4096));
+  CHECK(result.at("average_power_w").get<double>() * result.at("iteration_time_s").get<double>() ==
+        doctest::Approx(result.at("energy_j").get<double>()));
+}
+
+TEST_CASE("every rank simulated, or every kernel: the same iteration time") {
+  for (const std::string scenario : {"scenarios/gpt-22b-a100-seqpar.yaml", "scenarios/gpt2-1.5b-v100.yaml",
+                                     "scenarios/gpt3-13b-gpipe-a100.yaml", "scenarios/llama2-70b-h100-a100.yaml"}) {
+    CAPTURE(scenario);
+    const json folded = result_of(scenario);
+    const json unfolded = result_of(scenario, {"--unfolded"});
+    const json operators = result_of(scenario, {"--detail", "operators"});
+    CHECK(unfolded.at("iteration_time_s") == folded.at("iteration_time_s"));
+    CHECK(operators.at("iteration_time_s") == folded.at("iteration_time_s"));
+    CHECK(unfolded.at("events") >= folded.at("events"));
+    CHECK(operators.at("events") > folded.at("events"));
+    CHECK(unfolded.at("energy_j").get<double>() == doctest::Approx(folded.at("energy_j").get<double>()));
+  }
+}
+
+TEST_CASE("an override acts like the key in the file") {
+  const ScratchFolder folder;
+  std::string text = read_text(MIRFAK_SOURCE_DIR "/" + kScenario);
+  const std::string tensor = "tensor: 2";
+  const std::string pipeline = "pipeline: 8";
+  text.replace(text.find(tensor), tensor.size(), "tensor: 4");
+  text.replace(text.find(pipeline), pipeline.size(), "pipeline: 4");
+  folder.write("edited.yaml", text);
+  const json edited = result_of((folder.path() / "edited.yaml").string());
+  const json overridden = result_of(kScenario, {"--set", "strategy.tensor=4", "--set", "strategy.pipeline=4"});
+  CHECK(edited == overridden);
+  CHECK(edited != result_of(kScenario));
+  // The last of several counts.
+  CHECK(result_of(kScenario, {"--set", "strategy.micro_batch=2", "--set", "strategy.micro_batch=1"}) ==
+        result_of(kScenario));
+}
+
+TEST_CASE("out of memory is an answer: complete, with the reason, and status 3") {
+  const ScratchFolder folder;
+  const std::vector<std::string> starved = {
+      "simulate", kScenario, "--set", "strategy.recompute=none", "--set", "strategy.micro_batch=8"};
+  std::vector<std::string> with_files = starved;
+  with_files.insert(with_files.end(), {"--format", "json", "--trace", "t.h5", "--timeline", "t.json"});
+  const Finished finished = run(Invocation{with_files, folder.path()});
+  CHECK(finished.status == 3);
+  const json result = json::parse(finished.out);
+  CHECK(result.at("fits") == false);
+  CHECK(result.at("memory_peak_bytes") > result.at("memory_capacity_bytes"));
+  CHECK(result.at("iteration_time_s") > 0);
+  CHECK(folder.names() == std::vector<std::string>{"t.h5", "t.json"});
+  for (const char* part : {"mirfak: error: ", " of 80.0 GiB on stage ", "activations ", "strategy.recompute: full"}) {
+    CAPTURE(part);
+    CHECK(finished.err.find(part) != std::string::npos);
+  }
+  const Finished text = run(starved);
+  CHECK(text.status == 3);
+  CHECK(text.out.find("DOES NOT FIT") != std::string::npos);
+  CHECK(text.err == finished.err);
+}
+
+TEST_CASE("what remedies a lack of memory is what the strategy does not do yet") {
+  const Finished finished =
+      run({"simulate", kScenario, "--set", "cluster.nodes[0].type=dgx-1-v100-16g", "--set", "strategy.schedule=1f1b"});
+  REQUIRE(finished.status == 3);
+  CHECK(finished.err.find("strategy.recompute") == std::string::npos);  // full already
+  CHECK(finished.err.find("strategy.schedule") == std::string::npos);   // 1f1b already
+  CHECK(finished.err.find("strategy.zero") == std::string::npos);       // nobody to share with
+  CHECK(finished.err.find("strategy.sequence_parallel: true") != std::string::npos);
+}
+
+TEST_CASE("the trace is HDF5, the timeline a list of events that a viewer reads") {
+  const ScratchFolder folder;
+  const Finished finished =
+      run(Invocation{{"simulate", kScenario, "--trace", "t.h5", "--timeline", "t.json"}, folder.path()});
+  CHECK(finished.status == 0);
+  CHECK(read_text(folder.path() / "t.h5").starts_with("\x89HDF\r\n\x1a\n"));
+  const json timeline = json::parse(read_text(folder.path() / "t.json"));
+  CHECK(timeline.at("traceEvents").size() > 1000);
+  CHECK(folder.names() == std::vector<std::string>{"t.h5", "t.json"});
+}
+
+TEST_CASE("an explanation follows the summary and names sources") {
+  const Finished plain = run({"simulate", kScenario});
+  const Finished explained = run({"simulate", kScenario, "--explain"});
+  CHECK(explained.status == 0);
+  CHECK(explained.out.starts_with(plain.out));
+  CHECK(explained.out.size() > 2 * plain.out.size());
+  CHECK(explained.out.find("arXiv") != std::string::npos);
+  const Finished as_json = run({"simulate", kScenario, "--explain", "--format", "json"});
+  CHECK(as_json.status == 2);
+  CHECK(as_json.out.empty());
+}
+
+TEST_CASE("a scenario from a Hugging Face config") {
+  const ScratchFolder folder;
+  folder.write("config.json", R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
+    "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000,
+    "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "hidden_act": "silu"})");
+  const std::string scenario = read_text(MIRFAK_SOURCE_DIR "/scenarios/llama3-8b-h100-single-node.yaml");
+  const std::string model = "model: llama3-8b";
+  std::string own = scenario;
+  own.replace(own.find(model), model.size(), "model: ./config.json");
+  std::string named = scenario;
+  named.replace(named.find(model), model.size(), "model: llama2-7b");
+  folder.write("own.yaml", own);
+  folder.write("named.yaml", named);
+  CHECK(result_of((folder.path() / "own.yaml").string()).dump() ==
+        result_of((folder.path() / "named.yaml").string()).dump());
+}

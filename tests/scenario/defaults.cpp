@@ -1,0 +1,59 @@
+#include "fixture.hpp"
+
+#include "engine/iteration.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+TEST_CASE("what is left out has the default a Megatron-LM user would expect") {
+  const Job job = parse(kSmall).job;
+  CHECK(job.strategy.data == 8);
+  CHECK(job.strategy.tensor == 1);
+  CHECK(job.strategy.schedule == ScheduleKind::one_forward_one_backward);
+  CHECK(job.training.precision == "bf16");
+  CHECK(job.training.sequence_length == 2048);
+  CHECK(job.framework.name == "megatron-core");
+  REQUIRE(job.cluster.groups()[0].price);
+  CHECK(job.cluster.groups()[0].price->kind == PriceKind::on_demand);
+}
+
+TEST_CASE("chunks imply the interleaved schedule") {
+  const Job job = parse(kSmall, {"strategy.pipeline=2", "strategy.virtual_pipeline=3"}).job;
+  CHECK(job.strategy.schedule == ScheduleKind::interleaved);
+  CHECK(job.strategy.data == 4);
+}
+
+TEST_CASE("overrides reach every key, sections that are not there included") {
+  const Job job = parse(
+                      "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+                      "training: {global_batch: 64}\n",
+                      {"cluster.nodes[0].count=4", "strategy.tensor=4", "training.precision=fp16", "cluster.price=spot",
+                       "model=llama2-7b"})
+                      .job;
+  CHECK(job.cluster.gpus() == 32);
+  CHECK(job.strategy.tensor == 4);
+  CHECK(job.strategy.data == 8);
+  CHECK(job.training.precision == "fp16");
+  CHECK(job.cluster.groups()[0].price->kind == PriceKind::spot);
+  CHECK(job.model.name == "llama2-7b");
+}
+
+TEST_CASE("the resolved scenario reads back as the same job, and resolves to itself") {
+  const std::string folder = std::string(MIRFAK_SOURCE_DIR) + "/scenarios";
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".yaml") continue;
+    INFO(entry.path().string());
+    const Scenario first = load_scenario(entry.path(), {}, data_folders());
+    const Scenario second = parse(first.resolved);
+    CHECK(second.resolved == first.resolved);
+    if (first.job.strategy.ranks() > 64) continue;
+    CHECK(simulate(second.job)->timeline.hash() == simulate(first.job)->timeline.hash());
+    ++count;
+  }
+  CHECK(count > 0);
+}

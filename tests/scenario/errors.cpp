@@ -1,0 +1,106 @@
+// Every error names its place, what was expected, and what to do.
+
+#include "fixture.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+struct Bad {
+  const char* override_text;
+  ErrorKind kind;
+  const char* expected;  // part of the message
+};
+
+Error caught(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    parse(text, overrides);
+  } catch (const Error& error) {
+    return error;
+  }
+  FAIL("no error for ", text);
+  return {ErrorKind::internal, {}, ""};
+}
+
+}  // namespace
+
+TEST_CASE("errors in the file have line and column") {
+  const std::string start = "model: gpt3-1.3b\ncluster:\n  nodes: [{type: dgx-a100-80g, count: 1}]\n";
+  const Error unknown = caught(start + "training: {global_batch: 64}\nstrategy:\n  tensr: 2\n");
+  CHECK(unknown.kind() == ErrorKind::input);
+  CHECK(unknown.where().line == 6);
+  CHECK(unknown.where().column == 3);
+  CHECK(std::string(unknown.what()).find("tensor") != std::string::npos);
+
+  const Error type = caught(start + "training: {global_batch: many}\n");
+  CHECK(type.where().line == 4);
+  CHECK(type.where().column == 26);
+
+  const Error rule = caught(start + "training: {global_batch: 64}\nstrategy:\n  tensor: 3\n");
+  CHECK(rule.kind() == ErrorKind::infeasible);
+  CHECK(rule.where().line == 6);
+
+  const Error missing = caught(start);
+  CHECK(std::string(missing.what()).find("'training' is missing") != std::string::npos);
+}
+
+TEST_CASE("errors in overrides name the override") {
+  const Bad all[] = {
+      {"strategy.tensor=0", ErrorKind::input, "from 1"},
+      {"strategy.tensor=-8", ErrorKind::input, "found '-8'"},
+      {"strategy.tensor=two", ErrorKind::input, "whole number"},
+      {"strategy.tensor=1.5", ErrorKind::input, "whole number"},
+      {"strategy.schedule=1f1f", ErrorKind::input, "did you mean '1f1b'"},
+      {"strategy.recompute=some", ErrorKind::input, "none, selective or full"},
+      {"strategy.zero=3", ErrorKind::input, "from 0 to 1"},
+      {"strategy.sequence_parallel=maybe", ErrorKind::input, "true or false"},
+      {"training.framework=megatron", ErrorKind::input, "megatron-core"},
+      {"training.precision=fp8", ErrorKind::input, "bf16"},
+      {"training.global_batch=0", ErrorKind::input, "from 1"},
+      {"training.tokens=-1", ErrorKind::input, "found '-1'"},
+      {"cluster.nodes[0].type=dgx-a100-80", ErrorKind::input, "dgx-a100-80g"},
+      {"cluster.nodes[0].count=0", ErrorKind::input, "found '0'"},
+      {"cluster.nodes[1].count=2", ErrorKind::input, "index 1"},
+      {"cluster.fabric.type=torus", ErrorKind::input, "rail-optimized"},
+      {"cluster.fabric.oversubscription=0.5", ErrorKind::input, "0.5"},
+      {"cluster.price=cheap", ErrorKind::input, "on-demand"},
+      {"model=gpt3-1.4b", ErrorKind::input, "gpt3-1.3b"},
+      {"model=./nowhere.json", ErrorKind::input, "nowhere.json"},
+      {"strategy.tensor=16", ErrorKind::infeasible, "8 GPUs"},
+      {"strategy.pipeline=5", ErrorKind::infeasible, "8 GPUs"},
+      {"strategy.data=3", ErrorKind::infeasible, "leave strategy.data out"},
+      {"strategy.micro_batch=3", ErrorKind::infeasible, "64"},
+      {"strategy.virtual_pipeline=2", ErrorKind::infeasible, "at least 2 pipeline stages"},
+      {"strategy.layer_split=[12, 13]", ErrorKind::infeasible, "25"},
+  };
+  for (const Bad& bad : all) {
+    INFO(bad.override_text);
+    const Error error = caught(kSmall, {bad.override_text});
+    CHECK(error.kind() == bad.kind);
+    const std::string what = error.what();
+    CHECK_MESSAGE(what.find(bad.expected) != std::string::npos, what);
+    // A rule may point at another key than the one overridden, but always at some place.
+    CHECK(error.where().known());
+    if (bad.kind == ErrorKind::input) CHECK(error.where().file.find("--set") == 0);
+  }
+}
+
+TEST_CASE("a stage on two GPU types is refused at cluster.nodes") {
+  const Error error = caught(
+      "model: gpt3-1.3b\ncluster:\n  nodes:\n    - {type: dgx-a100-80g, count: 1}\n"
+      "    - {type: hgx-h100, count: 1}\ntraining: {global_batch: 64}\n");
+  CHECK(error.kind() == ErrorKind::infeasible);
+  CHECK(error.where().line == 4);
+}
+
+TEST_CASE("a GPU that cannot compute in the precision is refused at training.precision") {
+  const Error error = caught(
+      "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-1-v100-32g, count: 1}]}\n"
+      "training:\n  global_batch: 64\n  precision: bf16\n");
+  CHECK(error.kind() == ErrorKind::infeasible);
+  CHECK(error.where().line == 5);
+  CHECK(std::string(error.what()).find("V100") != std::string::npos);
+}
