@@ -42,6 +42,8 @@ class Lowering {
         shape_(pipeline_shape(job)),
         replicas_(options.unfolded ? job.strategy.data : 1),
         lanes_(options.unfolded ? job.strategy.tensor : 1),
+        overlaps_transfers_(job.framework.overlap_pipeline && job.strategy.schedule == ScheduleKind::interleaved),
+        host_waits_(job.framework.host_waits_for_pipeline && !overlaps_transfers_),
         buckets_(job.strategy.overlap_grad_reduce && job.strategy.data > 1),
         contended_(buckets_ && stages.size() > 1 && stages.front().costs.data_group.shape.domains > 1) {}
 
@@ -113,6 +115,8 @@ class Lowering {
   PipelineShape shape_;
   int replicas_;
   int lanes_;
+  bool overlaps_transfers_;
+  bool host_waits_;
   bool buckets_;
   bool contended_;  // gradient reductions and transfers between stages share the network's ports
   Program program_;
@@ -219,7 +223,7 @@ void Lowering::prepare(int stage, int replica, const Pass& pass) {
   for (int lane = 0; lane < lanes_; ++lane) {
     const TaskId arrived = arrival(pass, stage, replica, lane);
     writer.device_waits_for(static_cast<std::size_t>(lane), arrived);
-    if (job_.framework.host_waits_for_pipeline) writer.host_waits_for(static_cast<std::size_t>(lane), arrived);
+    if (host_waits_) writer.host_waits_for(static_cast<std::size_t>(lane), arrived);
   }
 }
 
@@ -243,8 +247,8 @@ void Lowering::send(int stage, int replica, const Pass& pass) {
     const TaskId sent = from.transfer(lane, sends, sending.task_class, sending.duration, after, pass.microbatch);
     arrival({pass.kind, to.chunk, pass.microbatch}, to.stage, replica, i) =
         into.transfer(lane, receives, receiving.task_class, receiving.duration, after, pass.microbatch);
-    if (!job_.framework.overlap_pipeline) from.device_waits_for(lane, sent);
-    if (job_.framework.host_waits_for_pipeline) from.host_waits_for(lane, sent);
+    if (!overlaps_transfers_) from.device_waits_for(lane, sent);
+    if (host_waits_) from.host_waits_for(lane, sent);
   }
 }
 

@@ -14,12 +14,12 @@ struct LoweringOptions {
 };
 
 // Lowers one iteration of a job. What each rank runs, by stream:
-//  - host: issues each pass ahead of the device, unless the framework makes it wait for transfers;
+//  - host: issues each pass ahead of the device; waits for transfers that are not overlapped, if the framework does;
 //  - compute: forward and backward passes in the order of the schedule, the optimizer step;
 //  - data: gradient reduction (all-reduce; ZeRO 1: reduce-scatter, and all-gather of the parameters at the end),
 //    after the last backward pass, or in buckets behind it where overlapped; the sum of tied embedding gradients;
 //  - send/recv: one stream per direction. A transfer starts when its data is ready and both ends are free, and
-//    occupies both; unless the framework overlaps transfers the sender's next pass waits for it.
+//    occupies both; the sender's next pass waits for it, unless the framework overlaps transfers (interleaved only).
 // Where gradient buckets and transfers between stages use the network at the same time, they share each rank's part
 // of the node's ports (program.links); everything else has the bandwidth that its price assumes.
 // The optimizer starts when all ranks have their gradients (clipping needs the global norm).

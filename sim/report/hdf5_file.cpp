@@ -14,6 +14,7 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, Hdf5Handle::Id>);
 
+constexpr unsigned kIndexRank = 4;
 constexpr unsigned kDeflateLevel = 1;  // after shuffling, higher levels gain a few percent and cost twice the time
 
 // The library neither prints errors nor runs a handler at exit, which would try again to write a file that failed.
@@ -84,9 +85,12 @@ Hdf5File Hdf5File::create(const std::filesystem::path& path) {
   // A file is closed with all that is still open in it, so that none outlives an error.
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG);
+  // Small index nodes: most datasets have one chunk.
+  const Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_istore_k(creation.id(), kIndexRank);
   Hdf5File file(path, Hdf5Handle());
   file.file_ = Hdf5Handle(
-      file.checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()), "creating the file"), H5Fclose);
+      file.checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), "creating the file"), H5Fclose);
   return file;
 }
 

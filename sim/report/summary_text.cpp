@@ -13,6 +13,8 @@ namespace mirfak {
 
 namespace {
 
+constexpr std::size_t kMostMemoryRows = 16;
+
 std::string cluster_line(const Cluster& cluster) {
   std::string out;
   for (const NodeGroup& group : cluster.groups()) {
@@ -62,18 +64,18 @@ std::string headline(const Scenario& scenario, const Job& job) {
   return table.text();
 }
 
-// "median on-demand 2026-07-20, $1.23 per GPU hour"
+// "h100 $6.88, a100-80g $3.76 per GPU hour (median on-demand 2026-08)"
 std::string price_text(const Job& job) {
   std::string out;
+  std::string origin;
   for (const NodeGroup& group : job.cluster.groups()) {
-    const auto& price = group.price;
-    if (!price) continue;
-    const std::string text = fmt::format("{} {} {}: {} per GPU hour", price->provider,
-                                         price_kind_names()[static_cast<std::size_t>(price->kind)], price->date,
-                                         format_usd(price->usd_per_gpu_hour.value));
-    if (out.find(text) == std::string::npos) out += (out.empty() ? "" : "; ") + text;
+    if (!group.price) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", group.hardware.gpu.name,
+                       format_usd(group.price->usd_per_gpu_hour.value));
+    origin = fmt::format("{} {} {}", group.price->provider,
+                         price_kind_names()[static_cast<std::size_t>(group.price->kind)], group.price->date);
   }
-  return out;
+  return fmt::format("{} per GPU hour ({})", out, origin);
 }
 
 std::string iteration_table(const Simulation& simulation) {
@@ -139,23 +141,46 @@ std::vector<std::string> memory_cells(const StageMemory& memory) {
   return cells;
 }
 
+struct MemoryRow {
+  int first = 0;  // of the stages that share it
+  int last = 0;
+  std::vector<std::string> cells;
+};
+
 // Neighbouring stages with the same row share it.
+std::vector<MemoryRow> memory_rows(const IterationResult& result) {
+  std::vector<MemoryRow> rows;
+  for (int stage = 0; stage < static_cast<int>(result.stages.size()); ++stage) {
+    std::vector<std::string> cells = memory_cells(result.stages[static_cast<std::size_t>(stage)].memory);
+    if (!rows.empty() && rows.back().cells == cells) {
+      rows.back().last = stage;
+    } else {
+      rows.push_back({stage, stage, std::move(cells)});
+    }
+  }
+  return rows;
+}
+
 std::string memory_table(const IterationResult& result) {
   TextTable table("lrrrrrrrrrrl");
   std::vector<std::string> head = {"stage"};
   for (const MemoryPart& part : memory_parts()) head.emplace_back(part.name);
   head.insert(head.end(), {"total", "of", "in flight"});
   table.add_row(head);
-  for (std::size_t first = 0; first < result.stages.size();) {
-    const std::vector<std::string> cells = memory_cells(result.stages[first].memory);
-    std::size_t last = first;
-    while (last + 1 < result.stages.size() && memory_cells(result.stages[last + 1].memory) == cells) ++last;
-    std::vector<std::string> row = {last == first ? fmt::format("{}", first) : fmt::format("{}-{}", first, last)};
-    row.insert(row.end(), cells.begin(), cells.end());
-    table.add_row(std::move(row));
-    first = last + 1;
+  const std::vector<MemoryRow> rows = memory_rows(result);
+  const std::size_t every = (rows.size() + kMostMemoryRows - 1) / kMostMemoryRows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MemoryRow& row = rows[i];
+    const bool fullest = row.first <= result.fullest_stage && result.fullest_stage <= row.last;
+    if (i % every != 0 && i + 1 != rows.size() && !fullest) continue;
+    std::vector<std::string> cells = row.cells;
+    cells.insert(cells.begin(),
+                 row.first == row.last ? fmt::format("{}", row.first) : fmt::format("{}-{}", row.first, row.last));
+    table.add_row(std::move(cells));
   }
-  return "\nPeak memory of a GPU, GiB (in flight: forward passes of chunks kept for backward)\n" + table.text();
+  std::string title = "\nPeak memory of a GPU, GiB (in flight: forward passes of chunks kept for backward)\n";
+  if (every > 1) title += fmt::format("  of {} stages, the fullest and the last among them\n", result.stages.size());
+  return title + table.text();
 }
 
 std::string shortage(int stage, const StageMemory& memory) {

@@ -1,8 +1,8 @@
 // Drawing. A stage is first laid out as letters over time, without gaps: its passes, and between them communication or
 // idling. A window of time then becomes a row of columns, each showing the letter that fills most of it. A pass that is
-// shorter than a column could be lost to its neighbours, so an iteration of many passes is not squeezed into one row:
-// its beginning (how the pipeline fills), its middle and its end (how it drains) are drawn at a scale where the
-// shortest forward pass has two columns.
+// shorter than a column can be lost to its neighbours, so an iteration of many passes is not squeezed into one row: its
+// beginning, its middle and its end are drawn at a scale where the shortest forward pass has two columns, the
+// beginning and the end at a coarser one where that is needed to see the pipeline fill and drain.
 
 #include "report/timeline_text.hpp"
 
@@ -188,28 +188,50 @@ std::string draw_axis(const Window& window, int columns, int margin, Picoseconds
   return left + ticks + '\n' + left + labels + '\n';
 }
 
-std::vector<Window> choose_windows(const std::vector<Segments>& stages, Picoseconds makespan, int columns) {
+bool is_forward(const Segment& segment) { return segment.letter == 'F' || segment.letter == 'f'; }
+bool is_backward(const Segment& segment) { return segment.letter == 'B' || segment.letter == 'b'; }
+
+// When the first stage's first backward pass starts, and when its last forward pass ends: until then the pipeline
+// fills, from then on it drains.
+struct SteadyPart {
+  Picoseconds start = 0;
+  Picoseconds end = 0;
+};
+
+SteadyPart steady_part(const Segments& first_stage, Picoseconds makespan) {
+  const auto backward = std::find_if(first_stage.begin(), first_stage.end(), is_backward);
+  const auto forward = std::find_if(first_stage.rbegin(), first_stage.rend(), is_forward);
+  return {backward == first_stage.end() ? 0 : backward->start, forward == first_stage.rend() ? makespan : forward->end};
+}
+
+Picoseconds shortest_forward(const std::vector<Segments>& stages, Picoseconds makespan) {
   Picoseconds shortest = makespan;
   for (const Segments& segments : stages) {
     for (const Segment& segment : segments) {
-      if ((segment.letter == 'F' || segment.letter == 'f') && segment.end > segment.start) {
+      if (is_forward(segment) && segment.end > segment.start)
         shortest = std::min(shortest, segment.end - segment.start);
-      }
     }
   }
-  const double whole = static_cast<double>(makespan) / columns;
-  if (whole <= static_cast<double>(shortest)) return {{"the whole iteration", 0, whole}};
-  const double column = static_cast<double>(shortest) / 2;
-  const auto length = static_cast<Picoseconds>(column * columns);
-  if (3 * length > makespan) {
-    const double third = static_cast<double>(makespan) / 3 / columns;
-    const Picoseconds part = makespan / 3;
-    return {{"first third", 0, third}, {"second third", part, third}, {"last third", 2 * part, third}};
-  }
-  return {{"beginning", 0, column}, {"middle", (makespan - length) / 2, column}, {"end", makespan - length, column}};
+  return shortest;
 }
 
-std::string legend(const std::vector<Segments>& stages, const Window& window) {
+std::vector<Window> choose_windows(const std::vector<Segments>& stages, Picoseconds makespan, int columns) {
+  const Picoseconds shortest = shortest_forward(stages, makespan);
+  const auto window = [&](const char* title, Picoseconds start, Picoseconds length) {
+    return Window{title, start, static_cast<double>(length) / columns};
+  };
+  if (makespan <= shortest * columns) return {window("the whole iteration", 0, makespan)};
+  const Picoseconds third = makespan / 3;
+  const Picoseconds readable = std::min(third, shortest * columns / 2);
+  const SteadyPart steady = steady_part(stages.front(), makespan);
+  const Picoseconds beginning = std::clamp(steady.start + steady.start / 8, readable, third);
+  const Picoseconds drain = makespan - steady.end;
+  const Picoseconds end = std::clamp(drain + drain / 8, readable, third);
+  return {window("beginning", 0, beginning), window("middle", (makespan - readable) / 2, readable),
+          window("end", makespan - end, end)};
+}
+
+std::string legend(const std::vector<Segments>& stages) {
   std::string seen;
   for (const Segments& segments : stages) {
     for (const Segment& segment : segments) {
@@ -225,7 +247,7 @@ std::string legend(const std::vector<Segments>& stages, const Window& window) {
   out += "\n  ";
   if (has(kReduction)) out += "= reduction of gradients, ";
   if (has(kTransfer)) out += "- transfer, ";
-  return "  " + out + ". idle; a column is " + format_seconds(window.column * 1e-12) + '\n';
+  return "  " + out + ". idle; a column shows what most of its time went to\n";
 }
 
 }  // namespace
@@ -241,19 +263,20 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   const int columns = std::max(40, options.width) - margin;
   const std::size_t every = (stages.size() + kMostRows - 1) / kMostRows;
   const std::vector<Window> windows = choose_windows(stages, timeline.makespan, columns);
-  std::string out = fmt::format("Timeline of the pipeline, one GPU of {}\n",
-                                every == 1 ? "each stage" : fmt::format("every {}th stage", every));
+  std::string out = "Timeline of the pipeline, one GPU of each stage";
+  if (every > 1) out += fmt::format(" 0, {}, {}, ...", every, 2 * every);
+  out += '\n';
   for (const Window& window : windows) {
-    out += fmt::format("  {}: {} to {} of {}\n", window.title, format_seconds(to_seconds(window.start)),
+    out += fmt::format("  {}: {} to {} of {}, {} a column\n", window.title, format_seconds(to_seconds(window.start)),
                        format_seconds(to_seconds(window.start) + window.column * columns * 1e-12),
-                       format_seconds(to_seconds(timeline.makespan)));
+                       format_seconds(to_seconds(timeline.makespan)), format_seconds(window.column * 1e-12));
     for (std::size_t stage = 0; stage < stages.size(); stage += every) {
       const std::string row = draw_row(stages[stage], window, columns);
       out += fmt::format("  stage {:>3} ", stage) + (options.colour ? coloured(row) : row) + '\n';
     }
     out += draw_axis(window, columns, margin, timeline.makespan);
   }
-  return out + legend(stages, windows.front());
+  return out + legend(stages);
 }
 
 }  // namespace mirfak

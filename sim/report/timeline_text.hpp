@@ -14,7 +14,8 @@ struct TimelineTextOptions {
 
 // The pipeline drawn for a terminal: one row per stage (one of its ranks), time from left to right with an axis and a
 // legend. An iteration whose passes are too short to be seen at this width is shown in excerpts: its beginning, its
-// middle and its end, all at one scale. A column shows what most of its time went to. Lines end with '\n'.
+// middle and its end. Of more than 24 stages every second (third, ...) is drawn. A column shows what most of its time
+// went to. Lines end with '\n'.
 std::string timeline_text(const Program& program, const Timeline& timeline, const TimelineTextOptions& options = {});
 
 }  // namespace mirfak

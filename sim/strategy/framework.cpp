@@ -68,7 +68,7 @@ Framework megatron_core() {
   f.host_forward_s = kEagerForward;
   f.host_backward_s = kEagerBackward;
   f.host_collective_s = kEagerCollective;
-  f.host_waits_for_pipeline = false;
+  f.host_waits_for_pipeline = true;
   f.host_source = kEagerHost;
   f.gradient_bytes = 4;
   f.gradient_bytes_fp16 = 4;

@@ -23,7 +23,7 @@ struct Framework {
 
   // Communication
   bool overlap_tensor_gradients = false;  // backward's tensor-parallel collectives run beside weight gradients
-  bool overlap_pipeline = false;          // transfers between stages run beside compute (interleaved schedule)
+  bool overlap_pipeline = false;          // interleaved schedule: transfers between stages run beside compute
   bool scatter_gather_pipeline = false;   // without sequence parallelism: each tensor rank sends its share of the
                                           // activation, the receivers gather (arXiv 2104.04473, section 4.1)
 
@@ -31,7 +31,7 @@ struct Framework {
   double host_forward_s = 0;             // to issue one kernel of a forward pass
   double host_backward_s = 0;            // ... of a backward pass (no interpreter between kernels)
   double host_collective_s = 0;          // ... one collective
-  bool host_waits_for_pipeline = false;  // the host waits for each transfer before it issues the next pass
+  bool host_waits_for_pipeline = false;  // the host synchronizes on each transfer that is not overlapped
   std::string host_source;
 
   // Gradients and optimizer, bytes per parameter

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -75,14 +76,16 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return out;
 }
 
-// Ours, but for what would change what the program says.
+// Ours, but for what is given anew and for what would change what the program says.
 std::vector<std::string> environment_with(const std::vector<std::string>& additions) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = additions;
+  const auto name_of = [](std::string_view entry) { return entry.substr(0, entry.find('=')); };
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!std::string_view(*entry).starts_with("MIRFAK_DATA=")) out.emplace_back(*entry);
+    const std::string_view name = name_of(*entry);
+    const bool given =
+        std::any_of(additions.begin(), additions.end(), [&](const auto& a) { return name_of(a) == name; });
+    if (!given && name != "MIRFAK_DATA") out.emplace_back(*entry);
   }
-  // The first of equal names counts.
-  out.insert(out.begin(), additions.begin(), additions.end());
   return out;
 }
 
