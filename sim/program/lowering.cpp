@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "program/stage_work.hpp"
 #include "program/team_writer.hpp"
+#include "strategy/rules.hpp"
 
 #include <fmt/format.h>
 
@@ -409,10 +410,31 @@ void Lowering::step_optimizer() {
   }
 }
 
+// Tasks of a program, roughly: refuses what would not fit in memory before building it.
+void check_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
+  constexpr double most = 1U << 27U;  // some 10 GB with the timeline
+  constexpr double tasks_per_pass = 5;
+  double tasks = 0;
+  for (const StagePlan& plan : stages) {
+    double steps = 0;
+    for (const ChunkPlan& chunk : plan.chunks) {
+      const BlockBodies& layer = plan.bodies_of(BlockKind::layer);
+      steps += 2 * tasks_per_pass;
+      if (options.operators) steps += 2.0 * chunk.layers * (layer.forward.steps.size() + layer.backward.steps.size());
+    }
+    tasks += steps * microbatches(job.strategy, job.training);
+  }
+  if (options.unfolded) tasks *= static_cast<double>(job.strategy.data) * job.strategy.tensor;
+  if (tasks <= most) return;
+  fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, most),
+                  "simulate it folded, or at --detail passes");
+}
+
 }  // namespace
 
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
               const LoweringOptions& options) {
+  check_size(job, stages, options);
   return Lowering(job, blocks, stages, options).run();
 }
 

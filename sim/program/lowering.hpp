@@ -24,6 +24,7 @@ struct LoweringOptions {
 // of the node's ports (program.links); everything else has the bandwidth that its price assumes.
 // The optimizer starts when all ranks have their gradients (clipping needs the global norm).
 // Folded and unfolded programs take the same time, and so do both levels of detail: tests/program.
+// Error(infeasible) for a program of more than some 130 million tasks.
 // `blocks` and `stages` belong to `job`; bodies of `stages` must outlive only this call.
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
               const LoweringOptions& options = {});

@@ -263,9 +263,8 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   const int columns = std::max(40, options.width) - margin;
   const std::size_t every = (stages.size() + kMostRows - 1) / kMostRows;
   const std::vector<Window> windows = choose_windows(stages, timeline.makespan, columns);
-  std::string out = "Timeline of the pipeline, one GPU of each stage";
-  if (every > 1) out += fmt::format(" 0, {}, {}, ...", every, 2 * every);
-  out += '\n';
+  std::string out = "Timeline of the pipeline, one GPU of ";
+  out += every == 1 ? "each stage\n" : fmt::format("stages 0, {}, {}, ...\n", every, 2 * every);
   for (const Window& window : windows) {
     out += fmt::format("  {}: {} to {} of {}, {} a column\n", window.title, format_seconds(to_seconds(window.start)),
                        format_seconds(to_seconds(window.start) + window.column * columns * 1e-12),

@@ -6,6 +6,8 @@
 #include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +18,7 @@ namespace {
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxBatch = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
-constexpr int kMaxMicrobatches = 1 << 20;
+constexpr std::int64_t kMaxPasses = std::int64_t{1} << 24;  // forward passes of one iteration; keeps memory bounded
 
 int integer_or(Mapping& section, std::string_view key, int fallback, int maximum = static_cast<int>(kMaxRanks)) {
   return static_cast<int>(section.integer_or(key, fallback, 1, maximum));
@@ -73,7 +75,7 @@ Strategy read_strategy(const Node& node, int gpus) {
   const std::int64_t model_parallel = std::int64_t{strategy.tensor} * strategy.pipeline;
   strategy.data = integer_or(section, "data", static_cast<int>(std::max<std::int64_t>(1, gpus / model_parallel)));
   strategy.micro_batch = integer_or(section, "micro_batch", 1, 1 << 20);
-  strategy.microbatch_group = static_cast<int>(section.integer_or("microbatch_group", 0, 1, kMaxMicrobatches));
+  strategy.microbatch_group = static_cast<int>(section.integer_or("microbatch_group", 0, 1, kMaxBatch));
   const bool chunks = strategy.virtual_pipeline > 1;
   strategy.schedule =
       read_schedule(section, chunks ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward);
@@ -110,10 +112,13 @@ void check_rules(const Document& document, const Job& job) {
 }
 
 void check_sizes(const Document& document, const Job& job) {
-  const std::int64_t count = job.training.global_batch / job.strategy.micro_batch / job.strategy.data;
-  if (count > kMaxMicrobatches) {
+  const std::int64_t microbatch_count = microbatches(job.strategy, job.training);
+  const std::int64_t chunks = std::int64_t{job.strategy.pipeline} * job.strategy.virtual_pipeline;
+  if (microbatch_count > kMaxPasses / chunks) {
     locate(document, "training.global_batch")
-        .fail("more than 2^20 microbatches per iteration", "raise strategy.micro_batch");
+        .fail_infeasible(
+            fmt::format("{} microbatches through {} chunks are more than 2^24 passes", microbatch_count, chunks),
+            "lower training.global_batch or raise strategy.micro_batch");
   }
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     try {

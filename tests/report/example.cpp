@@ -1,0 +1,58 @@
+#include "example.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <iterator>
+
+namespace mirfak {
+
+namespace {
+
+constexpr const char* kScenario = R"(
+model: gpt2-1.5b
+cluster:
+  nodes: [{type: dgx-a100-80g, count: 2}]
+training: {global_batch: 16, sequence_length: 1024, precision: bf16, framework: megatron-lm-2021, tokens: 1e9}
+strategy: {tensor: 2, pipeline: 4, virtual_pipeline: 2, micro_batch: 1, schedule: interleaved-1f1b}
+)";
+
+}  // namespace
+
+Example example(const std::vector<std::string>& overrides, const LoweringOptions& options) {
+  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  Document document = Document::from_text(kScenario, "example.yaml");
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  Example out{parse_scenario(std::move(document), {source / "models", source / "hw_profiles"}), nullptr};
+  out.simulation = simulate(out.scenario.job, options);
+  return out;
+}
+
+ScratchFolder::ScratchFolder() {
+  static std::atomic<int> count{0};
+  path_ = std::filesystem::temp_directory_path() / fmt::format("mirfak-test-{}-{}", ::getpid(), count++);
+  std::filesystem::create_directory(path_);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> ScratchFolder::files() const {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string read_text_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace mirfak

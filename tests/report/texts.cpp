@@ -1,0 +1,146 @@
+#include "base/units.hpp"
+#include "example.hpp"
+#include "report/explain_text.hpp"
+#include "report/source_list.hpp"
+#include "report/summary_text.hpp"
+#include "report/text_table.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+using namespace mirfak;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void check_clean(const std::string& text) {
+  CHECK(text.back() == '\n');
+  for (const char* bad : {"nan", "NaN", "inf ", "-0.0"}) CHECK_FALSE(has(text, bad));
+  CHECK_FALSE(has(text, " \n"));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a table's columns line up") {
+  TextTable table("lr");
+  table.add_row({"a", "1.5"});
+  table.add_row({"long", "10.25"});
+  table.add_row({"alone"});
+  CHECK(table.text() == "  a       1.5\n  long  10.25\n  alone\n");
+}
+
+TEST_CASE("numbers in a row become ranges") {
+  CHECK(ranges_text({0, 1, 2, 3, 7, 9, 10}) == "0-3, 7, 9-10");
+  CHECK(ranges_text({5}) == "5");
+  CHECK(ranges_text({}).empty());
+}
+
+TEST_CASE("a source is listed once and keeps its number") {
+  SourceList sources;
+  CHECK(sources.cite("a datasheet") == "[1]");
+  CHECK(sources.cite("a paper") == "[2]");
+  CHECK(sources.cite("a datasheet") == "[1]");
+  CHECK(sources.cite("").empty());
+  CHECK(has(sources.text(), "[2]  a paper\n"));
+}
+
+TEST_CASE("formulas with the same constants share a letter") {
+  FormulaList formulas;
+  const Explanation one{"a + b", "1 + 2", {{"a", "1", "x"}}};
+  Explanation same = one;
+  same.numbers = "3 + 4";
+  Explanation other = one;
+  other.inputs[0].value = "2";
+  CHECK(formulas.cite(one) == "A");
+  CHECK(formulas.cite(same) == "A");
+  CHECK(formulas.cite(other) == "B");
+  CHECK(formulas.cite({}).empty());
+  for (int i = 0; i < 24; ++i) formulas.cite({std::to_string(i), "", {}});
+  CHECK(formulas.cite({"the 27th", "", {}}) == "AA");
+}
+
+TEST_CASE("the summary says the main figures") {
+  const Example e = example();
+  const std::string text = summary_text(e.scenario, *e.simulation);
+  check_clean(text);
+  CHECK(has(text, format_seconds(e.simulation->result.iteration_time_s)));
+  CHECK(has(text, format_percent(e.simulation->result.mfu)));
+  CHECK(has(text, "Training on 1.000 G tokens"));
+  CHECK(has(text, "fits"));
+  CHECK_FALSE(has(text, "DOES NOT FIT"));
+}
+
+TEST_CASE("without price and tokens the summary has no such rows") {
+  Example e = example({"training.tokens=null"});
+  e.simulation->result.priced = false;
+  const std::string text = summary_text(e.scenario, *e.simulation);
+  check_clean(text);
+  CHECK_FALSE(has(text, "cost"));
+  CHECK_FALSE(has(text, "Training on"));
+}
+
+TEST_CASE("what does not fit is said with its parts, the largest first") {
+  const Example e = example({"strategy.micro_batch=8", "training.global_batch=128"});
+  REQUIRE_FALSE(e.simulation->result.fits);
+  const std::string text = summary_text(e.scenario, *e.simulation);
+  check_clean(text);
+  const StageMemory& memory =
+      e.simulation->result.stages[static_cast<std::size_t>(e.simulation->result.fullest_stage)].memory;
+  CHECK(has(text, "DOES NOT FIT: stage " + std::to_string(e.simulation->result.fullest_stage) + " needs"));
+  CHECK(memory.peak.activations > memory.peak.optimizer);
+  CHECK(has(text, "GiB: activations"));
+}
+
+TEST_CASE("of many stages some have no row, but never the fullest") {
+  Example e = example();
+  IterationResult& result = e.simulation->result;
+  const StageResult stage = result.stages.front();
+  result.stages.assign(64, stage);
+  for (std::size_t i = 0; i < 64; ++i) result.stages[i].memory.peak.activations = static_cast<double>(i) * kGiB / 4;
+  result.fullest_stage = 41;
+  std::size_t rows = 0;
+  bool fullest = false;
+  for (const std::string& line : lines_of(summary_text(e.scenario, *e.simulation))) {
+    rows += has(line, "80.00");
+    fullest = fullest || line.starts_with("  41 ");
+  }
+  CHECK(fullest);
+  CHECK(rows >= 16);
+  CHECK(rows <= 18);
+}
+
+TEST_CASE("the explanation names every kernel and collective, and cites only sources that it lists") {
+  for (const char* recompute : {"none", "selective", "full"}) {
+    const Example e = example({std::string("strategy.recompute=") + recompute, "strategy.sequence_parallel=true"});
+    const std::string text = explain_text(e.scenario, *e.simulation);
+    check_clean(text);
+    const Simulation& s = *e.simulation;
+    for (const PartitionedBlock* block : {&s.blocks.embedding, &s.blocks.layer, &s.blocks.head}) {
+      for (const auto* steps : {&block->forward, &block->recompute, &block->backward}) {
+        for (const BlockStep& step : *steps) {
+          const bool kernel = step.kind == BlockStep::Kind::kernel;
+          CHECK(has(text, kernel ? block->graph.op(step.op).name : block->graph.tensor(step.tensor).name));
+        }
+      }
+    }
+    CHECK(has(text, s.job.framework.source));
+    CHECK(has(text, s.job.framework.host_source));
+    for (const std::string& line : lines_of(e.scenario.resolved)) CHECK(has(text, line));
+    int sources = 0;
+    while (has(text, "\n   [" + std::to_string(sources + 1) + "]  ") ||
+           has(text, "\n  [" + std::to_string(sources + 1) + "]  ")) {
+      ++sources;
+    }
+    CHECK(sources >= 10);
+    CHECK_FALSE(has(text, "[" + std::to_string(sources + 1) + "]"));
+  }
+}
