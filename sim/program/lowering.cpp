@@ -419,8 +419,9 @@ void check_size(const Job& job, std::span<const StagePlan> stages, const Lowerin
     double steps = 0;
     for (const ChunkPlan& chunk : plan.chunks) {
       const BlockBodies& layer = plan.bodies_of(BlockKind::layer);
+      const std::size_t kernels = layer.forward.steps.size() + layer.backward.steps.size();
       steps += 2 * tasks_per_pass;
-      if (options.operators) steps += 2.0 * chunk.layers * (layer.forward.steps.size() + layer.backward.steps.size());
+      if (options.operators) steps += 2.0 * chunk.layers * static_cast<double>(kernels);
     }
     tasks += steps * microbatches(job.strategy, job.training);
   }
