@@ -1,10 +1,10 @@
 #include "base/error.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
-#include "cli/memory_shortage.hpp"
 #include "cli/options.hpp"
 #include "engine/iteration.hpp"
 #include "report/explain_text.hpp"
+#include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_json.hpp"
@@ -95,7 +95,8 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   output.text = format == OutputFormat::json ? json_report(*simulation, surroundings)
                                              : text_report(scenario, *simulation, options.explain, surroundings);
   if (!simulation->result.fits) {
-    output.complaint = memory_shortage(*simulation);
+    output.complaint =
+        fmt::format("out of memory: {}\n  try {}", memory_shortage(simulation->result), memory_remedies(scenario.job));
     output.status = kStatusInfeasible;
   }
   return output;

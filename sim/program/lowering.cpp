@@ -5,6 +5,7 @@
 #include "program/lowering.hpp"
 
 #include "base/error.hpp"
+#include "program/communication_classes.hpp"
 #include "program/stage_work.hpp"
 #include "program/team_writer.hpp"
 #include "strategy/rules.hpp"
@@ -14,23 +15,11 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
-#include <tuple>
+#include <optional>
 
 namespace mirfak {
 
 namespace {
-
-struct Communication {
-  ClassId task_class = 0;
-  Picoseconds duration = 0;
-};
-
-// The network as one rank sees it: its share of the node's ports, each way.
-struct RankLinks {
-  LinkId out = 0;
-  LinkId in = 0;
-};
 
 class Lowering {
  public:
@@ -50,7 +39,7 @@ class Lowering {
 
   Program run() {
     for (const StagePlan& plan : stages_) add_teams(plan);
-    if (contended_) add_links();
+    communication_.emplace(program_, job_, blocks_, stages_, contended_);
     for (const StagePlan& plan : stages_) add_work(plan);
     emit_passes();
     reduce_gradients();
@@ -79,7 +68,6 @@ class Lowering {
   }
 
   void add_teams(const StagePlan& plan);
-  void add_links();
   void add_work(const StagePlan& plan);
 
   Place neighbour(int stage, int chunk, int step) const;
@@ -97,16 +85,12 @@ class Lowering {
   void emit_in_buckets(int stage, const Pass& pass);
   void prepare(int stage, int replica, const Pass& pass);
   void send(int stage, int replica, const Pass& pass);
-  Communication transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank);
 
   void reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes);
   void reduce_gradients();
   void reduce_over_tensor(int stage);
   void reduce_tied_embeddings();
   void step_optimizer();
-  Communication collective(int stage, const char* name, const CommunicationCost& cost, Activity activity);
-  Communication reduction_of(const Communication& reduction, const CommunicationCost& cost, const GroupShape& shape,
-                             std::size_t rank);
   TaskId meet(std::span<const TaskId> after, const char* name);
 
   const Job& job_;
@@ -121,12 +105,11 @@ class Lowering {
   bool buckets_;
   bool contended_;  // gradient reductions and transfers between stages share the network's ports
   Program program_;
-  std::vector<RankLinks> links_;  // of every rank, where contended
   std::vector<TeamWriter> teams_;
   std::deque<StageWork> work_;
   std::vector<StageState> states_;
   std::array<std::vector<TaskId>, 2> arrivals_;
-  std::map<std::tuple<int, int, Pass::Kind, bool, std::size_t>, Communication> transfers_;
+  std::optional<CommunicationClasses> communication_;  // once the ranks are known
 };
 
 void Lowering::add_teams(const StagePlan& plan) {
@@ -140,16 +123,6 @@ void Lowering::add_teams(const StagePlan& plan) {
                                 static_cast<std::uint32_t>(replica), options_.unfolded ? 1 : folded});
     }
     teams_.emplace_back(program_, ranks);
-  }
-}
-
-void Lowering::add_links() {
-  for (const ProgramRank& rank : program_.ranks) {
-    const double share = plan(static_cast<int>(rank.stage)).costs.communication.port_share();
-    const auto next = static_cast<LinkId>(program_.links.size());
-    program_.links.push_back({fmt::format("rank {} to network", rank.rank), share});
-    program_.links.push_back({fmt::format("network to rank {}", rank.rank), share});
-    links_.push_back({next, next + 1});
   }
 }
 
@@ -239,8 +212,10 @@ void Lowering::send(int stage, int replica, const Pass& pass) {
   TeamWriter& into = team(to.stage, replica);
   for (int i = 0; i < lanes_; ++i) {
     const auto lane = static_cast<std::size_t>(i);
-    const Communication sending = transfer(stage, to.stage, pass.kind, true, rank_index(stage, replica, i));
-    const Communication receiving = transfer(stage, to.stage, pass.kind, false, rank_index(to.stage, replica, i));
+    const Communication sending =
+        communication_->transfer(stage, to.stage, pass.kind, true, rank_index(stage, replica, i));
+    const Communication receiving =
+        communication_->transfer(stage, to.stage, pass.kind, false, rank_index(to.stage, replica, i));
     std::vector<TaskId> after(from.done(lane).begin(), from.done(lane).end());
     for (const TaskId last : {from.last_on(lane, sends), into.last_on(lane, receives)}) {
       if (last != kNoTask) after.push_back(last);
@@ -253,33 +228,6 @@ void Lowering::send(int stage, int replica, const Pass& pass) {
   }
 }
 
-Communication Lowering::transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank) {
-  const auto key = std::tuple(from, to, kind, sending, contended_ ? rank : 0);
-  if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
-  const TransferCost cost = transfer_cost(job_, stages_, blocks_, from, to);
-  TaskClass described;
-  described.kind = TaskKind::transfer;
-  described.name =
-      fmt::format("{} {}", sending ? "send" : "receive", kind == Pass::Kind::forward ? "activations" : "gradients");
-  described.stage = sending ? from : to;
-  described.bytes = cost.bytes;
-  described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
-  if (contended_ && cost.on_network) {
-    described.demands = {{sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
-  }
-  return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
-}
-
-Communication Lowering::collective(int stage, const char* name, const CommunicationCost& cost, Activity activity) {
-  TaskClass described;
-  described.kind = TaskKind::collective;
-  described.name = name;
-  described.stage = stage;
-  described.bytes = cost.bytes_sent;
-  described.activity_s[static_cast<std::size_t>(activity)] = cost.seconds;
-  return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
-}
-
 TaskId Lowering::meet(std::span<const TaskId> after, const char* name) {
   TaskClass described;
   described.kind = TaskKind::meeting;
@@ -288,22 +236,11 @@ TaskId Lowering::meet(std::span<const TaskId> after, const char* name) {
   return program_.add_task(program_.add_stream(0, StreamKind::group), meeting, 0, after);
 }
 
-// A rank's part of a reduction: with its own demands on the network where that is contended. The ranks of a group
-// on one node carry what crosses the node's ports together.
-Communication Lowering::reduction_of(const Communication& reduction, const CommunicationCost& cost,
-                                     const GroupShape& shape, std::size_t rank) {
-  if (!contended_) return reduction;
-  TaskClass described = program_.classes[reduction.task_class];
-  const double rate = cost.bytes_per_s / shape.ranks_per_node;
-  described.demands = {{links_[rank].out, rate}, {links_[rank].in, rate}};
-  return {program_.add_class(std::move(described)), reduction.duration};
-}
-
 // A collective of the replicas of every rank of a stage, after what they have run so far.
 void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes) {
   const StageCosts& costs = plan(stage).costs;
   const CommunicationCost cost = costs.communication.price(kind, bytes, costs.data_group);
-  const Communication reduction = collective(stage, name, cost, Activity::data_communication);
+  const Communication reduction = communication_->collective(stage, name, cost, Activity::data_communication);
   for (int i = 0; i < lanes_; ++i) {
     const auto lane = static_cast<std::size_t>(i);
     std::vector<TaskId> after;
@@ -314,7 +251,7 @@ void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* 
     }
     if (replicas_ > 1) after = {meet(after, "replicas meet")};
     for (int replica = 0; replica < replicas_; ++replica) {
-      const Communication own = reduction_of(reduction, cost, costs.data_group.shape, rank_index(stage, replica, i));
+      const Communication own = communication_->part_of(reduction, cost, stage, rank_index(stage, replica, i));
       team(stage, replica).transfer(lane, StreamKind::data, own.task_class, own.duration, after, -1);
     }
   }
@@ -338,7 +275,8 @@ void Lowering::reduce_over_tensor(int stage) {
   const double bytes = stage_plan.parameters.tensor_partial_elements * gradient_bytes(job_);
   const CommunicationCost cost =
       stage_plan.costs.communication.price(CollectiveKind::all_reduce, bytes, stage_plan.costs.tensor_group);
-  const Communication reduction = collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
+  const Communication reduction =
+      communication_->collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
   for (int replica = 0; replica < replicas_; ++replica) {
     TeamWriter& writer = team(stage, replica);
     std::vector<TaskId> after;
@@ -366,8 +304,8 @@ void Lowering::reduce_tied_embeddings() {
   }
   std::array<Communication, 2> ends;
   for (std::size_t end = 0; end < 2; ++end) {
-    ends[end] = collective(end == 0 ? 0 : last_stage, "reduce tied embedding gradients", cost,
-                           Activity::pipeline_communication);
+    ends[end] = communication_->collective(end == 0 ? 0 : last_stage, "reduce tied embedding gradients", cost,
+                                           Activity::pipeline_communication);
   }
   for (int replica = 0; replica < replicas_; ++replica) {
     for (int i = 0; i < lanes_; ++i) {

@@ -20,6 +20,7 @@ struct LoweringOptions {
 //    after the last backward pass, or in buckets behind it where overlapped; the sum of tied embedding gradients;
 //  - send/recv: one stream per direction. A transfer starts when its data is ready and both ends are free, and
 //    occupies both; the sender's next pass waits for it, unless the framework overlaps transfers (interleaved only).
+//    Its two ends are neighbours in the program: the send, then its receive.
 // Where gradient buckets and transfers between stages use the network at the same time, they share each rank's part
 // of the node's ports (program.links); everything else has the bandwidth that its price assumes.
 // The optimizer starts when all ranks have their gradients (clipping needs the global norm).

@@ -55,8 +55,11 @@ class Explainer {
                          plan.costs.hardware.hardware.gpu.title);
       for (const BlockKind kind : blocks_on(alike)) out += block_section(plan, kind);
     }
-    out += communication_section() + memory_section() + framework_section();
-    return out + formulas_.text(sources_) + sources_.text();
+    out += communication_section();
+    out += memory_section();
+    out += framework_section();
+    out += formulas_.text(sources_);  // cites sources, so it comes before their list is written
+    return out + sources_.text();
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "report/summary_text.hpp"
 
 #include "base/units.hpp"
+#include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
 #include "strategy/rules.hpp"
 
@@ -183,27 +184,13 @@ std::string memory_table(const IterationResult& result) {
   return title + table.text();
 }
 
-std::string shortage(int stage, const StageMemory& memory) {
-  std::vector<std::pair<double, std::string_view>> parts;
-  for (const MemoryPart& part : memory_parts()) parts.emplace_back(memory.peak.*part.bytes, part.name);
-  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string out = fmt::format("DOES NOT FIT: stage {} needs {:.1f} of {:.1f} GiB:", stage, memory.peak.total() / kGiB,
-                                memory.capacity / kGiB);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].first < 0.05 * kGiB) break;
-    out += fmt::format("{} {} {:.1f}", i == 0 ? "" : ",", parts[i].second, parts[i].first / kGiB);
-  }
-  return out + '\n';
-}
-
 }  // namespace
 
 std::string summary_text(const Scenario& scenario, const Simulation& simulation) {
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation.job) + '\n' + iteration_table(simulation) +
                     training_table(simulation) + activity_table(result) + memory_table(result);
-  const StageMemory& fullest = result.stages[static_cast<std::size_t>(result.fullest_stage)].memory;
-  if (!result.fits) out += '\n' + shortage(result.fullest_stage, fullest);
+  if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage(result) + '\n';
   return out;
 }
 

@@ -176,7 +176,7 @@ void TraceWriter::write_links() {
         link.rank < 0 ? -1 : static_cast<std::int32_t>(global_rank(static_cast<std::uint32_t>(link.rank)));
     names.push_back(link.name);
     for (const TrafficPoint& point : link.points) {
-      columns.append(code, rank, to_seconds(point.time), point.bytes_per_s, point.bytes_per_s / link.capacity);
+      columns.append(code, rank, to_seconds(point.time), point.bytes_per_s, point.utilisation);
     }
   });
   columns.finish();

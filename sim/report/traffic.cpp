@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace mirfak {
 
@@ -13,6 +14,7 @@ struct Flow {
   Picoseconds start = 0;
   Picoseconds end = 0;
   double bytes_per_s = 0;
+  double line_rate = 0;  // of what it takes
 };
 
 // The sum of flows as steps.
@@ -21,23 +23,27 @@ std::vector<TrafficPoint> add_up(const std::vector<Flow>& flows, Picoseconds mak
     Picoseconds time;
     int flows;
     double bytes_per_s;
+    double utilisation;
   };
   std::vector<Change> changes;
   for (const Flow& flow : flows) {
-    changes.push_back({flow.start, 1, flow.bytes_per_s});
-    changes.push_back({flow.end, -1, -flow.bytes_per_s});
+    const double share = flow.bytes_per_s / flow.line_rate;
+    changes.push_back({flow.start, 1, flow.bytes_per_s, share});
+    changes.push_back({flow.end, -1, -flow.bytes_per_s, -share});
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
-  std::vector<TrafficPoint> points = {{0, 0}};
+  std::vector<TrafficPoint> points = {{}};
   int running = 0;
-  double sum = 0;
+  TrafficPoint sum;
   for (const Change& change : changes) {
     running += change.flows;
-    sum = running == 0 ? 0 : sum + change.bytes_per_s;  // nothing runs: exactly nothing, whatever was rounded
-    if (points.back().time != change.time) points.push_back({change.time, 0});
-    points.back().bytes_per_s = sum;
+    sum = {change.time, sum.bytes_per_s + change.bytes_per_s, sum.utilisation + change.utilisation};
+    if (running == 0) sum = {change.time, 0, 0};  // exactly nothing, whatever was rounded
+    if (points.back().time != change.time) points.emplace_back();
+    points.back() = sum;
   }
-  if (points.back().time != makespan) points.push_back({makespan, sum});
+  sum.time = makespan;
+  if (points.back().time != makespan) points.push_back(sum);
   return points;
 }
 
@@ -55,19 +61,43 @@ int other_end(const Job& job, int stage, StreamKind kind) {
   return (stage + (next ? 1 : job.strategy.pipeline - 1)) % job.strategy.pipeline;
 }
 
-double line_rate(const Simulation& simulation, const StagePlan& plan, StreamKind kind) {
-  const StageCosts& costs = plan.costs;
-  const double scale_up = costs.hardware.hardware.scale_up.bandwidth.value;
-  const double port = costs.communication.port_share();
-  const auto of_group = [&](const CommunicationGroup& group) {
-    return group.shape.domains > 1 ? port * group.shape.ranks_per_domain : scale_up;
-  };
-  if (kind == StreamKind::tensor) return of_group(costs.tensor_group);
-  if (kind == StreamKind::data) return of_group(costs.data_group);
-  const int other = other_end(simulation.job, plan.stage, kind);
-  return transfer_cost(simulation.job, simulation.plans, simulation.blocks, plan.stage, other).on_network ? port
-                                                                                                          : scale_up;
-}
+// Line rates of what one stage's communication takes.
+class LineRates {
+ public:
+  LineRates(const Simulation& simulation, const StagePlan& plan)
+      : simulation_(simulation),
+        plan_(plan),
+        scale_up_(plan.costs.hardware.hardware.scale_up.bandwidth.value),
+        port_(plan.costs.communication.port_share()) {}
+
+  double of(StreamKind stream, const TaskClass& task) const {
+    const StageCosts& costs = plan_.costs;
+    const auto spends = [&](Activity activity) { return task.activity_s[static_cast<std::size_t>(activity)] > 0; };
+    if (spends(Activity::tensor_communication)) return of_group(costs.tensor_group);
+    if (spends(Activity::data_communication)) return of_group(costs.data_group);
+    return stream == StreamKind::data ? of_tied_embeddings() : of_transfer(stream);
+  }
+
+ private:
+  double of_group(const CommunicationGroup& group) const {
+    return group.shape.domains > 1 ? port_ * group.shape.ranks_per_domain : scale_up_;
+  }
+  double of_tied_embeddings() const {
+    const Job& job = simulation_.job;
+    const std::array<int, 2> ends = {job.rank_of(0, 0, 0), job.rank_of(job.strategy.pipeline - 1, 0, 0)};
+    return of_group(communication_group(job.cluster, ends));
+  }
+  double of_transfer(StreamKind stream) const {
+    const int other = other_end(simulation_.job, plan_.stage, stream);
+    const auto cost = transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks, plan_.stage, other);
+    return cost.on_network ? port_ : scale_up_;
+  }
+
+  const Simulation& simulation_;
+  const StagePlan& plan_;
+  double scale_up_;
+  double port_;
+};
 
 void shared_links(const Simulation& simulation, const std::function<void(const LinkTraffic&)>& take) {
   const Program& program = simulation.program;
@@ -78,29 +108,33 @@ void shared_links(const Simulation& simulation, const std::function<void(const L
     const Picoseconds end = simulation.timeline.end[task];
     if (end == start) continue;
     const double speed = static_cast<double>(program.duration[task]) / static_cast<double>(end - start);
-    for (const auto& [link, demand] : program.class_of(task).demands)
-      flows[link].push_back({start, end, demand * speed});
+    for (const auto& [link, demand] : program.class_of(task).demands) {
+      flows[link].push_back({start, end, demand * speed, program.links[link].bytes_per_s});
+    }
   }
   for (LinkId link = 0; link < program.links.size(); ++link) {
-    const Link& described = program.links[link];
-    take({described.name, -1, {}, described.bytes_per_s, add_up(flows[link], simulation.timeline.makespan)});
+    take({program.links[link].name, -1, {}, add_up(flows[link], simulation.timeline.makespan)});
   }
 }
 
-void stream_traffic(const Simulation& simulation, const StreamIndex& index, std::uint32_t rank, StreamId stream,
+void stream_traffic(const Simulation& simulation, std::span<const TaskId> tasks, std::uint32_t rank, StreamKind kind,
                     const std::function<void(const LinkTraffic&)>& take) {
   const Program& program = simulation.program;
-  const StreamKind kind = program.streams[stream].kind;
+  const LineRates rates(simulation, simulation.plans[program.ranks[rank].stage]);
+  std::map<ClassId, double> rate_of_class;
   std::vector<Flow> flows;
-  for (const TaskId task : index.tasks_on(stream)) {
+  for (const TaskId task : tasks) {
     const Picoseconds start = simulation.timeline.start[task];
     const Picoseconds end = simulation.timeline.end[task];
-    if (end > start) flows.push_back({start, end, program.class_of(task).bytes / to_seconds(end - start)});
+    if (end == start) continue;
+    const TaskClass& described = program.class_of(task);
+    const auto [rate, first] = rate_of_class.try_emplace(program.task_class[task]);
+    if (first) rate->second = rates.of(kind, described);
+    flows.push_back({start, end, described.bytes / to_seconds(end - start), rate->second});
   }
   if (flows.empty()) return;
-  const StagePlan& plan = simulation.plans[program.ranks[rank].stage];
   take({fmt::format("rank {} {}", program.ranks[rank].rank, name_of(kind)), rank, kind,
-        line_rate(simulation, plan, kind), add_up(flows, simulation.timeline.makespan)});
+        add_up(flows, simulation.timeline.makespan)});
 }
 
 }  // namespace
@@ -110,7 +144,8 @@ void for_each_link(const Simulation& simulation, const StreamIndex& index,
   shared_links(simulation, take);
   for (std::uint32_t rank = 0; rank < simulation.program.ranks.size(); ++rank) {
     for (const StreamId stream : index.streams_of(rank)) {
-      if (communicates(simulation.program.streams[stream].kind)) stream_traffic(simulation, index, rank, stream, take);
+      const StreamKind kind = simulation.program.streams[stream].kind;
+      if (communicates(kind)) stream_traffic(simulation, index.tasks_on(stream), rank, kind, take);
     }
   }
 }

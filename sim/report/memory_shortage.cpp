@@ -1,4 +1,4 @@
-#include "cli/memory_shortage.hpp"
+#include "report/memory_shortage.hpp"
 
 #include "base/text.hpp"
 #include "base/units.hpp"
@@ -25,8 +25,15 @@ std::string parts_of(const MemoryUse& peak) {
   return out;
 }
 
-// What the strategy does not do yet and would save memory.
-std::vector<std::string> remedies(const Job& job) {
+}  // namespace
+
+std::string memory_shortage(const IterationResult& result) {
+  const StageMemory& memory = result.stages[static_cast<std::size_t>(result.fullest_stage)].memory;
+  return fmt::format("stage {} needs {:.1f} of {:.1f} GiB: {}", result.fullest_stage, memory.peak.total() / kGiB,
+                     memory.capacity / kGiB, parts_of(memory.peak));
+}
+
+std::string memory_remedies(const Job& job) {
   const Strategy& strategy = job.strategy;
   std::vector<std::string> out;
   if (strategy.recompute != Recompute::full) out.emplace_back("strategy.recompute: full");
@@ -36,16 +43,7 @@ std::vector<std::string> remedies(const Job& job) {
   if (strategy.micro_batch > 1) out.emplace_back("a smaller strategy.micro_batch");
   out.emplace_back("a larger strategy.tensor");
   out.emplace_back("a larger strategy.pipeline");
-  return out;
-}
-
-}  // namespace
-
-std::string memory_shortage(const Simulation& simulation) {
-  const int stage = simulation.result.fullest_stage;
-  const StageMemory& memory = simulation.result.stages[static_cast<std::size_t>(stage)].memory;
-  return fmt::format("out of memory: needs {:.1f} of {:.1f} GiB on stage {}: {}\n  try {}", memory.peak.total() / kGiB,
-                     memory.capacity / kGiB, stage, parts_of(memory.peak), join_or(remedies(simulation.job)));
+  return join_or(out);
 }
 
 }  // namespace mirfak

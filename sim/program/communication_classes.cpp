@@ -1,0 +1,59 @@
+#include "program/communication_classes.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace mirfak {
+
+CommunicationClasses::CommunicationClasses(Program& program, const Job& job, const ShardedBlocks& blocks,
+                                           std::span<const StagePlan> stages, bool contended)
+    : program_(program), job_(job), blocks_(blocks), stages_(stages) {
+  if (!contended) return;
+  for (const ProgramRank& rank : program_.ranks) {
+    const double share = stages_[rank.stage].costs.communication.port_share();
+    const auto next = static_cast<LinkId>(program_.links.size());
+    program_.links.push_back({fmt::format("rank {} to network", rank.rank), share});
+    program_.links.push_back({fmt::format("network to rank {}", rank.rank), share});
+    links_.push_back({next, next + 1});
+  }
+}
+
+Communication CommunicationClasses::transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank) {
+  const auto key = std::tuple(from, to, kind, sending, links_.empty() ? 0 : rank);
+  if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
+  const TransferCost cost = transfer_cost(job_, stages_, blocks_, from, to);
+  TaskClass described;
+  described.kind = TaskKind::transfer;
+  described.name =
+      fmt::format("{} {}", sending ? "send" : "receive", kind == Pass::Kind::forward ? "activations" : "gradients");
+  described.stage = sending ? from : to;
+  described.bytes = cost.bytes;
+  described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
+  if (!links_.empty() && cost.on_network) {
+    described.demands = {{sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
+  }
+  return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
+}
+
+Communication CommunicationClasses::collective(int stage, const char* name, const CommunicationCost& cost,
+                                               Activity activity) {
+  TaskClass described;
+  described.kind = TaskKind::collective;
+  described.name = name;
+  described.stage = stage;
+  described.bytes = cost.bytes_sent;
+  described.activity_s[static_cast<std::size_t>(activity)] = cost.seconds;
+  return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
+}
+
+Communication CommunicationClasses::part_of(const Communication& collective, const CommunicationCost& cost, int stage,
+                                            std::size_t rank) {
+  if (links_.empty()) return collective;
+  TaskClass described = program_.classes[collective.task_class];
+  const double rate = cost.bytes_per_s / stages_[static_cast<std::size_t>(stage)].costs.data_group.shape.ranks_per_node;
+  described.demands = {{links_[rank].out, rate}, {links_[rank].in, rate}};
+  return {program_.add_class(std::move(described)), collective.duration};
+}
+
+}  // namespace mirfak

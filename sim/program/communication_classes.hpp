@@ -1,0 +1,51 @@
+#pragma once
+
+#include "program/program.hpp"
+#include "program/stage_plan.hpp"
+
+#include <map>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace mirfak {
+
+// A transfer or collective as one rank runs it.
+struct Communication {
+  ClassId task_class = 0;
+  Picoseconds duration = 0;
+};
+
+// Prices the communication between ranks of a program and describes it with task classes; equal ones share a class.
+class CommunicationClasses {
+ public:
+  // `contended`: transfers between stages and collectives of replicas use the network at the same time, so each
+  // carries demands on its rank's links, which are added here. program.ranks must be complete.
+  CommunicationClasses(Program& program, const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+                       bool contended);
+
+  // One end of a transfer between stages: `rank` (an index into program.ranks) sends or receives.
+  Communication transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank);
+
+  Communication collective(int stage, const char* name, const CommunicationCost& cost, Activity activity);
+
+  // `rank`'s part of a collective of a stage's replicas. The ranks of a group on one node carry what crosses the
+  // node's ports together.
+  Communication part_of(const Communication& collective, const CommunicationCost& cost, int stage, std::size_t rank);
+
+ private:
+  // The network as one rank sees it: its share of the node's ports, each way.
+  struct RankLinks {
+    LinkId out = 0;
+    LinkId in = 0;
+  };
+
+  Program& program_;
+  const Job& job_;
+  const ShardedBlocks& blocks_;
+  std::span<const StagePlan> stages_;
+  std::vector<RankLinks> links_;  // of every rank; empty where nothing is contended
+  std::map<std::tuple<int, int, Pass::Kind, bool, std::size_t>, Communication> transfers_;
+};
+
+}  // namespace mirfak
