@@ -18,7 +18,7 @@ fs::path default_data_folder() {
 }
 
 DataFolders data_folders(const fs::path& data) {
-  const DataFolders folders{data / "models", data / "hw_profiles"};
+  DataFolders folders{data / "models", data / "hw_profiles"};
   for (const fs::path& folder : {folders.models, folders.hardware}) {
     std::error_code unknown;
     if (fs::is_directory(folder, unknown)) continue;

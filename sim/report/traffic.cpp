@@ -1,5 +1,7 @@
 #include "report/traffic.hpp"
 
+#include "engine/fair_share.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -99,19 +101,93 @@ class LineRates {
   double port_;
 };
 
-void shared_links(const Simulation& simulation, const std::function<void(const LinkTraffic&)>& take) {
-  const Program& program = simulation.program;
-  if (program.links.empty()) return;
-  std::vector<std::vector<Flow>> flows(program.links.size());
-  for (TaskId task = 0; task < program.size(); ++task) {
-    const Picoseconds start = simulation.timeline.start[task];
-    const Picoseconds end = simulation.timeline.end[task];
-    if (end == start) continue;
-    const double speed = static_cast<double>(program.duration[task]) / static_cast<double>(end - start);
-    for (const auto& [link, demand] : program.class_of(task).demands) {
-      flows[link].push_back({start, end, demand * speed, program.links[link].bytes_per_s});
+// Runs the tasks that use shared links again, at the times that the engine found, to know their speeds in between.
+class SharedLinkReplay {
+ public:
+  SharedLinkReplay(const Program& program, const Timeline& timeline)
+      : program_(program),
+        timeline_(timeline),
+        shares_(program),
+        running_(program.streams.size()),
+        flows_(program.links.size()) {}
+
+  // Of each link.
+  std::vector<std::vector<Flow>> run() {
+    const std::vector<TaskId> starts = in_order_of_start();
+    auto next = starts.begin();
+    while (next != starts.end() || shares_.first_end() != FairShare::kNever) {
+      const Picoseconds starting = next == starts.end() ? FairShare::kNever : timeline_.start[*next];
+      const Picoseconds now = std::min(starting, shares_.first_end());
+      while (shares_.first_end() == now) finish(shares_.finish_first(), now);
+      for (; next != starts.end() && timeline_.start[*next] == now; ++next) start(*next, now);
+      shares_.settle(now);
+      follow_speeds(now);
+    }
+    return std::move(flows_);
+  }
+
+ private:
+  struct Running {
+    ClassId task_class = 0;
+    double speed = 0;
+    Picoseconds since = 0;
+    std::size_t place = 0;  // in active_
+  };
+
+  std::vector<TaskId> in_order_of_start() const {
+    std::vector<TaskId> out;
+    for (TaskId task = 0; task < program_.size(); ++task) {
+      if (program_.duration[task] > 0 && shares_.uses_links(program_.task_class[task])) out.push_back(task);
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [&](TaskId a, TaskId b) { return timeline_.start[a] < timeline_.start[b]; });
+    return out;
+  }
+
+  void start(TaskId task, Picoseconds now) {
+    const StreamId stream = program_.stream[task];
+    shares_.start(stream, program_.task_class[task], program_.duration[task], now);
+    running_[stream] = {program_.task_class[task], 0, now, active_.size()};
+    active_.push_back(stream);
+  }
+
+  void finish(StreamId stream, Picoseconds now) {
+    change_speed(stream, 0, now);
+    const std::size_t place = running_[stream].place;
+    active_[place] = active_.back();
+    running_[active_[place]].place = place;
+    active_.pop_back();
+  }
+
+  void follow_speeds(Picoseconds now) {
+    for (const StreamId stream : active_) {
+      if (shares_.speed(stream) != running_[stream].speed) change_speed(stream, shares_.speed(stream), now);
     }
   }
+
+  void change_speed(StreamId stream, double speed, Picoseconds now) {
+    Running& task = running_[stream];
+    if (now > task.since) {
+      for (const auto& [link, demand] : program_.classes[task.task_class].demands) {
+        flows_[link].push_back({task.since, now, demand * task.speed, program_.links[link].bytes_per_s});
+      }
+    }
+    task.speed = speed;
+    task.since = now;
+  }
+
+  const Program& program_;
+  const Timeline& timeline_;
+  FairShare shares_;
+  std::vector<Running> running_;  // of each stream
+  std::vector<StreamId> active_;
+  std::vector<std::vector<Flow>> flows_;
+};
+
+void shared_links(const Simulation& simulation, const std::function<void(const LinkTraffic&)>& take) {
+  const Program& program = simulation.program;
+  if (!program.shares_links()) return;
+  const auto flows = SharedLinkReplay(program, simulation.timeline).run();
   for (LinkId link = 0; link < program.links.size(); ++link) {
     take({program.links[link].name, -1, {}, add_up(flows[link], simulation.timeline.makespan)});
   }

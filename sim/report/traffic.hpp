@@ -23,10 +23,10 @@ struct LinkTraffic {
   std::vector<TrafficPoint> points;  // as the series of rank_series.hpp
 };
 
-// Hands over each shared link's traffic, then each communication stream's that has tasks, rank by rank. A task's
-// bytes cross evenly from its start to its end. The line rate of a shared link is its own. That of a stream is the
-// scale-up link's, or that of the share of network ports that a rank, or the ranks of a group on one node, have,
-// whichever the task takes.
+// Hands over each shared link's traffic (tasks cross it at the speeds at which the engine ran them), then each
+// communication stream's that has tasks, rank by rank (a task's bytes cross evenly from its start to its end). The line
+// rate of a shared link is its own. That of a stream is the scale-up link's, or that of the share of network ports that
+// a rank, or the ranks of a group on one node, have, whichever the task takes.
 void for_each_link(const Simulation& simulation, const StreamIndex& index,
                    const std::function<void(const LinkTraffic&)>& take);
 

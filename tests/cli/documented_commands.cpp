@@ -1,7 +1,7 @@
 // What the documentation says about commands is true. In blocks marked `sh` every line that runs mirfak must succeed.
-// In blocks marked `console`, lines that begin with "$ " are run, and what they print must be what follows, where a
-// line "..." stands for any number of lines; a comment "# exit status N" at the end of a command names another status
-// than 0. Standard error counts as output there, as it does on a terminal.
+// In blocks marked `console`, lines that begin with "$ " are run, and what they print must be what follows, if anything
+// does; a line "..." stands for any number of lines. A comment "# exit status N" at the end of a command names another
+// status than 0. Standard error counts as output there, as it does on a terminal.
 
 #include "program.hpp"
 
@@ -125,7 +125,8 @@ TEST_CASE("every documented transcript is what happens") {
       ++transcripts;
       const Finished finished = run_shell("{ " + command + "\n} 2>&1", folder.path());
       CHECK(finished.status == expected_status(command));
-      CHECK_MESSAGE(matches(expected, lines_of(finished.out)), "it prints:\n" << finished.out);
+      const bool as_documented = expected.empty() || matches(expected, lines_of(finished.out));
+      CHECK_MESSAGE(as_documented, "it prints:\n" << finished.out);
     }
   }
   CHECK(transcripts > 0);

@@ -190,10 +190,10 @@ TEST_CASE("an override is named as it was given") {
   };
   const ScratchFolder folder;
   folder.write("s.yaml", kGood);
-  for (const auto& [assignment, status, said] : overrides) {
-    CAPTURE(assignment);
-    const Finished finished = simulate(folder, "s.yaml", {"--set", assignment});
-    check_refused(finished, status, {"--set " + assignment + ": ", said});
+  for (const Override& given : overrides) {
+    CAPTURE(given.assignment);
+    const Finished finished = simulate(folder, "s.yaml", {"--set", given.assignment});
+    check_refused(finished, given.status, {"--set " + given.assignment + ": ", given.said});
   }
   CHECK(folder.names() == std::vector<std::string>{"s.yaml"});
 }
@@ -204,7 +204,7 @@ TEST_CASE("what is no scenario is refused") {
   folder.write("comment.yaml", "# nothing\n");
   folder.write("list.yaml", "- model\n");
   folder.write("word.yaml", "gpt3-175b\n");
-  folder.write("binary.yaml", std::string("\x00\x01\xff\xfe\x89HDF\r\n", 11));
+  folder.write("binary.yaml", "\x89HDF\r\n\x1a\n\xff\xfe\x01");
   folder.write("zeros.yaml", std::string(100'000, '\0'));
   folder.write("large.yaml", std::string(3 << 20, ' '));
   folder.write("deep.yaml", std::string(100'000, '['));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -78,4 +79,19 @@ TEST_CASE("a text list has a line per entry and one of titles") {
     const auto lines = std::count(finished.out.begin(), finished.out.end(), '\n');
     CHECK(static_cast<std::size_t>(lines) == listed(what).size() + 1);
   }
+}
+
+TEST_CASE("an installed program reads the data beside it") {
+  const ScratchFolder folder;
+  const std::filesystem::path share = folder.path() / "share" / "mirfak";
+  std::filesystem::create_directories(folder.path() / "bin");
+  std::filesystem::create_directories(share / "models");
+  std::filesystem::create_directories(share / "hw_profiles");
+  std::filesystem::copy_file(MIRFAK_PROGRAM, folder.path() / "bin" / "mirfak");
+  std::filesystem::copy_file(MIRFAK_SOURCE_DIR "/models/gpt3-175b.yaml", share / "models" / "mine.yaml");
+  const Finished finished = run_shell("bin/mirfak list models --format json", folder.path());
+  REQUIRE(finished.status == 0);
+  const json models = json::parse(finished.out).at("models");
+  REQUIRE(models.size() == 1);
+  CHECK(models[0].at("name") == "mine");
 }

@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace mirfak::test {
 
 namespace fs = std::filesystem;

@@ -45,8 +45,9 @@ TEST_CASE("every scenario runs and fits") {
 
     std::vector<std::pair<std::string, double>> numbers;
     collect_numbers(result, "", numbers);
-    for (const auto& [name, number] : numbers) {
-      CHECK_MESSAGE((std::isfinite(number) && number >= 0), fmt::format("{} = {}", name, number));
+    for (const auto& number : numbers) {
+      CHECK_MESSAGE((std::isfinite(number.second) && number.second >= 0),
+                    fmt::format("{} = {}", number.first, number.second));
     }
     CHECK(result.at("fits") == true);
     CHECK(result.at("memory_peak_bytes") <= result.at("memory_capacity_bytes"));

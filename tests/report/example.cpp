@@ -14,7 +14,7 @@ namespace mirfak {
 namespace {
 
 constexpr const char* kScenario = R"(
-model: gpt2-1.5b
+model: gpt3-2.7b
 cluster:
   nodes: [{type: dgx-a100-80g, count: 2}]
 training: {global_batch: 16, sequence_length: 1024, precision: bf16, framework: megatron-lm-2021, tokens: 1e9}

@@ -10,7 +10,7 @@
 
 namespace mirfak {
 
-// GPT-2 1.5B on two nodes of eight GPUs, tp 2, pp 4, two chunks a stage, dp 2, 8 microbatches, `overrides` applied.
+// GPT-3 2.7B on two nodes of eight GPUs, tp 2, pp 4, two chunks a stage, dp 2, 8 microbatches, `overrides` applied.
 struct Example {
   Scenario scenario;
   std::unique_ptr<Simulation> simulation;

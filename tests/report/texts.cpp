@@ -35,7 +35,7 @@ TEST_CASE("a table's columns line up") {
   table.add_row({"a", "1.5"});
   table.add_row({"long", "10.25"});
   table.add_row({"alone"});
-  CHECK(table.text() == "  a       1.5\n  long  10.25\n  alone\n");
+  CHECK(table.text() == "  a        1.5\n  long   10.25\n  alone\n");
 }
 
 TEST_CASE("numbers in a row become ranges") {
@@ -89,7 +89,7 @@ TEST_CASE("without price and tokens the summary has no such rows") {
 }
 
 TEST_CASE("what does not fit is said with its parts, the largest first") {
-  const Example e = example({"strategy.micro_batch=8", "training.global_batch=128"});
+  const Example e = example({"strategy.micro_batch=16", "training.global_batch=256"});
   REQUIRE_FALSE(e.simulation->result.fits);
   const std::string text = summary_text(e.scenario, *e.simulation);
   check_clean(text);

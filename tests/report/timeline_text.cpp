@@ -88,8 +88,10 @@ TEST_CASE("rows have the width asked for, whatever the pipeline") {
   }
 }
 
+// 4 stages, 40 microbatches: (40 + 3) x 3 s = 129 s, drawn in thirds of 43 s: a column is 43 / 88 s, so a second has
+// 2 columns and a rest that fills no column. Each stage starts 1 s after the one before it and ends 2 s earlier.
 TEST_CASE("excerpts show the pipeline fill and drain") {
-  const Pipeline p = pipeline(4, 200);
+  const Pipeline p = pipeline(4, 40);
   const auto rows = rows_of(timeline_text(p.program, p.timeline));
   REQUIRE(rows.size() == 12);
   for (std::size_t stage = 0; stage < 4; ++stage) {

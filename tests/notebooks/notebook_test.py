@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Runs a notebook without a browser; fails where one of its cells does, or where the notebook is stored with outputs.
+
+usage: notebook_test.py NOTEBOOK MIRFAK [FOLDER]     (FOLDER: where its plots are put, as PNG)
+Exit status 77: something that the notebook or its execution needs is not installed.
+"""
+
+import base64
+import os
+import pathlib
+import sys
+
+try:
+    import h5py  # noqa: F401
+    import ipykernel  # noqa: F401
+    import matplotlib  # noqa: F401
+    import nbformat
+    import pandas  # noqa: F401
+    from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+
+def plots(notebook):
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            image = output.get("data", {}).get("image/png")
+            if image:
+                yield base64.b64decode(image)
+
+
+def main(path, mirfak, folder=None):
+    path = pathlib.Path(path)
+    notebook = nbformat.read(path, as_version=4)
+    stored = [cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]
+    if stored:
+        sys.exit(f"{path} is stored with outputs: clear them before committing")
+    os.environ["MIRFAK"] = mirfak
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # the kernel's debugger has nothing to say here
+    os.environ.pop("MIRFAK_TRACE", None)
+    try:
+        ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(
+            notebook, {"metadata": {"path": str(path.parent)}})
+    except CellExecutionError as failure:
+        sys.exit(str(failure))
+    images = list(plots(notebook))
+    if folder:
+        for number, image in enumerate(images):
+            pathlib.Path(folder, f"{path.stem}-{number}.png").write_bytes(image)
+    if len(images) < 4:
+        sys.exit(f"{len(images)} plots, expected 4 at least")
+    print(f"{path.name}: {len(notebook.cells)} cells, {len(images)} plots")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
