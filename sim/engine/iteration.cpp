@@ -67,7 +67,7 @@ void break_down(const Simulation& simulation, IterationResult& result) {
       result.memory_peak_bytes = stage.memory.peak.total();
       result.memory_capacity_bytes = stage.memory.capacity;
     }
-    result.stages.push_back(std::move(stage));
+    result.stages.push_back(stage);
   }
   result.bubble_fraction = at(result.activity_s, Activity::bubble) / result.iteration_time_s;
   result.exposed_communication_s = at(result.activity_s, Activity::tensor_communication) +

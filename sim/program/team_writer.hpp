@@ -64,7 +64,7 @@ class TeamWriter {
   TaskId meet(std::span<const TaskId> after, std::int32_t microbatch);
   void run_folded(const PassWork& work, std::int32_t microbatch);
   void run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch);
-  void run_step(const PassWork::Step& step, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
+  void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
                 std::int32_t microbatch);
 
   Program& program_;

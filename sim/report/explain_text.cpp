@@ -28,7 +28,7 @@ class StageRows {
     for (auto& [stages, known] : rows_) {
       if (known == cells) return stages.push_back(stage);
     }
-    rows_.push_back({{stage}, std::move(cells)});
+    rows_.emplace_back(std::vector<int>{stage}, std::move(cells));
   }
   void write(TextTable& table) const {
     for (const auto& [stages, cells] : rows_) {

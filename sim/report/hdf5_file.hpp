@@ -56,8 +56,8 @@ class Hdf5File {
   void write(const std::string& name, std::span<const std::string> texts);  // one dimension
 
   bool has(const std::string& name) const;
-  double read_number(const std::string& object, const char* attribute) const;
-  std::string read_text(const std::string& object, const char* attribute) const;
+  double read_number(const std::string& object, const char* name) const;
+  std::string read_text(const std::string& object, const char* name) const;
   std::string read_text(const std::string& name) const;
   std::vector<std::string> read_texts(const std::string& name) const;
   // T: double, or an integer type of a column; converted where the file has another numeric type.

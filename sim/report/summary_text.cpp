@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace mirfak {
@@ -124,7 +125,7 @@ std::string activity_table(const IterationResult& result) {
     table.add_row({std::string(name_of(static_cast<Activity>(i))), format_seconds(result.activity_s[i]),
                    format_percent(share),
                    format_seconds(least->activity_s[i]) + " .. " + format_seconds(most->activity_s[i]),
-                   std::string(static_cast<std::size_t>(share * bar_width + 0.5), '#')});
+                   std::string(static_cast<std::size_t>(std::lround(share * bar_width)), '#')});
   }
   table.add_row({"iteration", format_seconds(result.iteration_time_s), format_percent(1)});
   return "\nWhere the time of a GPU goes\n" + table.text();

@@ -107,7 +107,7 @@ class TimelineWriter {
 
   void describe_classes();
   void name_rank(std::uint32_t rank);
-  void write_stream(StreamId stream);
+  void write_stream(StreamId id);
   void write_task(TaskId task, const Stream& stream);
   void write_flow(TaskId send, const Stream& stream);
   std::string rank_name(const ProgramRank& rank) const;

@@ -24,10 +24,10 @@ int integer_or(Mapping& section, std::string_view key, int fallback, int maximum
   return static_cast<int>(section.integer_or(key, fallback, 1, maximum));
 }
 
-std::string choice_or(Mapping& section, std::string_view key, std::string fallback,
+std::string choice_or(Mapping& section, std::string_view key, const std::string& fallback,
                       const std::vector<std::string>& names) {
   const std::optional<Node> found = section.find(key);
-  return found ? names[found->as_choice(names)] : std::move(fallback);
+  return found ? names[found->as_choice(names)] : fallback;
 }
 
 // The precisions whose training is modelled; the narrower ones need scaling recipes.
@@ -141,7 +141,7 @@ const std::vector<std::string>& recompute_names() {
   return names;
 }
 
-Scenario parse_scenario(Document document, const DataFolders& folders) {
+Scenario parse_scenario(const Document& document, const DataFolders& folders) {
   Mapping root{Node(document)};
   const Node model_node = root.require("model");
   const Catalog catalog(folders.hardware);
@@ -167,7 +167,7 @@ Scenario load_scenario(const std::filesystem::path& path, std::span<const std::s
                        const DataFolders& folders) {
   Document document = Document::from_file(path);
   for (const std::string& assignment : overrides) document.override_value(assignment);
-  return parse_scenario(std::move(document), folders);
+  return parse_scenario(document, folders);
 }
 
 }  // namespace mirfak

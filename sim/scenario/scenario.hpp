@@ -28,6 +28,6 @@ struct Scenario {
 // breaks a rule (strategy/rules.hpp), both at the place that is wrong.
 Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
                        const DataFolders& folders);
-Scenario parse_scenario(Document document, const DataFolders& folders);
+Scenario parse_scenario(const Document& document, const DataFolders& folders);
 
 }  // namespace mirfak

@@ -38,9 +38,9 @@ double sum(const ActivitySeconds& seconds) { return std::accumulate(seconds.begi
 template <typename Change>
 Job with_hardware(const Job& job, const Change& change) {
   std::vector<NodeAllotment> nodes;
-  for (NodeAllotment group : job.cluster.groups()) {
-    change(group.hardware);
+  for (const NodeGroup& group : job.cluster.groups()) {
     nodes.push_back(group);
+    change(nodes.back().hardware);
   }
   Job out = job;
   out.cluster = Cluster(nodes, job.cluster.fabric());

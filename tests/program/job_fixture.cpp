@@ -30,12 +30,12 @@ Job small_job(int layers, int nodes, const Strategy& strategy, std::int64_t glob
 
 Job free_communication(Job job) {
   std::vector<NodeAllotment> nodes;
-  for (NodeAllotment group : job.cluster.groups()) {
-    for (LinkSpec* link : {&group.hardware.scale_up, &group.hardware.network}) {
+  for (const NodeGroup& group : job.cluster.groups()) {
+    nodes.push_back(group);
+    for (LinkSpec* link : {&nodes.back().hardware.scale_up, &nodes.back().hardware.network}) {
       link->bandwidth.value = 1e30;
       link->latency_s.value = link->base_latency_s.value = link->send_latency_s.value = 0;
     }
-    nodes.push_back(group);
   }
   job.cluster = Cluster(nodes, job.cluster.fabric());
   job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_collective_s = 0;

@@ -27,7 +27,7 @@ Example example(const std::vector<std::string>& overrides, const LoweringOptions
   const std::filesystem::path source = MIRFAK_SOURCE_DIR;
   Document document = Document::from_text(kScenario, "example.yaml");
   for (const std::string& assignment : overrides) document.override_value(assignment);
-  Example out{parse_scenario(std::move(document), {source / "models", source / "hw_profiles"}), nullptr};
+  Example out{parse_scenario(document, {source / "models", source / "hw_profiles"}), nullptr};
   out.simulation = simulate(out.scenario.job, options);
   return out;
 }

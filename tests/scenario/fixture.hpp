@@ -15,7 +15,7 @@ inline DataFolders data_folders() {
 inline Scenario parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
   Document document = Document::from_text(text, "test.yaml");
   for (const std::string& assignment : overrides) document.override_value(assignment);
-  return parse_scenario(std::move(document), data_folders());
+  return parse_scenario(document, data_folders());
 }
 
 // 8 A100, GPT-3 1.3B, batch 64; the strategy is left to its defaults.
