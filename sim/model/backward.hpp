@@ -23,8 +23,8 @@ struct ActivationPlan {
   std::vector<OperatorId> recomputed;  // forward operators, in their order
 };
 
-// `graph` has its gradient operators. They read some tensors of the forward pass; those in `dropped` are not kept but recomputed from what is.
-// Dropping graph.output as well re-executes the whole block, as checkpointing frameworks do.
+// `graph` has its gradient operators. They read some tensors of the forward pass; those in `dropped` are not kept but
+// recomputed from what is. Dropping graph.output as well re-executes the whole block, as checkpointing frameworks do.
 ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const TensorId> dropped);
 
 // What selective recomputation drops: all that the attention core produces for itself (arXiv 2205.05198, section 5).

@@ -44,9 +44,9 @@ class Hdf5Handle {
 // no dates. One thread at a time in the whole process: the library has global state.
 class Hdf5File {
  public:
-  static Hdf5File create(const std::filesystem::path& path);  // replaces what is there
+  static Hdf5File create(const std::filesystem::path& path);  // in memory, until write_out()
   static Hdf5File open(const std::filesystem::path& path);    // for reading
-  void close();                                               // reports what could not be written; no use after it
+  void write_out();  // writes what was created to its path, replacing what is there; no use after it
 
   void add_group(const std::string& name);
   void write_attribute(const std::string& object, const char* name, double value);

@@ -212,7 +212,7 @@ void write_trace(const std::filesystem::path& path, const Scenario& scenario, co
   StagedFile staged(path);
   Hdf5File file = Hdf5File::create(staged.path());
   TraceWriter(file, simulation).write(scenario);
-  file.close();
+  file.write_out();
   staged.commit();
 }
 

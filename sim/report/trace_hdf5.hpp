@@ -9,8 +9,8 @@ namespace mirfak {
 
 // Writes the trace of one iteration (schema: README.md of this folder). The same simulation gives the same bytes.
 // The file appears under its name when it is complete, replacing what was there, or not at all. Throws Error(input)
-// where there is no folder to write to, Error(internal) when writing fails. Memory does not grow with the number of
-// tasks beyond 4 bytes each. HDF5 serves one thread at a time.
+// where there is no folder to write to, Error(internal) when writing fails. Needs some 10 bytes of memory a task. HDF5
+// serves one thread at a time.
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation);
 
 }  // namespace mirfak

@@ -33,7 +33,7 @@ TEST_CASE("what is written is read back: numbers, texts, columns longer than a c
     bytes.finish();
     Hdf5Column<std::int32_t> nothing(file, "/group/nothing");
     nothing.finish();
-    file.close();
+    file.write_out();
   }
   const Hdf5File file = Hdf5File::open(path);
   CHECK(file.read_number("/", "number") == 0.1);
@@ -70,7 +70,7 @@ TEST_CASE("failures are errors that name the file and the reason") {
   fails_with("absent.h5", [&] { Hdf5File::open(folder / "absent.h5"); });
   std::ofstream(folder / "text.h5") << "no HDF5 file";
   fails_with("text.h5", [&] { Hdf5File::open(folder / "text.h5"); });
-  fails_with("no-folder", [&] { Hdf5File::create(folder.path() / "no-folder" / "file.h5"); });
+  fails_with("no-folder", [&] { Hdf5File::create(folder.path() / "no-folder" / "file.h5").write_out(); });
   Hdf5File file = Hdf5File::create(folder / "file.h5");
   fails_with("/no/such/group", [&] { file.write("/no/such/group/text", std::string_view("text")); });
   fails_with("/absent", [&] { file.read_column<double>("/absent"); });
