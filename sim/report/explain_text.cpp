@@ -11,6 +11,7 @@
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -125,8 +126,12 @@ std::string indented(const std::string& text) {
 }
 
 std::string Explainer::scenario_section() {
-  return fmt::format("The scenario {} with every default written out\n", scenario_.name) +
-         indented(scenario_.resolved) + "  model figures " + sources_.cite(job_.model.source) + '\n';
+  std::string out = fmt::format("The scenario {} with every default written out\n", scenario_.name) +
+                    indented(scenario_.resolved) + "  model figures " + sources_.cite(job_.model.source) + '\n';
+  if (!scenario_.defaulted.empty()) {
+    out += fmt::format("  left to their defaults: {}\n", fmt::join(scenario_.defaulted, ", "));
+  }
+  return out;
 }
 
 std::string Explainer::block_section(const StagePlan& plan, BlockKind kind) {

@@ -102,6 +102,17 @@ Node locate(const Document& document, std::string_view path) {
   return node;
 }
 
+// The keys below `resolved` that `document` does not have.
+void add_keys_left_out(const Node& resolved, const Document& document, std::vector<std::string>& keys) {
+  if (!resolved.is_mapping()) {
+    if (locate(document, resolved.path()).path() != resolved.path()) keys.push_back(resolved.path());
+    return;
+  }
+  for (const Value::Field& field : resolved.value().fields) {
+    add_keys_left_out(resolved.child(field.value, field.key), document, keys);
+  }
+}
+
 // A rule that is broken is reported at the key that breaks it, even if that key has its default.
 void check_rules(const Document& document, const Job& job) {
   const auto broken = first_violation({job.model, job.training, job.strategy, job.cluster.gpus()});
@@ -156,10 +167,12 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders) {
 
   const Framework framework = *find_framework(training.framework);
   Scenario scenario{
-      document.name(), {std::move(model), std::move(cluster), std::move(training), strategy, framework}, {}};
+      document.name(), {std::move(model), std::move(cluster), std::move(training), strategy, framework}, {}, {}};
   check_rules(document, scenario.job);
   check_sizes(document, scenario.job);
   scenario.resolved = resolved_yaml(scenario.job, model_node.as_string());
+  const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
+  add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;
 }
 

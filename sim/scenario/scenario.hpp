@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -21,6 +22,7 @@ struct Scenario {
   Job job;
   std::string resolved;  // the scenario as YAML with every default written out and overrides applied: reads back
                          // as the same job
+  std::vector<std::string> defaulted;  // keys of `resolved` that the file and the overrides leave out
 };
 
 // Reads a scenario (sim/scenario/README.md: every key, its default, its range). `overrides` are "key=value" texts

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace mirfak;
@@ -19,6 +20,20 @@ TEST_CASE("what is left out has the default a Megatron-LM user would expect") {
   CHECK(job.framework.name == "megatron-core");
   REQUIRE(job.cluster.groups()[0].price);
   CHECK(job.cluster.groups()[0].price->kind == PriceKind::on_demand);
+}
+
+TEST_CASE("the keys left to their defaults are known: those of the resolved scenario that nobody wrote") {
+  const std::vector<std::string> keys = parse(kSmall, {"training.precision=fp16"}).defaulted;
+  const auto defaulted = [&](const char* key) { return std::find(keys.begin(), keys.end(), key) != keys.end(); };
+  for (const char* key :
+       {"strategy.tensor", "strategy.data", "training.framework", "cluster.price", "cluster.fabric.type"}) {
+    CHECK(defaulted(key));
+  }
+  for (const char* key :
+       {"model", "cluster.nodes", "training.global_batch", "training.precision", "strategy.micro_batch"}) {
+    CHECK_FALSE(defaulted(key));
+  }
+  CHECK(parse(parse(kSmall).resolved).defaulted.empty());
 }
 
 TEST_CASE("chunks imply the interleaved schedule") {
