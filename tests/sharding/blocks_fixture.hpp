@@ -13,8 +13,10 @@ BlockOptions options_for(const ModelSpec& model, const Strategy& strategy);
 // A layer of `model`, sharded; 16-bit, dropout, unfused attention unless said otherwise.
 PartitionedBlock sharded_layer(const ModelSpec& model, const Strategy& strategy, bool fused_attention = false);
 
+// s b h of one device, b the sequences of a microbatch.
 inline double sbh(const ModelSpec& model, const BlockOptions& options, const Strategy& strategy) {
-  return static_cast<double>(options.sequence * (options.batch / strategy.data) * model.hidden);
+  const std::int64_t sequences = options.batch / strategy.data;
+  return static_cast<double>(options.sequence * sequences * model.hidden);
 }
 
 }  // namespace mirfak::test
