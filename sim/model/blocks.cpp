@@ -4,7 +4,6 @@
 
 #include "model/blocks.hpp"
 
-#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -54,13 +53,18 @@ class Builder {
     return tensor(std::move(name), std::move(axes), TensorRole::activation, options_.element_bytes);
   }
 
-  Operator& op(std::string name, OperatorKind kind, std::initializer_list<TensorId> inputs,
-               std::initializer_list<TensorId> outputs, std::initializer_list<TensorId> saved = {}) {
-    const OperatorId id = graph_.add_operator(std::move(name), kind, std::span(inputs.begin(), inputs.size()),
-                                              std::span(outputs.begin(), outputs.size()));
+  Operator& op(std::string name, OperatorKind kind, const std::vector<TensorId>& inputs,
+               const std::vector<TensorId>& outputs, std::vector<TensorId> saved = {}) {
+    const OperatorId id = graph_.add_operator(std::move(name), kind, inputs, outputs);
     Operator& added = graph_.operators[static_cast<std::size_t>(id)];
-    added.saved = saved;
+    added.saved = std::move(saved);
     return added;
+  }
+
+  std::size_t operator_count() const { return graph_.operators.size(); }
+  // The operators from `first` on belong to the attention core, which selective recomputation may drop.
+  void mark_attention_core(std::size_t first) {
+    for (std::size_t i = first; i < graph_.operators.size(); ++i) graph_.operators[i].attention_core = true;
   }
 
   const std::vector<Axis>& axes(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)].axes; }
@@ -91,9 +95,9 @@ class Builder {
     return y;
   }
 
-  TensorId elementwise(const std::string& name, std::initializer_list<TensorId> inputs,
-                       std::initializer_list<TensorId> saved) {
-    const TensorId y = activation(name, axes(*inputs.begin()));
+  TensorId elementwise(const std::string& name, const std::vector<TensorId>& inputs,
+                       const std::vector<TensorId>& saved) {
+    const TensorId y = activation(name, axes(inputs.front()));
     op(name, OperatorKind::elementwise, inputs, {y}, saved);
     return y;
   }
@@ -129,9 +133,7 @@ class Builder {
       saved.push_back(tensor(name + "_mask", axes(residual), TensorRole::activation, kMaskBytes));
       outputs.push_back(saved.front());
     }
-    const OperatorId id = graph_.add_operator(name, OperatorKind::elementwise, inputs, outputs);
-    Operator& added = graph_.operators[static_cast<std::size_t>(id)];
-    added.saved = saved;
+    Operator& added = op(name, OperatorKind::elementwise, inputs, outputs, saved);
     added.passes_gradient = {residual};
     if (!options_.dropout) added.passes_gradient.push_back(x);
     return y;
@@ -208,6 +210,7 @@ TensorId softmax_scores(Builder& b, TensorId scores) {
 }
 
 TensorId unfused_attention(Builder& b, const QueryKeyValue& qkv) {
+  const std::size_t first = b.operator_count();
   const TensorId scores = b.activation("scores", kScores);
   Operator& product = b.op("attention_scores", OperatorKind::einsum, {qkv.query, qkv.key}, {scores});
   Builder::relabel(product.inputs[1], Axis::sequence, Axis::kv_sequence);
@@ -215,6 +218,7 @@ TensorId unfused_attention(Builder& b, const QueryKeyValue& qkv) {
   const TensorId context = b.activation("context", b.axes(qkv.query));
   Operator& mix = b.op("attention_context", OperatorKind::einsum, {probabilities, qkv.value}, {context});
   Builder::relabel(mix.inputs[1], Axis::sequence, Axis::kv_sequence);
+  b.mark_attention_core(first);
   return context;
 }
 
@@ -243,11 +247,7 @@ TensorId mlp_inner(Builder& b, TensorId x) {
     }
   }
   const TensorId y = b.activation("activation", {Axis::batch, Axis::sequence, Axis::ffn});
-  if (inputs.size() == 2) {
-    b.op("activation", OperatorKind::elementwise, {inputs[0], inputs[1]}, {y}, {up});
-  } else {
-    b.op("activation", OperatorKind::elementwise, {up}, {y}, {up});
-  }
+  b.op("activation", OperatorKind::elementwise, inputs, {y}, {up});
   return y;
 }
 
@@ -286,13 +286,6 @@ OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& opti
   OperatorGraph graph = b.take();
   graph.input = x;
   graph.output = y;
-  // The attention core ends where the context leaves it; only what stays inside may be dropped and recomputed.
-  bool inside = false;
-  for (Operator& op : graph.operators) {
-    if (op.name == "attention_scores") inside = true;
-    op.attention_core = op.attention_core || inside;
-    if (op.name == "attention_context") inside = false;
-  }
   return graph;
 }
 

@@ -236,6 +236,12 @@ TaskId Lowering::meet(std::span<const TaskId> after, const char* name) {
   return program_.add_task(program_.add_stream(0, StreamKind::group), meeting, 0, after);
 }
 
+// Adds what a lane's gradients wait for: its passes, and what reduced them so far.
+void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std::size_t lane) {
+  after.insert(after.end(), writer.done(lane).begin(), writer.done(lane).end());
+  if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
+}
+
 // A collective of the replicas of every rank of a stage, after what they have run so far.
 void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes) {
   const StageCosts& costs = plan(stage).costs;
@@ -245,9 +251,7 @@ void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* 
     const auto lane = static_cast<std::size_t>(i);
     std::vector<TaskId> after;
     for (int replica = 0; replica < replicas_; ++replica) {
-      const TeamWriter& member = team(stage, replica);
-      after.insert(after.end(), member.done(lane).begin(), member.done(lane).end());
-      if (const TaskId last = member.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
+      append_gradients(after, team(stage, replica), lane);
     }
     if (replicas_ > 1) after = {meet(after, "replicas meet")};
     for (int replica = 0; replica < replicas_; ++replica) {
@@ -280,10 +284,7 @@ void Lowering::reduce_over_tensor(int stage) {
   for (int replica = 0; replica < replicas_; ++replica) {
     TeamWriter& writer = team(stage, replica);
     std::vector<TaskId> after;
-    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
-      after.insert(after.end(), writer.done(lane).begin(), writer.done(lane).end());
-      if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
-    }
+    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) append_gradients(after, writer, lane);
     if (writer.lanes() > 1) after = {meet(after, "tensor ranks meet")};
     for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
       writer.transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
@@ -311,11 +312,7 @@ void Lowering::reduce_tied_embeddings() {
     for (int i = 0; i < lanes_; ++i) {
       const auto lane = static_cast<std::size_t>(i);
       std::vector<TaskId> after;
-      for (const int stage : {0, last_stage}) {
-        const TeamWriter& member = team(stage, replica);
-        after.insert(after.end(), member.done(lane).begin(), member.done(lane).end());
-        if (const TaskId last = member.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
-      }
+      for (const int stage : {0, last_stage}) append_gradients(after, team(stage, replica), lane);
       for (std::size_t end = 0; end < 2; ++end) {
         team(end == 0 ? 0 : last_stage, replica)
             .transfer(lane, StreamKind::data, ends[end].task_class, ends[end].duration, after, -1);
@@ -328,8 +325,8 @@ void Lowering::step_optimizer() {
   std::vector<TaskId> gradients;
   for (const TeamWriter& writer : teams_) {
     for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
-      gradients.insert(gradients.end(), writer.done(lane).begin(), writer.done(lane).end());
-      for (const StreamKind stream : {StreamKind::data, StreamKind::send_forward, StreamKind::send_backward}) {
+      append_gradients(gradients, writer, lane);
+      for (const StreamKind stream : {StreamKind::send_forward, StreamKind::send_backward}) {
         if (const TaskId last = writer.last_on(lane, stream); last != kNoTask) gradients.push_back(last);
       }
     }

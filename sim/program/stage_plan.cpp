@@ -50,17 +50,19 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
     plan.parameters = plan.layers * parameters_of(blocks.layer);
     if (plan.embedding) plan.parameters += parameters_of(blocks.embedding);
     if (plan.head) plan.parameters += parameters_of(blocks.head);
+    // One copy serves as word embedding and as output projection.
     if (plan.embedding && plan.head) plan.parameters -= tied_parameters(job, blocks);
     chunks.push_back(plan);
   }
   return chunks;
 }
 
-void add_block(const PartitionedBlock& block, int times, StageParameters& into) {
+double tensor_partial_parameters(const PartitionedBlock& block) {
+  double elements = 0;
   for (const ParameterShard& shard : block.parameters) {
-    into.elements += times * shard.elements;
-    if (shard.gradient_partial.contains(MeshAxis::tensor)) into.tensor_partial_elements += times * shard.elements;
+    if (shard.gradient_partial.contains(MeshAxis::tensor)) elements += shard.elements;
   }
+  return elements;
 }
 
 StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
@@ -68,17 +70,14 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
   bool first = false;
   bool last = false;
   for (const ChunkPlan& chunk : chunks) {
-    add_block(blocks.layer, chunk.layers, out);
-    if (chunk.embedding) add_block(blocks.embedding, 1, out);
-    if (chunk.head) add_block(blocks.head, 1, out);
+    out.elements += chunk.parameters;
+    out.tensor_partial_elements += chunk.layers * tensor_partial_parameters(blocks.layer);
+    if (chunk.embedding) out.tensor_partial_elements += tensor_partial_parameters(blocks.embedding);
+    if (chunk.head) out.tensor_partial_elements += tensor_partial_parameters(blocks.head);
     first = first || chunk.embedding;
     last = last || chunk.head;
   }
-  if (first && last) {
-    out.elements -= tied_parameters(job, blocks);  // one copy serves as embedding and as output projection
-  } else if (first || last) {
-    out.tied_elements = tied_parameters(job, blocks);
-  }
+  if (first != last) out.tied_elements = tied_parameters(job, blocks);
   return out;
 }
 
