@@ -10,8 +10,12 @@ namespace mirfak {
 
 namespace {
 
+// One program for all stages: fused only where every GPU of the cluster has such a kernel.
 bool has_fused_attention(const Job& job) {
-  return job.framework.fused_attention && job.cluster.gpu_of(0).attention.efficiency.value > 0;
+  const auto groups = job.cluster.groups();
+  return job.framework.fused_attention && std::all_of(groups.begin(), groups.end(), [](const NodeGroup& group) {
+           return group.hardware.gpu.attention.efficiency.value > 0;
+         });
 }
 
 BlockOptions block_options(const Job& job) {

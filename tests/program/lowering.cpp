@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 
 using namespace mirfak;
@@ -168,6 +169,28 @@ TEST_CASE("overlapped buckets and transfers share the ports: never faster than w
   const Picoseconds without = execute(shared).makespan;
   CHECK(with >= without);
   CHECK(to_seconds(with) < 2 * to_seconds(without));
+}
+
+TEST_CASE("a GPU without a fused attention kernel makes the whole job do without") {
+  Strategy strategy;
+  strategy.pipeline = 2;
+  strategy.data = 8;
+  Job job = job_of(strategy, "megatron-core");
+  job.training.precision = "fp16";
+  const NodeAllotment a100 = cluster_of("dgx-a100-80g", 1).groups()[0];
+  const NodeAllotment v100 = cluster_of("dgx-1-v100-32g", 1).groups()[0];
+  const auto has_fused = [](const Lowered& lowered) {
+    const auto& operators = lowered.blocks.layer.graph.operators;
+    return std::any_of(operators.begin(), operators.end(),
+                       [](const Operator& op) { return op.kind == OperatorKind::attention; });
+  };
+  CHECK(has_fused(Lowered(job)));
+  for (const bool first : {false, true}) {
+    job.cluster = Cluster({first ? v100 : a100, first ? a100 : v100}, default_fabric());
+    const Lowered lowered(job);
+    CHECK_FALSE(has_fused(lowered));
+    CHECK(execute(lowered.program()).makespan > 0);
+  }
 }
 
 TEST_CASE("a mixed cluster: stages of one type each are accepted, a stage on two types is refused") {
