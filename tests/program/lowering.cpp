@@ -171,6 +171,24 @@ TEST_CASE("overlapped buckets and transfers share the ports: never faster than w
   CHECK(to_seconds(with) < 2 * to_seconds(without));
 }
 
+TEST_CASE("the host of an eager framework: 1.0 ms forward, 1.2 ms backward and 0.1 ms for collectives per GPT layer") {
+  const auto host_s = [](int tensor) {
+    Strategy strategy;
+    strategy.tensor = tensor;
+    strategy.data = 16 / tensor;
+    Job job = job_of(strategy, "megatron-lm-2021");
+    job.model.dropout = 0.1;
+    const Lowered lowered(job);
+    const BlockBodies& layer = lowered.plans[0].bodies_of(BlockKind::layer);
+    return std::pair(to_seconds(layer.folded_forward.host), to_seconds(layer.folded_backward.host));
+  };
+  const auto [forward, backward] = host_s(1);
+  CHECK(forward == doctest::Approx(1.0e-3).epsilon(1e-6));
+  CHECK(backward == doctest::Approx(1.2e-3).epsilon(1e-6));
+  const auto [forward2, backward2] = host_s(2);
+  CHECK(forward2 + backward2 == doctest::Approx(2.3e-3).epsilon(1e-6));
+}
+
 TEST_CASE("a GPU without a fused attention kernel makes the whole job do without") {
   Strategy strategy;
   strategy.pipeline = 2;
