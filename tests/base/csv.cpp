@@ -1,0 +1,54 @@
+#include "base/csv.hpp"
+
+#include "failure.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+
+TEST_CASE("a table has its header's columns, and rows of as many fields") {
+  const CsvTable table = CsvTable::from_text("# source: a paper\nm,n , k\n1,2,3\n\n4,,6\n", "t.csv");
+  CHECK(table.header() == std::vector<std::string>{"m", "n", "k"});
+  REQUIRE(table.rows() == 2);
+  CHECK(table.integer(0, table.require("k"), 0, 10) == 3);
+  CHECK(table.empty(1, table.require("n")));
+  CHECK(table.number(1, table.require("m"), 0, 10) == 4);
+  CHECK_FALSE(table.find("x"));
+}
+
+TEST_CASE("quotes keep commas, line ends and doubled quotes") {
+  const CsvTable table = CsvTable::from_text("a,b\r\n\"1,2\",\"he said \"\"so\"\"\nand left\"\r\n#3,x\n3,y", "t.csv");
+  REQUIRE(table.rows() == 2);
+  CHECK(table.text(0, 0) == "1,2");
+  CHECK(table.text(0, 1) == "he said \"so\"\nand left");
+  CHECK(table.text(1, 1) == "y");
+  CHECK(table.where(1, 1).line == 5);
+  CHECK(table.where(1, 1).column == 3);
+}
+
+TEST_CASE("a field is read back as it was written") {
+  for (const std::string text : {"plain", "a,b", "a \"b\"", "two\nlines", "# no comment", ""}) {
+    const CsvTable table = CsvTable::from_text("x,y\n" + csv_field(text) + ",1\n", "t.csv");
+    REQUIRE(table.rows() == 1);
+    CHECK(table.text(0, 0) == text);
+  }
+}
+
+TEST_CASE("what is wrong is named with its line and column") {
+  const auto failure = [](const std::string& text) { return failure_of([&] { CsvTable::from_text(text, "t.csv"); }); };
+  CHECK(contains(failure(""), "t.csv:1:1: "));
+  CHECK(contains(failure("a,a\n"), "t.csv:1:3: "));
+  CHECK(contains(failure("a,\n"), "t.csv:1:3: "));
+  CHECK(contains(failure("a,b\n1\n"), "t.csv:2:1: "));
+  CHECK(contains(failure("a,b\n1,2,3\n").message() == "expected 2 fields as in the header, found 3");
+        CHECK(contains(failure("a,b\n1,\"2\n"), "t.csv:2:3: "));
+        CHECK(contains(failure("a,b\n\"1\"2,3\n"), "t.csv:2:4: "));
+
+        const CsvTable table = CsvTable::from_text("time_us,size\n-1,2.5\nnan,12x\n", "t.csv");
+        CHECK(contains(failure_of([&] { table.number(0, 0, 0, 1e9); }), "t.csv:2:1: "));
+        CHECK(contains(failure_of([&] { table.number(1, 0, 0, 1e9); }), "t.csv:3:1: "));
+        CHECK(contains(failure_of([&] { table.number(1, 1, 0, 1e9); }), "size: expected a number, found '12x'"));
+        CHECK(contains(failure_of([&] { table.integer(0, 1, 0, 9); }), "size: expected an integer, found 2.5"));
+        CHECK(contains(failure_of([&] { table.require("time_ms"); }), "is 'time_us' meant for it?"));
+        CHECK(failure_of([&] { CsvTable::from_file("no/such/table.csv"); }), "no/such/table.csv"));
+}
