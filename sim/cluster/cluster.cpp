@@ -10,6 +10,7 @@ namespace mirfak {
 namespace {
 
 constexpr int kMaxGpus = 1 << 20;
+constexpr int kMaxPorts = 1024;
 constexpr int kMaxLeafPorts = 1024;
 constexpr double kMaxOversubscription = 1000;
 
@@ -31,6 +32,22 @@ Fabric read_fabric(const Node& section) {
   return fabric;
 }
 
+// What an entry changes of its node type: another network, or only some of the GPUs used. GPUs that are not used leave
+// the ports and the host's power as they are.
+void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
+  NodeSpec& spec = hardware.spec;
+  if (const std::optional<Node> gpus = entry.find("gpus")) {
+    const int nodes_per_domain = spec.scale_up_domain / spec.gpus;
+    spec.gpus = static_cast<int>(gpus->as_integer(1, spec.gpus));
+    spec.scale_up_domain = nodes_per_domain * spec.gpus;
+  }
+  if (const std::optional<Node> network = entry.find("network")) {
+    hardware.network = catalog.link(*network);
+    spec.network = hardware.network.name;
+  }
+  spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxPorts));
+}
+
 std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const ProfileReference& price) {
   std::vector<NodeAllotment> allotments;
   int gpus = 0;
@@ -38,6 +55,7 @@ std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalo
     Mapping mapping(item);
     NodeAllotment allotment{catalog.node(mapping.require("type")), 0, {}};
     allotment.price = catalog.price(price, allotment.hardware.gpu.name);
+    read_changes(mapping, catalog, allotment.hardware);
     const int most = (kMaxGpus - gpus) / allotment.hardware.spec.gpus;
     allotment.count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
     mapping.finish();

@@ -73,8 +73,9 @@ class Cluster {
   int domains_ = 0;
 };
 
-// Reads the `cluster` section of a scenario: nodes: [{type, count}], fabric: {type, oversubscription, leaf_ports},
-// price (a choice of Catalog::price, "on-demand" when left out). Strict; errors at the place of the fault.
+// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, network, ports}], fabric: {type,
+// oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out). Strict; errors at the
+// place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // What the price of a collective depends on: how its ranks are spread.

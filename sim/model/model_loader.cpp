@@ -19,12 +19,12 @@ Choice choice_or(Mapping& in, std::string_view key, const std::vector<std::strin
   return found ? static_cast<Choice>(found->as_choice(names)) : fallback;
 }
 
-ModelSpec parse_own_format(const Document& document) {
-  Mapping in{Node(document)};
+ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
+  Mapping in{mapping};
   ModelSpec model;
-  model.name = in.string_or("name", name_from_path(document.name()));
+  model.name = in.string_or("name", name_from_path(file));
   model.family = in.string_or("family", model.family);
-  model.source = in.string_or("source", document.name());
+  model.source = in.string_or("source", file);
   model.activation = choice_or(in, "activation", {"gelu", "relu", "swiglu", "geglu"}, model.activation);
   model.normalization = choice_or(in, "normalization", {"layer_norm", "rms_norm"}, model.normalization);
   model.position = choice_or(in, "position", {"none", "learned", "rotary", "alibi"}, model.position);
@@ -85,8 +85,11 @@ ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path&
 }
 
 ModelSpec parse_model(const Document& document) {
-  return is_hugging_face_config(document) ? parse_hugging_face(document) : parse_own_format(document);
+  return is_hugging_face_config(document) ? parse_hugging_face(document)
+                                          : parse_own_format(Node(document), document.name());
 }
+
+ModelSpec parse_model(const Node& mapping) { return parse_own_format(mapping, mapping.where().file); }
 
 std::vector<std::string> model_names(const std::filesystem::path& models_folder) {
   std::error_code error;

@@ -21,6 +21,9 @@ ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path&
 // `architectures`. Every size is positive and bounded, kv_heads divides heads. Throws Error(input) with its place.
 ModelSpec parse_model(const Document& document);
 
+// A model of mirfak's own format that stands as a mapping inside another file.
+ModelSpec parse_model(const Node& mapping);
+
 // The names in `models_folder`, sorted. Throws Error(input) when the folder cannot be read.
 std::vector<std::string> model_names(const std::filesystem::path& models_folder);
 

@@ -1,5 +1,6 @@
 #include "scenario/resolved.hpp"
 
+#include "base/yaml.hpp"
 #include "schedule/schedule.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +22,14 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
+std::string model_yaml(const Node& model) {
+  if (!model.is_mapping()) return fmt::format("model: {}\n", quoted(model.as_string()));
+  Value whole;
+  whole.kind = Value::Kind::mapping;
+  whole.fields.push_back({"model", model.value()});
+  return emit_yaml(whole) + "\n";
+}
+
 // The choice that the prices were found by; all groups have the same. Nothing when no GPU has a price.
 std::string price_yaml(const Cluster& cluster) {
   for (const NodeGroup& group : cluster.groups()) {
@@ -35,7 +44,9 @@ std::string price_yaml(const Cluster& cluster) {
 std::string cluster_yaml(const Cluster& cluster) {
   std::string out = "cluster:\n  nodes:\n";
   for (const NodeGroup& group : cluster.groups()) {
-    out += fmt::format("    - {{type: {}, count: {}}}\n", quoted(group.hardware.spec.name), group.count);
+    const NodeSpec& spec = group.hardware.spec;
+    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, network: {}, ports: {}}}\n", quoted(spec.name),
+                       group.count, spec.gpus, quoted(spec.network), spec.ports);
   }
   const Fabric& fabric = cluster.fabric();
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}}}\n",
@@ -73,9 +84,8 @@ std::string strategy_yaml(const Strategy& s) {
 
 }  // namespace
 
-std::string resolved_yaml(const Job& job, const std::string& model) {
-  return fmt::format("model: {}\n", quoted(model)) + cluster_yaml(job.cluster) + training_yaml(job.training) +
-         strategy_yaml(job.strategy);
+std::string resolved_yaml(const Job& job, const Node& model) {
+  return model_yaml(model) + cluster_yaml(job.cluster) + training_yaml(job.training) + strategy_yaml(job.strategy);
 }
 
 }  // namespace mirfak

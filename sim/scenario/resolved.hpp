@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/document.hpp"
 #include "program/job.hpp"
 
 #include <string>
@@ -7,8 +8,9 @@
 
 namespace mirfak {
 
-// The scenario of a job as YAML, every key written out. `model`: the model as the scenario names it.
-std::string resolved_yaml(const Job& job, const std::string& model);
+// The scenario of a job as YAML, every key written out. `model`: the model as the scenario states it, a
+// name, a path or a mapping.
+std::string resolved_yaml(const Job& job, const Node& model);
 
 const std::vector<std::string>& recompute_names();  // in the order of the enumeration
 

@@ -156,7 +156,8 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders) {
   Mapping root{Node(document)};
   const Node model_node = root.require("model");
   const Catalog catalog(folders.hardware);
-  ModelSpec model = load_model(model_node.as_string(), folders.models, model_node.where());
+  ModelSpec model = model_node.is_mapping() ? parse_model(model_node)
+                                            : load_model(model_node.as_string(), folders.models, model_node.where());
   Cluster cluster = read_cluster(root.require("cluster"), catalog);
   TrainingSpec training = read_training(root.require("training"), model);
   const std::optional<Node> strategy_node = root.find("strategy");
@@ -170,7 +171,7 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders) {
       document.name(), {std::move(model), std::move(cluster), std::move(training), strategy, framework}, {}, {}};
   check_rules(document, scenario.job);
   check_sizes(document, scenario.job);
-  scenario.resolved = resolved_yaml(scenario.job, model_node.as_string());
+  scenario.resolved = resolved_yaml(scenario.job, model_node);
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;

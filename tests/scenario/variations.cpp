@@ -1,0 +1,58 @@
+// Models and nodes that differ from those in the data folders, stated in the scenario itself.
+
+#include "fixture.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+const char* const kInline =
+    "model: {layers: 24, hidden: 2048, heads: 16, vocab: 51200, max_sequence: 1024, activation: relu}\n"
+    "cluster:\n"
+    "  nodes: [{type: dgx-a100-80g, count: 2, gpus: 4, network: ib-ndr, ports: 2}]\n"
+    "training: {global_batch: 64}\n";
+
+}  // namespace
+
+TEST_CASE("a model may stand in the scenario") {
+  const Job job = parse(kInline).job;
+  CHECK(job.model.layers == 24);
+  CHECK(job.model.ffn == 4 * 2048);
+  CHECK(job.model.activation == ActivationFunction::relu);
+  CHECK(job.training.sequence_length == 1024);
+}
+
+TEST_CASE("a node may be used in part, and have another network") {
+  const Job job = parse(kInline).job;
+  CHECK(job.cluster.gpus() == 8);
+  CHECK(job.strategy.data == 8);
+  const NodeHardware& node = job.cluster.groups()[0].hardware;
+  CHECK(node.spec.scale_up_domain == 4);
+  CHECK(node.spec.ports == 2);
+  CHECK(node.network.name == "ib-ndr");
+  CHECK(node.network.bandwidth.value == 50e9);  // 400 Gb/s
+}
+
+TEST_CASE("a rack's scale-up domain shrinks with its nodes") {
+  const Job job =
+      parse(kInline, {"cluster.nodes[0]={type: gb200-nvl72, count: 36, gpus: 2}", "training.global_batch=72"}).job;
+  CHECK(job.cluster.groups()[0].hardware.spec.scale_up_domain == 36);  // 18 nodes of 2
+  CHECK(job.cluster.domains() == 2);
+}
+
+TEST_CASE("what is stated so reads back from the resolved scenario") {
+  const Scenario first = parse(kInline);
+  const Scenario again = parse(first.resolved);
+  CHECK(again.resolved == first.resolved);
+  CHECK(again.job.model.hidden == 2048);
+  CHECK(again.job.cluster.groups()[0].hardware.spec.ports == 2);
+}
+
+TEST_CASE("more GPUs than a node has are refused at the place") {
+  CHECK_THROWS_WITH_AS(parse(kInline, {"cluster.nodes[0].gpus=16"}),
+                       doctest::Contains("--set cluster.nodes[0].gpus=16"), Error);
+  CHECK_THROWS_WITH_AS(parse(kInline, {"model.hiden=16"}), doctest::Contains("did you mean 'hidden'?"), Error);
+}
