@@ -270,7 +270,7 @@ OperatorGraph build_embedding_block(const ModelSpec& model, const BlockOptions& 
   return graph;
 }
 
-OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options) {
+OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& /*kind*/) {
   Builder b("layer", model, options);
   const TensorId x = b.input("layer_input", kResidual);
   const TensorId context = attention(b, b.normalize("attention_norm", x));

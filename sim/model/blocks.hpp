@@ -25,8 +25,8 @@ struct BlockOptions {
 
 // Word (and learned position) embeddings: token ids -> residual stream.
 OperatorGraph build_embedding_block(const ModelSpec& model, const BlockOptions& options);
-// One transformer layer: residual stream -> residual stream.
-OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options);
+// One transformer layer of a kind: residual stream -> residual stream.
+OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind = {});
 // Final normalization, logits and loss.
 OperatorGraph build_head_block(const ModelSpec& model, const BlockOptions& options);
 

@@ -1,6 +1,19 @@
 #include "model/model_spec.hpp"
 
+#include <algorithm>
+
 namespace mirfak {
+
+LayerKind kind_of_layer(const ModelSpec& /*model*/, std::int64_t /*layer*/) { return {}; }
+
+std::vector<LayerKind> layer_kinds(const ModelSpec& model) {
+  std::vector<LayerKind> kinds;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const LayerKind kind = kind_of_layer(model, layer);
+    if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+  }
+  return kinds;
+}
 
 namespace {
 

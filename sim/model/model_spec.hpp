@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -33,6 +34,14 @@ struct ModelSpec {
 
   bool gated() const { return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu; }
 };
+
+// What tells a layer of a model from its other layers. Layers of one kind are equal.
+struct LayerKind {
+  friend bool operator==(const LayerKind&, const LayerKind&) = default;
+};
+LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer);
+// The kinds that a model has, each once, in the order of their first layers.
+std::vector<LayerKind> layer_kinds(const ModelSpec& model);
 
 // Parameters of the parts of a model, biases and norm weights included; total = embedding + layers * layer + head.
 struct ParameterCount {

@@ -115,29 +115,22 @@ class BodyWriter {
 
 }  // namespace
 
-const PartitionedBlock& ShardedBlocks::of(BlockKind kind) const {
-  switch (kind) {
-    case BlockKind::embedding:
-      return embedding;
-    case BlockKind::head:
-      return head;
-    case BlockKind::layer:
-      break;
-  }
-  return layer;
-}
-
 ShardedBlocks shard_blocks(const Job& job) {
   const BlockOptions options = block_options(job);
   const DeviceMesh mesh{job.strategy.data, job.strategy.tensor};
   const std::vector<AxisRule> rules = axis_rules(job.strategy);
   const BackwardOptions backward{gradient_bytes(job), job.framework.fused_gradient_accumulation};
   ShardedBlocks blocks;
-  blocks.embedding = partition(with_backward(build_embedding_block(job.model, options), backward), mesh, rules, {});
-  OperatorGraph layer = with_backward(build_layer_block(job.model, options), backward);
-  const std::vector<TensorId> dropped = dropped_tensors(layer, job.strategy.recompute);
-  blocks.layer = partition(std::move(layer), mesh, rules, dropped);
-  blocks.head = partition(with_backward(build_head_block(job.model, options), backward), mesh, rules, {});
+  const auto add = [&](OperatorGraph forward, Recompute recompute) {
+    OperatorGraph graph = with_backward(std::move(forward), backward);
+    const std::vector<TensorId> dropped = dropped_tensors(graph, recompute);
+    blocks.all.push_back(partition(std::move(graph), mesh, rules, dropped));
+  };
+  add(build_embedding_block(job.model, options), Recompute::none);
+  for (const LayerKind& kind : layer_kinds(job.model)) {
+    add(build_layer_block(job.model, options, kind), job.strategy.recompute);
+  }
+  add(build_head_block(job.model, options), Recompute::none);
   return blocks;
 }
 

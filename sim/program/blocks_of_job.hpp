@@ -10,15 +10,23 @@
 
 namespace mirfak {
 
-enum class BlockKind : std::uint8_t { embedding, layer, head };
+// An index into ShardedBlocks::all.
+using BlockId = int;
 
-// The three blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
+// The blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
 struct ShardedBlocks {
-  PartitionedBlock embedding;
-  PartitionedBlock layer;
-  PartitionedBlock head;
+  std::vector<PartitionedBlock> all;  // the embedding, a layer of each kind of the model, the head
 
-  const PartitionedBlock& of(BlockKind kind) const;
+  static constexpr BlockId kEmbedding = 0;
+  BlockId layer_id(std::size_t kind) const { return 1 + static_cast<BlockId>(kind); }  // an index of layer_kinds()
+  BlockId head_id() const { return static_cast<BlockId>(all.size()) - 1; }
+  const PartitionedBlock& of(BlockId id) const { return all[static_cast<std::size_t>(id)]; }
+  const PartitionedBlock& embedding() const { return all.front(); }
+  const PartitionedBlock& layer(std::size_t kind = 0) const { return of(layer_id(kind)); }
+  const PartitionedBlock& head() const { return all.back(); }
+
+  // Bytes of the residual stream on one device: what stages exchange. All layers have the same.
+  double residual_bytes() const { return layer().residual_bytes; }
 };
 ShardedBlocks shard_blocks(const Job& job);
 

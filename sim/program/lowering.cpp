@@ -353,10 +353,12 @@ void check_size(const Job& job, std::span<const StagePlan> stages, const Lowerin
   for (const StagePlan& plan : stages) {
     double steps = 0;
     for (const ChunkPlan& chunk : plan.chunks) {
-      const BlockBodies& layer = plan.bodies_of(BlockKind::layer);
-      const std::size_t kernels = layer.forward.steps.size() + layer.backward.steps.size();
       steps += 2 * tasks_per_pass;
-      if (options.operators) steps += 2.0 * chunk.layers * static_cast<double>(kernels);
+      for (const BlockRun& run : chunk.runs) {
+        const BlockBodies& block = plan.bodies_of(run.block);
+        const std::size_t kernels = block.forward.steps.size() + block.backward.steps.size();
+        if (options.operators) steps += 2.0 * run.count * static_cast<double>(kernels);
+      }
     }
     tasks += steps * microbatches(job.strategy, job.training);
   }

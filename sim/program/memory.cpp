@@ -43,10 +43,9 @@ std::span<const MemoryPart> memory_parts() {
 
 ChunkMemory chunk_memory(const ShardedBlocks& blocks, const DeviceMesh& mesh, const ChunkPlan& chunk) {
   ChunkMemory out;
-  for (int i = 0; i < chunk.blocks(); ++i) {
-    const PartitionedBlock& block = blocks.of(chunk.block(i));
-    out.kept += block.kept_bytes;
-    if (i > 0 && chunk.block(i) == BlockKind::layer && chunk.block(i - 1) == BlockKind::layer) continue;
+  for (const BlockRun& run : chunk.runs) {
+    const PartitionedBlock& block = blocks.of(run.block);
+    out.kept += run.count * block.kept_bytes;
     out.workspace = std::max(out.workspace, block.recomputed_bytes + gradient_workspace(block, mesh));
   }
   return out;
@@ -60,7 +59,7 @@ MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const Sta
   use.gradients = elements * gradient_bytes(job);
   use.optimizer = elements * optimizer_bytes(job) / shards;
   // One activation and one gradient each way.
-  use.communication = job.strategy.pipeline > 1 ? 4 * blocks.layer.residual_bytes : 0;
+  use.communication = job.strategy.pipeline > 1 ? 4 * blocks.residual_bytes() : 0;
   use.platform = job.framework.platform_bytes;
   return use;
 }

@@ -2,15 +2,28 @@
 
 #include "strategy/rules.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace mirfak {
 
-BlockKind ChunkPlan::block(int index) const {
-  if (embedding && index == 0) return BlockKind::embedding;
-  return head && index == blocks() - 1 ? BlockKind::head : BlockKind::layer;
+void ChunkPlan::append(BlockId block, int count) {
+  if (count == 0) return;
+  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0});
+  runs.back().count += count;
+}
+
+int ChunkPlan::blocks() const {
+  return std::accumulate(runs.begin(), runs.end(), 0, [](int sum, const BlockRun& run) { return sum + run.count; });
+}
+
+BlockId ChunkPlan::block(int index) const {
+  auto run = runs.begin();
+  while (index >= run->count) index -= (run++)->count;
+  return run->block;
 }
 
 PipelineShape pipeline_shape(const Job& job) {
@@ -33,26 +46,34 @@ double parameters_of(const PartitionedBlock& block) {
 // Of the output projection that is also the word embedding, on one rank; 0 when they are not tied.
 double tied_parameters(const Job& job, const ShardedBlocks& blocks) {
   if (!job.model.tied_embeddings) return 0;
-  for (const ParameterShard& shard : blocks.head.parameters) {
-    if (blocks.head.graph.tensor(shard.tensor).name == "output_weight") return shard.elements;
+  for (const ParameterShard& shard : blocks.head().parameters) {
+    if (blocks.head().graph.tensor(shard.tensor).name == "output_weight") return shard.elements;
   }
   return 0;
 }
 
 std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {
-  const std::vector<int> layers = layers_of_chunks(job.strategy, job.model)[static_cast<std::size_t>(stage)];
+  const std::vector<LayerKind> kinds = layer_kinds(job.model);
+  const auto block_of_layer = [&](std::int64_t layer) {
+    const auto found = std::find(kinds.begin(), kinds.end(), kind_of_layer(job.model, layer));
+    return blocks.layer_id(static_cast<std::size_t>(found - kinds.begin()));
+  };
+  const std::vector<std::vector<LayerRange>> layers_of = layers_of_chunks(job.strategy, job.model);
   std::vector<ChunkPlan> chunks;
-  for (std::size_t chunk = 0; chunk < layers.size(); ++chunk) {
+  for (const LayerRange& layers : layers_of[static_cast<std::size_t>(stage)]) {
     ChunkPlan plan;
-    plan.layers = layers[chunk];
-    plan.embedding = stage == 0 && chunk == 0;
-    plan.head = stage + 1 == job.strategy.pipeline && chunk + 1 == layers.size();
-    plan.parameters = plan.layers * parameters_of(blocks.layer);
-    if (plan.embedding) plan.parameters += parameters_of(blocks.embedding);
-    if (plan.head) plan.parameters += parameters_of(blocks.head);
+    plan.embedding = stage == 0 && chunks.empty();
+    plan.head =
+        stage + 1 == job.strategy.pipeline && static_cast<int>(chunks.size()) + 1 == job.strategy.virtual_pipeline;
+    if (plan.embedding) plan.append(ShardedBlocks::kEmbedding);
+    for (std::int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
+      plan.append(block_of_layer(layer));
+    }
+    if (plan.head) plan.append(blocks.head_id());
+    for (const BlockRun& run : plan.runs) plan.parameters += run.count * parameters_of(blocks.of(run.block));
     // One copy serves as word embedding and as output projection.
     if (plan.embedding && plan.head) plan.parameters -= tied_parameters(job, blocks);
-    chunks.push_back(plan);
+    chunks.push_back(std::move(plan));
   }
   return chunks;
 }
@@ -71,9 +92,9 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
   bool last = false;
   for (const ChunkPlan& chunk : chunks) {
     out.elements += chunk.parameters;
-    out.tensor_partial_elements += chunk.layers * tensor_partial_parameters(blocks.layer);
-    if (chunk.embedding) out.tensor_partial_elements += tensor_partial_parameters(blocks.embedding);
-    if (chunk.head) out.tensor_partial_elements += tensor_partial_parameters(blocks.head);
+    for (const BlockRun& run : chunk.runs) {
+      out.tensor_partial_elements += run.count * tensor_partial_parameters(blocks.of(run.block));
+    }
     first = first || chunk.embedding;
     last = last || chunk.head;
   }
@@ -93,9 +114,9 @@ StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_inde
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
   if (kind == Pass::Kind::backward) return folded_backward_part(chunk, 0, chunk.blocks());
   FoldedBody out;
-  if (chunk.embedding) out = in_a_row(out, bodies_of(BlockKind::embedding).folded_forward);
-  out = in_a_row(out, repeated(bodies_of(BlockKind::layer).folded_forward, chunk.layers));
-  if (chunk.head) out = in_a_row(out, bodies_of(BlockKind::head).folded_forward);
+  for (const BlockRun& run : chunk.runs) {
+    out = in_a_row(out, repeated(bodies_of(run.block).folded_forward, run.count));
+  }
   return out;
 }
 
@@ -120,9 +141,7 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) 
         priced[{&plan.costs.hardware, group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves}];
     if (!bodies) {
       auto made = std::make_shared<std::vector<BlockBodies>>();
-      for (const BlockKind kind : {BlockKind::embedding, BlockKind::layer, BlockKind::head}) {
-        made->push_back(price_block(job, blocks.of(kind), plan.costs));
-      }
+      for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, plan.costs));
       bodies = made;
     }
     plan.bodies = bodies;
@@ -142,7 +161,7 @@ TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, co
       job.framework.scatter_gather_pipeline && !job.strategy.sequence_parallel && job.strategy.tensor > 1;
 
   TransferCost out;
-  out.bytes = blocks.layer.residual_bytes / (scatter ? job.strategy.tensor : 1);
+  out.bytes = blocks.residual_bytes() / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
   for (const int stage : {from, to}) {
     const StageCosts& costs = stages[static_cast<std::size_t>(stage)].costs;
@@ -155,7 +174,7 @@ TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, co
   if (scatter) {
     const StageCosts& costs = stages[static_cast<std::size_t>(to)].costs;
     out.seconds +=
-        costs.communication.price(CollectiveKind::all_gather, blocks.layer.residual_bytes, costs.tensor_group).seconds;
+        costs.communication.price(CollectiveKind::all_gather, blocks.residual_bytes(), costs.tensor_group).seconds;
   }
   return out;
 }

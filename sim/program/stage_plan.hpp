@@ -9,15 +9,22 @@
 
 namespace mirfak {
 
+// Equal blocks in a row.
+struct BlockRun {
+  BlockId block = 0;
+  int count = 0;
+};
+
 // The blocks of one chunk in forward order: [embedding] layers [head].
 struct ChunkPlan {
-  bool embedding = false;
-  int layers = 0;
+  std::vector<BlockRun> runs;
+  bool embedding = false;  // whether the chunk holds it
   bool head = false;
   double parameters = 0;  // on one rank
 
-  int blocks() const { return layers + (embedding ? 1 : 0) + (head ? 1 : 0); }
-  BlockKind block(int index) const;  // in forward order
+  void append(BlockId block, int count = 1);  // behind its runs, or to the last of them
+  int blocks() const;
+  BlockId block(int index) const;  // in forward order; 0 <= index < blocks()
 };
 
 // Parameters that one rank of a stage holds.
@@ -36,9 +43,9 @@ struct StagePlan {
   std::vector<ChunkPlan> chunks;
   std::vector<Pass> order;
   StageParameters parameters;
-  std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockKind; equal stages share them
+  std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockId; equal stages share them
 
-  const BlockBodies& bodies_of(BlockKind kind) const { return (*bodies)[static_cast<std::size_t>(kind)]; }
+  const BlockBodies& bodies_of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }
   FoldedBody folded(const ChunkPlan& chunk, Pass::Kind kind) const;
   // Part of a backward pass: the blocks [first, last) of the chunk, counted in backward order. The parts of a
   // pass in a row are the pass.

@@ -61,7 +61,7 @@ void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first
   }
 }
 
-const PassWork::Steps& StageWork::steps_of(BlockKind block, Pass::Kind kind) {
+const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   const PassWork::Steps*& known = steps_by_block_[{block, kind}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);

@@ -32,7 +32,7 @@ class StageWork {
   PassWork backward_part(int chunk, int first, int last);
   PassWork describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
-  const PassWork::Steps& steps_of(BlockKind block, Pass::Kind kind);
+  const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind);
   std::vector<BucketWork> split_into_buckets(int chunk);
   PassWork optimizer_step();
 
@@ -41,7 +41,7 @@ class StageWork {
   const StagePlan& plan_;
   bool operators_;
   std::list<PassWork::Steps> steps_;  // stable addresses
-  std::map<std::pair<BlockKind, Pass::Kind>, const PassWork::Steps*> steps_by_block_;
+  std::map<std::pair<BlockId, Pass::Kind>, const PassWork::Steps*> steps_by_block_;
   std::vector<PassWork> forward_;
   std::vector<PassWork> backward_;
   std::vector<std::vector<BucketWork>> buckets_;

@@ -14,7 +14,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <set>
 #include <utility>
 
 namespace mirfak {
@@ -54,7 +54,7 @@ class Explainer {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
       out += fmt::format("\nPasses on stage{} {}: {}\n", alike.size() == 1 ? "" : "s", ranges_text(alike),
                          plan.costs.hardware.hardware.gpu.title);
-      for (const BlockKind kind : blocks_on(alike)) out += block_section(plan, kind);
+      for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();
     out += memory_section();
@@ -65,9 +65,9 @@ class Explainer {
 
  private:
   std::vector<std::vector<int>> stages_alike() const;
-  std::vector<BlockKind> blocks_on(const std::vector<int>& stages) const;
+  std::vector<BlockId> blocks_on(const std::vector<int>& stages) const;
   std::string scenario_section();
-  std::string block_section(const StagePlan& plan, BlockKind kind);
+  std::string block_section(const StagePlan& plan, BlockId id);
   std::string step_table(const StagePlan& plan, const PartitionedBlock& block, const std::vector<BlockStep>& steps);
   std::vector<std::string> step_row(const StagePlan& plan, const PartitionedBlock& block, const BlockStep& step);
   std::string communication_section();
@@ -99,20 +99,15 @@ std::vector<std::vector<int>> Explainer::stages_alike() const {
   return out;
 }
 
-std::vector<BlockKind> Explainer::blocks_on(const std::vector<int>& stages) const {
-  bool embedding = false;
-  bool head = false;
+// In the order of the model.
+std::vector<BlockId> Explainer::blocks_on(const std::vector<int>& stages) const {
+  std::set<BlockId> found;
   for (const int stage : stages) {
     for (const ChunkPlan& chunk : simulation_.plans[static_cast<std::size_t>(stage)].chunks) {
-      embedding = embedding || chunk.embedding;
-      head = head || chunk.head;
+      for (const BlockRun& run : chunk.runs) found.insert(run.block);
     }
   }
-  std::vector<BlockKind> kinds;
-  if (embedding) kinds.push_back(BlockKind::embedding);
-  kinds.push_back(BlockKind::layer);
-  if (head) kinds.push_back(BlockKind::head);
-  return kinds;
+  return {found.begin(), found.end()};
 }
 
 std::string indented(const std::string& text) {
@@ -134,12 +129,11 @@ std::string Explainer::scenario_section() {
   return out;
 }
 
-std::string Explainer::block_section(const StagePlan& plan, BlockKind kind) {
-  constexpr std::array<const char*, 3> names = {"embedding", "layer", "head"};
-  const PartitionedBlock& block = simulation_.blocks.of(kind);
-  const BlockBodies& bodies = plan.bodies_of(kind);
+std::string Explainer::block_section(const StagePlan& plan, BlockId id) {
+  const PartitionedBlock& block = simulation_.blocks.of(id);
+  const BlockBodies& bodies = plan.bodies_of(id);
   const auto title = [&](const char* pass, const FoldedBody& folded) {
-    return fmt::format("\n  {}, {}: {} on the device, {} on the host\n", names[static_cast<std::size_t>(kind)], pass,
+    return fmt::format("\n  {}, {}: {} on the device, {} on the host\n", block.graph.name, pass,
                        format_seconds(to_seconds(folded.device)), format_seconds(to_seconds(folded.host)));
   };
   std::string out = title("forward", bodies.folded_forward) + step_table(plan, block, block.forward);
@@ -250,6 +244,7 @@ std::string Explainer::communication_section() {
 std::string Explainer::memory_section() {
   TextTable table("lrl");
   const Framework& framework = job_.framework;
+  const ShardedBlocks& blocks = simulation_.blocks;
   const std::string source = sources_.cite(framework.memory_source);
   table.add_row(
       {"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
@@ -258,10 +253,13 @@ std::string Explainer::memory_section() {
                  source + (job_.strategy.zero >= 1 ? ", over the data-parallel ranks" : "")});
   table.add_row({"optimizer traffic per parameter", fmt::format("{:g}", optimizer_traffic_bytes(job_)), source});
   table.add_row({"platform", format_bytes(framework.platform_bytes), source});
-  table.add_row({"kept by a layer for a microbatch", format_bytes(simulation_.blocks.layer.kept_bytes),
-                 fmt::format("tensors that backward reads: {}", simulation_.blocks.layer.kept.size())});
-  table.add_row({"recomputed by a layer", format_bytes(simulation_.blocks.layer.recomputed_bytes), ""});
-  table.add_row({"passed between stages", format_bytes(simulation_.blocks.layer.residual_bytes), ""});
+  for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
+    const PartitionedBlock& block = blocks.of(id);
+    table.add_row({fmt::format("kept by a {} for a microbatch", block.graph.name), format_bytes(block.kept_bytes),
+                   fmt::format("tensors that backward reads: {}", block.kept.size())});
+    table.add_row({fmt::format("recomputed by a {}", block.graph.name), format_bytes(block.recomputed_bytes), ""});
+  }
+  table.add_row({"passed between stages", format_bytes(blocks.residual_bytes()), ""});
   for (const NodeGroup& group : job_.cluster.groups()) {
     const GpuSpec& gpu = group.hardware.gpu;
     table.add_row(

@@ -159,13 +159,15 @@ int microbatches(const Strategy& strategy, const TrainingSpec& training) {
   return static_cast<int>(training.global_batch / (std::int64_t{strategy.micro_batch} * strategy.data));
 }
 
-std::vector<std::vector<int>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
+std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
   const int chunks = strategy.pipeline * strategy.virtual_pipeline;
-  std::vector<std::vector<int>> layers(static_cast<std::size_t>(strategy.pipeline));
+  std::vector<std::vector<LayerRange>> layers(static_cast<std::size_t>(strategy.pipeline));
+  std::int64_t first = 0;
   for (int i = 0; i < chunks; ++i) {
-    const int even = static_cast<int>(model.layers / chunks);
-    const auto stage = static_cast<std::size_t>(i % strategy.pipeline);
-    layers[stage].push_back(strategy.layer_split.empty() ? even : strategy.layer_split[static_cast<std::size_t>(i)]);
+    const std::int64_t even = model.layers / chunks;
+    const std::int64_t count = strategy.layer_split.empty() ? even : strategy.layer_split[static_cast<std::size_t>(i)];
+    layers[static_cast<std::size_t>(i % strategy.pipeline)].push_back({first, count});
+    first += count;
   }
   return layers;
 }

@@ -43,7 +43,14 @@ std::optional<Violation> first_violation(const RuleInput& input);
 // Microbatches of one iteration per data-parallel replica. Needs a valid strategy.
 int microbatches(const Strategy& strategy, const TrainingSpec& training);
 
-// Layers of each chunk of each stage: [stage][chunk]. Needs a valid strategy.
-std::vector<std::vector<int>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model);
+// Layers in a row.
+struct LayerRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+
+  friend bool operator==(const LayerRange&, const LayerRange&) = default;
+};
+// The layers of each chunk of each stage: [stage][chunk]. Needs a valid strategy.
+std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model);
 
 }  // namespace mirfak

@@ -179,7 +179,7 @@ TEST_CASE("the host of an eager framework: 1.0 ms forward, 1.2 ms backward and 0
     Job job = job_of(strategy, "megatron-lm-2021");
     job.model.dropout = 0.1;
     const Lowered lowered(job);
-    const BlockBodies& layer = lowered.plans[0].bodies_of(BlockKind::layer);
+    const BlockBodies& layer = lowered.plans[0].bodies_of(lowered.blocks.layer_id(0));
     return std::pair(to_seconds(layer.folded_forward.host), to_seconds(layer.folded_backward.host));
   };
   const auto [forward, backward] = host_s(1);
@@ -198,7 +198,7 @@ TEST_CASE("a GPU without a fused attention kernel makes the whole job do without
   const NodeAllotment a100 = cluster_of("dgx-a100-80g", 1).groups()[0];
   const NodeAllotment v100 = cluster_of("dgx-1-v100-32g", 1).groups()[0];
   const auto has_fused = [](const Lowered& lowered) {
-    const auto& operators = lowered.blocks.layer.graph.operators;
+    const auto& operators = lowered.blocks.layer().graph.operators;
     return std::any_of(operators.begin(), operators.end(),
                        [](const Operator& op) { return op.kind == OperatorKind::attention; });
   };

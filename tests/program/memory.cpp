@@ -72,7 +72,7 @@ TEST_CASE("activations: as many microbatches as the schedule holds, the interlea
   strategy.recompute = Recompute::none;
   const double embedding_share = [&] {
     const Accounted a(small_job(8, 2, strategy, 64));
-    return a.blocks.embedding.kept_bytes;
+    return a.blocks.embedding().kept_bytes;
   }();
   const double one_f = activations(ScheduleKind::one_forward_one_backward, 1);
   const double layers_of_one_microbatch = one_f / 4 - embedding_share;

@@ -37,7 +37,9 @@ TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), inter
       std::vector<StagePlan> plans = plan_stages(job, blocks);
       for (StagePlan& plan : plans) {
         plan.parameters = {};  // no optimizer step, no tied embedding
-        for (ChunkPlan& chunk : plan.chunks) chunk.embedding = chunk.head = false;
+        for (ChunkPlan& chunk : plan.chunks) {
+          std::erase_if(chunk.runs, [&](const BlockRun& run) { return run.block != blocks.layer_id(0); });
+        }
       }
       // Of one chunk: f and b of a stage are v times these, so m (f + b) is m v of them, (p - 1)/v (f + b) is p - 1.
       const Picoseconds f = plans[0].folded(plans[0].chunks[0], Pass::Kind::forward).device;

@@ -124,11 +124,11 @@ TEST_CASE("the explanation names every kernel and collective, and cites only sou
     const std::string text = explain_text(e.scenario, *e.simulation);
     check_clean(text);
     const Simulation& s = *e.simulation;
-    for (const PartitionedBlock* block : {&s.blocks.embedding, &s.blocks.layer, &s.blocks.head}) {
-      for (const auto* steps : {&block->forward, &block->recompute, &block->backward}) {
+    for (const PartitionedBlock& block : s.blocks.all) {
+      for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
         for (const BlockStep& step : *steps) {
           const bool kernel = step.kind == BlockStep::Kind::kernel;
-          CHECK(has(text, kernel ? block->graph.op(step.op).name : block->graph.tensor(step.tensor).name));
+          CHECK(has(text, kernel ? block.graph.op(step.op).name : block.graph.tensor(step.tensor).name));
         }
       }
     }

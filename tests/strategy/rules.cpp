@@ -128,7 +128,9 @@ TEST_CASE("chunks take the layers in the order of the model: chunk 0 of every st
   s.strategy.virtual_pipeline = 2;
   s.strategy.schedule = ScheduleKind::interleaved;
   s.strategy.layer_split = {1, 2, 3, 4, 5, 4, 3, 2};
-  CHECK(layers_of_chunks(s.strategy, s.model) == std::vector<std::vector<int>>{{1, 5}, {2, 4}, {3, 3}, {4, 2}});
+  using Chunks = std::vector<std::vector<LayerRange>>;
+  CHECK(layers_of_chunks(s.strategy, s.model) ==
+        Chunks{{{0, 1}, {10, 5}}, {{1, 2}, {15, 4}}, {{3, 3}, {19, 3}}, {{6, 4}, {22, 2}}});
   CHECK(microbatches(s.strategy, s.training) == 16);
 }
 
