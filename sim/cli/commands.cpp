@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
+    Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
     Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
 };

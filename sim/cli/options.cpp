@@ -69,12 +69,13 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
     fail_input({}, error.what(), usage());
   }
 
-  const std::size_t expected = syntax.operand != nullptr ? 1 : 0;
-  if (operands.size() > expected) {
+  const std::size_t expected = syntax.operand != nullptr || syntax.operands != nullptr ? 1 : 0;
+  if (operands.size() > expected && syntax.operands == nullptr) {
     fail_input({}, fmt::format("unexpected argument '{}'", excerpt(operands[expected])), usage());
   }
   if (operands.size() < expected) fail_input({}, "an argument is missing", usage());
   if (syntax.operand != nullptr) *syntax.operand = operands.front();
+  if (syntax.operands != nullptr) *syntax.operands = std::move(operands);
   return std::nullopt;
 }
 

@@ -18,6 +18,7 @@ struct CommandSyntax {
   std::string purpose;  // a few lines
   boost::program_options::options_description options;
   std::string* operand = nullptr;  // where the one argument that is no option goes; nullptr: the command takes none
+  std::vector<std::string>* operands = nullptr;  // where one or more such arguments go, instead
 };
 
 // Reads arguments into the variables of the options. Returns the help text, defaults included, if the arguments ask

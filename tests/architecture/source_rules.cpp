@@ -117,9 +117,9 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 }  // namespace
 
 const std::vector<std::string>& rooms() {
-  static const std::vector<std::string> list{"base", "model",    "strategy", "sharding", "cluster",
-                                             "cost", "schedule", "program",  "engine",   "energy",
-                                             "plan", "scenario", "report",   "cli"};
+  static const std::vector<std::string> list{"base", "model",    "strategy",   "sharding", "cluster",
+                                             "cost", "schedule", "program",    "engine",   "energy",
+                                             "plan", "scenario", "validation", "report",   "cli"};
   return list;
 }
 

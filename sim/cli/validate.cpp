@@ -1,0 +1,89 @@
+#include "base/csv.hpp"
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "report/staged_file.hpp"
+#include "report/validation_report.hpp"
+#include "validation/validate_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct ValidateOptions {
+  std::vector<std::string> files;
+  std::string format;
+  std::string out;
+  std::string tiers;
+  int worst = 0;
+  int line = 0;
+  std::string data;
+};
+
+CommandSyntax syntax_for(ValidateOptions& options) {
+  CommandSyntax syntax(
+      "mirfak validate RUNS.csv... [OPTION]...",
+      "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
+      "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that cannot be simulated is\n"
+      "listed with the reason. The columns are described in validate/published/README.md.");
+  syntax.operands = &options.files;
+  auto add = syntax.options.add_options();
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("out", po::value(&options.out)->value_name("ERRORS.csv"), "write a row per run: predicted, measured, error");
+  add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
+      "which graded rows count; rows without a tier always do");
+  add("worst", po::value(&options.worst)->default_value(10)->value_name("N"), "how many of the worst rows to list");
+  add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
+      "print the scenario that the row at this line becomes, and nothing else");
+  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  StagedFile file(path);
+  std::ofstream out(file.path(), std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", path));
+  file.commit();
+}
+
+std::string scenario_at(const std::vector<ValidationTable>& tables, int line) {
+  for (const ValidatedRun& run : tables.front().runs) {
+    if (run.run.where.line != line) continue;
+    if (run.scenario.empty()) fail_infeasible(run.run.where, run.skipped);
+    return run.scenario;
+  }
+  fail_input({tables.front().name, line, 0}, "no row of the table begins at this line");
+}
+
+}  // namespace
+
+CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
+  ValidateOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  const DataFolders folders = data_folders(options.data);
+
+  std::vector<ValidationTable> tables;
+  for (const std::string& file : options.files) {
+    tables.push_back({std::filesystem::path(file).stem().string(), validate_runs(CsvTable::from_file(file), folders)});
+  }
+  if (options.line > 0) return {scenario_at(tables, options.line), {}};
+  if (!options.out.empty()) write_file(options.out, validation_csv(tables));
+  CommandOutput output;
+  output.text = format == OutputFormat::json ? validation_json(tables, options.tiers).dump(2) + "\n"
+                                             : validation_text(tables, options.tiers, options.worst);
+  return output;
+}
+
+}  // namespace mirfak

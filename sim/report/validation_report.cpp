@@ -1,0 +1,189 @@
+#include "report/validation_report.hpp"
+
+#include "base/csv.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+bool counts(const ValidatedRun& run, const std::string& tiers) {
+  return run.run.tier.empty() || tiers.find(run.run.tier) != std::string::npos;
+}
+
+// All runs of all tables, and a table of scores with a last line for the mean over tables.
+std::vector<ValidatedRun> all_runs(const std::vector<ValidationTable>& tables) {
+  std::vector<ValidatedRun> runs;
+  for (const ValidationTable& table : tables) runs.insert(runs.end(), table.runs.begin(), table.runs.end());
+  return runs;
+}
+
+void add_score(TextTable& out, const SourceScore& score) {
+  const ErrorStatistics& e = score.errors;
+  if (e.count == 0) {
+    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-"});
+    return;
+  }
+  out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), percent(e.mape),
+               percent(e.median_ape), percent(e.p90_ape), signed_percent(e.mean_error),
+               fmt::format("{:.3f}", e.spearman)});
+}
+
+std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  TextTable out("lrrrrrrr");
+  out.add_row({"table", "rows", "skipped", "MAPE", "median", "p90", "mean", "Spearman"});
+  double mape = 0;
+  double median = 0;
+  int scored = 0;
+  for (const ValidationTable& table : tables) {
+    const SourceScore of_table = score(table.runs, table.name, tiers);
+    add_score(out, of_table);
+    if (of_table.errors.count == 0) continue;
+    mape += of_table.errors.mape;
+    median += of_table.errors.median_ape;
+    ++scored;
+  }
+  if (tables.size() > 1 && scored > 0) {
+    add_score(out, score(all_runs(tables), "all rows", tiers));
+    out.add_row({"mean of tables", std::to_string(scored), "", percent(mape / scored), percent(median / scored)});
+  }
+  return out.text();
+}
+
+std::string what_ran(const MeasuredRun& run) {
+  std::string out = fmt::format("{} on {} {}", excerpt(run.model, 32), run.gpus.value_or(0), excerpt(run.gpu, 20));
+  const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value.value_or(1) > 1) out += fmt::format(" {}{}", name, *value);
+  };
+  add("tp", run.tensor);
+  add("pp", run.pipeline);
+  add("vpp", run.virtual_pipeline);
+  add("cp", run.context);
+  add("ep", run.expert);
+  add("mb", run.micro_batch);
+  return out + " " + excerpt(run.precision, 12);
+}
+
+std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string& tiers, int worst) {
+  std::vector<const ValidatedRun*> scored;
+  for (const ValidatedRun& run : runs) {
+    if (run.scored() && counts(run, tiers)) scored.push_back(&run);
+  }
+  std::stable_sort(scored.begin(), scored.end(), [](const ValidatedRun* a, const ValidatedRun* b) {
+    return std::abs(a->seconds.error()) > std::abs(b->seconds.error());
+  });
+  if (scored.size() > static_cast<std::size_t>(worst)) scored.resize(static_cast<std::size_t>(worst));
+  if (scored.empty()) return {};
+  TextTable out("lrrrl");
+  out.add_row({"worst rows", "predicted", "measured", "error", ""});
+  for (const ValidatedRun* run : scored) {
+    out.add_row({run->run.where.text(), format_seconds(run->seconds.predicted), format_seconds(run->seconds.measured),
+                 signed_percent(run->seconds.error()), what_ran(run->run)});
+  }
+  return "\n" + out.text();
+}
+
+std::string skipped_text(const std::vector<ValidatedRun>& runs, const std::string& tiers) {
+  TextTable out("ll");
+  bool any = false;
+  for (const ValidatedRun& run : runs) {
+    if (run.scored() || !counts(run, tiers)) continue;
+    if (!any) out.add_row({"skipped rows", "reason"});
+    any = true;
+    out.add_row({run.run.where.text(), excerpt(run.skipped, 160)});
+  }
+  return any ? "\n" + out.text() : "";
+}
+
+void put_statistics(Json& out, const SourceScore& score) {
+  out["n"] = score.errors.count;
+  out["skipped"] = score.skipped;
+  out["mape"] = score.errors.mape;
+  out["median_ape"] = score.errors.median_ape;
+  out["p90_ape"] = score.errors.p90_ape;
+  out["mean_error"] = score.errors.mean_error;
+  out["spearman"] = score.errors.spearman;
+}
+
+Json row_json(const std::string& table, const ValidatedRun& run) {
+  Json out = {{"table", table},
+              {"line", run.run.where.line},
+              {"tier", run.run.tier},
+              {"source", run.run.source},
+              {"model", run.run.model},
+              {"gpu", run.run.gpu},
+              {"gpus", run.run.gpus.value_or(0)},
+              {"predicted", run.seconds.predicted},
+              {"measured", run.seconds.measured},
+              {"error", run.seconds.error()},
+              {"fits", run.fits},
+              {"memory_peak_bytes", run.memory_peak_bytes}};
+  Json& activities = out["activities"] = Json::object();
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    if (run.activity_s[i] > 0) activities[std::string(key_of(static_cast<Activity>(i))) + "_s"] = run.activity_s[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
+  const std::vector<ValidatedRun> runs = all_runs(tables);
+  return scores_text(tables, tiers) + worst_text(runs, tiers, worst) + skipped_text(runs, tiers);
+}
+
+nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  Json out = Json::object();
+  put_statistics(out, score(all_runs(tables), "all", tiers));
+  Json& of_tables = out["tables"] = Json::array();
+  Json& rows = out["rows"] = Json::array();
+  Json& skipped = out["skipped_rows"] = Json::array();
+  for (const ValidationTable& table : tables) {
+    Json entry = {{"table", table.name}};
+    put_statistics(entry, score(table.runs, table.name, tiers));
+    of_tables.push_back(std::move(entry));
+    for (const ValidatedRun& run : table.runs) {
+      if (!counts(run, tiers)) continue;
+      if (run.scored()) {
+        rows.push_back(row_json(table.name, run));
+      } else {
+        skipped.push_back({{"table", table.name},
+                           {"line", run.run.where.line},
+                           {"tier", run.run.tier},
+                           {"model", run.run.model},
+                           {"reason", run.skipped}});
+      }
+    }
+  }
+  return out;
+}
+
+std::string validation_csv(const std::vector<ValidationTable>& tables) {
+  std::string out = "table,line,tier,model,gpu,gpus,predicted_s,measured_s,error,fits,memory_peak_bytes,skipped\n";
+  for (const ValidationTable& table : tables) {
+    for (const ValidatedRun& run : table.runs) {
+      const MeasuredRun& row = run.run;
+      out += fmt::format("{},{},{},{},{},{},", csv_field(table.name), row.where.line, csv_field(row.tier),
+                         csv_field(row.model), csv_field(row.gpu), row.gpus.value_or(0));
+      out += run.scored() ? fmt::format("{:.6g},{:.6g},{:.5f},{},{:.0f},\n", run.seconds.predicted,
+                                        run.seconds.measured, run.seconds.error(), run.fits, run.memory_peak_bytes)
+                          : fmt::format(",,,,,{}\n", csv_field(run.skipped));
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak

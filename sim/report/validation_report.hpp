@@ -1,0 +1,29 @@
+#pragma once
+
+#include "validation/validate_runs.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// The scored rows of one table of runs, its errors, and the rows that could not be simulated with their reasons.
+struct ValidationTable {
+  std::string name;
+  std::vector<ValidatedRun> runs;
+};
+
+// A line per table and, with several, one of the mean over tables; then `worst` rows and the reasons of skipped ones.
+// `tiers`: which graded rows count (see score()).
+std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst);
+
+// Keys as DESIGN 5.2 names them: rows (line, table, model, tier, predicted, measured, error, fits, ...), n, skipped,
+// mape, median_ape, p90_ape, spearman, tables (the same of each), skipped_rows.
+nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& tables, const std::string& tiers);
+
+// A row per run as CSV: place, what ran, predicted, measured, error, reason.
+std::string validation_csv(const std::vector<ValidationTable>& tables);
+
+}  // namespace mirfak

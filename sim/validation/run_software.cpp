@@ -1,0 +1,228 @@
+#include "validation/run_software.hpp"
+
+#include "strategy/framework.hpp"
+#include "validation/run_layout.hpp"
+#include "validation/run_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+namespace mirfak {
+
+namespace {
+
+struct FrameworkWords {
+  std::string_view words;
+  std::string_view also;  // must stand there too; empty: nothing more
+  std::string_view framework;
+};
+
+// Looked for in flags, source and model; the first that fits.
+constexpr FrameworkWords kFrameworks[] = {
+    {"oneflow", "", "libai"},
+    {"huggingface", "", "huggingface"},
+    {"native ddp", "", "apex-ddp"},
+    {"megatron_fsdp", "", "megatron-core"},
+    {"megatron-fsdp", "", "megatron-core"},
+    {"megatron-deepspeed", "", "megatron-deepspeed"},
+    {"deepspeed 3d", "", "megatron-deepspeed"},
+    {"deepspeed pipeline", "", "megatron-deepspeed"},
+    {"(deepspeed)", "", "deepspeed"},
+    {"deepspeed-azure", "", "deepspeed"},
+    {"jax", "", "jax-fsdp"},
+    {"hsdp", "torch.compile", "pytorch-fsdp-compiled"},
+    {"fsdp", "torch.compile", "pytorch-fsdp-compiled"},
+    {"fsdp", "", "pytorch-fsdp"},
+    {"internevo", "", "internevo"},
+    {"paddle", "", "paddle"},
+    {"megatron-lm (2021)", "", "megatron-lm-2021"},
+    {"megatron-lm 1f1b", "", "megatron-lm-2021"},
+    {"megatron-lm e156d2f", "", "megatron-lm-2021"},
+    {"readme sept 2020", "", "megatron-lm-2021"},
+    {"2104.04473", "", "megatron-lm-2021"},
+    {"2205.05198", "", "megatron-lm-2021"},
+    {"ptd-p", "", "megatron-lm-2021"},
+};
+
+struct PrecisionWords {
+  std::string_view words;
+  std::string_view precision;
+};
+
+constexpr PrecisionWords kPrecisionsByWords[] = {
+    {"nvfp4", "nvfp4"},
+    {"mxfp8", "mxfp8"},
+    {"fp8-mx", "mxfp8"},
+    {"fp8-cs", "fp8-current"},
+    {"current scaling", "fp8-current"},
+    {"fp8", "fp8"},
+    {"tf32", "tf32"},
+    {"fp32", "fp32"},
+    {"bf16", "bf16"},
+    {"bfloat16", "bf16"},
+    {"fp16", "fp16"},
+    {"float16", "fp16"},
+};
+
+bool is_fsdp(const std::string& framework) { return framework.find("fsdp") != std::string::npos; }
+
+std::string precision_of(const MeasuredRun& run) {
+  const RunWords flags(run.flags);
+  const RunWords words(run.precision);
+  if (words.has("fp8 or nvfp4") && flags.switch_of("fp8") == false) return "nvfp4";
+  if (words.has("fp8 or nvfp4")) return "fp8-current";
+  if (words.has("fp8") && flags.has_any({"fp8_recipe=tensorwise", "current"})) return "fp8-current";
+  for (const PrecisionWords& candidate : kPrecisionsByWords) {
+    if (words.has(candidate.words)) return std::string(candidate.precision);
+  }
+  return RunWords(run.gpu).has("v100") || words.has("amp") ? "fp16" : "bf16";
+}
+
+// "1", "1 over groups of 8", "3 in node + replicate across nodes", "2 (ZeRO)": the first digit; no words: 1 with the
+// distributed optimizer of Megatron Core, else 0.
+int zero_of(const MeasuredRun& run, const std::string& framework) {
+  const RunWords words(run.zero_stage + " ");
+  const RunWords flags(run.flags);
+  if (flags.has("shard_grad_op")) return 2;
+  const std::size_t digit = run.zero_stage.find_first_of("0123");
+  if (digit != std::string::npos) {
+    const bool either = run.zero_stage.compare(digit, 3, "0/1") == 0;
+    return either ? 1 : run.zero_stage[digit] - '0';
+  }
+  if (is_fsdp(framework)) return 3;
+  return framework == "megatron-core" || flags.switch_of("use_dist_optimizer").value_or(false) ? 1 : 0;
+}
+
+// GPUs that hold one copy of the sharded state, where that is not all of them; 0: all.
+std::int64_t zero_group_of(const MeasuredRun& run) {
+  const RunWords words(run.zero_stage);
+  const std::string groups = "groups of ";
+  const std::size_t at = words.text().find(groups);
+  if (at != std::string::npos) return std::strtol(words.text().c_str() + at + groups.size(), nullptr, 10);
+  if (words.has("in node")) return run.gpus_per_node.value_or(8);
+  if (const auto degree = RunWords(run.flags).value_of("sharding_degree"))
+    return std::strtol(degree->c_str(), nullptr, 10);
+  return 0;
+}
+
+std::string_view recompute_of(const MeasuredRun& run) {
+  const RunWords words(run.recompute);
+  if (words.has("full")) return "full";
+  return words.has("selective") ? "selective" : "none";
+}
+
+std::string_view cuda_graphs_of(const MeasuredRun& run) {
+  const RunWords flags(run.flags);
+  if (flags.has("full_iteration")) return "full";
+  if (flags.has("cg_scope=['attn") || flags.has("cg_scope=attn")) return "attention";
+  const bool layers = flags.switch_of("layer_cuda_graph").value_or(false) || flags.has("(_cg)") ||
+                      flags.has("cuda_graph=transformer_engine") || flags.switch_of("cuda_graphs").value_or(false);
+  return layers ? "layer" : "none";
+}
+
+// Gradients are reduced while backward runs: what a run says, or what its framework does by default.
+bool overlaps_gradients(const MeasuredRun& run, const std::string& framework) {
+  const RunWords flags(run.flags);
+  if (const auto stated = flags.switch_of("overlap_grad_reduce")) return *stated;
+  if (flags.has("not overlapped")) return false;
+  return framework != "megatron-lm-2021" && framework != "megatron-deepspeed";
+}
+
+bool overlaps_tensor(const MeasuredRun& run) {
+  const RunWords flags(run.flags);
+  return flags.switch_of("tp_comm_overlap").value_or(false);
+}
+
+std::int64_t gpus_of_replica(const MeasuredRun& run) {
+  return run.tensor.value_or(1) * run.pipeline.value_or(1) * run.context.value_or(1);
+}
+
+class SectionWriter {
+ public:
+  explicit SectionWriter(std::string_view name) : text_(fmt::format("{}:\n", name)) {}
+
+  template <typename T>
+  void line(std::string_view key, const T& value) {
+    text_ += fmt::format("  {}: {}\n", key, value);
+  }
+  template <typename T>
+  void line_unless(std::string_view key, const T& value, const T& fallback) {
+    if (value != fallback) line(key, value);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+// LoRA as the run's framework applies it by default: MLPerf's reference adapts attention's projections at rank 16;
+// NeMo's recipes adapt all linear layers at rank 32.
+std::string lora_of(const MeasuredRun& run) {
+  const bool attention_only = RunWords(run.source + run.model).has_any({"mlperf", "mlcommons"});
+  return attention_only ? "{rank: 16, targets: [qkv, proj]}" : "{rank: 32, targets: [qkv, proj, fc1, fc2]}";
+}
+
+}  // namespace
+
+std::string framework_of(const MeasuredRun& run) {
+  const RunWords words(run.flags + " " + run.source + " " + run.model);
+  if (const auto stated = words.value_of("framework"); stated && find_framework(*stated) != nullptr) return *stated;
+  for (const FrameworkWords& candidate : kFrameworks) {
+    if (words.has(candidate.words) && words.has(candidate.also)) return std::string(candidate.framework);
+  }
+  return RunWords(run.gpu).has("v100") ? "megatron-lm-2021" : "megatron-core";
+}
+
+std::string training_yaml_of(const MeasuredRun& run) {
+  if (!run.global_batch) fail_infeasible(run.where, "the row does not state the global batch");
+  const RunWords flags(run.flags);
+  SectionWriter out("training");
+  out.line("global_batch", *run.global_batch);
+  out.line("sequence_length", run.sequence_length.value_or(0));
+  out.line("precision", precision_of(run));
+  out.line("framework", framework_of(run));
+  if (run.kind == "lora") out.line("lora", lora_of(run));
+  if (flags.has("lamb optimizer")) out.line("optimizer", "lamb");
+  if (flags.has("no optimizer")) out.line("optimizer", "none");
+  if (flags.switch_of("fp8_param_gather").value_or(false)) out.line("fp8_parameters", true);
+  out.line_unless<std::string_view>("cuda_graphs", cuda_graphs_of(run), "none");
+  return out.take();
+}
+
+std::string strategy_yaml_of(const MeasuredRun& run) {
+  const std::string framework = framework_of(run);
+  if (!run.gpus || *run.gpus % gpus_of_replica(run) != 0) {
+    fail_infeasible(run.where, "the GPUs are not a multiple of tp x pp x cp");
+  }
+  const std::int64_t data = *run.gpus / gpus_of_replica(run);
+  const std::int64_t chunks = run.virtual_pipeline.value_or(1);
+  SectionWriter out("strategy");
+  out.line("tensor", run.tensor.value_or(1));
+  out.line("pipeline", run.pipeline.value_or(1));
+  out.line_unless<std::int64_t>("virtual_pipeline", run.pipeline.value_or(1) > 1 ? chunks : 1, 1);
+  out.line_unless<std::int64_t>("context", run.context.value_or(1), 1);
+  out.line_unless<std::int64_t>("expert", run.expert.value_or(1), 1);
+  if (const auto etp = RunWords(run.flags).value_of("etp")) out.line("expert_tensor", *etp);
+  out.line("data", data);
+  out.line("micro_batch", micro_batch_of(run));
+  const bool sequence_parallel = run.tensor.value_or(1) > 1 && RunWords(run.sequence_parallel).has_any({"true", "1"});
+  out.line_unless("sequence_parallel", sequence_parallel, false);
+  out.line_unless<std::string_view>("recompute", recompute_of(run), "none");
+  const int zero = data * run.context.value_or(1) > 1 ? zero_of(run, framework) : 0;
+  out.line_unless("zero", zero, 0);
+  const std::int64_t group = zero_group_of(run);
+  if (zero > 0 && group > 0 && group < data) out.line("zero_group", group);
+  const bool overlap = data * run.context.value_or(1) > 1 && overlaps_gradients(run, framework);
+  out.line_unless("overlap_grad_reduce", overlap, false);
+  if (sequence_parallel && overlaps_tensor(run)) out.line("overlap_tensor", true);
+  const std::vector<int> split = layer_split_of(run);
+  if (!split.empty()) out.line("layer_split", split);
+  return out.take();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,62 @@
+#include "validation/validate_runs.hpp"
+
+#include "base/parallel.hpp"
+#include "engine/iteration.hpp"
+#include "validation/run_scenario.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+namespace {
+
+void predict(ValidatedRun& run, const DataFolders& folders) {
+  const Document document = Document::from_text(run.scenario, fmt::format("scenario of {}", run.run.where.text()));
+  const std::unique_ptr<Simulation> simulation = simulate(parse_scenario(document, folders).job);
+  run.seconds.predicted = simulation->result.iteration_time_s;
+  run.fits = simulation->result.fits;
+  run.memory_peak_bytes = simulation->result.memory_peak_bytes;
+  run.activity_s = simulation->result.activity_s;
+}
+
+void validate(ValidatedRun& run, const ModelLibrary& models, const DataFolders& folders) {
+  if (!run.run.seconds) {
+    run.skipped = "the row states no seconds per iteration";
+    return;
+  }
+  run.seconds.measured = *run.run.seconds;
+  try {
+    run.scenario = scenario_yaml_of(run.run, models);
+    predict(run, folders);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    run.skipped = error.hint().empty() ? error.message() : error.message() + "; " + error.hint();
+  }
+}
+
+}  // namespace
+
+std::vector<ValidatedRun> validate_runs(const CsvTable& table, const DataFolders& folders) {
+  const ModelLibrary models(folders.models);
+  std::vector<ValidatedRun> runs;
+  for (MeasuredRun& run : read_measured_runs(table)) runs.push_back({std::move(run), {}, {}, {}, false, 0, {}});
+  parallel_for(runs.size(), [&](std::size_t i) { validate(runs[i], models, folders); });
+  return runs;
+}
+
+SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name, const std::string& tiers) {
+  SourceScore out{name, {}, 0};
+  std::vector<PredictedPair> pairs;
+  for (const ValidatedRun& run : runs) {
+    if (!run.run.tier.empty() && tiers.find(run.run.tier) == std::string::npos) continue;
+    if (run.scored()) {
+      pairs.push_back(run.seconds);
+    } else {
+      ++out.skipped;
+    }
+  }
+  out.errors = error_statistics(pairs);
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "cost/activity.hpp"
+#include "scenario/scenario.hpp"
+#include "validation/error_statistics.hpp"
+#include "validation/measured_run.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// A measured run with what mirfak predicts of it.
+struct ValidatedRun {
+  MeasuredRun run;
+  std::string skipped;   // why there is no prediction; empty: there is one
+  std::string scenario;  // YAML; empty where the row does not make one
+  PredictedPair seconds;
+  bool fits = false;  // in memory, as predicted
+  double memory_peak_bytes = 0;
+  ActivitySeconds activity_s{};  // predicted; mean over stages
+
+  bool scored() const { return skipped.empty(); }
+};
+
+// Simulates every row of `table` (measured_run.hpp), on all cores. A row that cannot be simulated is there with its
+// reason. Error(input) for a table that cannot be read.
+std::vector<ValidatedRun> validate_runs(const CsvTable& table, const DataFolders& folders);
+
+// The runs of one source, or of all together.
+struct SourceScore {
+  std::string source;
+  ErrorStatistics errors;
+  int skipped = 0;
+};
+
+// Scores of the tables that `runs` come from, by file, in the order of the first row of each; rows of tiers other than
+// those in `tiers` ("AB"; rows without a tier always count) are left out.
+SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name, const std::string& tiers);
+
+}  // namespace mirfak
