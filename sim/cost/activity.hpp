@@ -14,12 +14,13 @@ enum class Activity : std::uint8_t {
   memory_bound,  // elementwise, normalization, softmax, embedding: bound by memory bandwidth
   optimizer,
   tensor_communication,
+  context_communication,
   data_communication,
   pipeline_communication,
   host,    // waiting for the host to issue work
   bubble,  // waiting for other stages
 };
-inline constexpr std::size_t kActivities = 9;
+inline constexpr std::size_t kActivities = 10;
 using ActivitySeconds = std::array<double, kActivities>;
 
 std::string_view name_of(Activity activity);  // "GEMM", "tensor communication", ...

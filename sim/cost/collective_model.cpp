@@ -81,6 +81,7 @@ double CollectiveModel::ring_bandwidth(const CommunicationGroup& group) const {
 CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
   const double ranks = group.shape.ranks;
   if (ranks <= 1) return {};
+  if (kind == CollectiveKind::shift) return price_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
   const double domains = group.shape.domains;
   const LinkSpec& link = hardware_.scale_up;
   const LinkSpec& base = domains > 1 ? hardware_.network : link;
@@ -116,6 +117,7 @@ CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bo
 }
 
 Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
+  if (kind == CollectiveKind::shift) return explain_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
   const CommunicationCost cost = price(kind, bytes, group);
   const LinkSpec& link = hardware_.scale_up;
   Explanation out;

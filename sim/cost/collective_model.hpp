@@ -34,6 +34,7 @@ struct CommunicationCost {
 //   ring all-gather, reduce-scatter, all-to-all: half of each term but the base
 //   tree all-reduce          base + 2 (n/N - 1) l_s + 2 log2(N) l_n + 2 S / (0.92 B)     (N > 1)
 //   in-switch all-reduce     as the ring, B the in-switch bus bandwidth                        (N = 1)
+// a shift is a send (of its slowest hop),
 // and the smallest time is taken, as NCCL does (NVIDIA/nccl v2.28.9, src/graph/tuning.cc; 0.92 is its factor for
 // trees). A network port's bandwidth is shared by the devices of a node: those of other groups are assumed to
 // communicate at the same time, as ranks in lockstep do.

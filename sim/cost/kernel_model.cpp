@@ -78,7 +78,7 @@ KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& st
     case OperatorKind::einsum:
       return price_gemm(gemm_shape(block.graph, step), bytes);
     case OperatorKind::attention:
-      return price_attention(block.graph, step, bytes);
+      return with_earlier_pieces(price_attention(block.graph, step, bytes), block.graph, step);
     default:
       return price_memory_bound(bytes);
   }
@@ -117,6 +117,22 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
   cost.memory_s = bytes / stream_bandwidth_;
   cost.overhead_s = gpu_.kernel_launch_s.value;
   cost.seconds = cost.overhead_s + std::max(cost.compute_s, cost.memory_s);
+  return cost;
+}
+
+// A kernel reads its results and those of the pieces before it, rescales and writes the sum. Causal work is balanced
+// over devices by pairing early tokens with late ones (Megatron Core: 2 cp chunks), so that a later piece has half of
+// the queries or half of the keys: three quarters of the results in the mean.
+KernelCost KernelModel::with_earlier_pieces(KernelCost cost, const OperatorGraph& graph, const BlockStep& step) const {
+  if (step.piece == 0) return cost;
+  const Operator& op = graph.op(step.op);
+  double results = 0;
+  for (const Operand& output : op.outputs) {
+    results += product(output.labels, step.local) * graph.tensor(output.tensor).bytes_per_element;
+  }
+  const KernelCost sum = price_memory_bound(3 * results * (op.causal ? 0.75 : 1));
+  cost.bytes += sum.bytes;
+  cost.seconds += sum.seconds;
   return cost;
 }
 

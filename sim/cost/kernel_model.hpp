@@ -49,6 +49,8 @@ class KernelModel {
 
  private:
   KernelCost price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
+  // Of a piece of attention that adds to earlier ones.
+  KernelCost with_earlier_pieces(KernelCost cost, const OperatorGraph& graph, const BlockStep& step) const;
   double attention_efficiency(double tokens) const;
   double kernel_bytes(const OperatorGraph& graph, const BlockStep& step) const;
 

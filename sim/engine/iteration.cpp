@@ -18,7 +18,7 @@ double at(const ActivitySeconds& seconds, Activity activity) { return seconds[st
 void count_work(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
   const double passes = microbatches(job.strategy, job.training);
-  const double ranks_per_stage = static_cast<double>(job.strategy.tensor) * job.strategy.data;
+  const double ranks_per_stage = static_cast<double>(job.strategy.team()) * job.strategy.data;
   double peak = 0;
   for (const StagePlan& plan : simulation.plans) {
     for (const ChunkPlan& chunk : plan.chunks) {
@@ -70,9 +70,9 @@ void break_down(const Simulation& simulation, IterationResult& result) {
     result.stages.push_back(stage);
   }
   result.bubble_fraction = at(result.activity_s, Activity::bubble) / result.iteration_time_s;
-  result.exposed_communication_s = at(result.activity_s, Activity::tensor_communication) +
-                                   at(result.activity_s, Activity::data_communication) +
-                                   at(result.activity_s, Activity::pipeline_communication);
+  result.exposed_communication_s =
+      at(result.activity_s, Activity::tensor_communication) + at(result.activity_s, Activity::context_communication) +
+      at(result.activity_s, Activity::data_communication) + at(result.activity_s, Activity::pipeline_communication);
 }
 
 // Energy: every GPU draws its blocked power throughout, and what its tasks draw above it (arXiv 2312.06902, eq. 3).
@@ -85,7 +85,7 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
   }
   result.priced = true;
   for (const StagePlan& plan : simulation.plans) {
-    const double ranks = static_cast<double>(job.strategy.tensor) * job.strategy.data;
+    const double ranks = static_cast<double>(job.strategy.team()) * job.strategy.data;
     result.energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * ranks * result.iteration_time_s;
     if (!plan.costs.hardware.price) {
       result.priced = false;

@@ -50,8 +50,8 @@ std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute reco
   return {};
 }
 
-// Turns a block's steps into a body. Collectives that the framework overlaps depend on data alone; the others
-// block: they start after the kernel before them, and nothing starts before they have ended.
+// Turns a block's steps into a body. Shifts and collectives that the framework overlaps depend on data alone; the
+// others block: they start after the kernel before them, and nothing starts before they have ended.
 class BodyWriter {
  public:
   BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
@@ -68,7 +68,8 @@ class BodyWriter {
         priced.host = to_picoseconds(forward ? job_.framework.host_forward_s : job_.framework.host_backward_s);
       if (recomputing) priced.name = "recompute_" + priced.name;
       for (const int before : step.after) priced.after.push_back(before + offset);
-      const bool blocks = collective && (forward || !job_.framework.overlap_tensor_gradients);
+      const bool blocks = collective && step.collective != CollectiveKind::shift &&
+                          (forward || !job_.framework.overlap_tensor_gradients);
       const int index = static_cast<int>(body_.steps.size());
       if (barrier_ >= 0) priced.after.push_back(barrier_);
       if (blocks && index > 0) priced.after.push_back(index - 1);
@@ -95,11 +96,13 @@ class BodyWriter {
   }
 
   BodyStep price_collective(const BlockStep& step) const {
-    const CommunicationCost cost = costs_.communication.price(step.collective, step.bytes, costs_.tensor_group);
+    const CommunicationCost cost =
+        costs_.communication.price(step.collective, step.bytes, costs_.group_over(step.over));
+    const bool context = step.over == MeshAxis::context;
     BodyStep out;
     out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
-    out.stream = StreamKind::tensor;
-    out.activity = Activity::tensor_communication;
+    out.stream = context ? StreamKind::context : StreamKind::tensor;
+    out.activity = context ? Activity::context_communication : Activity::tensor_communication;
     out.device = to_picoseconds(cost.seconds);
     out.host = to_picoseconds(job_.framework.host_collective_s);
     out.bytes = cost.bytes_sent;
@@ -117,7 +120,7 @@ class BodyWriter {
 
 ShardedBlocks shard_blocks(const Job& job) {
   const BlockOptions options = block_options(job);
-  const DeviceMesh mesh{job.strategy.data, job.strategy.tensor};
+  const DeviceMesh mesh = mesh_of(job.strategy);
   const std::vector<AxisRule> rules = axis_rules(job.strategy);
   const BackwardOptions backward{gradient_bytes(job), job.framework.fused_gradient_accumulation};
   ShardedBlocks blocks;
@@ -139,7 +142,20 @@ StageCosts::StageCosts(const Job& job, int stage)
       kernels(hardware.hardware.gpu, job.precision()),
       communication(hardware.hardware, job.cluster.fabric()),
       tensor_group(communication_group(job.cluster, job.tensor_group(stage))),
+      context_group(communication_group(job.cluster, job.context_group(stage))),
       data_group(communication_group(job.cluster, job.data_group(stage))) {}
+
+const CommunicationGroup& StageCosts::group_over(MeshAxis axis) const {
+  switch (axis) {
+    case MeshAxis::data:
+      return data_group;
+    case MeshAxis::context:
+      return context_group;
+    case MeshAxis::tensor:
+      break;
+  }
+  return tensor_group;
+}
 
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
   BlockBodies out;

@@ -38,7 +38,11 @@ struct StageCosts {
   KernelModel kernels;
   CollectiveModel communication;
   CommunicationGroup tensor_group;
+  CommunicationGroup context_group;
   CommunicationGroup data_group;
+
+  // Of a mesh axis that blocks communicate over.
+  const CommunicationGroup& group_over(MeshAxis axis) const;
 };
 
 // One block's passes on a stage's hardware. Backward includes the recomputation before it.

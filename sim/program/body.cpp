@@ -8,47 +8,76 @@
 #include "program/body.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace mirfak {
 
 namespace {
 
-// When the last step ends if the streams are free at 0 and, with `host_issues`, the host starts at 0.
-Picoseconds length(const Body& body, bool host_issues) {
+// When each step ends if the streams are free at 0 and, with `host_issues`, the host starts at 0.
+std::vector<Picoseconds> ends(const Body& body, bool host_issues) {
   std::vector<Picoseconds> end(body.steps.size());
-  Picoseconds compute_free = 0;
-  Picoseconds tensor_free = 0;
+  std::array<Picoseconds, kStreamKinds> free{};
   Picoseconds issued = 0;
-  Picoseconds last = 0;
   for (std::size_t i = 0; i < body.steps.size(); ++i) {
     const BodyStep& step = body.steps[i];
-    Picoseconds& free = step.stream == StreamKind::tensor ? tensor_free : compute_free;
-    Picoseconds start = free;
+    Picoseconds start = free[static_cast<std::size_t>(step.stream)];
     if (host_issues) start = std::max(start, issued += step.host);
     for (const int before : step.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
-    end[i] = free = start + step.device;
-    last = std::max(last, end[i]);
+    end[i] = free[static_cast<std::size_t>(step.stream)] = start + step.device;
   }
-  return last;
+  return end;
+}
+
+Picoseconds last_of(const std::vector<Picoseconds>& ends) {
+  return ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
+}
+
+// Where the time of a body goes when its host is never late: to its kernels, and between them to the communication
+// that ends last before the compute stream goes on.
+ActivitySeconds activities(const Body& body, const std::vector<Picoseconds>& end) {
+  ActivitySeconds out{};
+  Picoseconds free = 0;
+  const auto spend = [&](Activity activity, Picoseconds time) {
+    out[static_cast<std::size_t>(activity)] += to_seconds(time);
+  };
+  const auto wait = [&](Picoseconds until) {
+    if (until <= free) return;
+    Picoseconds latest = free;
+    Activity by = Activity::tensor_communication;
+    for (std::size_t i = 0; i < body.steps.size(); ++i) {
+      if (body.steps[i].stream == StreamKind::compute || end[i] <= latest || end[i] > until) continue;
+      latest = end[i];
+      by = body.steps[i].activity;
+    }
+    spend(by, until - free);
+    free = until;
+  };
+  for (std::size_t i = 0; i < body.steps.size(); ++i) {
+    const BodyStep& step = body.steps[i];
+    if (step.stream != StreamKind::compute) continue;
+    wait(end[i] - step.device);
+    spend(step.activity, step.device);
+    free = end[i];
+  }
+  wait(last_of(end));
+  return out;
 }
 
 }  // namespace
 
 FoldedBody fold(const Body& body) {
   FoldedBody out;
-  out.device = length(body, false);
-  out.lead = length(body, true) - out.device;
-  Picoseconds computing = 0;
+  const std::vector<Picoseconds> undelayed = ends(body, false);
+  out.device = last_of(undelayed);
+  out.lead = last_of(ends(body, true)) - out.device;
   for (const BodyStep& step : body.steps) {
     out.host += step.host;
     out.flop += step.flop;
     out.bytes += step.bytes;
     out.energy_j += step.energy_j;
-    if (step.stream == StreamKind::tensor) continue;
-    computing += step.device;
-    out.activity_s[static_cast<std::size_t>(step.activity)] += to_seconds(step.device);
   }
-  out.activity_s[static_cast<std::size_t>(Activity::tensor_communication)] = to_seconds(out.device - computing);
+  out.activity_s = activities(body, undelayed);
   return out;
 }
 

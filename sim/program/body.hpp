@@ -11,7 +11,7 @@ namespace mirfak {
 // One kernel or collective of a pass, priced.
 struct BodyStep {
   std::string name;
-  StreamKind stream = StreamKind::compute;  // compute or tensor
+  StreamKind stream = StreamKind::compute;  // compute, tensor or context
   Activity activity{};
   Picoseconds device = 0;  // time on its stream
   Picoseconds host = 0;    // time the host takes to issue it
@@ -21,7 +21,7 @@ struct BodyStep {
   std::vector<int> after;  // earlier steps of the body that must have ended
 };
 
-// The ordered kernels and collectives of one block's forward or backward pass. When a body starts, both device
+// The ordered kernels and collectives of one block's forward or backward pass. When a body starts, all its device
 // streams are free; it has ended when all its steps have.
 struct Body {
   std::vector<BodyStep> steps;

@@ -22,15 +22,27 @@ std::vector<int> Job::tensor_group(int stage) const {
   return ranks;
 }
 
+std::vector<int> Job::context_group(int stage) const {
+  std::vector<int> ranks;
+  for (int context = 0; context < strategy.context; ++context) {
+    ranks.push_back(rank_of(stage, 0, context * strategy.tensor));
+  }
+  return ranks;
+}
+
 std::vector<int> Job::data_group(int stage) const {
   std::vector<int> ranks;
-  for (int data = 0; data < strategy.data; ++data) ranks.push_back(rank_of(stage, data, 0));
+  for (int data = 0; data < strategy.data; ++data) {
+    for (int context = 0; context < strategy.context; ++context) {
+      ranks.push_back(rank_of(stage, data, context * strategy.tensor));
+    }
+  }
   return ranks;
 }
 
 const NodeGroup& Job::hardware_of(int stage) const {
   const int first = rank_of(stage, 0, 0);
-  const int last = rank_of(stage, strategy.data - 1, strategy.tensor - 1);
+  const int last = rank_of(stage, strategy.data - 1, strategy.team() - 1);
   const int group = cluster.place_of(first).group;
   if (cluster.place_of(last).group != group) {
     fail_infeasible(

@@ -21,13 +21,15 @@ struct Job {
 
   Precision precision() const;  // Error(input) unless training.precision is a name of a Precision
 
-  // Ranks are numbered as Megatron-LM numbers them: tensor fastest, then data, then pipeline. Rank r runs on
-  // device r of the cluster.
-  int rank_of(int stage, int data, int tensor) const {
-    return (stage * strategy.data + data) * strategy.tensor + tensor;
+  // Ranks are numbered as Megatron Core numbers them: tensor fastest, then context, then data, then pipeline. Rank r
+  // runs on device r of the cluster. `member`: place among the ranks that run a microbatch of a stage together,
+  // context * strategy.tensor + tensor.
+  int rank_of(int stage, int data, int member) const {
+    return (stage * strategy.data + data) * strategy.team() + member;
   }
-  std::vector<int> tensor_group(int stage) const;  // of data replica 0
-  std::vector<int> data_group(int stage) const;    // of tensor rank 0
+  std::vector<int> tensor_group(int stage) const;   // of the first context rank of data replica 0
+  std::vector<int> context_group(int stage) const;  // of tensor rank 0 of data replica 0
+  std::vector<int> data_group(int stage) const;     // of tensor rank 0: all that hold its parameters
 
   // The node type a stage runs on. Error(infeasible) if its ranks are on several: replicas of one stage on
   // different GPUs do not behave alike.

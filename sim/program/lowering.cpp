@@ -31,10 +31,11 @@ class Lowering {
         options_(options),
         shape_(pipeline_shape(job)),
         replicas_(options.unfolded ? job.strategy.data : 1),
-        lanes_(options.unfolded ? job.strategy.tensor : 1),
+        lanes_(options.unfolded ? job.strategy.team() : 1),
+        tensor_lanes_(options.unfolded ? job.strategy.tensor : 1),
         overlaps_transfers_(job.framework.overlap_pipeline && job.strategy.schedule == ScheduleKind::interleaved),
         host_waits_(job.framework.host_waits_for_pipeline && !overlaps_transfers_),
-        buckets_(job.strategy.overlap_grad_reduce && job.strategy.data > 1),
+        buckets_(job.strategy.overlap_grad_reduce && job.strategy.replicas() > 1),
         contended_(buckets_ && stages.size() > 1 && stages.front().costs.data_group.shape.domains > 1) {}
 
   Program run() {
@@ -99,7 +100,8 @@ class Lowering {
   LoweringOptions options_;
   PipelineShape shape_;
   int replicas_;
-  int lanes_;
+  int lanes_;         // of a team: context rank * tensor_lanes_ + tensor rank
+  int tensor_lanes_;  // of one context rank
   bool overlaps_transfers_;
   bool host_waits_;
   bool buckets_;
@@ -113,13 +115,15 @@ class Lowering {
 };
 
 void Lowering::add_teams(const StagePlan& plan) {
-  const auto folded = static_cast<std::uint32_t>(job_.strategy.data * job_.strategy.tensor);
+  const auto folded = static_cast<std::uint32_t>(job_.strategy.data * job_.strategy.team());
   for (int replica = 0; replica < replicas_; ++replica) {
     std::vector<std::uint32_t> ranks;
     for (int lane = 0; lane < lanes_; ++lane) {
       ranks.push_back(static_cast<std::uint32_t>(program_.ranks.size()));
       program_.ranks.push_back({static_cast<std::uint32_t>(job_.rank_of(plan.stage, replica, lane)),
-                                static_cast<std::uint32_t>(plan.stage), static_cast<std::uint32_t>(lane),
+                                static_cast<std::uint32_t>(plan.stage),
+                                static_cast<std::uint32_t>(lane % job_.strategy.tensor),
+                                static_cast<std::uint32_t>(lane / job_.strategy.tensor),
                                 static_cast<std::uint32_t>(replica), options_.unfolded ? 1 : folded});
     }
     teams_.emplace_back(program_, ranks);
@@ -242,29 +246,34 @@ void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std:
   if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
 }
 
-// A collective of the replicas of every rank of a stage, after what they have run so far.
+// A collective of all ranks of a stage that hold the same parameters, after what they have run so far: the replicas
+// and context ranks of every tensor rank.
 void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes) {
   const StageCosts& costs = plan(stage).costs;
   const CommunicationCost cost = costs.communication.price(kind, bytes, costs.data_group);
   const Communication reduction = communication_->collective(stage, name, cost, Activity::data_communication);
-  for (int i = 0; i < lanes_; ++i) {
-    const auto lane = static_cast<std::size_t>(i);
+  for (int tensor = 0; tensor < tensor_lanes_; ++tensor) {
     std::vector<TaskId> after;
-    for (int replica = 0; replica < replicas_; ++replica) {
-      append_gradients(after, team(stage, replica), lane);
-    }
-    if (replicas_ > 1) after = {meet(after, "replicas meet")};
-    for (int replica = 0; replica < replicas_; ++replica) {
-      const Communication own = communication_->part_of(reduction, cost, stage, rank_index(stage, replica, i));
-      team(stage, replica).transfer(lane, StreamKind::data, own.task_class, own.duration, after, -1);
-    }
+    const auto for_each_member = [&](const auto& act) {
+      for (int replica = 0; replica < replicas_; ++replica) {
+        for (int lane = tensor; lane < lanes_; lane += tensor_lanes_) act(replica, lane);
+      }
+    };
+    for_each_member(
+        [&](int replica, int lane) { append_gradients(after, team(stage, replica), static_cast<std::size_t>(lane)); });
+    if (options_.unfolded && job_.strategy.replicas() > 1) after = {meet(after, "replicas meet")};
+    for_each_member([&](int replica, int lane) {
+      const Communication own = communication_->part_of(reduction, cost, stage, rank_index(stage, replica, lane));
+      team(stage, replica)
+          .transfer(static_cast<std::size_t>(lane), StreamKind::data, own.task_class, own.duration, after, -1);
+    });
   }
 }
 
 void Lowering::reduce_gradients() {
   const bool sharded = job_.strategy.zero >= 1;
   for (const StagePlan& stage : stages_) {
-    if (job_.strategy.data > 1 && !buckets_) {
+    if (job_.strategy.replicas() > 1 && !buckets_) {
       reduce_over_replicas(stage.stage, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                            "reduce gradients", stage.parameters.elements * gradient_bytes(job_));
     }
@@ -283,11 +292,16 @@ void Lowering::reduce_over_tensor(int stage) {
       communication_->collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
   for (int replica = 0; replica < replicas_; ++replica) {
     TeamWriter& writer = team(stage, replica);
-    std::vector<TaskId> after;
-    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) append_gradients(after, writer, lane);
-    if (writer.lanes() > 1) after = {meet(after, "tensor ranks meet")};
-    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
-      writer.transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
+    for (int first = 0; first < lanes_; first += tensor_lanes_) {
+      std::vector<TaskId> after;
+      const auto for_each_member = [&](const auto& act) {
+        for (int lane = first; lane < first + tensor_lanes_; ++lane) act(static_cast<std::size_t>(lane));
+      };
+      for_each_member([&](std::size_t lane) { append_gradients(after, writer, lane); });
+      if (tensor_lanes_ > 1) after = {meet(after, "tensor ranks meet")};
+      for_each_member([&](std::size_t lane) {
+        writer.transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
+      });
     }
   }
 }
@@ -338,7 +352,7 @@ void Lowering::step_optimizer() {
       for (std::size_t lane = 0; lane < writer.lanes(); ++lane) writer.device_waits_for(lane, norm);
       writer.run(work(stage.stage).optimizer(), -1);
     }
-    if (job_.strategy.zero >= 1 && job_.strategy.data > 1) {
+    if (job_.strategy.zero >= 1 && job_.strategy.replicas() > 1) {
       reduce_over_replicas(stage.stage, CollectiveKind::all_gather, "gather parameters",
                            stage.parameters.elements * bytes_per_element(job_.precision()));
     }
@@ -362,7 +376,7 @@ void check_size(const Job& job, std::span<const StagePlan> stages, const Lowerin
     }
     tasks += steps * microbatches(job.strategy, job.training);
   }
-  if (options.unfolded) tasks *= static_cast<double>(job.strategy.data) * job.strategy.tensor;
+  if (options.unfolded) tasks *= static_cast<double>(job.strategy.data) * job.strategy.team();
   if (tasks <= most) return;
   fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, most),
                   "simulate it folded, or at --detail passes");

@@ -53,7 +53,7 @@ ChunkMemory chunk_memory(const ShardedBlocks& blocks, const DeviceMesh& mesh, co
 
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
   const double elements = plan.parameters.elements;
-  const double shards = job.strategy.zero >= 1 ? job.strategy.data : 1;
+  const double shards = job.strategy.zero >= 1 ? job.strategy.replicas() : 1;
   MemoryUse use;
   use.parameters = elements * bytes_per_element(job.precision());
   use.gradients = elements * gradient_bytes(job);
@@ -66,7 +66,7 @@ MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const Sta
 
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks,
                                         std::span<const StagePlan> stages) {
-  const DeviceMesh mesh{job.strategy.data, job.strategy.tensor};
+  const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<StageMemory> out;
   for (const StagePlan& plan : stages) {
     std::vector<ChunkMemory> chunks;

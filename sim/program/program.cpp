@@ -13,7 +13,8 @@ namespace mirfak {
 
 std::string_view name_of(StreamKind kind) {
   constexpr std::array<std::string_view, kStreamKinds> names = {
-      "host", "compute", "tensor", "data", "send_forward", "recv_forward", "send_backward", "recv_backward", "group"};
+      "host",         "compute",      "tensor",        "context",       "data",
+      "send_forward", "recv_forward", "send_backward", "recv_backward", "group"};
   return names[static_cast<std::size_t>(kind)];
 }
 

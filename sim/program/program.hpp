@@ -29,6 +29,7 @@ enum class StreamKind : std::uint8_t {
   host,           // the CPU thread that issues work to the device
   compute,        // kernels of the device
   tensor,         // tensor-parallel collectives
+  context,        // what context-parallel ranks exchange for attention
   data,           // data-parallel collectives
   send_forward,   // activations leaving for the next stage
   recv_forward,   // ... arriving from the one before
@@ -36,7 +37,7 @@ enum class StreamKind : std::uint8_t {
   recv_backward,  // ... arriving from the next
   group,          // meeting points of several ranks: zero-length tasks on which all members depend
 };
-inline constexpr std::size_t kStreamKinds = 9;
+inline constexpr std::size_t kStreamKinds = 10;
 std::string_view name_of(StreamKind kind);
 
 enum class TaskKind : std::uint8_t {
@@ -82,8 +83,9 @@ struct Link {
 struct ProgramRank {
   std::uint32_t rank = 0;  // global rank (of the representative)
   std::uint32_t stage = 0;
-  std::uint32_t tensor = 0;  // place in the tensor-parallel group
-  std::uint32_t data = 0;    // place in the data-parallel group
+  std::uint32_t tensor = 0;   // place in the tensor-parallel group
+  std::uint32_t context = 0;  // ... in the context-parallel group
+  std::uint32_t data = 0;     // place in the data-parallel group
   std::uint32_t multiplicity = 1;
 };
 

@@ -130,15 +130,17 @@ FoldedBody StagePlan::folded_backward_part(const ChunkPlan& chunk, int first, in
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) {
   using Bodies = std::shared_ptr<const std::vector<BlockBodies>>;
-  // Bodies depend on the node type and on where the tensor group lies.
-  using Key = std::tuple<const NodeGroup*, int, int, bool>;
+  // Bodies depend on the node type and on where the tensor and context groups lie.
+  using Place = std::tuple<int, int, bool>;
+  using Key = std::tuple<const NodeGroup*, Place, Place>;
   std::map<Key, Bodies> priced;
   std::vector<StagePlan> plans;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     StagePlan plan(job, blocks, stage);
-    const CommunicationGroup& group = plan.costs.tensor_group;
-    Bodies& bodies =
-        priced[{&plan.costs.hardware, group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves}];
+    const auto place = [](const CommunicationGroup& group) {
+      return Place(group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves);
+    };
+    Bodies& bodies = priced[{&plan.costs.hardware, place(plan.costs.tensor_group), place(plan.costs.context_group)}];
     if (!bodies) {
       auto made = std::make_shared<std::vector<BlockBodies>>();
       for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, plan.costs));

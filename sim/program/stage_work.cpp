@@ -68,7 +68,7 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   PassWork::Steps steps;
   for (const BodyStep& step : (kind == Pass::Kind::forward ? bodies.forward : bodies.backward).steps) {
     TaskClass described;
-    described.kind = step.stream == StreamKind::tensor ? TaskKind::collective : TaskKind::kernel;
+    described.kind = step.stream == StreamKind::compute ? TaskKind::kernel : TaskKind::collective;
     described.name = step.name;
     described.stage = plan_.stage;
     described.flop = step.flop;
@@ -96,7 +96,7 @@ std::vector<BucketWork> StageWork::split_into_buckets(int chunk) {
 }
 
 PassWork StageWork::optimizer_step() {
-  const double shards = job_.strategy.zero >= 1 ? job_.strategy.data : 1;
+  const double shards = job_.strategy.zero >= 1 ? job_.strategy.replicas() : 1;
   const double bytes = plan_.parameters.elements / shards * optimizer_traffic_bytes(job_);
   const KernelCost cost = plan_.costs.kernels.price_memory_bound(bytes);
   const GpuSpec& gpu = plan_.costs.hardware.hardware.gpu;

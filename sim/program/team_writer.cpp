@@ -25,7 +25,7 @@ TeamWriter::TeamWriter(Program& program, std::span<const std::uint32_t> ranks) :
   if (lanes_.size() < 2) return;
   TaskClass meeting;
   meeting.kind = TaskKind::meeting;
-  meeting.name = "tensor ranks meet";
+  meeting.name = "ranks of a team meet";
   meeting.stage = static_cast<std::int32_t>(program.ranks[ranks.front()].stage);
   meeting_class_ = program_.add_class(std::move(meeting));
   meeting_stream_ = program_.add_stream(ranks.front(), StreamKind::group);
@@ -100,7 +100,7 @@ void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
 
 void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch) {
   std::vector<std::vector<TaskId>> ends(lanes_.size());  // [lane][step]
-  // Both device streams start a body free: its first step on each waits for all that ran before.
+  // Device streams start a body free: its first step on each waits for all that ran before.
   std::vector<TaskId> issued(lanes_.size());
   for (const PassWork::Step& step : steps) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -114,7 +114,7 @@ void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std
     Lane& lane = lanes_[i];
     lane.device_waits.clear();
     lane.done.clear();
-    for (const StreamKind stream : {StreamKind::compute, StreamKind::tensor}) {
+    for (const StreamKind stream : {StreamKind::compute, StreamKind::tensor, StreamKind::context}) {
       const TaskId last = lane.last[index(stream)];
       if (std::find(ends[i].begin(), ends[i].end(), last) != ends[i].end()) lane.done.push_back(last);
     }
@@ -124,7 +124,7 @@ void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std
 void TeamWriter::run_step(const PassWork::Step& work, std::span<const TaskId> issued,
                           std::vector<std::vector<TaskId>>& ends, std::int32_t microbatch) {
   const BodyStep& step = *work.step;
-  const bool together = step.stream == StreamKind::tensor && lanes_.size() > 1;
+  const bool together = step.stream != StreamKind::compute && lanes_.size() > 1;
   scratch_.clear();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];

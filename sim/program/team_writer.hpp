@@ -25,8 +25,8 @@ struct PassWork {
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes"
 };
 
-// Writes the tasks of one team: the tensor-parallel ranks of one stage and data-parallel replica, which run every
-// pass together. A folded program has teams of one rank.
+// Writes the tasks of one team: the tensor- and context-parallel ranks of one stage and data-parallel replica, which
+// run every pass together. A folded program has teams of one rank.
 class TeamWriter {
  public:
   // `ranks`: indices into program.ranks, one per lane. `program` must outlive this.

@@ -163,8 +163,8 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, const Partit
             format_bytes(cost.bytes),     formulas_.cite(why),          why.numbers};
   }
   const CollectiveModel& model = plan.costs.communication;
-  const CommunicationCost cost = model.price(step.collective, step.bytes, plan.costs.tensor_group);
-  const Explanation why = model.explain(step.collective, step.bytes, plan.costs.tensor_group);
+  const CommunicationCost cost = model.price(step.collective, step.bytes, plan.costs.group_over(step.over));
+  const Explanation why = model.explain(step.collective, step.bytes, plan.costs.group_over(step.over));
   return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
           format_seconds(cost.seconds),
           "",
@@ -201,7 +201,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   };
   const StageParameters& held = plan.parameters;
   const bool sharded = job_.strategy.zero >= 1;
-  if (job_.strategy.data > 1) {
+  if (job_.strategy.replicas() > 1) {
     const char* how = job_.strategy.overlap_grad_reduce ? "reduce gradients (all buckets at once)" : "reduce gradients";
     add(how, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
         held.elements * gradient_bytes(job_), costs.data_group);
@@ -222,7 +222,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
 }
 
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
-  const double parameters = plan.parameters.elements / (job_.strategy.zero >= 1 ? job_.strategy.data : 1);
+  const double parameters = plan.parameters.elements / (job_.strategy.zero >= 1 ? job_.strategy.replicas() : 1);
   const double bytes = parameters * optimizer_traffic_bytes(job_);
   rows.add(plan.stage, "optimizer step",
            {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",

@@ -37,7 +37,7 @@ std::string memory_remedies(const Job& job) {
   const Strategy& strategy = job.strategy;
   std::vector<std::string> out;
   if (strategy.recompute != Recompute::full) out.emplace_back("strategy.recompute: full");
-  if (strategy.zero == 0 && strategy.data > 1) out.emplace_back("strategy.zero: 1");
+  if (strategy.zero == 0 && strategy.replicas() > 1) out.emplace_back("strategy.zero: 1");
   if (strategy.tensor > 1 && !strategy.sequence_parallel) out.emplace_back("strategy.sequence_parallel: true");
   if (strategy.schedule == ScheduleKind::gpipe) out.emplace_back("strategy.schedule: 1f1b");
   if (strategy.micro_batch > 1) out.emplace_back("a smaller strategy.micro_batch");

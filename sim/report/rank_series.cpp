@@ -25,7 +25,7 @@ void close_at(std::vector<Point>& points, Picoseconds end) {
 
 std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, const StagePlan& plan,
                                           std::span<const PassSpan> spans) {
-  const DeviceMesh mesh{simulation.job.strategy.data, simulation.job.strategy.tensor};
+  const DeviceMesh mesh = mesh_of(simulation.job.strategy);
   std::vector<ChunkMemory> chunks;
   for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.blocks, mesh, chunk));
   MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);

@@ -3,6 +3,7 @@
 #include "base/units.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
+#include "scenario/resolved.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -41,7 +42,12 @@ std::string recompute_text(Recompute recompute) {
 
 std::string strategy_line(const Job& job) {
   const Strategy& s = job.strategy;
-  std::string out = fmt::format("tp {}, pp {}, ", s.tensor, s.pipeline);
+  std::string out = fmt::format("tp {}, ", s.tensor);
+  if (s.context > 1) {
+    out += fmt::format("cp {} ({}), ", s.context,
+                       context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
+  }
+  out += fmt::format("pp {}, ", s.pipeline);
   if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
   out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
   if (s.sequence_parallel) out += ", sequence parallel";

@@ -146,7 +146,8 @@ void TimelineWriter::describe_classes() {
 
 std::string TimelineWriter::rank_name(const ProgramRank& rank) const {
   if (rank.multiplicity == 1) {
-    return fmt::format("stage {} rank {} (data {}, tensor {})", rank.stage, rank.rank, rank.data, rank.tensor);
+    return fmt::format("stage {} rank {} (data {}, context {}, tensor {})", rank.stage, rank.rank, rank.data,
+                       rank.context, rank.tensor);
   }
   return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
 }

@@ -133,13 +133,13 @@ void TraceWriter::write_stages() {
 }
 
 void TraceWriter::write_ranks() {
-  Columns<std::uint32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::uint32_t> columns(
-      file_, "/ranks", "rank", "stage", "tensor", "data", "multiplicity", "gpu");
+  Columns<std::uint32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::uint32_t> columns(
+      file_, "/ranks", "rank", "stage", "tensor", "context", "data", "multiplicity", "gpu");
   NameTable gpus;
   for (std::uint32_t i = 0; i < program_.ranks.size(); ++i) {
     const ProgramRank& rank = program_.ranks[i];
     columns.append(rank.rank, static_cast<std::int32_t>(rank.stage), static_cast<std::int32_t>(rank.tensor),
-                   static_cast<std::int32_t>(rank.data), rank.multiplicity,
+                   static_cast<std::int32_t>(rank.context), static_cast<std::int32_t>(rank.data), rank.multiplicity,
                    gpus.code(plan_of(i).costs.hardware.hardware.gpu.name));
   }
   columns.finish();

@@ -49,9 +49,9 @@ std::vector<TrafficPoint> add_up(const std::vector<Flow>& flows, Picoseconds mak
   return points;
 }
 
-constexpr std::array kCommunicationStreams = {StreamKind::tensor,        StreamKind::data,
-                                              StreamKind::send_forward,  StreamKind::recv_forward,
-                                              StreamKind::send_backward, StreamKind::recv_backward};
+constexpr std::array kCommunicationStreams = {
+    StreamKind::tensor,       StreamKind::context,       StreamKind::data,         StreamKind::send_forward,
+    StreamKind::recv_forward, StreamKind::send_backward, StreamKind::recv_backward};
 
 bool communicates(StreamKind kind) {
   return std::find(kCommunicationStreams.begin(), kCommunicationStreams.end(), kind) != kCommunicationStreams.end();
@@ -76,6 +76,7 @@ class LineRates {
     const StageCosts& costs = plan_.costs;
     const auto spends = [&](Activity activity) { return task.activity_s[static_cast<std::size_t>(activity)] > 0; };
     if (spends(Activity::tensor_communication)) return of_group(costs.tensor_group);
+    if (spends(Activity::context_communication)) return of_group(costs.context_group);
     if (spends(Activity::data_communication)) return of_group(costs.data_group);
     return stream == StreamKind::data ? of_tied_embeddings() : of_transfer(stream);
   }

@@ -68,6 +68,8 @@ std::string strategy_yaml(const Strategy& s) {
     fmt::format_to(std::back_inserter(out), "  {}: {}\n", key, value);
   };
   line("tensor", s.tensor);
+  line("context", s.context);
+  line("context_communication", context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
   line("pipeline", s.pipeline);
   line("virtual_pipeline", s.virtual_pipeline);
   line("data", s.data);

@@ -13,5 +13,6 @@ namespace mirfak {
 std::string resolved_yaml(const Job& job, const Node& model);
 
 const std::vector<std::string>& recompute_names();  // in the order of the enumeration
+const std::vector<std::string>& context_communication_names();
 
 }  // namespace mirfak

@@ -53,6 +53,12 @@ Recompute read_recompute(Mapping& section) {
   return found ? static_cast<Recompute>(found->as_choice(recompute_names())) : Recompute::none;
 }
 
+ContextCommunication read_context_communication(Mapping& section) {
+  const std::optional<Node> found = section.find("context_communication");
+  return found ? static_cast<ContextCommunication>(found->as_choice(context_communication_names()))
+               : ContextCommunication::p2p;
+}
+
 ScheduleKind read_schedule(Mapping& section, ScheduleKind fallback) {
   const std::optional<Node> found = section.find("schedule");
   return found ? schedules()[found->as_choice(schedule_names())].kind : fallback;
@@ -72,7 +78,9 @@ Strategy read_strategy(const Node& node, int gpus) {
   strategy.tensor = integer_or(section, "tensor", 1);
   strategy.pipeline = integer_or(section, "pipeline", 1);
   strategy.virtual_pipeline = integer_or(section, "virtual_pipeline", 1, 10'000);
-  const std::int64_t model_parallel = std::int64_t{strategy.tensor} * strategy.pipeline;
+  strategy.context = integer_or(section, "context", 1);
+  strategy.context_communication = read_context_communication(section);
+  const std::int64_t model_parallel = std::int64_t{strategy.tensor} * strategy.context * strategy.pipeline;
   strategy.data = integer_or(section, "data", static_cast<int>(std::max<std::int64_t>(1, gpus / model_parallel)));
   strategy.micro_batch = integer_or(section, "micro_batch", 1, 1 << 20);
   strategy.microbatch_group = static_cast<int>(section.integer_or("microbatch_group", 0, 1, kMaxBatch));
@@ -149,6 +157,11 @@ void check_sizes(const Document& document, const Job& job) {
 
 const std::vector<std::string>& recompute_names() {
   static const std::vector<std::string> names = {"none", "selective", "full"};
+  return names;
+}
+
+const std::vector<std::string>& context_communication_names() {
+  static const std::vector<std::string> names = {"p2p", "all-gather", "a2a"};
   return names;
 }
 

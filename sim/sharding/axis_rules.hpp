@@ -9,12 +9,15 @@
 namespace mirfak {
 
 // "Shard this logical axis over that mesh axis", for the tensors that are annotated; all other tensors get their
-// sharding by propagation.
+// sharding by propagation. Rules on attention are for the operator: they replace what it would do with its labels.
 struct AxisRule {
   enum class On {
     parameters,  // trained tensors
     inputs,      // all that enters a block, and the residual stream where it leaves
     residual,    // the residual stream where it enters and leaves a block
+    attention,   // the labels of fused attention. A label of keys: it stays divided although that of the queries is
+                 // divided over the same mesh axis, so pieces pass round in a ring. Another label: it is divided
+                 // instead of the one that is.
   };
   Axis axis{};
   MeshAxis mesh{};
@@ -23,7 +26,9 @@ struct AxisRule {
 
 // The rules that make a strategy. Tensor parallelism (arXiv 1909.08053) shards heads, the MLP's inner axis and
 // the vocabulary of the parameters; sequence parallelism (arXiv 2205.05198) the tokens of the residual stream;
-// data parallelism the batch.
+// data parallelism the batch, context parallelism the tokens of everything that enters a block.
 std::vector<AxisRule> axis_rules(const Strategy& strategy);
+
+DeviceMesh mesh_of(const Strategy& strategy);
 
 }  // namespace mirfak

@@ -8,9 +8,9 @@ namespace mirfak {
 
 // The axes of the device mesh that tensors are sharded over. Pipeline stages are not among them: a stage is a
 // different program, not a piece of a tensor.
-enum class MeshAxis : std::uint8_t { data, tensor };
-inline constexpr std::size_t kMeshAxes = 2;
-inline constexpr std::array<MeshAxis, kMeshAxes> kAllMeshAxes = {MeshAxis::data, MeshAxis::tensor};
+enum class MeshAxis : std::uint8_t { data, context, tensor };
+inline constexpr std::size_t kMeshAxes = 3;
+inline constexpr std::array<MeshAxis, kMeshAxes> kAllMeshAxes = {MeshAxis::data, MeshAxis::context, MeshAxis::tensor};
 std::string_view name_of(MeshAxis axis);
 
 // A small set of mesh axes.
@@ -36,9 +36,10 @@ class MeshAxisSet {
 // Sizes of the mesh axes; 1: not used.
 struct DeviceMesh {
   int data = 1;
+  int context = 1;
   int tensor = 1;
 
-  int size(MeshAxis axis) const { return axis == MeshAxis::data ? data : tensor; }
+  int size(MeshAxis axis) const;
   std::int64_t size(MeshAxisSet axes) const;
 };
 

@@ -11,27 +11,30 @@ namespace mirfak {
 
 namespace {
 
+// Steps of the same list, those that something waits for.
+using Steps = std::vector<int>;
+
 // Writes the steps of one list (forward, recompute or backward) of a block.
 class StepWriter {
  public:
-  StepWriter(const OperatorGraph& graph, const DeviceMesh& mesh, const std::vector<Sharding>& shardings)
-      : graph_(graph), mesh_(mesh), shardings_(shardings), known_(shardings.begin(), shardings.end()) {}
+  StepWriter(const OperatorGraph& graph, const DeviceMesh& mesh, const std::vector<Sharding>& shardings,
+             std::span<const AxisRule> rules)
+      : graph_(graph), mesh_(mesh), shardings_(shardings), rules_(rules), known_(shardings.begin(), shardings.end()) {}
 
   void write(OperatorId id) {
     const Operator& op = graph_.op(id);
-    const LabelSharding labels = divide_labels(graph_, op, known_);
-    BlockStep step;
-    step.kind = BlockStep::Kind::kernel;
-    step.op = id;
-    step.phase = op.phase;
-    for (std::size_t axis = 0; axis < kAxes; ++axis) step.local[axis] = graph_.extents[axis] / mesh_.size(labels[axis]);
-    for (const Operand& input : op.inputs) add_once(step.after, bring(id, input, labels));
-    const int made_by = static_cast<int>(steps_.size());
-    const bool free = op.kind == OperatorKind::view;
-    if (!free) steps_.push_back(std::move(step));
-    for (const Operand& output : op.outputs) {
-      settle(id, output, labels, free ? first_of(op) : made_by);
+    const LabelSharding labels = labels_of(op);
+    Steps inputs;
+    for (const Operand& input : op.inputs) {
+      for (const int step : bring(id, input, labels)) add_once(inputs, step);
     }
+    if (op.kind == OperatorKind::view) {
+      // A view's result is ready when its operand is.
+      return settle_all(id, labels, {}, ready(op.inputs.front().tensor));
+    }
+    const MeshAxisSet ring = around(labels);
+    if (!ring.empty()) return write_ring(id, labels, ring, inputs);
+    settle_all(id, labels, ring, {add_kernel(id, labels, inputs)});
   }
 
   std::vector<BlockStep> take() { return std::move(steps_); }
@@ -39,37 +42,146 @@ class StepWriter {
   const std::map<TensorId, MeshAxisSet>& partial_gradients() const { return partial_gradients_; }
 
  private:
-  static void add_once(std::vector<int>& list, int step) {
-    if (step >= 0 && std::find(list.begin(), list.end(), step) == list.end()) list.push_back(step);
+  static void add_once(Steps& list, int step) {
+    if (std::find(list.begin(), list.end(), step) == list.end()) list.push_back(step);
   }
 
-  // A view's result is ready when its operand is.
-  int first_of(const Operator& view) const {
-    const auto found = ready_.find(view.inputs.front().tensor);
-    return found == ready_.end() ? -1 : found->second;
+  static bool uses(const Operand& operand, Axis label) {
+    return std::find(operand.labels.begin(), operand.labels.end(), label) != operand.labels.end();
   }
 
-  // Makes an input lie as the operator wants it; returns the step after which it does, -1: from the start.
-  int bring(OperatorId id, const Operand& input, const LabelSharding& labels) {
-    const Sharding& lies = shardings_[static_cast<std::size_t>(input.tensor)];
+  const Sharding& lies(const Operand& operand) const { return shardings_[static_cast<std::size_t>(operand.tensor)]; }
+
+  // The steps after which a tensor lies as it should; none: from the start.
+  Steps ready(TensorId tensor) const {
+    const auto found = ready_.find(tensor);
+    return found == ready_.end() ? Steps() : found->second;
+  }
+
+  LabelSharding labels_of(const Operator& op) const {
+    LabelSharding labels = divide_labels(graph_, op, known_);
+    if (op.kind != OperatorKind::attention) return labels;
+    for (const AxisRule& rule : rules_) {
+      if (rule.on != AxisRule::On::attention || mesh_.size(rule.mesh) == 1) continue;
+      if (rule.axis != Axis::kv_sequence) {
+        for (MeshAxisSet& axes : labels) axes.erase(rule.mesh);
+      }
+      labels[static_cast<std::size_t>(rule.axis)].insert(rule.mesh);
+    }
+    return labels;
+  }
+
+  // The mesh axis that divides queries and keys at once: keys pass round it.
+  static MeshAxisSet around(const LabelSharding& labels) {
+    MeshAxisSet out;
+    for (const MeshAxis axis : kAllMeshAxes) {
+      const bool queries = labels[static_cast<std::size_t>(Axis::sequence)].contains(axis);
+      if (queries && labels[static_cast<std::size_t>(Axis::kv_sequence)].contains(axis)) out.insert(axis);
+    }
+    return out;
+  }
+
+  int add_kernel(OperatorId id, const LabelSharding& labels, Steps after) {
+    BlockStep step;
+    step.kind = BlockStep::Kind::kernel;
+    step.op = id;
+    step.phase = graph_.op(id).phase;
+    for (std::size_t axis = 0; axis < kAxes; ++axis) step.local[axis] = graph_.extents[axis] / mesh_.size(labels[axis]);
+    step.after = std::move(after);
+    steps_.push_back(std::move(step));
+    return static_cast<int>(steps_.size()) - 1;
+  }
+
+  int add_collective(OperatorId id, TensorId tensor, const ReshardStep& collective, Steps after) {
+    BlockStep step;
+    step.kind = BlockStep::Kind::collective;
+    step.op = id;
+    step.phase = graph_.op(id).phase;
+    step.collective = collective.kind;
+    step.over = collective.over;
+    step.bytes = collective.bytes;
+    step.tensor = tensor;
+    step.after = std::move(after);
+    steps_.push_back(std::move(step));
+    return static_cast<int>(steps_.size()) - 1;
+  }
+
+  // Piece by piece round a ring. Beside each kernel what it reads of keys and values goes on to the next device, and
+  // (backward) what the kernel before added to their gradients: gradients arrive home one shift after the last
+  // operands left.
+  void write_ring(OperatorId id, const LabelSharding& labels, MeshAxisSet ring, const Steps& inputs) {
+    const Operator& op = graph_.op(id);
+    const auto travelling = [&](const std::vector<Operand>& operands) {
+      double bytes = 0;
+      for (const Operand& operand : operands) {
+        if (uses(operand, Axis::kv_sequence)) bytes += local_bytes(graph_, operand.tensor, lies(operand), mesh_);
+      }
+      return bytes;
+    };
+    const double read = travelling(op.inputs);
+    const double added = travelling(op.outputs);
+    const MeshAxis over =
+        *std::find_if(kAllMeshAxes.begin(), kAllMeshAxes.end(), [&](MeshAxis axis) { return ring.contains(axis); });
+    const auto key = std::find_if(op.inputs.begin(), op.inputs.end(),
+                                  [](const Operand& operand) { return uses(operand, Axis::kv_sequence); });
+    const int pieces = mesh_.size(over);
+    Steps arrived = inputs;  // what the next kernel and the next shift wait for
+    int kernel = -1;
+    for (int piece = 0; piece < pieces; ++piece) {
+      const double bytes = (piece + 1 < pieces ? read : 0) + (piece > 0 ? added : 0);
+      Steps next = arrived;
+      if (bytes > 0) {
+        Steps after = arrived;
+        if (piece > 0 && added > 0) add_once(after, kernel);
+        next = {add_collective(id, key->tensor, {CollectiveKind::shift, over, bytes}, std::move(after))};
+      }
+      kernel = add_kernel(id, labels, arrived);
+      steps_.back().piece = piece;
+      steps_.back().pieces = pieces;
+      arrived = std::move(next);
+    }
+    add_once(arrived, kernel);
+    settle_all(id, labels, ring, added > 0 ? arrived : Steps{kernel});
+  }
+
+  // Makes an input lie as the operator wants it; returns the steps after which it does.
+  Steps bring(OperatorId id, const Operand& input, const LabelSharding& labels) {
     const Sharding wanted = operand_sharding(input, labels);
-    const auto found = ready_.find(input.tensor);
-    const int ready = found == ready_.end() ? -1 : found->second;
-    if (lies == wanted) return ready;
+    Steps after = ready(input.tensor);
+    if (lies(input) == wanted || kept_as_used(graph_.op(id), input)) return after;
     const auto key = std::pair(input.tensor, wanted.axes);
     if (const auto copy = copies_.find(key); copy != copies_.end()) return copy->second;
-    return copies_[key] = collectives(id, input.tensor, lies, wanted, ready);
+    return copies_[key] = collectives(id, input.tensor, lies(input), wanted, std::move(after));
   }
 
-  // Brings an output from how the operator leaves it to its own sharding.
-  void settle(OperatorId id, const Operand& output, const LabelSharding& labels, int made_by) {
+  // What forward's attention read or wrote with other labels divided is kept so for backward: it is no larger.
+  bool kept_as_used(const Operator& op, const Operand& input) const {
+    const TensorRole role = graph_.tensor(input.tensor).role;
+    if (op.kind != OperatorKind::attention || op.phase == Phase::forward || role != TensorRole::activation) {
+      return false;
+    }
+    return std::any_of(rules_.begin(), rules_.end(), [&](const AxisRule& rule) {
+      return rule.on == AxisRule::On::attention && rule.axis != Axis::kv_sequence && mesh_.size(rule.mesh) > 1;
+    });
+  }
+
+  void settle_all(OperatorId id, const LabelSharding& labels, MeshAxisSet ring, const Steps& made_by) {
+    for (const Operand& output : graph_.op(id).outputs) settle(id, output, labels, ring, made_by);
+  }
+
+  // Brings an output from how the operator leaves it to its own sharding. Round a ring every device's results are
+  // whole.
+  void settle(OperatorId id, const Operand& output, const LabelSharding& labels, MeshAxisSet ring,
+              const Steps& made_by) {
     const Operator& op = graph_.op(id);
     Sharding made = operand_sharding(output, labels);
     for (const Operand& input : op.inputs) {
       for (const Axis label : input.labels) {
-        const bool contracted = std::find(output.labels.begin(), output.labels.end(), label) == output.labels.end();
-        if (contracted) made.partial.insert(labels[static_cast<std::size_t>(label)]);
+        if (!uses(output, label)) made.partial.insert(labels[static_cast<std::size_t>(label)]);
       }
+    }
+    for (const MeshAxis axis : kAllMeshAxes) {
+      if (ring.contains(axis)) made.partial.erase(axis);
     }
     const Tensor& tensor = graph_.tensor(output.tensor);
     if (tensor.role == TensorRole::parameter_gradient) {
@@ -77,23 +189,13 @@ class StepWriter {
       ready_[output.tensor] = made_by;
       return;
     }
-    const Sharding& wanted = shardings_[static_cast<std::size_t>(output.tensor)];
+    const Sharding& wanted = lies(output);
     ready_[output.tensor] = made == wanted ? made_by : collectives(id, output.tensor, made, wanted, made_by);
   }
 
-  int collectives(OperatorId id, TensorId tensor, const Sharding& from, const Sharding& to, int after) {
-    for (const ReshardStep& reshard_step : reshard(graph_, tensor, from, to, mesh_)) {
-      BlockStep step;
-      step.kind = BlockStep::Kind::collective;
-      step.op = id;
-      step.phase = graph_.op(id).phase;
-      step.collective = reshard_step.kind;
-      step.over = reshard_step.over;
-      step.bytes = reshard_step.bytes;
-      step.tensor = tensor;
-      if (after >= 0) step.after.push_back(after);
-      after = static_cast<int>(steps_.size());
-      steps_.push_back(std::move(step));
+  Steps collectives(OperatorId id, TensorId tensor, const Sharding& from, const Sharding& to, Steps after) {
+    for (const ReshardStep& step : reshard(graph_, tensor, from, to, mesh_)) {
+      after = {add_collective(id, tensor, step, std::move(after))};
     }
     return after;
   }
@@ -101,10 +203,11 @@ class StepWriter {
   const OperatorGraph& graph_;
   const DeviceMesh& mesh_;
   const std::vector<Sharding>& shardings_;
+  std::span<const AxisRule> rules_;
   std::vector<std::optional<Sharding>> known_;
   std::vector<BlockStep> steps_;
-  std::map<TensorId, int> ready_;                                        // step after which a tensor lies as it should
-  std::map<std::pair<TensorId, std::vector<MeshAxisSet>>, int> copies_;  // resharded copies and their step
+  std::map<TensorId, Steps> ready_;
+  std::map<std::pair<TensorId, std::vector<MeshAxisSet>>, Steps> copies_;  // resharded copies and their steps
   std::map<TensorId, MeshAxisSet> partial_gradients_;
 };
 
@@ -135,13 +238,13 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   block.graph = std::move(graph);
   block.shardings = propagate(block.graph, rules);
 
-  StepWriter forward(block.graph, mesh, block.shardings);
-  StepWriter backward(block.graph, mesh, block.shardings);
+  StepWriter forward(block.graph, mesh, block.shardings, rules);
+  StepWriter backward(block.graph, mesh, block.shardings, rules);
   for (std::size_t id = 0; id < block.graph.operators.size(); ++id) {
     const bool is_forward = block.graph.operators[id].phase == Phase::forward;
     (is_forward ? forward : backward).write(static_cast<OperatorId>(id));
   }
-  StepWriter recompute(block.graph, mesh, block.shardings);
+  StepWriter recompute(block.graph, mesh, block.shardings, rules);
   const ActivationPlan plan = plan_activations(block.graph, dropped);
   std::set<TensorId> recomputed;
   for (const OperatorId id : plan.recomputed) {

@@ -17,6 +17,8 @@ struct BlockStep {
   OperatorId op = -1;  // the operator; of a collective, the one that needs or makes the tensor
   Phase phase{};
   AxisExtents local{};          // kernel: extents of the operator's labels on one device
+  int piece = 0;                // kernel: which of `pieces` kernels that make up the operator, when some operands
+  int pieces = 1;               // ... come piece by piece round a ring. Each adds its results to the earlier ones'.
   CollectiveKind collective{};  // collective: what, over which mesh axis, how many bytes (see ReshardStep)
   MeshAxis over{};
   double bytes = 0;
@@ -53,7 +55,9 @@ struct PartitionedBlock {
 //  4. each operator divides its own labels: what a parameter's sharding says first (parameters do not move), then
 //     its inputs; operands that lie otherwise are resharded, contracted labels that are divided leave partial
 //     sums, and every tensor is brought to its own sharding at once; partial gradients of parameters wait for the
-//     end of the iteration.
+//     end of the iteration;
+//  5. rules on attention: where keys stay divided, the kernel runs in as many pieces as there are devices while keys
+//     and values (in the gradient operator their gradients too) shift to the next device beside it.
 // `dropped`: tensors not kept for backward (see plan_activations).
 PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
                            std::span<const TensorId> dropped);

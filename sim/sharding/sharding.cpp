@@ -6,8 +6,8 @@
 namespace mirfak {
 
 std::string_view name_of(CollectiveKind kind) {
-  constexpr std::array<std::string_view, 5> names = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all",
-                                                     "broadcast"};
+  constexpr std::array<std::string_view, 6> names = {"all-reduce", "all-gather", "reduce-scatter",
+                                                     "all-to-all", "broadcast",  "shift"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -17,7 +17,14 @@ struct Sharding {
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  shift,  // every rank sends its buffer to the next and receives that of the one before
+};
 std::string_view name_of(CollectiveKind kind);
 
 // One collective that brings a tensor from one sharding to another. `bytes` is the size of the larger of the

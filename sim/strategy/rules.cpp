@@ -21,22 +21,27 @@ std::string divisors(std::int64_t of, std::int64_t limit) {
   return out;
 }
 
+// "tensor 4 x context 2 x pipeline 8": a context size of 1 goes without saying.
+std::string model_sizes(const Strategy& s) {
+  const std::string context = s.context > 1 ? fmt::format(" x context {}", s.context) : "";
+  return fmt::format("tensor {}{} x pipeline {}", s.tensor, context, s.pipeline);
+}
+
 Broken gpus_divide(const RuleInput& in) {
-  const std::int64_t model_parallel = std::int64_t{in.strategy.tensor} * in.strategy.pipeline;
+  const std::int64_t model_parallel = std::int64_t{in.strategy.team()} * in.strategy.pipeline;
   if (in.gpus % model_parallel == 0) return std::nullopt;
   return Violation{"strategy.tensor",
-                   fmt::format("{} GPUs cannot be divided into groups of tensor {} x pipeline {} = {}", in.gpus,
-                               in.strategy.tensor, in.strategy.pipeline, model_parallel),
+                   fmt::format("{} GPUs cannot be divided into groups of {} = {}", in.gpus, model_sizes(in.strategy),
+                               model_parallel),
                    "choose sizes whose product divides the number of GPUs, or change cluster.nodes"};
 }
 
 Broken data_fills(const RuleInput& in) {
   if (in.strategy.ranks() == in.gpus) return std::nullopt;
-  return Violation{
-      "strategy.data",
-      fmt::format("tensor {} x pipeline {} x data {} = {} ranks, but the cluster has {} GPUs", in.strategy.tensor,
-                  in.strategy.pipeline, in.strategy.data, in.strategy.ranks(), in.gpus),
-      "leave strategy.data out to use all GPUs"};
+  return Violation{"strategy.data",
+                   fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", model_sizes(in.strategy),
+                               in.strategy.data, in.strategy.ranks(), in.gpus),
+                   "leave strategy.data out to use all GPUs"};
 }
 
 Broken heads_divide(const RuleInput& in) {
@@ -64,11 +69,33 @@ Broken ffn_divides(const RuleInput& in) {
 }
 
 Broken sequence_divides(const RuleInput& in) {
-  if (!in.strategy.sequence_parallel || in.training.sequence_length % in.strategy.tensor == 0) return std::nullopt;
+  const Strategy& s = in.strategy;
+  if (!s.sequence_parallel || in.training.sequence_length % s.team() == 0) return std::nullopt;
+  const std::string context = s.context > 1 ? fmt::format(" x context {}", s.context) : "";
   return Violation{"strategy.sequence_parallel",
-                   fmt::format("the sequence of {} tokens cannot be divided over tensor {}",
-                               in.training.sequence_length, in.strategy.tensor),
+                   fmt::format("the sequence of {} tokens cannot be divided over tensor {}{}",
+                               in.training.sequence_length, s.tensor, context),
                    "turn sequence_parallel off or change training.sequence_length"};
+}
+
+// Causal attention is balanced by giving each rank an early and a late piece of the sequence.
+Broken context_divides(const RuleInput& in) {
+  const int context = in.strategy.context;
+  if (context == 1 || in.training.sequence_length % (2 * std::int64_t{context}) == 0) return std::nullopt;
+  return Violation{"strategy.context",
+                   fmt::format("the sequence of {} tokens cannot be divided into 2 pieces for each of {} context ranks",
+                               in.training.sequence_length, context),
+                   "change training.sequence_length"};
+}
+
+Broken context_heads_divide(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const bool all_to_all = s.context > 1 && s.context_communication == ContextCommunication::all_to_all;
+  if (!all_to_all || in.model.kv_heads % s.team() == 0) return std::nullopt;
+  return Violation{"strategy.context_communication",
+                   fmt::format("{} key/value heads cannot be divided over tensor {} x context {} inside attention",
+                               in.model.kv_heads, s.tensor, s.context),
+                   "set it to p2p or all-gather, which divide tokens"};
 }
 
 Broken chunks_need_interleaving(const RuleInput& in) {
@@ -131,12 +158,15 @@ Broken groups_divide(const RuleInput& in) {
 }
 
 constexpr std::array kRules = {
-    Rule{"gpus-divide", "Tensor times pipeline size divides the number of GPUs.", gpus_divide},
-    Rule{"data-fills", "Tensor, pipeline and data size multiply to the number of GPUs.", data_fills},
+    Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
+    Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
     Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
     Rule{"kv-heads-divide", "The tensor size divides the key/value heads or is a multiple of them.", kv_heads_divide},
     Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
+    Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
+    Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
+         context_heads_divide},
     Rule{"chunks-need-interleaving", "Several chunks per stage and the interleaved schedule go together.",
          chunks_need_interleaving},
     Rule{"layers-divide", "The layers divide evenly over chunks unless layer_split says otherwise.", layers_divide},

@@ -13,15 +13,24 @@ enum class Recompute {
   full,       // only the input of each layer is kept
 };
 
+// How the attention of context-parallel ranks gets at keys and values of tokens that other ranks hold.
+enum class ContextCommunication {
+  p2p,         // keys and values go round in a ring beside the kernel's pieces (ring attention, arXiv 2310.01889)
+  all_gather,  // every rank gathers all keys and values (Llama 3, arXiv 2407.21783)
+  all_to_all,  // heads instead of tokens are divided inside attention (Ulysses, arXiv 2309.14509)
+};
+
 // How a model is spread over ranks and scheduled. Plain data; 1 means "not used".
 struct Strategy {
   int tensor = 1;            // tensor-parallel size (tp)
+  int context = 1;           // context-parallel size (cp): tokens of a sequence divided, in all of a layer
   int pipeline = 1;          // pipeline stages (pp)
   int virtual_pipeline = 1;  // chunks of each stage (vpp)
   int data = 1;              // data-parallel replicas (dp)
   int micro_batch = 1;       // sequences of a microbatch
   int microbatch_group = 0;  // interleaved schedule: microbatches of one chunk before the next; 0: `pipeline`
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
+  ContextCommunication context_communication = ContextCommunication::p2p;
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
   int zero = 0;                      // ZeRO stage: 0 or 1 (optimizer state sharded over data-parallel ranks)
@@ -30,7 +39,10 @@ struct Strategy {
   // pipeline * virtual_pipeline entries. Empty: even.
   std::vector<int> layer_split;
 
-  std::int64_t ranks() const { return std::int64_t{tensor} * pipeline * data; }
+  std::int64_t ranks() const { return std::int64_t{tensor} * context * pipeline * data; }
+  int team() const { return tensor * context; }  // ranks that run a microbatch of one stage together
+  // Ranks that hold the same parameters: gradients are reduced over them, ZeRO divides its shards among them.
+  int replicas() const { return data * context; }
 };
 
 }  // namespace mirfak

@@ -17,18 +17,20 @@ namespace {
 
 std::vector<Job> jobs() {
   std::vector<Job> out;
-  for (const int variant : {0, 1, 2, 3, 4, 5}) {
+  for (const int variant : {0, 1, 2, 3, 4, 5, 6}) {
     Strategy s;
     s.tensor = variant % 2 == 0 ? 2 : 4;
     s.pipeline = variant < 2 ? 1 : 2;
     s.virtual_pipeline = variant == 4 ? 2 : 1;
     s.schedule = variant == 4 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
-    s.data = 16 / s.tensor / s.pipeline;
+    s.context = variant == 6 ? 2 : 1;
+    s.data = 16 / s.team() / s.pipeline;
     s.sequence_parallel = variant == 3;
     s.zero = variant == 5 ? 1 : 0;
     s.overlap_grad_reduce = variant == 5;
     s.recompute = variant == 2 ? Recompute::full : Recompute::none;
     out.push_back(small_job(8, 2, s, 32));
+    if (variant == 6) out.back().framework = *find_framework("megatron-core");  // for its fused attention
   }
   return out;
 }

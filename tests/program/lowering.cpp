@@ -34,6 +34,12 @@ std::vector<Strategy> strategies() {
   add(2, 2, 2, 4, ScheduleKind::interleaved, false, 0, false);
   add(2, 4, 2, 2, ScheduleKind::interleaved, true, 1, true);
   add(8, 2, 4, 1, ScheduleKind::interleaved, true, 0, false);
+  for (const auto communication :
+       {ContextCommunication::p2p, ContextCommunication::all_gather, ContextCommunication::all_to_all}) {
+    add(2, 2, 1, 2, ScheduleKind::one_forward_one_backward, true, 1, true);
+    out.back().context = 2;
+    out.back().context_communication = communication;
+  }
   return out;
 }
 
@@ -78,13 +84,13 @@ TEST_CASE("folded and unfolded, passes and operators, sweep and events: the same
   }
 }
 
-TEST_CASE("a folded program has one rank per stage, standing for tensor x data ranks") {
+TEST_CASE("a folded program has one rank per stage, standing for tensor x context x data ranks") {
   for (const Strategy& strategy : strategies()) {
     const Lowered lowered(job_of(strategy, "megatron-core"));
     const Program folded = lowered.program();
     CHECK(folded.ranks.size() == static_cast<std::size_t>(strategy.pipeline));
     for (const ProgramRank& rank : folded.ranks) {
-      CHECK(rank.multiplicity == static_cast<std::uint32_t>(strategy.tensor * strategy.data));
+      CHECK(rank.multiplicity == static_cast<std::uint32_t>(strategy.team() * strategy.data));
     }
     const Program unfolded = lowered.program({true, false});
     CHECK(unfolded.ranks.size() == static_cast<std::size_t>(strategy.ranks()));
@@ -103,7 +109,7 @@ TEST_CASE("bytes sent are bytes received, and unfolding multiplies them by the r
       CHECK(bytes_on(*program, StreamKind::send_forward) == bytes_on(*program, StreamKind::recv_forward));
       CHECK(bytes_on(*program, StreamKind::send_backward) == bytes_on(*program, StreamKind::recv_backward));
     }
-    const double ranks = strategy.tensor * strategy.data;
+    const double ranks = strategy.team() * strategy.data;
     for (const StreamKind stream : {StreamKind::send_forward, StreamKind::send_backward, StreamKind::data}) {
       CHECK(bytes_on(unfolded, stream) == doctest::Approx(ranks * bytes_on(folded, stream)).epsilon(1e-12));
     }

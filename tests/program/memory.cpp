@@ -39,6 +39,25 @@ TEST_CASE("18 bytes per parameter, 6 + 12/d with the distributed optimizer") {
   }
 }
 
+TEST_CASE("context ranks hold the same parameters, share the optimizer state, and divide activations and buffers") {
+  const auto peak = [](int context) {
+    Strategy strategy;
+    strategy.context = context;
+    strategy.pipeline = 2;
+    strategy.data = 8 / context;
+    strategy.zero = 1;
+    Job job = small_job(8, 2, strategy, 16 / context);
+    job.framework = *find_framework("megatron-core");
+    return Accounted(job).memory[0].peak;
+  };
+  const MemoryUse alone = peak(1);
+  const MemoryUse four = peak(4);
+  CHECK(four.parameters == alone.parameters);
+  CHECK(four.optimizer == alone.optimizer);
+  CHECK(four.activations == doctest::Approx(alone.activations / 4).epsilon(1e-12));
+  CHECK(four.communication == alone.communication / 4);
+}
+
 TEST_CASE("parameters of all stages and tensor ranks are the model's, tied copies and replicated norms beside") {
   for (const int tensor : {1, 4}) {
     for (const int pipeline : {1, 4}) {

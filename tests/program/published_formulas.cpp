@@ -23,6 +23,23 @@ TEST_CASE("hardware FLOPs with full recomputation: 96 B s l h^2 (1 + s/6h + V/16
   }
 }
 
+TEST_CASE("context ranks divide the work: together they execute as many FLOPs as one") {
+  const auto flop = [](int context, ContextCommunication communication) {
+    Strategy strategy;
+    strategy.context = context;
+    strategy.context_communication = communication;
+    strategy.data = 16 / context;
+    Job job = small_job(8, 2, strategy, 32);
+    job.framework = *find_framework("megatron-core");
+    return simulate(job)->result.hardware_flop;
+  };
+  const double alone = flop(1, ContextCommunication::p2p);
+  for (const auto how :
+       {ContextCommunication::p2p, ContextCommunication::all_gather, ContextCommunication::all_to_all}) {
+    for (const int context : {2, 4, 8}) CHECK(flop(context, how) == doctest::Approx(alone).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), interleaved (m + (p - 1)/v)(f + b)") {
   for (const int p : {2, 4, 8}) {
     for (const int v : {1, 2, 4}) {

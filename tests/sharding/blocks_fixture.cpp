@@ -40,7 +40,7 @@ PartitionedBlock sharded_layer(const ModelSpec& model, const Strategy& strategy,
   std::vector<TensorId> dropped;
   if (strategy.recompute == Recompute::selective) dropped = attention_core_tensors(graph);
   if (strategy.recompute == Recompute::full) dropped = all_activations(graph);
-  return partition(std::move(graph), {strategy.data, strategy.tensor}, axis_rules(strategy), dropped);
+  return partition(std::move(graph), mesh_of(strategy), axis_rules(strategy), dropped);
 }
 
 }  // namespace mirfak::test

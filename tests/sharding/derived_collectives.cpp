@@ -118,8 +118,8 @@ TEST_CASE("vocabulary-parallel embedding: one all-reduce; with sequence parallel
   for (const bool sequence_parallel : {false, true}) {
     const Strategy strategy = tensor_parallel(4, sequence_parallel);
     const BlockOptions options = options_for(model, strategy);
-    const PartitionedBlock block =
-        partition(with_backward(build_embedding_block(model, options), {}), {2, 4}, axis_rules(strategy), {});
+    const PartitionedBlock block = partition(with_backward(build_embedding_block(model, options), {}),
+                                             {.data = 2, .tensor = 4}, axis_rules(strategy), {});
     const auto forward = count(block.forward);
     REQUIRE(forward.size() == 1);
     const CollectiveKind expected = sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
@@ -133,8 +133,8 @@ TEST_CASE("vocabulary-parallel loss: three all-reduces of one number per token, 
   const ModelSpec model = small_gpt();
   const Strategy strategy = tensor_parallel(4, false);
   const BlockOptions options = options_for(model, strategy);
-  const PartitionedBlock block =
-      partition(with_backward(build_head_block(model, options), {}), {2, 4}, axis_rules(strategy), {});
+  const PartitionedBlock block = partition(with_backward(build_head_block(model, options), {}),
+                                           {.data = 2, .tensor = 4}, axis_rules(strategy), {});
   const auto forward = count(block.forward);
   REQUIRE(forward.size() == 1);
   CHECK(forward.at(CollectiveKind::all_reduce).number == 3);

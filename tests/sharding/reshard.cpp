@@ -23,7 +23,7 @@ Sharding over(std::size_t axis, MeshAxis mesh) {
 }
 
 const Sharding kWhole{std::vector<MeshAxisSet>(3), {}};
-const DeviceMesh kMesh{2, 4};
+const DeviceMesh kMesh{.data = 2, .tensor = 4};
 
 }  // namespace
 

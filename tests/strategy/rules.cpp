@@ -49,6 +49,26 @@ TEST_CASE("each broken rule names the key to change") {
     s.gpus = 60;
     CHECK(s.broken() == "strategy.tensor");
   }
+  SUBCASE("context ranks count") {
+    s.strategy.context = 2;
+    CHECK(s.broken() == "strategy.data");
+    s.strategy.data = 2;
+    CHECK(s.broken().empty());
+  }
+  SUBCASE("two pieces of the sequence for each context rank") {
+    s.strategy.data = 1;
+    s.strategy.context = 4;
+    s.training.sequence_length = 1028;
+    CHECK(s.broken() == "strategy.context");
+  }
+  SUBCASE("all-to-all divides heads") {
+    s.strategy.data = 1;
+    s.strategy.context = 4;
+    s.strategy.context_communication = ContextCommunication::all_to_all;
+    CHECK(s.broken().empty());
+    s.model.kv_heads = 8;
+    CHECK(s.broken() == "strategy.context_communication");
+  }
   SUBCASE("ranks left over") {
     s.strategy.data = 2;
     CHECK(s.broken() == "strategy.data");
