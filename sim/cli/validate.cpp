@@ -4,6 +4,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "report/staged_file.hpp"
+#include "report/validation_markdown.hpp"
 #include "report/validation_report.hpp"
 #include "validation/validate_runs.hpp"
 
@@ -22,6 +23,7 @@ struct ValidateOptions {
   std::vector<std::string> files;
   std::string format;
   std::string out;
+  std::string report;
   std::string tiers;
   int worst = 0;
   int line = 0;
@@ -38,6 +40,8 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   auto add = syntax.options.add_options();
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("out", po::value(&options.out)->value_name("ERRORS.csv"), "write a row per run: predicted, measured, error");
+  add("report", po::value(&options.report)->value_name("REPORT.md"),
+      "write an error report as Markdown and its plot as SVG; reasons come from findings.yaml beside it");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
       "which graded rows count; rows without a tier always do");
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"), "how many of the worst rows to list");
@@ -55,6 +59,16 @@ void write_file(const std::string& path, const std::string& text) {
   out.close();
   if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", path));
   file.commit();
+}
+
+// The plot stands beside the report; the reasons of errors are read from beside the report, if they are there.
+void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables) {
+  const std::filesystem::path report = options.report;
+  const std::filesystem::path plot = std::filesystem::path(report).replace_extension(".svg");
+  const std::filesystem::path findings = report.parent_path() / "findings.yaml";
+  const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};
+  write_file(plot.string(), validation_plot(tables));
+  write_file(report.string(), validation_markdown(tables, found, plot.filename().string()));
 }
 
 std::string scenario_at(const std::vector<ValidationTable>& tables, int line) {
@@ -79,6 +93,7 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
     tables.push_back({std::filesystem::path(file).stem().string(), validate_runs(CsvTable::from_file(file), folders)});
   }
   if (options.line > 0) return {scenario_at(tables, options.line), {}};
+  if (!options.report.empty()) write_report(options, tables);
   if (!options.out.empty()) write_file(options.out, validation_csv(tables));
   CommandOutput output;
   output.text = format == OutputFormat::json ? validation_json(tables, options.tiers).dump(2) + "\n"

@@ -20,17 +20,6 @@ using Json = nlohmann::ordered_json;
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
-bool counts(const ValidatedRun& run, const std::string& tiers) {
-  return run.run.tier.empty() || tiers.find(run.run.tier) != std::string::npos;
-}
-
-// All runs of all tables, and a table of scores with a last line for the mean over tables.
-std::vector<ValidatedRun> all_runs(const std::vector<ValidationTable>& tables) {
-  std::vector<ValidatedRun> runs;
-  for (const ValidationTable& table : tables) runs.insert(runs.end(), table.runs.begin(), table.runs.end());
-  return runs;
-}
-
 void add_score(TextTable& out, const SourceScore& score) {
   const ErrorStatistics& e = score.errors;
   if (e.count == 0) {
@@ -61,20 +50,6 @@ std::string scores_text(const std::vector<ValidationTable>& tables, const std::s
     out.add_row({"mean of tables", std::to_string(scored), "", percent(mape / scored), percent(median / scored)});
   }
   return out.text();
-}
-
-std::string what_ran(const MeasuredRun& run) {
-  std::string out = fmt::format("{} on {} {}", excerpt(run.model, 32), run.gpus.value_or(0), excerpt(run.gpu, 20));
-  const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
-    if (value.value_or(1) > 1) out += fmt::format(" {}{}", name, *value);
-  };
-  add("tp", run.tensor);
-  add("pp", run.pipeline);
-  add("vpp", run.virtual_pipeline);
-  add("cp", run.context);
-  add("ep", run.expert);
-  add("mb", run.micro_batch);
-  return out + " " + excerpt(run.precision, 12);
 }
 
 std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string& tiers, int worst) {
@@ -140,6 +115,30 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
 
 }  // namespace
 
+bool counts(const ValidatedRun& run, const std::string& tiers) {
+  return run.run.tier.empty() || tiers.find(run.run.tier) != std::string::npos;
+}
+
+std::vector<ValidatedRun> all_runs(const std::vector<ValidationTable>& tables) {
+  std::vector<ValidatedRun> runs;
+  for (const ValidationTable& table : tables) runs.insert(runs.end(), table.runs.begin(), table.runs.end());
+  return runs;
+}
+
+std::string what_ran(const MeasuredRun& run) {
+  std::string out = fmt::format("{} on {} {}", excerpt(run.model, 32), run.gpus.value_or(0), excerpt(run.gpu, 20));
+  const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
+    if (value.value_or(1) > 1) out += fmt::format(" {}{}", name, *value);
+  };
+  add("tp", run.tensor);
+  add("pp", run.pipeline);
+  add("vpp", run.virtual_pipeline);
+  add("cp", run.context);
+  add("ep", run.expert);
+  add("mb", run.micro_batch);
+  return out + " " + excerpt(run.precision, 12);
+}
+
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
   const std::vector<ValidatedRun> runs = all_runs(tables);
   return scores_text(tables, tiers) + worst_text(runs, tiers, worst) + skipped_text(runs, tiers);
@@ -148,9 +147,9 @@ std::string validation_text(const std::vector<ValidationTable>& tables, const st
 nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& tables, const std::string& tiers) {
   Json out = Json::object();
   put_statistics(out, score(all_runs(tables), "all", tiers));
-  Json& of_tables = out["tables"] = Json::array();
-  Json& rows = out["rows"] = Json::array();
-  Json& skipped = out["skipped_rows"] = Json::array();
+  Json of_tables = Json::array();
+  Json rows = Json::array();
+  Json skipped = Json::array();
   for (const ValidationTable& table : tables) {
     Json entry = {{"table", table.name}};
     put_statistics(entry, score(table.runs, table.name, tiers));
@@ -168,6 +167,9 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
       }
     }
   }
+  out["tables"] = std::move(of_tables);
+  out["rows"] = std::move(rows);
+  out["skipped_rows"] = std::move(skipped);
   return out;
 }
 

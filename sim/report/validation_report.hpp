@@ -15,6 +15,11 @@ struct ValidationTable {
   std::vector<ValidatedRun> runs;
 };
 
+// Rows of the tiers named count, and rows without a tier.
+bool counts(const ValidatedRun& run, const std::string& tiers);
+std::vector<ValidatedRun> all_runs(const std::vector<ValidationTable>& tables);
+std::string what_ran(const MeasuredRun& run);  // "GPT 22B on 8 A100-80GB tp8 mb4 fp16"
+
 // A line per table and, with several, one of the mean over tables; then `worst` rows and the reasons of skipped ones.
 // `tiers`: which graded rows count (see score()).
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst);

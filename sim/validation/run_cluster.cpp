@@ -119,7 +119,7 @@ int ports_in(const RunWords& words, std::size_t& at) {
   for (std::size_t x = text.find('x'); x != std::string::npos; x = text.find('x', x + 1)) {
     std::size_t begin = x;
     while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0) --begin;
-    const bool word = begin == 0 || text[begin - 1] == ' ';
+    const bool word = begin == 0 || std::isalnum(static_cast<unsigned char>(text[begin - 1])) == 0;
     if (begin == x || x - begin > 2 || !word) continue;
     at = x + 1;
     return std::stoi(text.substr(begin, x - begin));

@@ -74,7 +74,8 @@ bool is_fsdp(const std::string& framework) { return framework.find("fsdp") != st
 std::string precision_of(const MeasuredRun& run) {
   const RunWords flags(run.flags);
   const RunWords words(run.precision);
-  if (words.has("fp8 or nvfp4") && flags.switch_of("fp8") == false) return "nvfp4";
+  const bool blackwell = RunWords(run.gpu).has_any({"b200", "b300"});
+  if (words.has("fp8 or nvfp4") && blackwell && flags.switch_of("fp8") == false) return "nvfp4";
   if (words.has("fp8 or nvfp4")) return "fp8-current";
   if (words.has("fp8") && flags.has_any({"fp8_recipe=tensorwise", "current"})) return "fp8-current";
   for (const PrecisionWords& candidate : kPrecisionsByWords) {

@@ -24,6 +24,7 @@ TEST_CASE("ports and rate come from the words of the interconnect") {
   };
   says("NVLink3 NVSwitch; 8x HDR200 IB per node (Selene)", "network: ib-hdr, ports: 8}");
   says("intra-node 150 GB/s, inter-node 800 Gbps per node as configured", "network: ib-hdr, ports: 4}");
+  says("inter-node fabric not stated (8x HDR200 IB on Selene)", "network: ib-hdr, ports: 8}");
   says("1600 Gbps node-node RoCE", "network: roce-200g, ports: 8}");
   says("4x100Gb RoCE per node", "network: roce-100g, ports: 4}");
   says("NVLink2 in node; 25 Gbps Ethernet between nodes", "network: tcp-25g, ports: 1}");

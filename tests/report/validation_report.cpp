@@ -1,0 +1,85 @@
+#include "report/validation_report.hpp"
+#include "report/scatter_svg.hpp"
+#include "report/validation_markdown.hpp"
+
+#include "base/csv.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+using namespace mirfak;
+
+namespace {
+
+ValidatedRun run_of(int line, const char* tier, double predicted, double measured, const char* skipped = "") {
+  ValidatedRun run;
+  run.run.where = {"runs.csv", line, 1};
+  run.run.tier = tier;
+  run.run.model = "GPT, \"large\"";
+  run.run.gpus = 8;
+  run.seconds = {predicted, measured};
+  run.skipped = skipped;
+  return run;
+}
+
+// Errors +10 %, -20 %, one row skipped, one of a tier that does not count.
+std::vector<ValidationTable> example() {
+  return {{"runs",
+           {run_of(2, "A", 1.1, 1.0), run_of(3, "", 1.6, 2.0), run_of(4, "B", 0, 3.0, "no such GPU"),
+            run_of(5, "C", 9.0, 1.0)}}};
+}
+
+}  // namespace
+
+TEST_CASE("the JSON has the keys that programs rely on, and all rows that count") {
+  const nlohmann::ordered_json json = validation_json(example(), "AB");
+  CHECK(json.at("n") == 2);
+  CHECK(json.at("skipped") == 1);
+  CHECK(json.at("mape").get<double>() == doctest::Approx(0.15));
+  CHECK(json.at("median_ape").get<double>() == doctest::Approx(0.15));
+  CHECK(json.at("p90_ape").get<double>() == doctest::Approx(0.19));
+  CHECK(json.at("spearman").get<double>() == doctest::Approx(1));
+  REQUIRE(json.at("rows").size() == 2);
+  CHECK(json.at("rows")[1].at("predicted") == 1.6);
+  CHECK(json.at("rows")[1].at("measured") == 2.0);
+  CHECK(json.at("rows")[1].at("error").get<double>() == doctest::Approx(-0.2));
+  CHECK(json.at("skipped_rows")[0].at("reason") == "no such GPU");
+  CHECK(validation_json(example(), "ABC").at("n") == 3);
+}
+
+TEST_CASE("the text lists the worst rows first, and every skipped row with its reason") {
+  const std::string text = validation_text(example(), "AB", 1);
+  CHECK(text.find("15.0 %") != std::string::npos);
+  CHECK(text.find("runs.csv:3:1") != std::string::npos);  // -20 %
+  CHECK(text.find("runs.csv:2:1") == std::string::npos);  // +10 %: only one asked for
+  CHECK(text.find("no such GPU") != std::string::npos);
+}
+
+TEST_CASE("the CSV reads back with every row") {
+  const CsvTable table = CsvTable::from_text(validation_csv(example()), "errors.csv");
+  REQUIRE(table.rows() == 4);
+  CHECK(table.text(0, table.require("model")) == "GPT, \"large\"");
+  CHECK(table.number(1, table.require("error"), -1, 1) == doctest::Approx(-0.2));
+  CHECK(table.text(2, table.require("skipped")) == "no such GPU");
+}
+
+TEST_CASE("the report names the reason found for a row") {
+  const Findings findings{{{"runs", 2, 2, "host-bound"}}, "a finer host"};
+  const std::string text = validation_markdown(example(), findings, "plot.svg");
+  CHECK(text.find("host-bound") != std::string::npos);
+  CHECK(text.find("a finer host") != std::string::npos);
+  CHECK(text.find("](plot.svg)") != std::string::npos);
+  CHECK(text.find("no such GPU") != std::string::npos);
+}
+
+TEST_CASE("points of equal predictions and measurements lie on the diagonal") {
+  const std::string svg = scatter_svg(std::vector<ScatterSeries>{{"a < b", {{1, 1}, {10, 10}, {100, 100}}}});
+  CHECK(svg.find("a &lt; b") != std::string::npos);
+  // Two decades over 560 units from 70 (x) and 20 (y, downwards): 10 s is in the middle.
+  CHECK(svg.find("<circle cx='350.0' cy='300.0'") != std::string::npos);
+  CHECK(svg.find("<circle cx='70.0' cy='580.0'") != std::string::npos);
+  CHECK(svg.find("nan") == std::string::npos);
+  CHECK(scatter_svg({}).find("nan") == std::string::npos);
+}
