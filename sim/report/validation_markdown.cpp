@@ -59,6 +59,19 @@ std::string scores(const std::vector<ValidationTable>& tables, const std::string
                            100 * median / scored);
 }
 
+std::string memory(const std::vector<ValidationTable>& tables) {
+  std::string out = "| table | rows | MAPE | median | p90 | mean error |\n|---|---|---|---|---|---|\n";
+  for (const ValidationTable& table : tables) {
+    const ErrorStatistics e = score(table.runs, table.name, "AB").memory_errors;
+    if (e.count == 0) continue;
+    out += fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:+.1f} % |\n", table.name, e.count, 100 * e.mape,
+                       100 * e.median_ape, 100 * e.p90_ape, 100 * e.mean_error);
+  }
+  const SourceScore all = score(all_runs(tables), "", "AB");
+  return out + fmt::format("\nEvery row of the tables ran, so it fitted; {} of {} are predicted not to fit.\n",
+                           all.too_large, all.errors.count);
+}
+
 std::string worst(const std::vector<ValidationTable>& tables, const Findings& findings) {
   std::vector<Row> rows = rows_of(tables, "A");
   std::erase_if(rows, [](const Row& row) { return !row.run->scored(); });
@@ -104,6 +117,7 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
       "\n## Predicted against measured\n\n![Predicted against measured seconds of an iteration]({})\n\nDashed: 10 % on "
       "either side.\n",
       plot_name);
+  out += "\n## Peak memory that the framework allocated\n\n" + memory(tables);
   out += "\n## The ten worst rows of tier A\n\n" + worst(tables, findings);
   out += "\n## Rows that are not simulated\n\n" + skipped(tables);
   if (!findings.tried.empty()) out += "\n## What was tried\n\n" + findings.tried + "\n";

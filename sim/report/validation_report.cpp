@@ -28,12 +28,26 @@ void add_score(TextTable& out, const SourceScore& score) {
   }
   out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), percent(e.mape),
                percent(e.median_ape), percent(e.p90_ape), signed_percent(e.mean_error),
-               fmt::format("{:.3f}", e.spearman)});
+               fmt::format("{:.3f}", e.spearman), std::to_string(score.too_large)});
+}
+
+std::string memory_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  TextTable out("lrrrrr");
+  out.add_row({"allocated memory", "rows", "MAPE", "median", "p90", "mean"});
+  bool any = false;
+  for (const ValidationTable& table : tables) {
+    const ErrorStatistics e = score(table.runs, table.name, tiers).memory_errors;
+    if (e.count == 0) continue;
+    any = true;
+    out.add_row({table.name, std::to_string(e.count), percent(e.mape), percent(e.median_ape), percent(e.p90_ape),
+                 signed_percent(e.mean_error)});
+  }
+  return any ? "\n" + out.text() : "";
 }
 
 std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrrrr");
-  out.add_row({"table", "rows", "skipped", "MAPE", "median", "p90", "mean", "Spearman"});
+  TextTable out("lrrrrrrrr");
+  out.add_row({"table", "rows", "skipped", "MAPE", "median", "p90", "mean", "Spearman", "too large"});
   double mape = 0;
   double median = 0;
   int scored = 0;
@@ -49,7 +63,7 @@ std::string scores_text(const std::vector<ValidationTable>& tables, const std::s
     add_score(out, score(all_runs(tables), "all rows", tiers));
     out.add_row({"mean of tables", std::to_string(scored), "", percent(mape / scored), percent(median / scored)});
   }
-  return out.text();
+  return out.text() + memory_text(tables, tiers);
 }
 
 std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string& tiers, int worst) {
@@ -91,6 +105,13 @@ void put_statistics(Json& out, const SourceScore& score) {
   out["p90_ape"] = score.errors.p90_ape;
   out["mean_error"] = score.errors.mean_error;
   out["spearman"] = score.errors.spearman;
+  out["too_large"] = score.too_large;
+  if (score.memory_errors.count > 0) {
+    out["memory"] = {{"n", score.memory_errors.count},
+                     {"mape", score.memory_errors.mape},
+                     {"median_ape", score.memory_errors.median_ape},
+                     {"p90_ape", score.memory_errors.p90_ape}};
+  }
 }
 
 Json row_json(const std::string& table, const ValidatedRun& run) {
@@ -106,6 +127,10 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
               {"error", run.seconds.error()},
               {"fits", run.fits},
               {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (run.run.allocated_bytes) {
+    out["allocated_bytes"] = run.allocated_bytes.predicted;
+    out["allocated_bytes_measured"] = run.allocated_bytes.measured;
+  }
   Json& activities = out["activities"] = Json::object();
   for (std::size_t i = 0; i < kActivities; ++i) {
     if (run.activity_s[i] > 0) activities[std::string(key_of(static_cast<Activity>(i))) + "_s"] = run.activity_s[i];

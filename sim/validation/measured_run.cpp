@@ -75,6 +75,10 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row) {
     if (column && !table.empty(row, *column)) run.*member = table.integer(row, *column, 1, kMost);
   }
   run.seconds = measured_seconds(table, row, run);
+  const auto allocated = table.find("memory_allocated_gib");
+  if (allocated && !table.empty(row, *allocated)) {
+    run.allocated_bytes = table.number(row, *allocated, 1e-3, 1e5) * 1073741824.0;
+  }
   return run;
 }
 

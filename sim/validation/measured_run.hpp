@@ -32,7 +32,8 @@ struct MeasuredRun {
   std::optional<std::int64_t> tensor, pipeline, data, context, expert, virtual_pipeline;
   std::optional<std::int64_t> micro_batch, global_batch;
 
-  std::optional<double> seconds;  // measured, of one iteration
+  std::optional<double> seconds;          // measured, of one iteration
+  std::optional<double> allocated_bytes;  // peak of the framework's allocator on the fullest GPU: without contexts
 };
 
 // The rows of a table. Columns may stand in any order; one that is absent is empty in every row, others are

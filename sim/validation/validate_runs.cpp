@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -15,6 +17,11 @@ void predict(ValidatedRun& run, const DataFolders& folders) {
   const std::unique_ptr<Simulation> simulation = simulate(parse_scenario(document, folders).job);
   run.seconds.predicted = simulation->result.iteration_time_s;
   run.fits = simulation->result.fits;
+  run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
+  for (const StageResult& stage : simulation->result.stages) {
+    const MemoryUse& peak = stage.memory.peak;
+    run.allocated_bytes.predicted = std::max(run.allocated_bytes.predicted, peak.total() - peak.platform);
+  }
   run.memory_peak_bytes = simulation->result.memory_peak_bytes;
   run.activity_s = simulation->result.activity_s;
 }
@@ -39,23 +46,31 @@ void validate(ValidatedRun& run, const ModelLibrary& models, const DataFolders& 
 std::vector<ValidatedRun> validate_runs(const CsvTable& table, const DataFolders& folders) {
   const ModelLibrary models(folders.models);
   std::vector<ValidatedRun> runs;
-  for (MeasuredRun& run : read_measured_runs(table)) runs.push_back({std::move(run), {}, {}, {}, false, 0, {}});
+  for (MeasuredRun& run : read_measured_runs(table)) {
+    runs.emplace_back();
+    runs.back().run = std::move(run);
+  }
   parallel_for(runs.size(), [&](std::size_t i) { validate(runs[i], models, folders); });
   return runs;
 }
 
 SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name, const std::string& tiers) {
-  SourceScore out{name, {}, 0};
+  SourceScore out;
+  out.source = name;
   std::vector<PredictedPair> pairs;
+  std::vector<PredictedPair> memory;
   for (const ValidatedRun& run : runs) {
     if (!run.run.tier.empty() && tiers.find(run.run.tier) == std::string::npos) continue;
     if (run.scored()) {
       pairs.push_back(run.seconds);
+      if (run.run.allocated_bytes) memory.push_back(run.allocated_bytes);
+      if (!run.fits) ++out.too_large;
     } else {
       ++out.skipped;
     }
   }
   out.errors = error_statistics(pairs);
+  out.memory_errors = error_statistics(memory);
   return out;
 }
 

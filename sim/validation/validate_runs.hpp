@@ -16,7 +16,8 @@ struct ValidatedRun {
   std::string skipped;   // why there is no prediction; empty: there is one
   std::string scenario;  // YAML; empty where the row does not make one
   PredictedPair seconds;
-  bool fits = false;  // in memory, as predicted
+  PredictedPair allocated_bytes;  // measured: 0 where the row does not say
+  bool fits = false;              // in memory, as predicted
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
 
@@ -31,7 +32,9 @@ std::vector<ValidatedRun> validate_runs(const CsvTable& table, const DataFolders
 struct SourceScore {
   std::string source;
   ErrorStatistics errors;
+  ErrorStatistics memory_errors;  // of rows that state what was allocated
   int skipped = 0;
+  int too_large = 0;  // scored rows that are predicted not to fit, although they ran
 };
 
 // Scores of the tables that `runs` come from, by file, in the order of the first row of each; rows of tiers other than
