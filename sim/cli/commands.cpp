@@ -15,6 +15,7 @@ namespace {
 constexpr std::array kCommands = {
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
+    Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
     Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
 };
@@ -23,7 +24,7 @@ std::string help() {
   std::string out =
       "usage: mirfak COMMAND [ARGUMENT]...\n\n"
       "Predicts how long a distributed training job takes, what it costs, and what memory and energy it needs.\n\n";
-  for (const Command& command : kCommands) out += fmt::format("  {:<10}{}\n", command.name, command.sentence);
+  for (const Command& command : kCommands) out += fmt::format("  {:<11}{}\n", command.name, command.sentence);
   return out +
          "\nmirfak COMMAND --help says what a command takes; mirfak --version says which mirfak this is.\n"
          "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "base/error_statistics.hpp"
 #include "cost/activity.hpp"
 #include "scenario/scenario.hpp"
-#include "validation/error_statistics.hpp"
 #include "validation/measured_run.hpp"
 
 #include <string>

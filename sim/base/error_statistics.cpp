@@ -1,4 +1,4 @@
-#include "validation/error_statistics.hpp"
+#include "base/error_statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

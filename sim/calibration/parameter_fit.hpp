@@ -1,0 +1,53 @@
+#pragma once
+
+#include "base/error_statistics.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// A constant to be fitted, somewhere from `minimum` to `maximum`; the fit begins at `start`.
+struct Unknown {
+  std::string name;
+  double start = 0;
+  double minimum = 0;
+  double maximum = 1;
+};
+
+// A formula with unknown constants, and the measurements that it should meet.
+struct FitProblem {
+  std::vector<Unknown> unknowns;
+  std::vector<double> measured;   // seconds (or any positive quantity), one per sample
+  std::vector<std::string> keys;  // what was measured, "m=1024 n=4096 k=4096": decides what is kept aside
+  std::vector<double> weights;    // of the squared errors; empty: all equal
+
+  // Writes what the formula says of the samples `samples` (indices into `measured`) to `predicted`, in their order.
+  // `values` are those of `unknowns`. Called some hundred times.
+  std::function<void(std::span<const double> values, std::span<const std::size_t> samples, std::span<double> predicted)>
+      predict;
+};
+
+// Whether a measurement is kept aside: a third of all keys, by a hash that is the same on every machine. Equal keys
+// fall on the same side.
+bool is_held_out(std::string_view key);
+
+struct ParameterFit {
+  std::vector<double> values;           // of the unknowns
+  std::vector<PredictedPair> fitted;    // the samples the fit saw, in their order
+  std::vector<PredictedPair> held_out;  // those kept aside
+  std::vector<std::size_t> fitted_samples;
+  std::vector<std::size_t> held_out_samples;
+};
+
+// Least squares of log(predicted / measured) over the samples that are not held out, by Levenberg and Marquardt's
+// method (Eigen), each unknown kept within its range. Errors beyond `outlier` count in proportion instead of squared
+// (pseudo-Huber), so that a few strange measurements bend nothing. The result depends on the order of nothing and is
+// the same on every run. Error(input) when fewer samples than unknowns are left.
+ParameterFit fit_parameters(const FitProblem& problem, double outlier = 0.05);
+
+}  // namespace mirfak

@@ -1,0 +1,108 @@
+#include "calibration/profile_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+namespace mirfak {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(std::string_view text) {
+  Lines out;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    out.emplace_back(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return out;
+}
+
+bool is_inside(const std::string& line, std::size_t indentation) {
+  return line.find_first_not_of(' ') >= indentation;  // of a blank line too
+}
+
+// Lines [key, end) of `key` within [first, last), all of them indented by `indentation`; key == end: not there.
+struct Block {
+  std::size_t key = 0;
+  std::size_t end = 0;
+};
+Block find_block(const Lines& lines, Block within, std::size_t indentation, std::string_view key) {
+  const std::string start = std::string(indentation, ' ') + std::string(key) + ":";
+  for (std::size_t i = within.key; i < within.end; ++i) {
+    if (!lines[i].starts_with(start)) continue;
+    std::size_t end = i + 1;
+    while (end < within.end && is_inside(lines[end], indentation + 1)) ++end;
+    return {i, end};
+  }
+  return {within.end, within.end};
+}
+
+void replace(Lines& lines, Block block, const Lines& by) {
+  const auto at = lines.begin() + static_cast<std::ptrdiff_t>(block.key);
+  const auto after = lines.erase(at, lines.begin() + static_cast<std::ptrdiff_t>(block.end));
+  lines.insert(after, by.begin(), by.end());
+}
+
+// Puts `body` under the keys of `path`, making those that are missing.
+void set_mapping(Lines& lines, std::span<const std::string> path, const Lines& body) {
+  Block within{0, lines.size()};
+  std::size_t indentation = 0;
+  for (std::size_t level = 0; level < path.size(); ++level, indentation += 2) {
+    const Block block = find_block(lines, within, indentation, path[level]);
+    const std::string key = std::string(indentation, ' ') + path[level] + ":";
+    if (level + 1 == path.size()) {
+      Lines text = {key};
+      for (const std::string& line : body) text.push_back(std::string(indentation + 2, ' ') + line);
+      return replace(lines, block, text);
+    }
+    if (block.key == block.end) {
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(block.key), key);
+      within = {block.key + 1, block.key + 1};
+    } else {
+      within = {block.key + 1, block.end};
+    }
+  }
+}
+
+void set_source(Lines& lines, const std::string& key, const std::string& text) {
+  Block sources = find_block(lines, {0, lines.size()}, 0, "sources");
+  if (sources.key == sources.end) {
+    lines.insert(lines.begin(), "sources:");
+    sources = {0, 1};
+  }
+  const Block entry = find_block(lines, {sources.key + 1, sources.end}, 2, key);
+  replace(lines, entry, {fmt::format("  {}: \"{}\"", key, text)});
+}
+
+Lines body_of(const FittedSection& section) {
+  Lines out;
+  for (const FittedConstant& constant : section.constants) {
+    out.push_back(fmt::format("{}: [{:.4g}, {}]", constant.name, constant.value, section.source_key));
+  }
+  const FitScore& score = section.scores.back();
+  out.push_back(fmt::format("measurements: {}", score.fitted.count + score.held_out.count));
+  out.push_back(fmt::format("median_error: {:.4f}", score.fitted.median_ape));
+  out.push_back(fmt::format("p90_error: {:.4f}", score.fitted.p90_ape));
+  out.push_back(fmt::format("held_out_median_error: {:.4f}", score.held_out.median_ape));
+  out.push_back(fmt::format("held_out_p90_error: {:.4f}", score.held_out.p90_ape));
+  return out;
+}
+
+}  // namespace
+
+std::string with_sections(std::string_view profile, const std::vector<FittedSection>& sections) {
+  Lines lines = lines_of(profile);
+  for (const FittedSection& section : sections) {
+    set_mapping(lines, section.path, body_of(section));
+    set_source(lines, section.source_key, section.source);
+  }
+  std::string out;
+  for (const std::string& line : lines) out += line + "\n";
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,37 @@
+#include "calibration/table_kind.hpp"
+
+#include "calibration/gemm_table.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+GpuSpec CalibrationTarget::gpu_spec() const {
+  if (gpu.empty()) fail_input({}, "these tables are of a GPU: say which", "add --gpu NAME");
+  return catalog.gpu(gpu);
+}
+
+LinkSpec CalibrationTarget::link_spec() const {
+  if (link.empty()) fail_input({}, "these tables are of a link: say which", "add --link NAME");
+  return catalog.link(link);
+}
+
+bool CalibrationTarget::selects(const CsvTable& table, std::size_t row) const {
+  return std::all_of(filters.begin(), filters.end(), [&](const RowFilter& filter) {
+    return table.text(row, table.require(filter.column)) == filter.value;
+  });
+}
+
+const std::vector<TableKind>& table_kinds() {
+  static const std::vector<TableKind> kinds = {
+      {"gemm", kGemmColumns, is_gemm_table, fit_gemm_tables},
+  };
+  return kinds;
+}
+
+bool has_columns(const CsvTable& table, std::initializer_list<std::string_view> columns) {
+  return std::all_of(columns.begin(), columns.end(),
+                     [&](std::string_view name) { return table.find(name).has_value(); });
+}
+
+}  // namespace mirfak

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "base/csv.hpp"
+#include "base/error_statistics.hpp"
+#include "cluster/catalog.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// Which rows of a table count: those whose field in `column` is `value`.
+struct RowFilter {
+  std::string column;
+  std::string value;
+};
+
+// What the tables are measurements of.
+struct CalibrationTarget {
+  const Catalog& catalog;              // must outlive it
+  std::string gpu;                     // name in the catalog, or empty
+  std::string link;                    // name in the catalog, or empty
+  std::optional<Precision> precision;  // of all rows, where the tables do not say
+  std::vector<RowFilter> filters;      // every one must hold
+
+  // The named GPU or link: Error(input) that names the option when there is none.
+  GpuSpec gpu_spec() const;
+  LinkSpec link_spec() const;
+  // Whether a row counts. A column that the table lacks is Error(input).
+  bool selects(const CsvTable& table, std::size_t row) const;
+};
+
+struct FittedConstant {
+  std::string name;  // its key in the profile
+  double value = 0;
+};
+
+// Errors on the part fitted and on the part kept aside, of all samples or of some.
+struct FitScore {
+  std::string name;  // "all", "m >= 1024"
+  ErrorStatistics fitted;
+  ErrorStatistics held_out;
+};
+
+// One mapping of a profile: gemm.bf16 of a GPU.
+struct FittedSection {
+  std::vector<std::string> path;  // {"gemm", "bf16"}; one or two keys
+  std::vector<FittedConstant> constants;
+  std::string source;            // what stands behind them, for the profile's `sources`
+  std::string source_key;        // its key there, "gemm_bf16"
+  std::vector<FitScore> scores;  // at least one; the last one is written into the profile
+};
+
+// A kind of measured table: how to recognise one by its header, and how to fit the constants it determines.
+struct TableKind {
+  std::string_view name;     // "gemm"
+  std::string_view columns;  // the headers it is recognised by, for people
+  bool (*recognises)(const CsvTable& table);
+  // All tables of this kind that were given, at least one. Error(input) at the field of a fault.
+  std::vector<FittedSection> (*fit)(std::span<const CsvTable> tables, const CalibrationTarget& target);
+};
+
+const std::vector<TableKind>& table_kinds();
+
+// Whether `table` has every one of `columns`: what most kinds are recognised by.
+bool has_columns(const CsvTable& table, std::initializer_list<std::string_view> columns);
+
+}  // namespace mirfak

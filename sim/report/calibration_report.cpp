@@ -1,0 +1,66 @@
+#include "report/calibration_report.hpp"
+
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string name_of(const FittedSection& section) { return fmt::format("{}", fmt::join(section.path, ".")); }
+
+void add_part(TextTable& table, const std::string& name, const std::string& part, const ErrorStatistics& errors) {
+  if (errors.count == 0) return;
+  table.add_row({name, part, std::to_string(errors.count), percent(errors.median_ape), percent(errors.mape),
+                 percent(errors.p90_ape)});
+}
+
+Json part_json(const ErrorStatistics& errors) {
+  return {{"n", errors.count}, {"mape", errors.mape}, {"median_ape", errors.median_ape}, {"p90_ape", errors.p90_ape}};
+}
+
+}  // namespace
+
+std::string calibration_text(const std::vector<FittedSection>& sections) {
+  std::string out;
+  for (const FittedSection& section : sections) {
+    TextTable constants("lr");
+    for (const FittedConstant& constant : section.constants) {
+      constants.add_row({constant.name, fmt::format("{:.4g}", constant.value)});
+    }
+    TextTable errors("llrrrr");
+    errors.add_row({"samples", "part", "count", "median", "mean", "p90"});
+    for (const FitScore& score : section.scores) {
+      add_part(errors, score.name, "fitted", score.fitted);
+      add_part(errors, score.name, "kept aside", score.held_out);
+    }
+    out += fmt::format("{}{}\n  {}\n\n{}\n{}", out.empty() ? "" : "\n", name_of(section), section.source,
+                       constants.text(), errors.text());
+  }
+  return out;
+}
+
+Json calibration_json(const std::vector<FittedSection>& sections) {
+  Json out = Json::array();
+  for (const FittedSection& section : sections) {
+    Json constants = Json::object();
+    for (const FittedConstant& constant : section.constants) constants[constant.name] = constant.value;
+    Json scores = Json::array();
+    for (const FitScore& score : section.scores) {
+      scores.push_back(
+          {{"name", score.name}, {"fitted", part_json(score.fitted)}, {"held_out", part_json(score.held_out)}});
+    }
+    out.push_back({{"name", name_of(section)},
+                   {"constants", std::move(constants)},
+                   {"source", section.source},
+                   {"scores", std::move(scores)}});
+  }
+  return {{"sections", std::move(out)}};
+}
+
+}  // namespace mirfak
