@@ -24,7 +24,9 @@ void count_work(const Simulation& simulation, IterationResult& result) {
     for (const ChunkPlan& chunk : plan.chunks) {
       const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * ranks_per_stage;
       const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * ranks_per_stage;
-      result.model_flop += 3 * forward;
+      for (const BlockRun& run : chunk.runs) {
+        result.model_flop += run.count * plan.bodies_of(run.block).model_flop * passes * ranks_per_stage;
+      }
       result.hardware_flop += forward + backward;
     }
     peak += plan.costs.kernels.peak_flops() * ranks_per_stage;

@@ -19,6 +19,7 @@ class Differentiator {
 
   OperatorGraph run() {
     const auto forward_count = static_cast<OperatorId>(graph_.operators.size());
+    if (graph_.input < 0 && !trains_anything()) return std::move(graph_);
     if (graph_.output >= 0) contribute(graph_.output, new_gradient(graph_.output));
     for (OperatorId id = forward_count - 1; id >= 0; --id) {
       const Operator op = graph_.op(id);  // a copy: differentiate() appends operators
@@ -29,6 +30,11 @@ class Differentiator {
   }
 
  private:
+  bool trains_anything() const {
+    return std::any_of(graph_.tensors.begin(), graph_.tensors.end(),
+                       [](const Tensor& tensor) { return tensor.role == TensorRole::parameter && !tensor.frozen; });
+  }
+  bool is_trained(TensorId id) const { return is_parameter(id) && !graph_.tensor(id).frozen; }
   bool is_parameter(TensorId id) const { return graph_.tensor(id).role == TensorRole::parameter; }
   bool wants_gradient(TensorId id) const {
     const Tensor& tensor = graph_.tensor(id);
@@ -94,7 +100,7 @@ class Differentiator {
       const Operand& wanted = op.inputs[side];
       const Operand& other = op.inputs[1 - side];
       const bool weight = is_parameter(wanted.tensor);
-      if (!weight && !wants_gradient(wanted.tensor)) continue;
+      if (weight ? !is_trained(wanted.tensor) : !wants_gradient(wanted.tensor)) continue;
       const TensorId result = new_gradient(wanted.tensor);
       Operator& product =
           append(gradient_name(op, side), OperatorKind::einsum,
@@ -132,6 +138,7 @@ class Differentiator {
 
   void differentiate_gather(const Operator& op, TensorId dy) {
     const TensorId table = op.inputs[0].tensor;
+    if (!is_trained(table)) return;
     append("d_" + op.name, OperatorKind::scatter, Phase::weight_gradient, {dy, op.inputs[1].tensor},
            {new_gradient(table)});
   }
@@ -191,7 +198,7 @@ class Differentiator {
   void sum_over_tokens(const Operator& op, const std::vector<TensorId>& read) {
     std::vector<TensorId> results;
     for (const Operand& input : op.inputs) {
-      if (is_parameter(input.tensor)) results.push_back(new_gradient(input.tensor));
+      if (is_trained(input.tensor)) results.push_back(new_gradient(input.tensor));
     }
     if (results.empty()) return;
     append("d_" + op.name + "_parameters", OperatorKind::reduction, Phase::weight_gradient, read, results);

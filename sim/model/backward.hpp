@@ -14,7 +14,8 @@ struct BackwardOptions {
 
 // Appends the gradient operators to a forward graph, in the order in which automatic differentiation runs them:
 // forward operators in reverse, an einsum's activation gradient before its weight gradient. A tensor used twice
-// gets an operator that adds its gradients. Forward operators keep their ids.
+// gets an operator that adds its gradients. Frozen parameters have no gradient; a block without input that trains
+// nothing has no gradient operators. Forward operators keep their ids.
 OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& options);
 
 // What stays in memory between forward and backward, and what is computed again before backward.

@@ -4,6 +4,7 @@
 
 #include "model/blocks.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ class Builder {
     set(Axis::ffn, model.ffn);
     set(Axis::gate, 2);
     set(Axis::vocabulary, options.vocabulary);
+    set(Axis::low_rank, options.adapters.rank);
   }
 
   OperatorGraph take() { return std::move(graph_); }
@@ -41,12 +43,18 @@ class Builder {
   const BlockOptions& options() const { return options_; }
 
   TensorId tensor(std::string name, std::vector<Axis> axes, TensorRole role, double element_bytes) {
-    return graph_.add_tensor({std::move(name), std::move(axes), element_bytes, role, -1});
+    return graph_.add_tensor({std::move(name), std::move(axes), element_bytes, role, -1, false});
   }
   TensorId input(std::string name, std::vector<Axis> axes) {
     return tensor(std::move(name), std::move(axes), TensorRole::input, options_.element_bytes);
   }
+  // Of the model itself: frozen when adapters are trained beside it.
   TensorId parameter(std::string name, std::vector<Axis> axes) {
+    const TensorId id = adapter_parameter(std::move(name), std::move(axes));
+    graph_.tensors[static_cast<std::size_t>(id)].frozen = options_.adapters.rank > 0;
+    return id;
+  }
+  TensorId adapter_parameter(std::string name, std::vector<Axis> axes) {
     return tensor(std::move(name), std::move(axes), TensorRole::parameter, options_.element_bytes);
   }
   TensorId activation(std::string name, std::vector<Axis> axes) {
@@ -93,6 +101,25 @@ class Builder {
     const TensorId y = activation(name, std::move(result_axes));
     op(name, OperatorKind::einsum, {x, weight}, {y});
     return y;
+  }
+
+  // A linear layer, with a low-rank adapter beside the weight where there is one.
+  TensorId project(const std::string& name, TensorId x, TensorId weight, const std::vector<Axis>& result_axes,
+                   bool adapted) {
+    const TensorId y = project(name, x, weight, result_axes);
+    if (!adapted) return y;
+    std::vector<Axis> inward = {Axis::low_rank};
+    std::vector<Axis> outward = {Axis::low_rank};
+    for (const Axis axis : axes(weight)) {
+      const bool kept = std::find(result_axes.begin(), result_axes.end(), axis) != result_axes.end();
+      (kept ? outward : inward).push_back(axis);
+    }
+    const TensorId source = options_.adapters.dropout > 0 ? dropout(name + "_adapter_dropout", x) : x;
+    const TensorId low = project(name + "_adapter_in", source, adapter_parameter(name + "_adapter_in_weight", inward),
+                                 {Axis::batch, Axis::sequence, Axis::low_rank});
+    const TensorId up =
+        project(name + "_adapter_out", low, adapter_parameter(name + "_adapter_out_weight", outward), result_axes);
+    return add(name + "_adapter", y, up);
   }
 
   TensorId elementwise(const std::string& name, const std::vector<TensorId>& inputs,
@@ -166,7 +193,7 @@ TensorId rotate(Builder& b, const std::string& name, TensorId x) {
 QueryKeyValue project_qkv(Builder& b, TensorId x) {
   const std::vector<Axis> packed_axes = {Axis::batch, Axis::sequence, Axis::kv_heads, Axis::qkv_group, Axis::head_dim};
   const TensorId weight = b.parameter("qkv_weight", {Axis::hidden, Axis::kv_heads, Axis::qkv_group, Axis::head_dim});
-  TensorId packed = b.project("qkv_projection", x, weight, packed_axes);
+  TensorId packed = b.project("qkv_projection", x, weight, packed_axes, b.options().adapters.query_key_value);
   if (b.model().qkv_bias) {
     const TensorId bias = b.parameter("qkv_bias", {Axis::kv_heads, Axis::qkv_group, Axis::head_dim});
     packed = b.add("qkv_bias", packed, bias);
@@ -235,7 +262,7 @@ TensorId mlp_inner(Builder& b, TensorId x) {
     inner.insert(inner.begin() + 2, Axis::gate);
     weight_axes.insert(weight_axes.begin() + 1, Axis::gate);
   }
-  TensorId up = b.project("mlp_up", x, b.parameter("mlp_up_weight", weight_axes), inner);
+  TensorId up = b.project("mlp_up", x, b.parameter("mlp_up_weight", weight_axes), inner, b.options().adapters.mlp_up);
   std::vector<TensorId> inputs = {up};
   if (b.model().linear_bias) {
     const TensorId bias = b.parameter("mlp_up_bias", std::vector<Axis>(inner.begin() + 2, inner.end()));
@@ -276,11 +303,12 @@ OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& opti
   const TensorId context = attention(b, b.normalize("attention_norm", x));
   const TensorId output_weight =
       b.parameter("output_projection_weight", {Axis::kv_heads, Axis::query_group, Axis::head_dim, Axis::hidden});
-  const TensorId attended = b.project("output_projection", context, output_weight, kResidual);
+  const TensorId attended =
+      b.project("output_projection", context, output_weight, kResidual, options.adapters.attention_output);
   const TensorId middle = b.add_residual("attention_residual", attended, x);
   const TensorId inner = mlp_inner(b, b.normalize("mlp_norm", middle));
   const TensorId down_weight = b.parameter("mlp_down_weight", {Axis::ffn, Axis::hidden});
-  const TensorId down = b.project("mlp_down", inner, down_weight, kResidual);
+  const TensorId down = b.project("mlp_down", inner, down_weight, kResidual, options.adapters.mlp_down);
   const TensorId y = b.add_residual("mlp_residual", down, middle);
 
   OperatorGraph graph = b.take();

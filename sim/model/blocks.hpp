@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/adapters.hpp"
 #include "model/model_spec.hpp"
 #include "model/operator_graph.hpp"
 
@@ -15,6 +16,7 @@ struct BlockOptions {
   std::int64_t vocabulary = 0;  // padded as the framework pads it
   double element_bytes = 2;     // of activations and parameters
   bool dropout = false;
+  LowRankAdapters adapters;
   bool fused_attention = false;         // one flash-attention kernel; else scores, softmax, dropout, context
   bool fused_softmax = false;           // scale, mask and softmax in one kernel
   bool fused_bias_activation = false;   // bias and activation of the MLP in one kernel

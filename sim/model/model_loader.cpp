@@ -25,7 +25,7 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   model.name = in.string_or("name", name_from_path(file));
   model.family = in.string_or("family", model.family);
   model.source = in.string_or("source", file);
-  model.activation = choice_or(in, "activation", {"gelu", "relu", "swiglu", "geglu"}, model.activation);
+  model.activation = choice_or(in, "activation", {"gelu", "relu", "swiglu", "geglu", "squared_relu"}, model.activation);
   model.normalization = choice_or(in, "normalization", {"layer_norm", "rms_norm"}, model.normalization);
   model.position = choice_or(in, "position", {"none", "learned", "rotary", "alibi"}, model.position);
   model.linear_bias = in.bool_or("linear_bias", model.linear_bias);

@@ -6,7 +6,7 @@
 
 namespace mirfak {
 
-enum class ActivationFunction { gelu, relu, swiglu, geglu };
+enum class ActivationFunction { gelu, relu, swiglu, geglu, squared_relu };
 enum class Normalization { layer_norm, rms_norm };
 enum class PositionEncoding { none, learned, rotary, alibi };
 

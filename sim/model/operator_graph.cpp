@@ -8,7 +8,7 @@ namespace mirfak {
 std::string_view name_of(Axis axis) {
   constexpr std::array<std::string_view, kAxes> names = {"batch",    "sequence",    "kv_sequence", "hidden",
                                                          "kv_heads", "query_group", "qkv_group",   "head_dim",
-                                                         "ffn",      "gate",        "vocabulary"};
+                                                         "ffn",      "gate",        "vocabulary",  "low_rank"};
   return names[static_cast<std::size_t>(axis)];
 }
 

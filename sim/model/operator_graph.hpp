@@ -22,8 +22,9 @@ enum class Axis : std::uint8_t {
   ffn,
   gate,  // the two halves of a gated MLP
   vocabulary,
+  low_rank,  // between the two products of a low-rank adapter
 };
-inline constexpr std::size_t kAxes = 11;
+inline constexpr std::size_t kAxes = 12;
 std::string_view name_of(Axis axis);
 
 using AxisExtents = std::array<std::int64_t, kAxes>;
@@ -33,7 +34,7 @@ using OperatorId = std::int32_t;
 
 enum class TensorRole : std::uint8_t {
   input,       // enters the block: the residual stream, token ids
-  parameter,   // trained
+  parameter,   // trained unless frozen
   activation,  // produced by an operator of the block
   gradient,    // of an input or activation
   parameter_gradient,
@@ -44,7 +45,8 @@ struct Tensor {
   std::vector<Axis> axes;
   double bytes_per_element = 0;
   TensorRole role{};
-  TensorId of = -1;  // gradients: the tensor it is the gradient of
+  TensorId of = -1;     // gradients: the tensor it is the gradient of
+  bool frozen = false;  // parameters: not trained, so without gradient
 };
 
 enum class OperatorKind : std::uint8_t {

@@ -29,6 +29,7 @@ BlockOptions block_options(const Job& job) {
   options.vocabulary = (job.model.vocab + padding - 1) / padding * padding;
   options.element_bytes = bytes_per_element(job.precision());
   options.dropout = job.model.dropout > 0;
+  options.adapters = job.training.adapters;
   options.fused_attention = has_fused_attention(job);
   options.fused_softmax = framework.fused_softmax;
   options.fused_bias_activation = framework.fused_bias_activation;
@@ -157,6 +158,19 @@ const CommunicationGroup& StageCosts::group_over(MeshAxis axis) const {
   return tensor_group;
 }
 
+// Products with frozen weights, whose weight gradients nobody computes.
+double frozen_flop(const PartitionedBlock& block, const StageCosts& costs) {
+  double flop = 0;
+  for (const BlockStep& step : block.forward) {
+    if (step.kind != BlockStep::Kind::kernel) continue;
+    const Operator& op = block.graph.op(step.op);
+    const bool frozen = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                    [&](const Operand& input) { return block.graph.tensor(input.tensor).frozen; });
+    if (frozen) flop += costs.kernels.price(block, step).flop;
+  }
+  return flop;
+}
+
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
   BlockBodies out;
   BodyWriter forward(job, block, costs);
@@ -168,6 +182,7 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   out.backward = backward.take();
   out.folded_forward = fold(out.forward);
   out.folded_backward = fold(out.backward);
+  out.model_flop = 3 * out.folded_forward.flop - frozen_flop(block, costs);
   return out;
 }
 

@@ -51,6 +51,7 @@ struct BlockBodies {
   Body backward;
   FoldedBody folded_forward;
   FoldedBody folded_backward;
+  double model_flop = 0;  // of one microbatch, forward and backward by convention: no recomputation
 };
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs);
 

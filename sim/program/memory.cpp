@@ -55,7 +55,7 @@ MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const Sta
   const double elements = plan.parameters.elements;
   const double shards = job.strategy.zero >= 1 ? job.strategy.replicas() : 1;
   MemoryUse use;
-  use.parameters = elements * bytes_per_element(job.precision());
+  use.parameters = (elements + plan.parameters.frozen_elements) * bytes_per_element(job.precision());
   use.gradients = elements * gradient_bytes(job);
   use.optimizer = elements * optimizer_bytes(job) / shards;
   // One activation and one gradient each way.

@@ -37,9 +37,11 @@ PipelineShape pipeline_shape(const Job& job) {
 
 namespace {
 
-double parameters_of(const PartitionedBlock& block) {
+double parameters_of(const PartitionedBlock& block, bool frozen) {
   double elements = 0;
-  for (const ParameterShard& shard : block.parameters) elements += shard.elements;
+  for (const ParameterShard& shard : block.parameters) {
+    if (block.graph.tensor(shard.tensor).frozen == frozen) elements += shard.elements;
+  }
   return elements;
 }
 
@@ -70,9 +72,13 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
       plan.append(block_of_layer(layer));
     }
     if (plan.head) plan.append(blocks.head_id());
-    for (const BlockRun& run : plan.runs) plan.parameters += run.count * parameters_of(blocks.of(run.block));
+    for (const BlockRun& run : plan.runs) {
+      plan.parameters += run.count * parameters_of(blocks.of(run.block), false);
+      plan.frozen += run.count * parameters_of(blocks.of(run.block), true);
+    }
     // One copy serves as word embedding and as output projection.
-    if (plan.embedding && plan.head) plan.parameters -= tied_parameters(job, blocks);
+    const bool frozen = job.training.adapters.rank > 0;
+    if (plan.embedding && plan.head) (frozen ? plan.frozen : plan.parameters) -= tied_parameters(job, blocks);
     chunks.push_back(std::move(plan));
   }
   return chunks;
@@ -92,13 +98,14 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
   bool last = false;
   for (const ChunkPlan& chunk : chunks) {
     out.elements += chunk.parameters;
+    out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
       out.tensor_partial_elements += run.count * tensor_partial_parameters(blocks.of(run.block));
     }
     first = first || chunk.embedding;
     last = last || chunk.head;
   }
-  if (first != last) out.tied_elements = tied_parameters(job, blocks);
+  if (first != last && job.training.adapters.rank == 0) out.tied_elements = tied_parameters(job, blocks);
   return out;
 }
 

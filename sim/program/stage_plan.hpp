@@ -20,7 +20,8 @@ struct ChunkPlan {
   std::vector<BlockRun> runs;
   bool embedding = false;  // whether the chunk holds it
   bool head = false;
-  double parameters = 0;  // on one rank
+  double parameters = 0;  // trained ones on one rank
+  double frozen = 0;      // the others
 
   void append(BlockId block, int count = 1);  // behind its runs, or to the last of them
   int blocks() const;
@@ -29,7 +30,8 @@ struct ChunkPlan {
 
 // Parameters that one rank of a stage holds.
 struct StageParameters {
-  double elements = 0;
+  double elements = 0;                 // trained
+  double frozen_elements = 0;          // only held: no gradient, no optimizer state
   double tied_elements = 0;            // of the word embedding that two stages hold and keep equal; 0: none
   double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
 };

@@ -86,7 +86,9 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
 std::vector<BucketWork> StageWork::split_into_buckets(int chunk) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   const double per_block = blocks.parameters / std::max(1, blocks.blocks());
-  const int blocks_per_bucket = std::max(1, static_cast<int>(std::ceil(job_.framework.bucket_parameters / per_block)));
+  const double wanted = std::ceil(job_.framework.bucket_parameters / std::max(1.0, per_block));
+  const int blocks_per_bucket =
+      static_cast<int>(std::clamp(wanted, 1.0, std::max(1.0, static_cast<double>(blocks.blocks()))));
   std::vector<BucketWork> parts;
   for (int first = 0; first < blocks.blocks(); first += blocks_per_bucket) {
     const int last = std::min(first + blocks_per_bucket, blocks.blocks());

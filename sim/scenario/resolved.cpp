@@ -54,10 +54,21 @@ std::string cluster_yaml(const Cluster& cluster) {
   return out + price_yaml(cluster);
 }
 
+std::string adapters_yaml(const LowRankAdapters& adapters) {
+  std::vector<std::string_view> targets;
+  if (adapters.query_key_value) targets.emplace_back("qkv");
+  if (adapters.attention_output) targets.emplace_back("proj");
+  if (adapters.mlp_up) targets.emplace_back("fc1");
+  if (adapters.mlp_down) targets.emplace_back("fc2");
+  return fmt::format("  lora: {{rank: {}, targets: [{}], dropout: {}}}\n", adapters.rank, fmt::join(targets, ", "),
+                     adapters.dropout);
+}
+
 std::string training_yaml(const TrainingSpec& training) {
   std::string out =
       fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
                   training.global_batch, training.sequence_length, training.precision, training.framework);
+  if (training.adapters.rank > 0) out += adapters_yaml(training.adapters);
   if (training.tokens > 0) out += fmt::format("  tokens: {}\n", training.tokens);
   return out;
 }

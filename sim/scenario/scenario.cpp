@@ -36,6 +36,34 @@ const std::vector<std::string>& training_precisions() {
   return names;
 }
 
+const std::vector<std::string>& adapter_target_names() {
+  static const std::vector<std::string> names = {"qkv", "proj", "fc1", "fc2", "attention", "mlp"};
+  return names;
+}
+
+LowRankAdapters read_adapters(const Node& node) {
+  Mapping section(node);
+  LowRankAdapters adapters;
+  adapters.rank = static_cast<int>(section.require("rank").as_integer(1, 1 << 20));
+  adapters.dropout = section.number_or("dropout", 0, 0, 1);
+  const std::optional<Node> targets = section.find("targets");
+  section.finish();
+  if (!targets) {
+    adapters.query_key_value = adapters.attention_output = adapters.mlp_up = adapters.mlp_down = true;
+    return adapters;
+  }
+  const std::vector<Node> items = targets->as_items();
+  if (items.empty()) targets->fail("expected at least one linear layer to adapt");
+  for (const Node& item : items) {
+    const std::string name = adapter_target_names()[item.as_choice(adapter_target_names())];
+    adapters.query_key_value = adapters.query_key_value || name == "qkv" || name == "attention";
+    adapters.attention_output = adapters.attention_output || name == "proj" || name == "attention";
+    adapters.mlp_up = adapters.mlp_up || name == "fc1" || name == "mlp";
+    adapters.mlp_down = adapters.mlp_down || name == "fc2" || name == "mlp";
+  }
+  return adapters;
+}
+
 TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   Mapping section(node);
   TrainingSpec training;
@@ -44,6 +72,7 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   training.precision = choice_or(section, "precision", training.precision, training_precisions());
   training.tokens = section.number_or("tokens", 0, 1, 1e18);
   training.framework = choice_or(section, "framework", training.framework, framework_names());
+  if (const std::optional<Node> lora = section.find("lora")) training.adapters = read_adapters(*lora);
   section.finish();
   return training;
 }

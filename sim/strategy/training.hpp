@@ -1,5 +1,7 @@
 #pragma once
 
+#include "model/adapters.hpp"
+
 #include <cstdint>
 #include <string>
 
@@ -10,6 +12,7 @@ struct TrainingSpec {
   std::int64_t global_batch = 0;     // sequences per iteration
   std::int64_t sequence_length = 0;  // tokens of a sequence
   std::string precision = "bf16";    // of activations and matrix products: bf16, fp16 or fp32
+  LowRankAdapters adapters;          // fine-tuning of these alone
   double tokens = 0;                 // of the whole training; 0: not asked
   std::string framework = "megatron-core";
 };

@@ -57,6 +57,15 @@ TEST_CASE("overrides reach every key, sections that are not there included") {
   CHECK(job.model.name == "llama2-7b");
 }
 
+TEST_CASE("adapters read back") {
+  const Scenario first = parse(kSmall, {"training.lora={rank: 16, targets: [attention, fc2], dropout: 0.1}"});
+  const LowRankAdapters& adapters = first.job.training.adapters;
+  CHECK(adapters.rank == 16);
+  CHECK(adapters.dropout == 0.1);
+  CHECK((adapters.query_key_value && adapters.attention_output && adapters.mlp_down && !adapters.mlp_up));
+  CHECK(parse(first.resolved).resolved == first.resolved);
+}
+
 TEST_CASE("the resolved scenario reads back as the same job, and resolves to itself") {
   const std::string folder = std::string(MIRFAK_SOURCE_DIR) + "/scenarios";
   int count = 0;

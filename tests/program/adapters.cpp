@@ -1,0 +1,102 @@
+// Fine-tuning with low-rank adapters: what is frozen costs no weight gradient, no gradient memory, no optimizer.
+
+#include "engine/iteration.hpp"
+#include "job_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+constexpr int kRank = 16;
+constexpr double kLayers = 8, kHidden = 1024, kFfn = 4096;
+
+Job adapted(const LowRankAdapters& adapters, int tensor = 1) {
+  Strategy strategy;
+  strategy.tensor = tensor;
+  strategy.data = 16 / tensor;
+  strategy.zero = 1;
+  strategy.sequence_parallel = tensor > 1;
+  Job job = small_job(static_cast<int>(kLayers), 2, strategy, 32);
+  job.model.linear_bias = job.model.qkv_bias = false;
+  job.framework = *find_framework("megatron-core");
+  job.training.adapters = adapters;
+  return job;
+}
+
+LowRankAdapters all_layers() { return {kRank, 0, true, true, true, true}; }
+
+}  // namespace
+
+TEST_CASE("only adapters are trained: r (in + out) elements beside each linear layer") {
+  const auto trained = [](const LowRankAdapters& adapters) {
+    const auto simulation = simulate(adapted(adapters));
+    return simulation->plans[0].parameters.elements;
+  };
+  const double qkv = kRank * (kHidden + 3 * kHidden);
+  const double output = kRank * 2 * kHidden;
+  const double mlp = kRank * (kHidden + kFfn);
+  CHECK(trained({kRank, 0, true, true, false, false}) == kLayers * (qkv + output));
+  CHECK(trained({kRank, 0, false, false, true, false}) == kLayers * mlp);
+  CHECK(trained(all_layers()) == kLayers * (qkv + output + 2 * mlp));
+}
+
+TEST_CASE("frozen parameters are held at the model's precision and nothing more") {
+  const auto whole = simulate(adapted({}));
+  const auto simulation = simulate(adapted(all_layers()));
+  const StageParameters& held = simulation->plans[0].parameters;
+  CHECK(held.frozen_elements == whole->plans[0].parameters.elements);
+  const MemoryUse& use = simulation->result.stages[0].memory.peak;
+  CHECK(use.parameters == 2 * (held.elements + held.frozen_elements));
+  CHECK(use.gradients == 4 * held.elements);
+  CHECK(use.optimizer == 12 * held.elements / 16);
+  CHECK(use.activations < whole->result.stages[0].memory.peak.activations);
+}
+
+TEST_CASE("no operator makes a gradient of a frozen parameter, and the embedding has no backward pass") {
+  const ShardedBlocks blocks = shard_blocks(adapted(all_layers(), 4));
+  for (const PartitionedBlock& block : blocks.all) {
+    for (const Tensor& tensor : block.graph.tensors) {
+      if (tensor.role == TensorRole::parameter_gradient) CHECK_FALSE(block.graph.tensor(tensor.of).frozen);
+    }
+  }
+  CHECK(blocks.embedding().backward.empty());
+  CHECK(blocks.embedding().kept_bytes == 0);
+}
+
+TEST_CASE("FLOPs: two products of a frozen weight where a trained one has three") {
+  const double tokens = 32.0 * 512;
+  const double layer_weights = 4 * kHidden * kHidden + 2 * kHidden * kFfn;
+  const double frozen = kLayers * layer_weights + 8192 * kHidden;
+  const double low_rank = kLayers * kRank * (4 * kHidden + 2 * kHidden + 2 * (kHidden + kFfn));
+  const double attention = kLayers * 2 * 512 * kHidden;  // scores and context, multiplications per token
+  const double expected = 2 * tokens * (2 * frozen + 3 * low_rank + 3 * attention);
+  for (const int tensor : {1, 4}) {
+    CHECK(simulate(adapted(all_layers(), tensor))->result.model_flop == doctest::Approx(expected).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("tensor ranks: adapters add exchanges of rank r only") {
+  const auto bytes = [](const LowRankAdapters& adapters) {
+    const ShardedBlocks blocks = shard_blocks(adapted(adapters, 4));
+    double most = 0;
+    double sum = 0;
+    for (const BlockStep& step : blocks.layer().forward) {
+      if (step.kind != BlockStep::Kind::collective) continue;
+      sum += step.bytes;
+      if (step.tensor >= 0 && blocks.layer().graph.tensor(step.tensor).axes.back() == Axis::low_rank) {
+        most = std::max(most, step.bytes);
+      }
+    }
+    return std::pair(sum, most);
+  };
+  const auto [alone, none] = bytes({});
+  const auto [beside, largest] = bytes(all_layers());
+  CHECK(none == 0);
+  CHECK(largest == 2.0 * 512 * kRank);
+  CHECK(beside == alone + 4 * largest);
+}
