@@ -2,6 +2,7 @@
 
 #include "model/backward.hpp"
 #include "model/blocks.hpp"
+#include "program/data_parallel.hpp"
 #include "sharding/axis_rules.hpp"
 
 #include <algorithm>
@@ -37,6 +38,12 @@ BlockOptions block_options(const Job& job) {
   options.fused_rotary = framework.fused_rotary;
   options.fused_cross_entropy = framework.fused_cross_entropy;
   return options;
+}
+
+// Gradients that are reduced behind every pass do not accumulate whole: backward writes them as they are computed.
+BackwardOptions backward_options(const Job& job) {
+  if (data_parallel_plan(job).gathers_in_passes()) return {bytes_per_element(job.precision()), true};
+  return {gradient_bytes(job), job.framework.fused_gradient_accumulation};
 }
 
 std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute) {
@@ -123,7 +130,7 @@ ShardedBlocks shard_blocks(const Job& job) {
   const BlockOptions options = block_options(job);
   const DeviceMesh mesh = mesh_of(job.strategy);
   const std::vector<AxisRule> rules = axis_rules(job.strategy);
-  const BackwardOptions backward{gradient_bytes(job), job.framework.fused_gradient_accumulation};
+  const BackwardOptions backward = backward_options(job);
   ShardedBlocks blocks;
   const auto add = [&](OperatorGraph forward, Recompute recompute) {
     OperatorGraph graph = with_backward(std::move(forward), backward);
@@ -144,7 +151,9 @@ StageCosts::StageCosts(const Job& job, int stage)
       communication(hardware.hardware, job.cluster.fabric()),
       tensor_group(communication_group(job.cluster, job.tensor_group(stage))),
       context_group(communication_group(job.cluster, job.context_group(stage))),
-      data_group(communication_group(job.cluster, job.data_group(stage))) {}
+      data_group(communication_group(job.cluster, job.data_group(stage))),
+      shard_group(communication_group(job.cluster, job.shard_group(stage))),
+      across_group(communication_group(job.cluster, job.across_group(stage))) {}
 
 const CommunicationGroup& StageCosts::group_over(MeshAxis axis) const {
   switch (axis) {

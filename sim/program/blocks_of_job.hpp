@@ -40,6 +40,8 @@ struct StageCosts {
   CommunicationGroup tensor_group;
   CommunicationGroup context_group;
   CommunicationGroup data_group;
+  CommunicationGroup shard_group;   // of the data group, the ranks that share one sharded copy of the state (ZeRO)
+  CommunicationGroup across_group;  // ... and those that hold the same shard
 
   // Of a mesh axis that blocks communicate over.
   const CommunicationGroup& group_over(MeshAxis axis) const;

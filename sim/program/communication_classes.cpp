@@ -36,11 +36,11 @@ Communication CommunicationClasses::transfer(int from, int to, Pass::Kind kind, 
   return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
-Communication CommunicationClasses::collective(int stage, const char* name, const CommunicationCost& cost,
+Communication CommunicationClasses::collective(int stage, std::string name, const CommunicationCost& cost,
                                                Activity activity) {
   TaskClass described;
   described.kind = TaskKind::collective;
-  described.name = name;
+  described.name = std::move(name);
   described.stage = stage;
   described.bytes = cost.bytes_sent;
   described.activity_s[static_cast<std::size_t>(activity)] = cost.seconds;

@@ -27,7 +27,7 @@ class CommunicationClasses {
   // One end of a transfer between stages: `rank` (an index into program.ranks) sends or receives.
   Communication transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank);
 
-  Communication collective(int stage, const char* name, const CommunicationCost& cost, Activity activity);
+  Communication collective(int stage, std::string name, const CommunicationCost& cost, Activity activity);
 
   // `rank`'s part of a collective of a stage's replicas. The ranks of a group on one node carry what crosses the
   // node's ports together.

@@ -40,6 +40,19 @@ std::vector<int> Job::data_group(int stage) const {
   return ranks;
 }
 
+std::vector<int> Job::shard_group(int stage) const {
+  std::vector<int> ranks = data_group(stage);
+  ranks.resize(static_cast<std::size_t>(strategy.shards()));
+  return ranks;
+}
+
+std::vector<int> Job::across_group(int stage) const {
+  const std::vector<int> all = data_group(stage);
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(strategy.shards())) ranks.push_back(all[i]);
+  return ranks;
+}
+
 const NodeGroup& Job::hardware_of(int stage) const {
   const int first = rank_of(stage, 0, 0);
   const int last = rank_of(stage, strategy.data - 1, strategy.team() - 1);
@@ -55,6 +68,7 @@ const NodeGroup& Job::hardware_of(int stage) const {
 }
 
 double gradient_bytes(const Job& job) {
+  if (!job.training.gradient_precision.empty()) return job.training.gradient_precision == "fp32" ? 4 : 2;
   switch (job.precision()) {
     case Precision::fp16:
       return job.framework.gradient_bytes_fp16;
@@ -63,27 +77,6 @@ double gradient_bytes(const Job& job) {
       return 4;
     default:
       return job.framework.gradient_bytes;
-  }
-}
-
-double optimizer_bytes(const Job& job) {
-  switch (job.precision()) {
-    case Precision::fp16:
-      return job.framework.optimizer_bytes_fp16;
-    case Precision::fp32:
-    case Precision::tf32:
-      return 8;  // two Adam moments; the parameters are their own master copy
-    default:
-      return job.framework.optimizer_bytes;
-  }
-}
-
-double optimizer_traffic_bytes(const Job& job) {
-  switch (job.precision()) {
-    case Precision::fp16:
-      return job.framework.optimizer_traffic_bytes_fp16;
-    default:
-      return job.framework.optimizer_traffic_bytes;
   }
 }
 

@@ -30,16 +30,16 @@ struct Job {
   std::vector<int> tensor_group(int stage) const;   // of the first context rank of data replica 0
   std::vector<int> context_group(int stage) const;  // of tensor rank 0 of data replica 0
   std::vector<int> data_group(int stage) const;     // of tensor rank 0: all that hold its parameters
+  std::vector<int> shard_group(int stage) const;    // ... the first that share a sharded copy of the state
+  std::vector<int> across_group(int stage) const;   // ... those that hold the same shard as the first
 
   // The node type a stage runs on. Error(infeasible) if its ranks are on several: replicas of one stage on
   // different GPUs do not behave alike.
   const NodeGroup& hardware_of(int stage) const;
 };
 
-// Bytes per parameter of the gradient buffer and of the optimizer state, and what one optimizer step moves through
-// memory, in the job's precision.
+// Bytes per parameter of the gradients that are reduced: training.gradient_precision, or the framework's for the job's
+// precision.
 double gradient_bytes(const Job& job);
-double optimizer_bytes(const Job& job);
-double optimizer_traffic_bytes(const Job& job);
 
 }  // namespace mirfak

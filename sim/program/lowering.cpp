@@ -6,6 +6,9 @@
 
 #include "base/error.hpp"
 #include "program/communication_classes.hpp"
+#include "program/data_parallel.hpp"
+#include "program/program_size.hpp"
+#include "program/replica_writer.hpp"
 #include "program/stage_work.hpp"
 #include "program/team_writer.hpp"
 #include "strategy/rules.hpp"
@@ -21,6 +24,12 @@ namespace mirfak {
 
 namespace {
 
+bool overlaps_replicas(const DataParallelPlan& plan) {
+  return plan.gathers_in_passes() || plan.gather == DataParallelPlan::Gather::first_forward ||
+         plan.reduce == DataParallelPlan::Reduce::last_backward ||
+         plan.reduce == DataParallelPlan::Reduce::every_backward;
+}
+
 class Lowering {
  public:
   Lowering(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
@@ -35,12 +44,14 @@ class Lowering {
         tensor_lanes_(options.unfolded ? job.strategy.tensor : 1),
         overlaps_transfers_(job.framework.overlap_pipeline && job.strategy.schedule == ScheduleKind::interleaved),
         host_waits_(job.framework.host_waits_for_pipeline && !overlaps_transfers_),
-        buckets_(job.strategy.overlap_grad_reduce && job.strategy.replicas() > 1),
-        contended_(buckets_ && stages.size() > 1 && stages.front().costs.data_group.shape.domains > 1) {}
+        data_parallel_(data_parallel_plan(job)),
+        contended_(overlaps_replicas(data_parallel_) && stages.size() > 1 &&
+                   stages.front().costs.data_group.shape.domains > 1) {}
 
   Program run() {
     for (const StagePlan& plan : stages_) add_teams(plan);
     communication_.emplace(program_, job_, blocks_, stages_, contended_);
+    data_.emplace(program_, job_, stages_, teams_, replicas_, *communication_);
     for (const StagePlan& plan : stages_) add_work(plan);
     emit_passes();
     reduce_gradients();
@@ -56,8 +67,9 @@ class Lowering {
     bool exists = false;
   };
   struct StageState {
-    std::size_t next = 0;            // index into the stage's order
-    std::vector<int> backward_left;  // passes of each chunk still to come
+    std::size_t next = 0;           // index into the stage's order
+    std::vector<int> forward_left;  // passes of each chunk still to come
+    std::vector<int> backward_left;
   };
 
   TeamWriter& team(int stage, int replica) { return teams_[static_cast<std::size_t>(stage * replicas_ + replica)]; }
@@ -83,11 +95,11 @@ class Lowering {
   bool ready(int stage, const Pass& pass);
   void emit_passes();
   void emit(int stage, const Pass& pass);
-  void emit_in_buckets(int stage, const Pass& pass);
+  bool cut(int stage, const Pass& pass);
+  void emit_in_parts(int stage, const Pass& pass, const std::vector<PartWork>& parts);
   void prepare(int stage, int replica, const Pass& pass);
   void send(int stage, int replica, const Pass& pass);
 
-  void reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes);
   void reduce_gradients();
   void reduce_over_tensor(int stage);
   void reduce_tied_embeddings();
@@ -104,14 +116,15 @@ class Lowering {
   int tensor_lanes_;  // of one context rank
   bool overlaps_transfers_;
   bool host_waits_;
-  bool buckets_;
-  bool contended_;  // gradient reductions and transfers between stages share the network's ports
+  DataParallelPlan data_parallel_;
+  bool contended_;  // collectives of replicas and transfers between stages share the network's ports
   Program program_;
   std::vector<TeamWriter> teams_;
   std::deque<StageWork> work_;
   std::vector<StageState> states_;
   std::array<std::vector<TaskId>, 2> arrivals_;
   std::optional<CommunicationClasses> communication_;  // once the ranks are known
+  std::optional<ReplicaWriter> data_;
 };
 
 void Lowering::add_teams(const StagePlan& plan) {
@@ -131,9 +144,10 @@ void Lowering::add_teams(const StagePlan& plan) {
 }
 
 void Lowering::add_work(const StagePlan& plan) {
-  work_.emplace_back(program_, job_, plan, options_.operators, buckets_);
+  work_.emplace_back(program_, job_, plan, options_.operators);
   StageState state;
-  state.backward_left.assign(plan.chunks.size(), shape_.microbatches);
+  state.forward_left.assign(plan.chunks.size(), shape_.microbatches);
+  state.backward_left = state.forward_left;
   states_.push_back(std::move(state));
 }
 
@@ -174,25 +188,59 @@ void Lowering::emit_passes() {
   }
 }
 
-void Lowering::emit(int stage, const Pass& pass) {
-  int& left = states_[static_cast<std::size_t>(stage)].backward_left[static_cast<std::size_t>(pass.chunk)];
-  if (pass.kind == Pass::Kind::backward && --left == 0 && buckets_) return emit_in_buckets(stage, pass);
-  for (int replica = 0; replica < replicas_; ++replica) {
-    prepare(stage, replica, pass);
-    team(stage, replica).run(work(stage).pass(pass), pass.microbatch);
-    send(stage, replica, pass);
-  }
+// Whether collectives of the replicas cut this pass into parts. Counts the passes: call once for each.
+bool Lowering::cut(int stage, const Pass& pass) {
+  StageState& state = states_[static_cast<std::size_t>(stage)];
+  const bool forward = pass.kind == Pass::Kind::forward;
+  int& left = (forward ? state.forward_left : state.backward_left)[static_cast<std::size_t>(pass.chunk)];
+  const bool first = left == shape_.microbatches;
+  const bool last = --left == 0;
+  if (work(stage).parts(pass).empty()) return false;
+  if (forward) return first || data_parallel_.gather != DataParallelPlan::Gather::first_forward;
+  return last || data_parallel_.reduce != DataParallelPlan::Reduce::last_backward;
 }
 
-void Lowering::emit_in_buckets(int stage, const Pass& pass) {
-  const bool sharded = job_.strategy.zero >= 1;
+void Lowering::emit(int stage, const Pass& pass) {
   for (int replica = 0; replica < replicas_; ++replica) prepare(stage, replica, pass);
-  for (const BucketWork& bucket : work(stage).last_backward(pass.chunk)) {
-    for (int replica = 0; replica < replicas_; ++replica) team(stage, replica).run(bucket.pass, pass.microbatch);
-    reduce_over_replicas(stage, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                         "reduce gradients", bucket.parameters * gradient_bytes(job_));
+  if (cut(stage, pass)) {
+    emit_in_parts(stage, pass, work(stage).parts(pass));
+  } else {
+    for (int replica = 0; replica < replicas_; ++replica) {
+      team(stage, replica).run(work(stage).pass(pass), pass.microbatch);
+    }
   }
   for (int replica = 0; replica < replicas_; ++replica) send(stage, replica, pass);
+}
+
+// Gathers run at most one part ahead of compute: part i's waits for the end of part i - 2 (the rate limiter of FSDP),
+// where parameters are released behind a pass. In issue order it stands in front of part i - 1 where the framework
+// prefetches, else behind it; in a backward pass, then, in front of that part's reduction.
+void Lowering::emit_in_parts(int stage, const Pass& pass, const std::vector<PartWork>& parts) {
+  using After = ReplicaWriter::GatherAfter;
+  const ShardingHabits& habits = job_.framework.sharding;
+  const bool forward = pass.kind == Pass::Kind::forward;
+  const bool released = data_parallel_.gathers_in_passes();
+  const bool prefetches = !released || (forward ? habits.prefetch_forward : habits.prefetch_backward);
+  std::vector<std::vector<TaskId>> gathered(parts.size());
+  std::size_t next = 0;
+  const auto gather = [&](After after) {
+    if (parts[next].gathers > 0)
+      gathered[next] = data_->gather(stage, parts[next].gathers, released ? after : After::nothing);
+    ++next;
+  };
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (next == i) gather(i == 0 && forward && habits.gather_waits_for_pass ? After::all_passes : After::but_the_last);
+    if (prefetches && next < parts.size()) gather(After::all_passes);
+    for (int replica = 0; replica < replicas_; ++replica) {
+      TeamWriter& writer = team(stage, replica);
+      for (std::size_t lane = 0; !gathered[i].empty() && lane < writer.lanes(); ++lane) {
+        writer.device_waits_for(lane, gathered[i][static_cast<std::size_t>(replica) * writer.lanes() + lane]);
+      }
+      writer.run(parts[i].pass, pass.microbatch);
+    }
+    if (!prefetches && !forward && next < parts.size()) gather(After::but_the_last);
+    if (parts[i].reduces > 0) data_->reduce(stage, parts[i].reduces);
+  }
 }
 
 void Lowering::prepare(int stage, int replica, const Pass& pass) {
@@ -246,40 +294,17 @@ void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std:
   if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
 }
 
-// A collective of all ranks of a stage that hold the same parameters, after what they have run so far: the replicas
-// and context ranks of every tensor rank.
-void Lowering::reduce_over_replicas(int stage, CollectiveKind kind, const char* name, double bytes) {
-  const StageCosts& costs = plan(stage).costs;
-  const CommunicationCost cost = costs.communication.price(kind, bytes, costs.data_group);
-  const Communication reduction = communication_->collective(stage, name, cost, Activity::data_communication);
-  for (int tensor = 0; tensor < tensor_lanes_; ++tensor) {
-    std::vector<TaskId> after;
-    const auto for_each_member = [&](const auto& act) {
-      for (int replica = 0; replica < replicas_; ++replica) {
-        for (int lane = tensor; lane < lanes_; lane += tensor_lanes_) act(replica, lane);
-      }
-    };
-    for_each_member(
-        [&](int replica, int lane) { append_gradients(after, team(stage, replica), static_cast<std::size_t>(lane)); });
-    if (options_.unfolded && job_.strategy.replicas() > 1) after = {meet(after, "replicas meet")};
-    for_each_member([&](int replica, int lane) {
-      const Communication own = communication_->part_of(reduction, cost, stage, rank_index(stage, replica, lane));
-      team(stage, replica)
-          .transfer(static_cast<std::size_t>(lane), StreamKind::data, own.task_class, own.duration, after, -1);
-    });
-  }
-}
-
 void Lowering::reduce_gradients() {
-  const bool sharded = job_.strategy.zero >= 1;
   for (const StagePlan& stage : stages_) {
-    if (job_.strategy.replicas() > 1 && !buckets_) {
-      reduce_over_replicas(stage.stage, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                           "reduce gradients", stage.parameters.elements * gradient_bytes(job_));
+    if (data_parallel_.reduce == DataParallelPlan::Reduce::at_end) {
+      data_->reduce(stage.stage, stage.parameters.elements);
     }
     if (stage.parameters.tensor_partial_elements > 0) reduce_over_tensor(stage.stage);
   }
   if (job_.strategy.pipeline > 1 && stages_.front().parameters.tied_elements > 0) reduce_tied_embeddings();
+  for (const StagePlan& stage : stages_) {
+    if (data_parallel_.shards > 1) data_->sum_norms(stage.stage);
+  }
 }
 
 // Sequence parallelism leaves the gradients of norms and biases as partial sums over the tensor ranks.
@@ -349,44 +374,23 @@ void Lowering::step_optimizer() {
   for (const StagePlan& stage : stages_) {
     for (int replica = 0; replica < replicas_; ++replica) {
       TeamWriter& writer = team(stage.stage, replica);
-      for (std::size_t lane = 0; lane < writer.lanes(); ++lane) writer.device_waits_for(lane, norm);
+      for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+        writer.device_waits_for(lane, norm);
+        if (job_.framework.host_step_s > 0) writer.host_waits_for(lane, norm);
+      }
       writer.run(work(stage.stage).optimizer(), -1);
     }
-    if (job_.strategy.zero >= 1 && job_.strategy.replicas() > 1) {
-      reduce_over_replicas(stage.stage, CollectiveKind::all_gather, "gather parameters",
-                           stage.parameters.elements * bytes_per_element(job_.precision()));
+    if (data_parallel_.gather == DataParallelPlan::Gather::after_step) {
+      data_->gather(stage.stage, stage.parameters.elements, ReplicaWriter::GatherAfter::all_passes);
     }
   }
-}
-
-// Tasks of a program, roughly: refuses what would not fit in memory before building it.
-void check_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
-  constexpr double most = 1U << 27U;  // some 10 GB with the timeline
-  constexpr double tasks_per_pass = 5;
-  double tasks = 0;
-  for (const StagePlan& plan : stages) {
-    double steps = 0;
-    for (const ChunkPlan& chunk : plan.chunks) {
-      steps += 2 * tasks_per_pass;
-      for (const BlockRun& run : chunk.runs) {
-        const BlockBodies& block = plan.bodies_of(run.block);
-        const std::size_t kernels = block.forward.steps.size() + block.backward.steps.size();
-        if (options.operators) steps += 2.0 * run.count * static_cast<double>(kernels);
-      }
-    }
-    tasks += steps * microbatches(job.strategy, job.training);
-  }
-  if (options.unfolded) tasks *= static_cast<double>(job.strategy.data) * job.strategy.team();
-  if (tasks <= most) return;
-  fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, most),
-                  "simulate it folded, or at --detail passes");
 }
 
 }  // namespace
 
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
               const LoweringOptions& options) {
-  check_size(job, stages, options);
+  check_program_size(job, stages, options);
   return Lowering(job, blocks, stages, options).run();
 }
 

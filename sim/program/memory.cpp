@@ -1,5 +1,7 @@
 #include "program/memory.hpp"
 
+#include "program/sharded_state.hpp"
+
 #include <algorithm>
 
 namespace mirfak {
@@ -29,12 +31,13 @@ double gradient_workspace(const PartitionedBlock& block, const DeviceMesh& mesh)
 }  // namespace
 
 std::span<const MemoryPart> memory_parts() {
-  static constexpr std::array<MemoryPart, 7> parts = {{
+  static constexpr std::array<MemoryPart, 8> parts = {{
       {"parameters", &MemoryUse::parameters},
       {"gradients", &MemoryUse::gradients},
       {"optimizer", &MemoryUse::optimizer},
       {"activations", &MemoryUse::activations},
       {"workspace", &MemoryUse::workspace},
+      {"gathered", &MemoryUse::gathered},
       {"communication", &MemoryUse::communication},
       {"platform", &MemoryUse::platform},
   }};
@@ -52,12 +55,7 @@ ChunkMemory chunk_memory(const ShardedBlocks& blocks, const DeviceMesh& mesh, co
 }
 
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
-  const double elements = plan.parameters.elements;
-  const double shards = job.strategy.zero >= 1 ? job.strategy.replicas() : 1;
-  MemoryUse use;
-  use.parameters = (elements + plan.parameters.frozen_elements) * bytes_per_element(job.precision());
-  use.gradients = elements * gradient_bytes(job);
-  use.optimizer = elements * optimizer_bytes(job) / shards;
+  MemoryUse use = sharded_state(job, plan);
   // One activation and one gradient each way.
   use.communication = job.strategy.pipeline > 1 ? 4 * blocks.residual_bytes() : 0;
   use.platform = job.framework.platform_bytes;

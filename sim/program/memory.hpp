@@ -17,11 +17,12 @@ struct MemoryUse {
   double optimizer = 0;
   double activations = 0;    // kept between forward and backward, of all microbatches in flight
   double workspace = 0;      // backward only: recomputed activations of a block and gradients of activations
+  double gathered = 0;       // whole parameters and gradients of blocks that are otherwise held as shards (ZeRO 2, 3)
   double communication = 0;  // buffers of transfers between stages
   double platform = 0;       // context, communicators, workspaces of libraries, fragmentation
 
   double total() const {
-    return parameters + gradients + optimizer + activations + workspace + communication + platform;
+    return parameters + gradients + optimizer + activations + workspace + gathered + communication + platform;
   }
 };
 

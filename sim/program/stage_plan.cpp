@@ -12,7 +12,7 @@ namespace mirfak {
 
 void ChunkPlan::append(BlockId block, int count) {
   if (count == 0) return;
-  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0});
+  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0, 0, 0});
   runs.back().count += count;
 }
 
@@ -20,10 +20,10 @@ int ChunkPlan::blocks() const {
   return std::accumulate(runs.begin(), runs.end(), 0, [](int sum, const BlockRun& run) { return sum + run.count; });
 }
 
-BlockId ChunkPlan::block(int index) const {
+const BlockRun& ChunkPlan::run_of(int index) const {
   auto run = runs.begin();
   while (index >= run->count) index -= (run++)->count;
-  return run->block;
+  return *run;
 }
 
 PipelineShape pipeline_shape(const Job& job) {
@@ -72,13 +72,16 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
       plan.append(block_of_layer(layer));
     }
     if (plan.head) plan.append(blocks.head_id());
-    for (const BlockRun& run : plan.runs) {
-      plan.parameters += run.count * parameters_of(blocks.of(run.block), false);
-      plan.frozen += run.count * parameters_of(blocks.of(run.block), true);
+    for (BlockRun& run : plan.runs) {
+      run.parameters = parameters_of(blocks.of(run.block), false);
+      run.frozen = parameters_of(blocks.of(run.block), true);
+      // One copy serves as word embedding and as output projection.
+      if (plan.embedding && run.block == blocks.head_id()) {
+        (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(job, blocks);
+      }
+      plan.parameters += run.count * run.parameters;
+      plan.frozen += run.count * run.frozen;
     }
-    // One copy serves as word embedding and as output projection.
-    const bool frozen = job.training.adapters.rank > 0;
-    if (plan.embedding && plan.head) (frozen ? plan.frozen : plan.parameters) -= tied_parameters(job, blocks);
     chunks.push_back(std::move(plan));
   }
   return chunks;
@@ -100,6 +103,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.elements += chunk.parameters;
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
+      out.tensors += run.count * static_cast<int>(blocks.of(run.block).parameters.size());
       out.tensor_partial_elements += run.count * tensor_partial_parameters(blocks.of(run.block));
     }
     first = first || chunk.embedding;
@@ -119,18 +123,14 @@ StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_inde
       parameters(count_stage(job, blocks, chunks)) {}
 
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
-  if (kind == Pass::Kind::backward) return folded_backward_part(chunk, 0, chunk.blocks());
-  FoldedBody out;
-  for (const BlockRun& run : chunk.runs) {
-    out = in_a_row(out, repeated(bodies_of(run.block).folded_forward, run.count));
-  }
-  return out;
+  return folded_part(chunk, kind, 0, chunk.blocks());
 }
 
-FoldedBody StagePlan::folded_backward_part(const ChunkPlan& chunk, int first, int last) const {
+FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const {
   FoldedBody out;
   for (int i = first; i < last; ++i) {
-    out = in_a_row(out, bodies_of(chunk.block(chunk.blocks() - 1 - i)).folded_backward);
+    const BlockBodies& block = bodies_of(chunk.block(kind == Pass::Kind::forward ? i : chunk.blocks() - 1 - i));
+    out = in_a_row(out, kind == Pass::Kind::forward ? block.folded_forward : block.folded_backward);
   }
   return out;
 }

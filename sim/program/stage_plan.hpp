@@ -13,6 +13,9 @@ namespace mirfak {
 struct BlockRun {
   BlockId block = 0;
   int count = 0;
+  // Of one of them, on one rank; a word embedding that its chunk holds twice counts once.
+  double parameters = 0;  // trained
+  double frozen = 0;      // not trained
 };
 
 // The blocks of one chunk in forward order: [embedding] layers [head].
@@ -25,7 +28,14 @@ struct ChunkPlan {
 
   void append(BlockId block, int count = 1);  // behind its runs, or to the last of them
   int blocks() const;
-  BlockId block(int index) const;  // in forward order; 0 <= index < blocks()
+  // Of the block at `index` in forward order, 0 <= index < blocks().
+  BlockId block(int index) const { return run_of(index).block; }
+  double parameters_of(int index) const { return run_of(index).parameters; }
+  double frozen_of(int index) const { return run_of(index).frozen; }
+  bool is_layer(int index) const { return !(embedding && index == 0) && !(head && index == blocks() - 1); }
+
+ private:
+  const BlockRun& run_of(int index) const;
 };
 
 // Parameters that one rank of a stage holds.
@@ -34,6 +44,7 @@ struct StageParameters {
   double frozen_elements = 0;          // only held: no gradient, no optimizer state
   double tied_elements = 0;            // of the word embedding that two stages hold and keep equal; 0: none
   double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
+  int tensors = 0;                     // that the elements belong to
 };
 
 // What one stage does, its passes priced on its hardware: enough to build any of its ranks.
@@ -49,9 +60,9 @@ struct StagePlan {
 
   const BlockBodies& bodies_of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }
   FoldedBody folded(const ChunkPlan& chunk, Pass::Kind kind) const;
-  // Part of a backward pass: the blocks [first, last) of the chunk, counted in backward order. The parts of a
-  // pass in a row are the pass.
-  FoldedBody folded_backward_part(const ChunkPlan& chunk, int first, int last) const;
+  // Part of a pass: the blocks [first, last) of the chunk in the order of the pass. The parts of a pass in a row are
+  // the pass.
+  FoldedBody folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const;
 };
 
 // One plan per stage. Stages on the same hardware share priced bodies.

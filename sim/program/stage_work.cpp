@@ -1,31 +1,35 @@
 #include "program/stage_work.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include "program/optimizer_step.hpp"
+#include "program/pass_parts.hpp"
 
 namespace mirfak {
 
-StageWork::StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators, bool buckets)
+StageWork::StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators)
     : program_(program), job_(job), plan_(plan), operators_(operators) {
   for (int chunk = 0; chunk < static_cast<int>(plan.chunks.size()); ++chunk) {
-    const ChunkPlan& blocks = plan.chunks[static_cast<std::size_t>(chunk)];
-    PassWork forward = describe(plan.folded(blocks, Pass::Kind::forward), TaskKind::forward, "forward", chunk);
-    add_bodies(forward, chunk, Pass::Kind::forward, 0, blocks.blocks());
-    forward_.push_back(std::move(forward));
-    backward_.push_back(backward_part(chunk, 0, blocks.blocks()));
-    if (buckets) buckets_.push_back(split_into_buckets(chunk));
+    const int blocks = plan.chunks[static_cast<std::size_t>(chunk)].blocks();
+    forward_.push_back(part(chunk, Pass::Kind::forward, 0, blocks));
+    backward_.push_back(part(chunk, Pass::Kind::backward, 0, blocks));
+    forward_parts_.push_back(split(chunk, Pass::Kind::forward));
+    backward_parts_.push_back(split(chunk, Pass::Kind::backward));
   }
-  optimizer_ = optimizer_step();
+  optimizer_ = describe(optimizer_body(job, plan), TaskKind::optimizer, "optimizer step", -1);
 }
 
 const PassWork& StageWork::pass(const Pass& pass) const {
   return (pass.kind == Pass::Kind::forward ? forward_ : backward_)[static_cast<std::size_t>(pass.chunk)];
 }
 
-PassWork StageWork::backward_part(int chunk, int first, int last) {
-  const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
-  PassWork work = describe(plan_.folded_backward_part(blocks, first, last), TaskKind::backward, "backward", chunk);
-  add_bodies(work, chunk, Pass::Kind::backward, first, last);
+const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
+  return (pass.kind == Pass::Kind::forward ? forward_parts_ : backward_parts_)[static_cast<std::size_t>(pass.chunk)];
+}
+
+PassWork StageWork::part(int chunk, Pass::Kind kind, int first, int last) {
+  const bool forward = kind == Pass::Kind::forward;
+  PassWork work = describe(plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, first, last),
+                           forward ? TaskKind::forward : TaskKind::backward, forward ? "forward" : "backward", chunk);
+  add_bodies(work, chunk, kind, first, last);
   return work;
 }
 
@@ -81,33 +85,12 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   return *(known = &steps_.back());
 }
 
-// Gradients complete in backward order; a bucket is reduced when it holds enough parameters, as distributed data
-// parallelism does. Buckets end with blocks.
-std::vector<BucketWork> StageWork::split_into_buckets(int chunk) {
-  const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
-  const double per_block = blocks.parameters / std::max(1, blocks.blocks());
-  const double wanted = std::ceil(job_.framework.bucket_parameters / std::max(1.0, per_block));
-  const int blocks_per_bucket =
-      static_cast<int>(std::clamp(wanted, 1.0, std::max(1.0, static_cast<double>(blocks.blocks()))));
-  std::vector<BucketWork> parts;
-  for (int first = 0; first < blocks.blocks(); first += blocks_per_bucket) {
-    const int last = std::min(first + blocks_per_bucket, blocks.blocks());
-    parts.push_back({backward_part(chunk, first, last), per_block * (last - first)});
+std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
+  std::vector<PartWork> parts;
+  for (const PassPart& piece : split_pass(job_, plan_.chunks[static_cast<std::size_t>(chunk)], kind)) {
+    parts.push_back({part(chunk, kind, piece.first, piece.last), piece.gathers, piece.reduces});
   }
   return parts;
-}
-
-PassWork StageWork::optimizer_step() {
-  const double shards = job_.strategy.zero >= 1 ? job_.strategy.replicas() : 1;
-  const double bytes = plan_.parameters.elements / shards * optimizer_traffic_bytes(job_);
-  const KernelCost cost = plan_.costs.kernels.price_memory_bound(bytes);
-  const GpuSpec& gpu = plan_.costs.hardware.hardware.gpu;
-  FoldedBody folded;
-  folded.device = to_picoseconds(cost.seconds);
-  folded.bytes = bytes;
-  folded.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;
-  folded.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(folded.device);
-  return describe(folded, TaskKind::optimizer, "optimizer step", -1);
 }
 
 }  // namespace mirfak

@@ -11,30 +11,31 @@
 
 namespace mirfak {
 
-// The part of a chunk's last backward pass that completes one bucket of gradients.
-struct BucketWork {
+// Part of a pass: some blocks in a row, in front of which parameters are gathered, or behind which gradients are
+// reduced.
+struct PartWork {
   PassWork pass;
-  double parameters = 0;  // of the bucket, on one rank
+  double gathers = 0;  // parameters that must have been gathered when it starts, on one rank
+  double reduces = 0;  // parameters whose gradients are complete when it ends
 };
 
 // What a stage's ranks run, with the task classes that describe it. Computed once per stage.
 class StageWork {
  public:
-  // Adds the stage's classes to `program`; `plan` must outlive this. `buckets`: gradients are reduced in buckets
-  // behind the last backward pass of each chunk.
-  StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators, bool buckets);
+  // Adds the stage's classes to `program`; `plan` must outlive this.
+  StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators);
 
   const PassWork& pass(const Pass& pass) const;
-  const std::vector<BucketWork>& last_backward(int chunk) const { return buckets_[static_cast<std::size_t>(chunk)]; }
+  // The same pass between its collectives over replicas; empty where it has none inside.
+  const std::vector<PartWork>& parts(const Pass& pass) const;
   const PassWork& optimizer() const { return optimizer_; }
 
  private:
-  PassWork backward_part(int chunk, int first, int last);
+  PassWork part(int chunk, Pass::Kind kind, int first, int last);
   PassWork describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
   const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind);
-  std::vector<BucketWork> split_into_buckets(int chunk);
-  PassWork optimizer_step();
+  std::vector<PartWork> split(int chunk, Pass::Kind kind);
 
   Program& program_;
   const Job& job_;
@@ -44,7 +45,8 @@ class StageWork {
   std::map<std::pair<BlockId, Pass::Kind>, const PassWork::Steps*> steps_by_block_;
   std::vector<PassWork> forward_;
   std::vector<PassWork> backward_;
-  std::vector<std::vector<BucketWork>> buckets_;
+  std::vector<std::vector<PartWork>> forward_parts_;
+  std::vector<std::vector<PartWork>> backward_parts_;
   PassWork optimizer_;
 };
 

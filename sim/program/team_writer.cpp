@@ -54,6 +54,7 @@ TaskId TeamWriter::transfer(std::size_t lane, StreamKind stream, ClassId of, Pic
 }
 
 void TeamWriter::run(const PassWork& work, std::int32_t microbatch) {
+  for (Lane& lane : lanes_) lane.done_before = lane.done;
   if (work.bodies.empty()) {
     run_folded(work, microbatch);
   } else {

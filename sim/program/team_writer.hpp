@@ -40,12 +40,13 @@ class TeamWriter {
 
   void run(const PassWork& work, std::int32_t microbatch);
 
-  // One task on a communication stream of a lane, after `after`. Passes do not wait for it unless told to.
+  // One task on a communication or host stream of a lane, after `after`. Passes do not wait for it unless told to.
   TaskId transfer(std::size_t lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
                   std::int32_t microbatch);
 
   // The tasks that end a lane's passes so far.
   std::span<const TaskId> done(std::size_t lane) const { return lanes_[lane].done; }
+  std::span<const TaskId> done_before(std::size_t lane) const { return lanes_[lane].done_before; }  // but the last
   TaskId last_on(std::size_t lane, StreamKind stream) const;  // kNoTask: nothing yet
 
  private:
@@ -54,6 +55,7 @@ class TeamWriter {
     std::array<StreamId, kStreamKinds> streams{};
     std::array<TaskId, kStreamKinds> last{};  // on each stream
     std::vector<TaskId> done;
+    std::vector<TaskId> done_before;
     std::vector<TaskId> device_waits;
     std::vector<TaskId> host_waits;
   };

@@ -6,6 +6,8 @@
 #include "report/explain_text.hpp"
 
 #include "base/units.hpp"
+#include "program/data_parallel.hpp"
+#include "program/optimizer_step.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
 #include "strategy/rules.hpp"
@@ -200,15 +202,24 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
              {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), why.numbers});
   };
   const StageParameters& held = plan.parameters;
-  const bool sharded = job_.strategy.zero >= 1;
-  if (job_.strategy.replicas() > 1) {
-    const char* how = job_.strategy.overlap_grad_reduce ? "reduce gradients (all buckets at once)" : "reduce gradients";
-    add(how, sharded ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-        held.elements * gradient_bytes(job_), costs.data_group);
-    if (sharded) {
-      add("gather parameters", CollectiveKind::all_gather, held.elements * bytes_per_element(job_.precision()),
-          costs.data_group);
+  const auto add_replicas = [&](const ReplicaCollective& collective, bool in_parts) {
+    const CommunicationGroup& group = group_of(costs, collective.among);
+    const CommunicationCost cost = price(collective, costs);
+    const Explanation why = costs.communication.explain(collective.kind, collective.bytes / collective.pieces, group);
+    const std::string what = std::string(collective.name) + (in_parts ? " (all parts at once)" : "");
+    const std::string pieces = collective.pieces > 1 ? fmt::format("{} times ", collective.pieces) : "";
+    rows.add(plan.stage, what,
+             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), pieces + why.numbers});
+  };
+  const DataParallelPlan replicas = data_parallel_plan(job_);
+  if (replicas.reduce != DataParallelPlan::Reduce::never) {
+    for (const ReplicaCollective& collective : gradient_reduction(job_, held.elements)) {
+      add_replicas(collective, replicas.reduce != DataParallelPlan::Reduce::at_end);
     }
+  }
+  if (replicas.gather != DataParallelPlan::Gather::never) {
+    add_replicas(parameter_gather(job_, held.elements, held.tensors),
+                 replicas.gather != DataParallelPlan::Gather::after_step);
   }
   if (held.tensor_partial_elements > 0) {
     add("reduce norm gradients", CollectiveKind::all_reduce, held.tensor_partial_elements * gradient_bytes(job_),
@@ -222,7 +233,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
 }
 
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
-  const double parameters = plan.parameters.elements / (job_.strategy.zero >= 1 ? job_.strategy.replicas() : 1);
+  const double parameters = plan.parameters.elements / job_.strategy.shards();
   const double bytes = parameters * optimizer_traffic_bytes(job_);
   rows.add(plan.stage, "optimizer step",
            {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",

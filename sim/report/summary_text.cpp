@@ -52,6 +52,7 @@ std::string strategy_line(const Job& job) {
   out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
   if (s.sequence_parallel) out += ", sequence parallel";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
+  if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;
 }

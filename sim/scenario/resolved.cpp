@@ -69,6 +69,10 @@ std::string training_yaml(const TrainingSpec& training) {
       fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
                   training.global_batch, training.sequence_length, training.precision, training.framework);
   if (training.adapters.rank > 0) out += adapters_yaml(training.adapters);
+  if (!training.gradient_precision.empty()) {
+    out += fmt::format("  gradient_precision: {}\n", training.gradient_precision);
+  }
+  out += fmt::format("  optimizer: {}\n", optimizer_names()[static_cast<std::size_t>(training.optimizer)]);
   if (training.tokens > 0) out += fmt::format("  tokens: {}\n", training.tokens);
   return out;
 }
@@ -90,7 +94,9 @@ std::string strategy_yaml(const Strategy& s) {
   line("sequence_parallel", s.sequence_parallel);
   line("recompute", recompute_names()[static_cast<std::size_t>(s.recompute)]);
   line("zero", s.zero);
+  if (s.zero_group > 0) line("zero_group", s.zero_group);
   line("overlap_grad_reduce", s.overlap_grad_reduce);
+  if (s.zero == 1 || s.zero == 2) line("overlap_param_gather", s.overlap_param_gather);
   if (!s.layer_split.empty()) out += fmt::format("  layer_split: [{}]\n", fmt::join(s.layer_split, ", "));
   return out;
 }

@@ -12,7 +12,9 @@ namespace mirfak {
 // name, a path or a mapping.
 std::string resolved_yaml(const Job& job, const Node& model);
 
-const std::vector<std::string>& recompute_names();  // in the order of the enumeration
+// In the order of their enumerations.
+const std::vector<std::string>& recompute_names();
 const std::vector<std::string>& context_communication_names();
+const std::vector<std::string>& optimizer_names();
 
 }  // namespace mirfak

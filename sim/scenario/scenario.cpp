@@ -64,6 +64,17 @@ LowRankAdapters read_adapters(const Node& node) {
   return adapters;
 }
 
+// In which gradients are reduced.
+const std::vector<std::string>& gradient_precisions() {
+  static const std::vector<std::string> names = {"bf16", "fp16", "fp32"};
+  return names;
+}
+
+Optimizer read_optimizer(Mapping& section) {
+  const std::optional<Node> found = section.find("optimizer");
+  return found ? static_cast<Optimizer>(found->as_choice(optimizer_names())) : Optimizer::adam;
+}
+
 TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   Mapping section(node);
   TrainingSpec training;
@@ -73,6 +84,8 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   training.tokens = section.number_or("tokens", 0, 1, 1e18);
   training.framework = choice_or(section, "framework", training.framework, framework_names());
   if (const std::optional<Node> lora = section.find("lora")) training.adapters = read_adapters(*lora);
+  training.gradient_precision = choice_or(section, "gradient_precision", "", gradient_precisions());
+  training.optimizer = read_optimizer(section);
   section.finish();
   return training;
 }
@@ -118,8 +131,10 @@ Strategy read_strategy(const Node& node, int gpus) {
       read_schedule(section, chunks ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward);
   strategy.sequence_parallel = section.bool_or("sequence_parallel", false);
   strategy.recompute = read_recompute(section);
-  strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 1));
+  strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 3));
+  strategy.zero_group = static_cast<int>(section.integer_or("zero_group", 0, 1, kMaxRanks));
   strategy.overlap_grad_reduce = section.bool_or("overlap_grad_reduce", false);
+  strategy.overlap_param_gather = section.bool_or("overlap_param_gather", false);
   strategy.layer_split = read_layer_split(section);
   section.finish();
   return strategy;
@@ -183,6 +198,11 @@ void check_sizes(const Document& document, const Job& job) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& optimizer_names() {
+  static const std::vector<std::string> names = {"adam", "lamb", "sgd", "none"};
+  return names;
+}
 
 const std::vector<std::string>& recompute_names() {
   static const std::vector<std::string> names = {"none", "selective", "full"};

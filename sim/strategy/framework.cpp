@@ -1,6 +1,8 @@
 #include "strategy/framework.hpp"
 
-#include <array>
+#include "strategy/framework_table.hpp"
+
+#include <utility>
 
 namespace mirfak {
 
@@ -20,6 +22,8 @@ constexpr double kEagerCollective = 0.1e-3 / 4;
 // CUDA context, cuBLAS workspaces and NCCL communicators of a rank in tensor, data and pipeline groups.
 constexpr double kPlatformBytes = 2.0 * 1073741824.0;  // recalled: 0.5 GiB context, 1 to 2 GiB NCCL; to be measured
 
+}  // namespace
+
 // Megatron-LM as of the SC'21 paper (v2.x, arXiv 2104.04473).
 Framework megatron_lm_2021() {
   Framework f;
@@ -28,6 +32,7 @@ Framework megatron_lm_2021() {
   f.fused_softmax = true;
   f.fused_bias_activation = true;
   f.fused_bias_dropout_add = true;
+  f.sharding.most = 1;
   f.scatter_gather_pipeline = true;
   f.host_forward_s = kEagerForward;
   f.host_backward_s = kEagerBackward;
@@ -62,6 +67,7 @@ Framework megatron_core() {
   f.fused_bias_dropout_add = true;
   f.fused_rotary = true;
   f.fused_gradient_accumulation = true;
+  f.sharding.most = 1;  // stage 3 is megatron-fsdp
   f.overlap_tensor_gradients = true;
   f.overlap_pipeline = true;
   f.scatter_gather_pipeline = false;
@@ -83,8 +89,16 @@ Framework megatron_core() {
   return f;
 }
 
-const std::array<Framework, 2>& table() {
-  static const std::array<Framework, 2> frameworks = {megatron_core(), megatron_lm_2021()};
+namespace {
+
+const std::vector<Framework>& table() {
+  static const std::vector<Framework> frameworks = [] {
+    std::vector<Framework> all = {megatron_core(), megatron_lm_2021()};
+    for (const auto& family : {fsdp_frameworks, deepspeed_frameworks}) {
+      for (Framework& framework : family()) all.push_back(std::move(framework));
+    }
+    return all;
+  }();
   return frameworks;
 }
 

@@ -5,6 +5,27 @@
 
 namespace mirfak {
 
+// How a framework shards state over data-parallel ranks (ZeRO).
+struct ShardingHabits {
+  int most_with_pipeline = 3;  // the highest ZeRO stage that runs beside pipeline stages
+  int most = 3;                // the highest stage at all
+
+  // FSDP: what is sharded is the fp32 master copy; its low-precision image exists while it is gathered only. Else the
+  // shards are low-precision copies beside a master copy that the optimizer holds.
+  bool master_is_parameter = false;
+  bool stage2_gathers_parameters = false;  // stage 2 gathers before forward and keeps until backward is over (FSDP's
+                                           // SHARD_GRAD_OP); else parameters are replicated and gathered once a step
+  bool root_unit = false;          // embedding and head are gathered together first, kept, and reduced together last
+  bool prefetch_forward = false;   // the next block's gather is issued before a block's forward kernels; else behind
+  bool prefetch_backward = false;  // ... before its backward kernels; else behind
+  bool host_waits_for_gathers = false;  // the rate limiter (two gathers in flight) holds back the host, not a stream
+  bool gather_waits_for_pass = false;   // the first gather of a forward pass starts after all work before it
+  bool broadcast_parameters = false;    // stage 1: whole tensors belong to a rank, which broadcasts them after the step
+  bool all_reduce_gradients = false;    // stage 1: gradients are all-reduced over all replicas, not reduce-scattered
+  double reuse_parameters = 0;          // parameters used again within so many others are kept, else gathered again; 0:
+                                        // always kept
+};
+
 // What a training framework does with a strategy: which kernels it fuses, what it overlaps, how fast its host
 // side issues work, what it keeps in memory. Habits of the software, the same for every model and cluster.
 struct Framework {
@@ -26,11 +47,15 @@ struct Framework {
   bool overlap_pipeline = false;          // interleaved schedule: transfers between stages run beside compute
   bool scatter_gather_pipeline = false;   // without sequence parallelism: each tensor rank sends its share of the
                                           // activation, the receivers gather (arXiv 2104.04473, section 4.1)
+  ShardingHabits sharding;
 
   // Host
   double host_forward_s = 0;             // to issue one kernel of a forward pass
   double host_backward_s = 0;            // ... of a backward pass (no interpreter between kernels)
-  double host_collective_s = 0;          // ... one collective
+  double host_collective_s = 0;          // ... one collective of a pass
+  double host_unit_s = 0;                // ... the gather or reduction of one block's parameters
+  double host_step_s = 0;                // from the last gradient to the first kernel of the next iteration, beside
+                                         // the optimizer's kernels: step, logging, next batch
   bool host_waits_for_pipeline = false;  // the host synchronizes on each transfer that is not overlapped
   std::string host_source;
 
@@ -41,8 +66,9 @@ struct Framework {
   double optimizer_bytes_fp16 = 12;     // ... fp16 (with an fp32 copy of the gradient where one is kept)
   double optimizer_traffic_bytes = 34;  // moved through memory by one step: norm, clipping, Adam, copies
   double optimizer_traffic_bytes_fp16 = 34;
-  double bucket_parameters = 40e6;  // of a gradient bucket when reduction overlaps backward
-  double platform_bytes = 0;        // context, communicators, workspaces and fragmentation of a device
+  double bucket_parameters = 40e6;        // of a gradient bucket when reduction overlaps backward
+  double bucket_parameters_per_rank = 0;  // ... and at least so many times the data-parallel ranks
+  double platform_bytes = 0;              // context, communicators, workspaces and fragmentation of a device
   std::string memory_source;
 };
 

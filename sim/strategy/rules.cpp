@@ -1,5 +1,7 @@
 #include "strategy/rules.hpp"
 
+#include "strategy/framework.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -157,6 +159,38 @@ Broken groups_divide(const RuleInput& in) {
                    "change training.global_batch, strategy.micro_batch or strategy.pipeline"};
 }
 
+Broken framework_shards(const RuleInput& in) {
+  const Framework* framework = find_framework(in.training.framework);
+  if (framework == nullptr) return std::nullopt;
+  const int most = in.strategy.pipeline > 1 ? std::min(framework->sharding.most, framework->sharding.most_with_pipeline)
+                                            : framework->sharding.most;
+  if (in.strategy.zero <= most) return std::nullopt;
+  return Violation{"strategy.zero",
+                   fmt::format("{} has ZeRO up to stage {}{}, not {}", framework->name, most,
+                               in.strategy.pipeline > 1 ? " beside pipeline stages" : "", in.strategy.zero),
+                   "choose a lower stage or another training.framework"};
+}
+
+Broken zero_group_divides(const RuleInput& in) {
+  const int group = in.strategy.zero_group;
+  if (group == 0) return std::nullopt;
+  if (in.strategy.zero == 0) {
+    return Violation{"strategy.zero_group", "a sharding group without ZeRO", "set strategy.zero or leave it out"};
+  }
+  if (in.strategy.replicas() % group == 0) return std::nullopt;
+  return Violation{
+      "strategy.zero_group",
+      fmt::format("{} data-parallel ranks cannot be divided into groups of {}", in.strategy.replicas(), group),
+      fmt::format("possible sizes: {}", divisors(in.strategy.replicas(), in.strategy.replicas()))};
+}
+
+Broken gather_needs_shards(const RuleInput& in) {
+  if (!in.strategy.overlap_param_gather || in.strategy.zero == 1 || in.strategy.zero == 2) return std::nullopt;
+  return Violation{"strategy.overlap_param_gather",
+                   fmt::format("ZeRO {} has no gather of parameters behind the optimizer step", in.strategy.zero),
+                   "it goes with strategy.zero: 1 or 2"};
+}
+
 constexpr std::array kRules = {
     Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
     Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
@@ -171,6 +205,10 @@ constexpr std::array kRules = {
          chunks_need_interleaving},
     Rule{"layers-divide", "The layers divide evenly over chunks unless layer_split says otherwise.", layers_divide},
     Rule{"batch-divides", "Micro batch times data size divides the global batch.", batch_divides},
+    Rule{"framework-shards", "The framework implements the ZeRO stage, beside pipeline stages where there are any.",
+         framework_shards},
+    Rule{"zero-group-divides", "The sharding group divides the data-parallel ranks.", zero_group_divides},
+    Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
     Rule{"groups-divide", "The interleaved schedule takes microbatches in whole groups.", groups_divide},
 };
 

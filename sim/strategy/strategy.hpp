@@ -33,8 +33,12 @@ struct Strategy {
   ContextCommunication context_communication = ContextCommunication::p2p;
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
-  int zero = 0;                      // ZeRO stage: 0 or 1 (optimizer state sharded over data-parallel ranks)
-  bool overlap_grad_reduce = false;  // gradients are reduced while the last backward passes run
+  // ZeRO stage (arXiv 1910.02054): 1 shards the optimizer state over data-parallel ranks, 2 the gradients too, 3 the
+  // parameters too.
+  int zero = 0;
+  int zero_group = 0;                 // ranks that share one sharded copy; 0: all data-parallel ranks
+  bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
+  bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
   // Layers of each stage's chunks in the order of the model (chunk 0 of every stage, then chunk 1, ...), so
   // pipeline * virtual_pipeline entries. Empty: even.
   std::vector<int> layer_split;
@@ -43,6 +47,8 @@ struct Strategy {
   int team() const { return tensor * context; }  // ranks that run a microbatch of one stage together
   // Ranks that hold the same parameters: gradients are reduced over them, ZeRO divides its shards among them.
   int replicas() const { return data * context; }
+  // Of these, the ranks that share one sharded copy of the state; 1 without ZeRO.
+  int shards() const { return zero == 0 ? 1 : zero_group > 0 ? zero_group : replicas(); }
 };
 
 }  // namespace mirfak

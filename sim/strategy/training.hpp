@@ -7,6 +7,13 @@
 
 namespace mirfak {
 
+enum class Optimizer {
+  adam,
+  lamb,  // Adam's state, and two norms per tensor (arXiv 1904.00962)
+  sgd,   // with momentum
+  none,  // no step: forward and backward passes alone
+};
+
 // What is trained with: the batch, the numbers, the software.
 struct TrainingSpec {
   std::int64_t global_batch = 0;     // sequences per iteration
@@ -15,6 +22,8 @@ struct TrainingSpec {
   LowRankAdapters adapters;          // fine-tuning of these alone
   double tokens = 0;                 // of the whole training; 0: not asked
   std::string framework = "megatron-core";
+  std::string gradient_precision;  // in which gradients are reduced: bf16, fp16 or fp32; empty: the framework's
+  Optimizer optimizer = Optimizer::adam;
 };
 
 }  // namespace mirfak

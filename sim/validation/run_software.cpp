@@ -27,14 +27,15 @@ constexpr FrameworkWords kFrameworks[] = {
     {"oneflow", "", "libai"},
     {"huggingface", "", "huggingface"},
     {"native ddp", "", "apex-ddp"},
-    {"megatron_fsdp", "", "megatron-core"},
-    {"megatron-fsdp", "", "megatron-core"},
+    {"megatron_fsdp", "", "megatron-fsdp"},
+    {"megatron-fsdp", "", "megatron-fsdp"},
     {"megatron-deepspeed", "", "megatron-deepspeed"},
     {"deepspeed 3d", "", "megatron-deepspeed"},
     {"deepspeed pipeline", "", "megatron-deepspeed"},
     {"(deepspeed)", "", "deepspeed"},
     {"deepspeed-azure", "", "deepspeed"},
     {"jax", "", "jax-fsdp"},
+    {"llm-foundry", "", "llm-foundry"},
     {"hsdp", "torch.compile", "pytorch-fsdp-compiled"},
     {"fsdp", "torch.compile", "pytorch-fsdp-compiled"},
     {"fsdp", "", "pytorch-fsdp"},
@@ -188,6 +189,8 @@ std::string training_yaml_of(const MeasuredRun& run) {
   out.line("precision", precision_of(run));
   out.line("framework", framework_of(run));
   if (run.kind == "lora") out.line("lora", lora_of(run));
+  if (flags.has("mp mode pure")) out.line("gradient_precision", "bf16");
+  if (flags.has("mp mode default")) out.line("gradient_precision", "fp32");
   if (flags.has("lamb optimizer")) out.line("optimizer", "lamb");
   if (flags.has("no optimizer")) out.line("optimizer", "none");
   if (flags.switch_of("fp8_param_gather").value_or(false)) out.line("fp8_parameters", true);

@@ -58,7 +58,7 @@ TEST_CASE("errors in overrides name the override") {
       {"strategy.context=16", ErrorKind::infeasible, "8 GPUs"},
       {"strategy.schedule=1f1f", ErrorKind::input, "did you mean '1f1b'"},
       {"strategy.recompute=some", ErrorKind::input, "none, selective or full"},
-      {"strategy.zero=3", ErrorKind::input, "from 0 to 1"},
+      {"strategy.zero=4", ErrorKind::input, "from 0 to 3"},
       {"strategy.sequence_parallel=maybe", ErrorKind::input, "true or false"},
       {"training.framework=megatron", ErrorKind::input, "megatron-core"},
       {"training.precision=fp8", ErrorKind::input, "bf16"},

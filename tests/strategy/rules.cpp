@@ -133,6 +133,30 @@ TEST_CASE("each broken rule names the key to change") {
     s.strategy.microbatch_group = 3;
     CHECK(s.broken() == "strategy.microbatch_group");
   }
+  SUBCASE("ZeRO stages of the framework") {
+    s.strategy.zero = 1;
+    CHECK(s.broken().empty());
+    s.strategy.zero = 3;
+    CHECK(s.broken() == "strategy.zero");
+    s.training.framework = "pytorch-fsdp";
+    CHECK(s.broken().empty());
+    s.training.framework = "deepspeed";  // not beside pipeline stages
+    CHECK(s.broken() == "strategy.zero");
+  }
+  SUBCASE("sharding groups") {
+    s.strategy.zero_group = s.strategy.data;
+    CHECK(s.broken() == "strategy.zero_group");
+    s.strategy.zero = 1;
+    CHECK(s.broken().empty());
+    s.strategy.zero_group = s.strategy.data + 1;
+    CHECK(s.broken() == "strategy.zero_group");
+  }
+  SUBCASE("overlapped gathers of parameters") {
+    s.strategy.overlap_param_gather = true;
+    CHECK(s.broken() == "strategy.overlap_param_gather");
+    s.strategy.zero = 1;
+    CHECK(s.broken().empty());
+  }
 }
 
 TEST_CASE("rules have distinct names and a sentence each") {

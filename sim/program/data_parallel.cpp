@@ -1,0 +1,79 @@
+// ZeRO as a plan. With P parameters on one rank, d replicas, g gradient bytes and w parameter bytes, a rank sends per
+// iteration of m microbatches (arXiv 1910.02054, section 7, where g = w = 2, m = 1: 2 P, 2 P and 3 P elements)
+//   stage 0     2 g P (d - 1)/d          one all-reduce
+//   stage 1     (g + w) P (d - 1)/d      reduce-scatter of gradients, all-gather of parameters
+//   stage 2     (m g + w) P (d - 1)/d    gradients do not accumulate whole, so every microbatch reduces them
+//   stage 3     m (g + 2 w) P (d - 1)/d  and parameters do not stay whole, so every pass gathers them
+// What decides the time is how much of it hides behind compute: the plan says when, lowering puts it into streams.
+
+#include "program/data_parallel.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+DataParallelPlan data_parallel_plan(const Job& job) {
+  using Gather = DataParallelPlan::Gather;
+  using Reduce = DataParallelPlan::Reduce;
+  const Strategy& strategy = job.strategy;
+  DataParallelPlan plan;
+  plan.shards = strategy.shards();
+  if (strategy.replicas() == 1) return plan;
+  const bool in_passes = strategy.zero == 3 || (strategy.zero == 2 && job.framework.sharding.stage2_gathers_parameters);
+  if (in_passes) {
+    plan.gather = strategy.zero == 3 ? Gather::every_pass : Gather::forward;
+  } else if (strategy.zero >= 1 && plan.shards > 1) {
+    plan.gather = strategy.overlap_param_gather ? Gather::first_forward : Gather::after_step;
+  }
+  if (strategy.zero >= 2) {
+    plan.reduce = Reduce::every_backward;
+  } else {
+    plan.reduce = strategy.overlap_grad_reduce ? Reduce::last_backward : Reduce::at_end;
+  }
+  return plan;
+}
+
+std::vector<ReplicaCollective> gradient_reduction(const Job& job, double elements) {
+  constexpr std::string_view name = "reduce gradients";
+  const double bytes = elements * gradient_bytes(job);
+  const int shards = job.strategy.shards();
+  const bool whole = job.strategy.zero == 1 && job.framework.sharding.all_reduce_gradients;
+  if (shards == 1 || whole) return {{name, CollectiveKind::all_reduce, bytes, ReplicaGroup::all}};
+  std::vector<ReplicaCollective> out = {{name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard}};
+  if (shards < job.strategy.replicas()) {
+    out.push_back({"reduce gradients across groups", CollectiveKind::all_reduce, bytes / shards, ReplicaGroup::across});
+  }
+  return out;
+}
+
+ReplicaCollective parameter_gather(const Job& job, double elements, int tensors) {
+  const double bytes = elements * bytes_per_element(job.precision());
+  const bool broadcast = job.framework.sharding.broadcast_parameters && job.strategy.zero == 1;
+  return {"gather parameters", CollectiveKind::all_gather, bytes, ReplicaGroup::shard,
+          broadcast ? std::max(1, std::min(job.strategy.shards(), tensors)) : 1};
+}
+
+const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) {
+  switch (among) {
+    case ReplicaGroup::shard:
+      return costs.shard_group;
+    case ReplicaGroup::across:
+      return costs.across_group;
+    case ReplicaGroup::all:
+      break;
+  }
+  return costs.data_group;
+}
+
+// A ring broadcast passes its data once around the ring, as an all-gather does: the same hops and bytes per rank.
+CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
+  CommunicationCost cost = costs.communication.price(collective.kind, collective.bytes / collective.pieces,
+                                                     group_of(costs, collective.among));
+  cost.seconds *= collective.pieces;
+  cost.latency_s *= collective.pieces;
+  cost.transfer_s *= collective.pieces;
+  cost.bytes_sent *= collective.pieces;
+  return cost;
+}
+
+}  // namespace mirfak

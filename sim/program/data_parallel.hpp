@@ -1,0 +1,57 @@
+#pragma once
+
+#include "cost/collective_model.hpp"
+#include "program/blocks_of_job.hpp"
+#include "program/job.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// When the replicas of a job communicate, decided by ZeRO stage, overlap and framework.
+struct DataParallelPlan {
+  enum class Gather : std::uint8_t {
+    never,          // parameters are whole on every rank, or the job has one replica
+    after_step,     // once, behind the optimizer step
+    first_forward,  // once, bucket by bucket in front of each chunk's first forward pass
+    forward,        // block by block in front of every forward pass; kept until its backward pass
+    every_pass,     // ... and again in front of every backward pass
+  };
+  enum class Reduce : std::uint8_t {
+    never,
+    at_end,          // once, behind the last backward pass
+    last_backward,   // in buckets behind each chunk's last backward pass
+    every_backward,  // bucket by bucket, or block by block, behind every backward pass
+  };
+  Gather gather = Gather::never;
+  Reduce reduce = Reduce::never;
+  int shards = 1;  // ranks that share one copy of the state
+
+  bool gathers_in_passes() const { return gather == Gather::forward || gather == Gather::every_pass; }
+};
+DataParallelPlan data_parallel_plan(const Job& job);
+
+// The replicas of a rank fall into groups that share one sharded copy, of consecutive replicas; those that hold the
+// same shard are the group across.
+enum class ReplicaGroup : std::uint8_t { all, shard, across };
+
+struct ReplicaCollective {
+  std::string_view name;
+  CollectiveKind kind{};
+  double bytes = 0;  // of the larger buffer on one rank, all pieces together
+  ReplicaGroup among = ReplicaGroup::all;
+  int pieces = 1;  // collectives that the bytes are spread over
+};
+
+// What makes the gradients of `elements` parameters those of all replicas, in order: an all-reduce; with ZeRO a
+// reduce-scatter over the shard group, then an all-reduce of the shard across groups.
+std::vector<ReplicaCollective> gradient_reduction(const Job& job, double elements);
+// What makes `elements` parameters, held as shards, whole. `tensors`: how many they are, for frameworks that broadcast.
+ReplicaCollective parameter_gather(const Job& job, double elements, int tensors);
+
+const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among);
+CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs);
+
+}  // namespace mirfak

@@ -1,0 +1,89 @@
+// Two ways to cut a pass. Frameworks that shard parameters gather them by units: a block is one (FSDP wraps each
+// transformer block), and what belongs to no layer is a unit of its own, the root, or two. All others collect gradients
+// in buckets as they complete, that is in backward order, and close a bucket once it is full; buckets end with blocks.
+
+#include "program/pass_parts.hpp"
+
+#include "program/data_parallel.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+// Recomputing a block and running it backward uses each parameter twice. A framework that releases parameters whose
+// next use is further away than so many parameters gathers them twice: of a block of P, those further than half of it
+// from the block's end.
+double gathered_again(const Job& job, double parameters) {
+  const double kept = job.framework.sharding.reuse_parameters / 2;
+  if (job.strategy.recompute != Recompute::full || kept <= 0) return 0;
+  return std::max(0.0, parameters - kept);
+}
+
+std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
+  const bool forward = kind == Pass::Kind::forward;
+  const bool gathers = forward || data_parallel_plan(job).gather == DataParallelPlan::Gather::every_pass;
+  const bool root = job.framework.sharding.root_unit && chunk.embedding && chunk.head;
+  std::vector<PassPart> parts;
+  for (int i = 0; i < chunk.blocks(); ++i) {
+    const int block = forward ? i : chunk.blocks() - 1 - i;
+    const bool layer = chunk.is_layer(block);
+    const bool kept = job.framework.sharding.root_unit && !layer && !forward;
+    double trained = chunk.parameters_of(block);
+    double all = trained + chunk.frozen_of(block);
+    const int last = chunk.blocks() - 1;
+    if (root && block == 0) {
+      trained += chunk.parameters_of(last);
+      all += chunk.parameters_of(last) + chunk.frozen_of(last);
+    }
+    if (root && block == last) trained = all = 0;
+    PassPart part{i, i + 1, 0, 0};
+    if (gathers && !kept) part.gathers = all;
+    if (!forward) part.reduces = trained;
+    if (!forward && gathers && layer) part.gathers += gathered_again(job, all);
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
+  const bool forward = kind == Pass::Kind::forward;
+  const double full =
+      std::max(job.framework.bucket_parameters, job.framework.bucket_parameters_per_rank * job.strategy.replicas());
+  // The same buckets both ways: filled in backward order.
+  std::vector<PassPart> parts;
+  PassPart part;
+  double held = 0;
+  for (int i = 0; i < chunk.blocks(); ++i) {
+    held += chunk.parameters_of(chunk.blocks() - 1 - i);
+    part.last = i + 1;
+    if (held < full && i + 1 < chunk.blocks()) continue;
+    (forward ? part.gathers : part.reduces) = held;
+    parts.push_back(part);
+    part = {i + 1, i + 1, 0, 0};
+    held = 0;
+  }
+  if (!forward) return parts;
+  std::reverse(parts.begin(), parts.end());
+  for (PassPart& bucket : parts) {
+    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, 0};
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
+  using Gather = DataParallelPlan::Gather;
+  using Reduce = DataParallelPlan::Reduce;
+  const DataParallelPlan plan = data_parallel_plan(job);
+  if (plan.gathers_in_passes()) return split_into_units(job, chunk, kind);
+  const bool buckets = kind == Pass::Kind::forward
+                           ? plan.gather == Gather::first_forward
+                           : plan.reduce == Reduce::last_backward || plan.reduce == Reduce::every_backward;
+  if (!buckets) return {};
+  return split_into_buckets(job, chunk, kind);
+}
+
+}  // namespace mirfak

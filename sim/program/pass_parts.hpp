@@ -1,0 +1,23 @@
+#pragma once
+
+#include "program/job.hpp"
+#include "program/stage_plan.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// Some blocks of a pass in a row, [first, last) in the order of the pass, with the parameters (of one rank) that are
+// gathered in front of them and those whose gradients are reduced behind them.
+struct PassPart {
+  int first = 0;
+  int last = 0;
+  double gathers = 0;
+  double reduces = 0;
+};
+
+// Where collectives of the replicas cut a pass of a chunk; the parts in a row are the pass. Empty where they do not.
+// A backward pass that reduces in buckets only after its last microbatch is cut here all the same.
+std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind);
+
+}  // namespace mirfak

@@ -1,0 +1,34 @@
+#include "program/program_size.hpp"
+
+#include "base/error.hpp"
+#include "program/data_parallel.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
+  constexpr double most = 1U << 27U;     // some 10 GB with the timeline
+  constexpr double tasks_per_piece = 5;  // a pass, or a part of one with its collectives
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  double tasks = 0;
+  for (const StagePlan& plan : stages) {
+    double steps = 0;
+    for (const ChunkPlan& chunk : plan.chunks) {
+      steps += 2 * tasks_per_piece * (replicas.gathers_in_passes() ? 2 * chunk.blocks() : 1);
+      for (const BlockRun& run : chunk.runs) {
+        const BlockBodies& block = plan.bodies_of(run.block);
+        const std::size_t kernels = block.forward.steps.size() + block.backward.steps.size();
+        if (options.operators) steps += 2.0 * run.count * static_cast<double>(kernels);
+      }
+    }
+    tasks += steps * microbatches(job.strategy, job.training);
+  }
+  if (options.unfolded) tasks *= static_cast<double>(job.strategy.data) * job.strategy.team();
+  if (tasks <= most) return;
+  fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, most),
+                  "simulate it folded, or at --detail passes");
+}
+
+}  // namespace mirfak

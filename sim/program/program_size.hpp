@@ -1,0 +1,10 @@
+#pragma once
+
+#include "program/lowering.hpp"
+
+namespace mirfak {
+
+// Refuses, before it is built, a program that would not fit in memory: Error(infeasible).
+void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options);
+
+}  // namespace mirfak

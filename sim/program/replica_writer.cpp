@@ -1,0 +1,135 @@
+#include "program/replica_writer.hpp"
+
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) { to.insert(to.end(), tasks.begin(), tasks.end()); }
+
+}  // namespace
+
+ReplicaWriter::ReplicaWriter(Program& program, const Job& job, std::span<const StagePlan> stages,
+                             std::span<TeamWriter> teams, int replicas, CommunicationClasses& communication)
+    : program_(program),
+      job_(job),
+      stages_(stages),
+      teams_(teams),
+      replicas_(replicas),
+      communication_(communication) {}
+
+ClassId ReplicaWriter::meeting_class() {
+  TaskClass described;
+  described.kind = TaskKind::meeting;
+  described.name = "replicas meet";
+  return program_.add_class(std::move(described));
+}
+
+// A folded program has one rank per stage, which stands for every member of whatever group.
+std::vector<std::vector<std::size_t>> ReplicaWriter::groups(ReplicaGroup among) const {
+  if (replicas_ == 1 && lanes() == 1) return {{0}};
+  const auto tensor = static_cast<std::size_t>(job_.strategy.tensor);
+  const auto members = static_cast<std::size_t>(job_.strategy.replicas());
+  const auto shards = static_cast<std::size_t>(job_.strategy.shards());
+  const std::size_t count = among == ReplicaGroup::all ? 1 : among == ReplicaGroup::across ? shards : members / shards;
+  std::vector<std::vector<std::size_t>> out(tensor * count);
+  for (std::size_t member = 0; member < members; ++member) {
+    std::size_t group = 0;
+    if (among == ReplicaGroup::across) group = member % shards;
+    if (among == ReplicaGroup::shard) group = member / shards;
+    for (std::size_t rank = 0; rank < tensor; ++rank) out[rank * count + group].push_back(member * tensor + rank);
+  }
+  return out;
+}
+
+std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& collective, const Waits& waits) {
+  const CommunicationCost cost = price(collective, stages_[static_cast<std::size_t>(stage)].costs);
+  const Communication described =
+      communication_.collective(stage, std::string(collective.name), cost, Activity::data_communication);
+  const auto writer_of = [&](std::size_t rank) -> TeamWriter& { return team(stage, static_cast<int>(rank / lanes())); };
+  std::vector<TaskId> tasks(waits.size());
+  for (const std::vector<std::size_t>& group : groups(collective.among)) {
+    std::vector<TaskId> after;
+    for (const std::size_t rank : group) append(after, waits[rank]);
+    if (group.size() > 1) {
+      for (const std::size_t rank : group) {
+        const TaskId last = writer_of(rank).last_on(rank % lanes(), StreamKind::data);
+        if (last != kNoTask) after.push_back(last);
+      }
+      after = {program_.add_task(program_.add_stream(0, StreamKind::group), meeting_class(), 0, after)};
+    }
+    for (const std::size_t rank : group) {
+      const std::size_t place = static_cast<std::size_t>(stage * replicas_) * lanes() + rank;
+      const Communication own = communication_.part_of(described, cost, stage, place);
+      tasks[rank] = writer_of(rank).transfer(rank % lanes(), StreamKind::data, own.task_class, own.duration, after, -1);
+    }
+  }
+  return tasks;
+}
+
+// What the gradients of each rank wait for: its passes, and what reduced them so far.
+ReplicaWriter::Waits ReplicaWriter::gradients(int stage) {
+  Waits waits;
+  for (int replica = 0; replica < replicas_; ++replica) {
+    const TeamWriter& writer = team(stage, replica);
+    for (std::size_t lane = 0; lane < lanes(); ++lane) {
+      waits.emplace_back();
+      append(waits.back(), writer.done(lane));
+      if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) waits.back().push_back(last);
+    }
+  }
+  return waits;
+}
+
+// The host's work on a collective; it may have to wait first.
+ReplicaWriter::Waits ReplicaWriter::issue(int stage, const char* name, const Waits& held_back) {
+  TaskClass described;
+  described.kind = TaskKind::issue;
+  described.name = name;
+  described.stage = stage;
+  described.activity_s[static_cast<std::size_t>(Activity::host)] = job_.framework.host_unit_s;
+  const ClassId issuing = program_.add_class(std::move(described));
+  const Picoseconds lasting = to_picoseconds(job_.framework.host_unit_s);
+  Waits issued;
+  for (std::size_t i = 0; i < held_back.size(); ++i) {
+    TeamWriter& writer = team(stage, static_cast<int>(i / lanes()));
+    issued.push_back({writer.transfer(i % lanes(), StreamKind::host, issuing, lasting, held_back[i], -1)});
+  }
+  return issued;
+}
+
+void ReplicaWriter::reduce(int stage, double elements) {
+  Waits waits = gradients(stage);
+  if (job_.framework.host_unit_s > 0) {
+    const Waits issued = issue(stage, "issue reduction", Waits(waits.size()));
+    for (std::size_t i = 0; i < waits.size(); ++i) append(waits[i], issued[i]);
+  }
+  for (const ReplicaCollective& collective : gradient_reduction(job_, elements)) run(stage, collective, waits);
+}
+
+void ReplicaWriter::sum_norms(int stage) {
+  constexpr double number = 4;
+  run(stage, {"sum gradient norms", CollectiveKind::all_reduce, number, ReplicaGroup::shard}, gradients(stage));
+}
+
+std::vector<TaskId> ReplicaWriter::gather(int stage, double elements, GatherAfter after) {
+  Waits waits;
+  for (int replica = 0; replica < replicas_; ++replica) {
+    const TeamWriter& writer = team(stage, replica);
+    for (std::size_t lane = 0; lane < lanes(); ++lane) {
+      waits.emplace_back();
+      if (after == GatherAfter::all_passes) append(waits.back(), writer.done(lane));
+      if (after == GatherAfter::but_the_last) append(waits.back(), writer.done_before(lane));
+    }
+  }
+  const bool host_waits = job_.framework.sharding.host_waits_for_gathers;
+  if (host_waits || job_.framework.host_unit_s > 0) {
+    const Waits issued = issue(stage, "issue gather", host_waits ? waits : Waits(waits.size()));
+    for (std::size_t i = 0; i < waits.size(); ++i) append(waits[i], issued[i]);
+  }
+  return run(stage, parameter_gather(job_, elements, stages_[static_cast<std::size_t>(stage)].parameters.tensors),
+             waits);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "program/communication_classes.hpp"
+#include "program/data_parallel.hpp"
+#include "program/team_writer.hpp"
+
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+// Writes the collectives of ranks that hold the same parameters, data-parallel replicas and context ranks: for every
+// rank of a stage one task on its data stream, which begin together within each group.
+class ReplicaWriter {
+ public:
+  // `teams`: stage after stage, `replicas` each. References must outlive this.
+  ReplicaWriter(Program& program, const Job& job, std::span<const StagePlan> stages, std::span<TeamWriter> teams,
+                int replicas, CommunicationClasses& communication);
+
+  // The gradients of `elements` parameters (of one rank), after all that the stage's ranks have run so far.
+  void reduce(int stage, double elements);
+  // Each rank's part of the norm of all gradients, where ranks hold different shards.
+  void sum_norms(int stage);
+
+  enum class GatherAfter : std::uint8_t {
+    all_passes,    // that have been written so far
+    but_the_last,  // part of a pass
+    nothing,
+  };
+  // Parameters, `elements` on one rank once gathered. Returns the tasks, replica after replica, lane after lane.
+  std::vector<TaskId> gather(int stage, double elements, GatherAfter after);
+
+ private:
+  using Waits = std::vector<std::vector<TaskId>>;  // of each rank of a stage, replica after replica, lane after lane
+
+  TeamWriter& team(int stage, int replica) { return teams_[static_cast<std::size_t>(stage * replicas_ + replica)]; }
+  std::size_t lanes() const { return teams_.front().lanes(); }
+  Waits gradients(int stage);
+  Waits issue(int stage, const char* name, const Waits& held_back);
+  std::vector<TaskId> run(int stage, const ReplicaCollective& collective, const Waits& waits);
+  // The ranks of a stage that hold the same parameters, as indices into Waits, in the order of Job::data_group; then
+  // cut into groups.
+  std::vector<std::vector<std::size_t>> groups(ReplicaGroup among) const;
+  ClassId meeting_class();
+
+  Program& program_;
+  const Job& job_;
+  std::span<const StagePlan> stages_;
+  std::span<TeamWriter> teams_;
+  int replicas_;
+  CommunicationClasses& communication_;
+};
+
+}  // namespace mirfak

@@ -1,0 +1,66 @@
+#include "program/sharded_state.hpp"
+
+#include "program/data_parallel.hpp"
+#include "program/optimizer_step.hpp"
+#include "program/pass_parts.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kMasterBytes = 4;
+
+// Two gathers are alive at once, and what is gathered first and kept to the end; the gradients of a block exist whole
+// until they are reduced, in the precision of the reduction too where that differs.
+double in_flight(const Job& job, const StagePlan& plan) {
+  const double width = bytes_per_element(job.precision());
+  const double gradient_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  double bytes = 0;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    double largest = 0;
+    double all = 0;
+    double kept = 0;
+    for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
+      const bool root = job.framework.sharding.root_unit && !chunk.is_layer(part.first);
+      (root ? kept : largest) = std::max(root ? kept : largest, part.gathers);
+      all += part.gathers;
+    }
+    double reduced = 0;
+    for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
+      reduced = std::max(reduced, part.reduces);
+    }
+    const bool whole = replicas.gather == DataParallelPlan::Gather::forward;
+    const double gathered = replicas.gathers_in_passes() ? (whole ? all : kept + 2 * largest) : 0;
+    bytes = std::max(bytes, gathered * width + reduced * gradient_width);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+MemoryUse sharded_state(const Job& job, const StagePlan& plan) {
+  const Framework& framework = job.framework;
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  const double elements = plan.parameters.elements;
+  const double frozen = plan.parameters.frozen_elements;
+  const double shard = elements / replicas.shards;
+  const double width = bytes_per_element(job.precision());
+  const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
+  MemoryUse use;
+  use.optimizer = shard * optimizer_bytes(job);
+  if (replicas.gathers_in_passes()) {
+    use.parameters = shard * (master ? kMasterBytes : width) + frozen / replicas.shards * width;
+    use.gradients = shard * (master ? kMasterBytes : gradient_bytes(job));
+    if (master) use.optimizer = std::max(0.0, use.optimizer - shard * kMasterBytes);
+  } else {
+    use.parameters = (elements + frozen) * width;
+    use.gradients = (job.strategy.zero >= 2 ? shard : elements) * gradient_bytes(job);
+  }
+  if (job.strategy.zero >= 2) use.gathered = in_flight(job, plan);
+  return use;
+}
+
+}  // namespace mirfak

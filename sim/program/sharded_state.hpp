@@ -1,0 +1,15 @@
+#pragma once
+
+#include "program/memory.hpp"
+
+namespace mirfak {
+
+// Parameters, gradients and optimizer state that one rank of a stage holds, and what it holds whole for a while: with
+// N ranks sharing a copy of P parameters, in low-precision bytes w, gradient bytes g and optimizer bytes o,
+//   stage 0   (w + g + o) P              stage 2   (w + (g + o)/N) P and a bucket of gradients
+//   stage 1   (w + g + o/N) P            stage 3   (w + g + o)/N P and the blocks in flight
+// (arXiv 1910.02054, figure 1: w = g = 2, o = 12). FSDP's shards are the fp32 master copy and fp32 gradients:
+// (4 + 4 + 8)/N P, the same 16 bytes. The other members of the result are 0.
+MemoryUse sharded_state(const Job& job, const StagePlan& plan);
+
+}  // namespace mirfak

@@ -1,0 +1,210 @@
+// ZeRO in programs: the laws of tests/program/lowering.cpp for every stage, what is sent against arXiv 1910.02054, and
+// what hides behind what.
+
+#include "engine/execute.hpp"
+#include "job_fixture.hpp"
+#include "program/data_parallel.hpp"
+#include "program/lowering.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+struct Lowered {
+  Job job;
+  ShardedBlocks blocks;
+  std::vector<StagePlan> plans;
+  explicit Lowered(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
+  Program program(const LoweringOptions& options = {}) const { return lower(job, blocks, plans, options); }
+};
+
+struct Case {
+  std::string framework;
+  int tensor, pipeline, data, zero, group;
+  bool overlap;
+};
+
+Job job_of(const Case& c, std::int64_t global_batch = 16) {
+  Strategy s;
+  s.tensor = c.tensor;
+  s.pipeline = c.pipeline;
+  s.data = c.data;
+  s.zero = c.zero;
+  s.zero_group = c.group;
+  s.overlap_grad_reduce = s.overlap_param_gather = c.overlap;
+  s.schedule = ScheduleKind::one_forward_one_backward;
+  Job job = small_job(8, 2, s, global_batch);
+  job.training.framework = c.framework;
+  job.framework = *find_framework(c.framework);
+  job.framework.bucket_parameters = std::min(job.framework.bucket_parameters, 20e6);  // more than one bucket
+  job.framework.bucket_parameters_per_rank = 0;
+  return job;
+}
+
+std::vector<Case> cases() {
+  return {{"megatron-core", 1, 1, 16, 1, 0, true},
+          {"megatron-core", 2, 2, 4, 1, 2, true},
+          {"internevo", 1, 1, 16, 1, 8, true},
+          {"internevo", 2, 1, 8, 1, 0, false},
+          {"deepspeed", 1, 1, 16, 2, 0, false},
+          {"deepspeed", 1, 1, 16, 3, 0, false},
+          {"pytorch-fsdp", 1, 1, 16, 3, 0, false},
+          {"pytorch-fsdp", 1, 1, 16, 2, 0, false},
+          {"pytorch-fsdp", 1, 1, 16, 3, 8, false},
+          {"llm-foundry", 2, 1, 8, 3, 2, false},
+          {"pytorch-fsdp-compiled", 2, 2, 4, 3, 2, false},
+          {"jax-fsdp", 1, 1, 16, 3, 4, false},
+          {"megatron-fsdp", 2, 2, 4, 2, 0, false}};
+}
+
+double seconds(const Job& job) { return to_seconds(execute(Lowered(job).program()).makespan); }
+
+}  // namespace
+
+TEST_CASE("ZeRO: folded and unfolded, passes and operators, sweep and events take the same time to the picosecond") {
+  for (const Case& c : cases()) {
+    for (const double host : {0.0, 1.0, 40.0}) {
+      Job job = job_of(c);
+      for (double* part : {&job.framework.host_forward_s, &job.framework.host_backward_s, &job.framework.host_unit_s}) {
+        *part *= host;
+      }
+      job.framework.host_step_s = host * 1e-3;
+      const Lowered lowered(job);
+      INFO(c.framework << " t " << c.tensor << " p " << c.pipeline << " ZeRO " << c.zero << " over " << c.group
+                       << " host x" << host);
+      const Picoseconds expected = execute(lowered.program()).makespan;
+      CHECK(expected > 0);
+      for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
+        const Program program = lowered.program(options);
+        program.validate();
+        if (!program.shares_links()) CHECK(execute(program, Executor::sweep).makespan == expected);
+        CHECK(execute(program, Executor::events).makespan == expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("ZeRO: unfolding multiplies the bytes by the ranks") {
+  for (const Case& c : cases()) {
+    const Lowered lowered(job_of(c));
+    const double folded = bytes_on(lowered.program(), StreamKind::data);
+    const double unfolded = bytes_on(lowered.program({true, false}), StreamKind::data);
+    CHECK(folded > 0);
+    CHECK(unfolded == doctest::Approx(c.tensor * c.data * folded).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("what a rank sends with m microbatches: 2 P and 2 P elements, then (m + 1) P, then 3 m P") {
+  // arXiv 1910.02054, section 7, with 2-byte gradients and parameters; (d - 1)/d = 15/16 of each.
+  const auto sent = [](int zero, int microbatches) {
+    Job job = job_of({"deepspeed", 1, 1, 16, zero, 0, false}, 16 * microbatches);
+    const Lowered lowered(job);
+    return bytes_on(lowered.program(), StreamKind::data) / (2 * lowered.plans[0].parameters.elements * 15 / 16);
+  };
+  for (const int m : {1, 3}) {
+    CHECK(sent(0, m) == doctest::Approx(2));
+    CHECK(sent(1, m) == doctest::Approx(2));
+    CHECK(sent(2, m) == doctest::Approx(m + 1));
+    CHECK(sent(3, m) == doctest::Approx(3 * m));
+  }
+}
+
+TEST_CASE("FSDP keeps what it gathers in stage 2, and the root unit in stage 3") {
+  const auto sent = [](int zero) {
+    const Lowered lowered(job_of({"pytorch-fsdp", 1, 1, 16, zero, 0, false}));
+    const ChunkPlan& chunk = lowered.plans[0].chunks[0];
+    const double layers = 8 * chunk.parameters_of(1);
+    return std::pair(bytes_on(lowered.program(), StreamKind::data) / (2.0 * 15 / 16),
+                     std::pair(layers, chunk.parameters - layers));
+  };
+  const auto [two, parts] = sent(2);
+  CHECK(two == doctest::Approx(2 * parts.first + 2 * parts.second));
+  CHECK(sent(3).first == doctest::Approx(3 * parts.first + 2 * parts.second));
+}
+
+TEST_CASE("a framework that releases what is not used again soon gathers it a third time to recompute") {
+  Job job = job_of({"deepspeed", 1, 1, 16, 3, 0, false});
+  const double kept = bytes_on(Lowered(job).program(), StreamKind::data);
+  job.strategy.recompute = Recompute::full;
+  CHECK(bytes_on(Lowered(job).program(), StreamKind::data) == kept);  // a layer of 12.6 M is below the distance
+  job.framework.sharding.reuse_parameters = 2e6;
+  const Lowered far(job);
+  const double layer = far.plans[0].chunks[0].parameters_of(1);
+  CHECK(bytes_on(far.program(), StreamKind::data) == doctest::Approx(kept + 8 * (layer - 1e6) * 2 * 15 / 16));
+}
+
+TEST_CASE("hybrid sharding: reduce-scatter within a group, all-reduce of the shard across groups") {
+  const Lowered lowered(job_of({"deepspeed", 1, 1, 16, 1, 8, false}));
+  const double parameters = lowered.plans[0].parameters.elements;
+  // Two groups of 8: 7/8 of gradients and parameters within; a share of 1/8 across, 2 (2 - 1)/2 of it.
+  CHECK(bytes_on(lowered.program(), StreamKind::data) ==
+        doctest::Approx(2 * parameters * (7.0 / 8 + 7.0 / 8 + 1.0 / 8)));
+  CHECK(lowered.plans[0].costs.shard_group.shape.nodes == 1);
+  CHECK(lowered.plans[0].costs.across_group.shape.nodes == 2);
+}
+
+TEST_CASE("one group of all ranks is no group, and groups within a node spare a slow network the gathers") {
+  const auto grouped = [](int group) {
+    Job job = job_of({"jax-fsdp", 1, 1, 16, 3, group, false});
+    job.model.hidden = 8192;  // bytes decide, not latencies
+    job.model.head_dim = 512;
+    job.model.ffn = 4 * 8192;
+    std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
+    nodes.front().hardware.network.bandwidth.value /= 8;
+    job.cluster = Cluster(nodes, job.cluster.fabric());
+    return seconds(job);
+  };
+  CHECK(grouped(16) == grouped(0));
+  CHECK(grouped(8) < grouped(0));
+}
+
+TEST_CASE("gathers and reductions hide behind compute but for the first and the last") {
+  Job job = job_of({"pytorch-fsdp", 1, 1, 16, 3, 0, false}, 16 * 64);
+  job.strategy.micro_batch = 32;  // compute of a layer far above its transfers
+  const Lowered lowered(job);
+  Job alone = free_communication(job);
+  alone.framework.sharding.host_waits_for_gathers = false;
+  job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_unit_s = 0;
+  const double hidden = seconds(job) - seconds(alone);
+  const ChunkPlan& chunk = lowered.plans[0].chunks[0];
+  const double root = chunk.parameters_of(0) + chunk.parameters_of(9);
+  const StageCosts& costs = lowered.plans[0].costs;
+  const double gather = price(parameter_gather(job, root, 1), costs).seconds;
+  const double reduce = price(gradient_reduction(job, root).front(), costs).seconds;
+  const double first = price(parameter_gather(job, chunk.parameters_of(1), 1), costs).seconds;
+  // Per microbatch the root's gather and reduction; the first layer's gather and the last reduction behind it overlap
+  // with the embedding only.
+  CHECK(hidden > 2 * (gather + reduce));
+  CHECK(hidden < 2 * (gather + reduce + 2 * first) + 1e-3);
+}
+
+TEST_CASE("parameters gathered behind the step, or overlapped with the first forward pass: the same bytes, less time") {
+  Case c = {"megatron-core", 1, 1, 16, 1, 0, false};
+  Job job = job_of(c);
+  job.strategy.overlap_grad_reduce = true;
+  const Lowered behind(job);
+  job.strategy.overlap_param_gather = true;
+  const Lowered overlapped(job);
+  CHECK(bytes_on(overlapped.program(), StreamKind::data) ==
+        doctest::Approx(bytes_on(behind.program(), StreamKind::data)));
+  CHECK(execute(overlapped.program()).makespan < execute(behind.program()).makespan);
+}
+
+TEST_CASE("whole tensors broadcast one by one pay the ring's latency once per tensor") {
+  Job job = job_of({"internevo", 1, 1, 16, 1, 0, false});
+  const Lowered lowered(job);
+  const StageCosts& costs = lowered.plans[0].costs;
+  const ReplicaCollective broadcasts = parameter_gather(job, 1e8, 1000);
+  CHECK(broadcasts.pieces == 16);
+  ReplicaCollective once = broadcasts;
+  once.pieces = 1;
+  CHECK(price(broadcasts, costs).seconds >= price(once, costs).seconds);
+  CHECK(price(broadcasts, costs).bytes_sent == doctest::Approx(price(once, costs).bytes_sent));
+}

@@ -1,0 +1,70 @@
+// Bytes of state per parameter under every ZeRO stage (arXiv 1910.02054, figure 1).
+
+#include "program/sharded_state.hpp"
+
+#include "job_fixture.hpp"
+#include "program/pass_parts.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+MemoryUse state_of(const char* framework, int zero, int group, double& parameters) {
+  Strategy strategy;
+  strategy.data = 16;
+  strategy.zero = zero;
+  strategy.zero_group = group;
+  Job job = small_job(8, 2, strategy, 16);
+  job.training.framework = framework;
+  job.framework = *find_framework(framework);
+  const ShardedBlocks blocks = shard_blocks(job);
+  const std::vector<StagePlan> plans = plan_stages(job, blocks);
+  parameters = plans[0].parameters.elements;
+  return sharded_state(job, plans[0]);
+}
+
+double per_parameter(const char* framework, int zero, int group = 0) {
+  double parameters = 0;
+  const MemoryUse use = state_of(framework, zero, group, parameters);
+  return (use.parameters + use.gradients + use.optimizer) / parameters;
+}
+
+}  // namespace
+
+TEST_CASE("DeepSpeed: 16, 4 + 12/N, 2 + 14/N and 16/N bytes per parameter") {
+  CHECK(per_parameter("deepspeed", 0) == doctest::Approx(16));
+  CHECK(per_parameter("deepspeed", 1) == doctest::Approx(4 + 12.0 / 16));
+  CHECK(per_parameter("deepspeed", 2) == doctest::Approx(2 + 14.0 / 16));
+  CHECK(per_parameter("deepspeed", 3) == doctest::Approx(16.0 / 16));
+}
+
+TEST_CASE("a sharding group of 4 divides by 4, whatever the replicas") {
+  CHECK(per_parameter("deepspeed", 3, 4) == doctest::Approx(16.0 / 4));
+  CHECK(per_parameter("pytorch-fsdp", 3, 4) == doctest::Approx(16.0 / 4));
+}
+
+TEST_CASE("FSDP's fp32 shards: 4 of parameters, 4 of gradients, 8 of moments, over N") {
+  double parameters = 0;
+  const MemoryUse use = state_of("pytorch-fsdp", 3, 0, parameters);
+  CHECK(use.parameters == doctest::Approx(4 * parameters / 16));
+  CHECK(use.gradients == doctest::Approx(4 * parameters / 16));
+  CHECK(use.optimizer == doctest::Approx(8 * parameters / 16));
+}
+
+TEST_CASE("in flight: the root, two layers, and one unit's gradients; all of it where stage 2 keeps what it gathers") {
+  // hidden 1024: a layer of 12 h^2 + 13 h parameters; root: 8192 h + 512 h + 2 h.
+  constexpr double h = 1024;
+  constexpr double layer = 12 * h * h + 13 * h;
+  constexpr double root = (8192 + 512 + 2) * h;
+  double parameters = 0;
+  CHECK(state_of("pytorch-fsdp", 3, 0, parameters).gathered ==
+        doctest::Approx(2 * (root + 2 * layer) + 2 * std::max(root, layer)));
+  CHECK(state_of("pytorch-fsdp", 2, 0, parameters).gathered ==
+        doctest::Approx(2 * (root + 8 * layer) + 2 * std::max(root, layer)));
+  CHECK(parameters == doctest::Approx(root + 8 * layer));
+}
