@@ -78,10 +78,22 @@ void set_source(Lines& lines, const std::string& key, const std::string& text) {
   replace(lines, entry, {fmt::format("  {}: \"{}\"", key, text)});
 }
 
+// Constants under the same keys stand together.
 Lines body_of(const FittedSection& section) {
   Lines out;
+  std::string_view above;  // "head_dims.64."
   for (const FittedConstant& constant : section.constants) {
-    out.push_back(fmt::format("{}: [{:.4g}, {}]", constant.name, constant.value, section.source_key));
+    const std::string_view name = constant.name;
+    const std::string_view prefix = name.substr(0, name.rfind('.') + 1);
+    std::size_t indentation = 0;
+    for (std::size_t at = 0, dot = 0; (dot = prefix.find('.', at)) != std::string_view::npos; at = dot + 1) {
+      const std::string_view key = prefix.substr(at, dot - at);
+      if (!above.starts_with(prefix.substr(0, dot + 1))) out.push_back(fmt::format("{:{}}{}:", "", indentation, key));
+      indentation += 2;
+    }
+    above = prefix;
+    out.push_back(fmt::format("{:{}}{}: [{:.4g}, {}]", "", indentation, name.substr(prefix.size()), constant.value,
+                              section.source_key));
   }
   const FitScore& score = section.scores.back();
   out.push_back(fmt::format("measurements: {}", score.fitted.count + score.held_out.count));

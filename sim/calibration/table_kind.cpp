@@ -1,5 +1,6 @@
 #include "calibration/table_kind.hpp"
 
+#include "calibration/attention_table.hpp"
 #include "calibration/gemm_table.hpp"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ bool CalibrationTarget::selects(const CsvTable& table, std::size_t row) const {
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {"gemm", kGemmColumns, is_gemm_table, fit_gemm_tables},
+      {"attention", kAttentionColumns, is_attention_table, fit_attention_tables},
   };
   return kinds;
 }

@@ -34,7 +34,7 @@ struct CalibrationTarget {
 };
 
 struct FittedConstant {
-  std::string name;  // its key in the profile
+  std::string name;  // its key in the profile; "head_dims.64.tail": under the keys head_dims and 64
   double value = 0;
 };
 

@@ -22,6 +22,9 @@ Fabric read_fabric(const Node& section) {
   }
   fabric.oversubscription = mapping.number_or("oversubscription", fabric.oversubscription, 1, kMaxOversubscription);
   fabric.leaf_ports = static_cast<int>(mapping.integer_or("leaf_ports", fabric.leaf_ports, 1, kMaxLeafPorts));
+  if (const std::optional<Node> adds_up = mapping.find("in_network_reduction")) {
+    fabric.in_network_reduction = adds_up->as_bool();
+  }
   if (const std::optional<Node> latency = mapping.find("switch_latency_s")) {
     fabric.switch_latency_s = {latency->as_number(0, 0.1), "the scenario"};
   }
@@ -138,19 +141,21 @@ GroupShape shape_of(const Cluster& cluster, std::span<const int> devices) {
   std::sort(places.begin(), places.end(), [](const DevicePlace& a, const DevicePlace& b) {
     return std::pair(a.node, a.local) < std::pair(b.node, b.local);
   });
-  const auto count = [&](int DevicePlace::*member, int& different, int& most) {
+  const auto count = [&](int DevicePlace::*member, int& different, int& most, int& fewest) {
     int same = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const bool begins = i == 0 || places[i].*member != places[i - 1].*member;
+      const bool ends = i + 1 == places.size() || places[i].*member != places[i + 1].*member;
       different += begins ? 1 : 0;
       same = begins ? 1 : same + 1;
       most = std::max(most, same);
+      if (ends) fewest = different == 1 ? same : std::min(fewest, same);
     }
   };
   int unused = 0;
-  count(&DevicePlace::node, shape.nodes, shape.ranks_per_node);
-  count(&DevicePlace::domain, shape.domains, shape.ranks_per_domain);
-  count(&DevicePlace::group, shape.node_groups, unused);
+  count(&DevicePlace::node, shape.nodes, shape.ranks_per_node, unused);
+  count(&DevicePlace::domain, shape.domains, shape.ranks_per_domain, shape.fewest_per_domain);
+  count(&DevicePlace::group, shape.node_groups, unused, unused);
   return shape;
 }
 

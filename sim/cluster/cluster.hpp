@@ -18,9 +18,10 @@ const std::vector<std::string>& fabric_names();  // in the order of the enumerat
 
 struct Fabric {
   FabricType type = FabricType::rail_optimized;
-  double oversubscription = 1;  // bandwidth of a leaf towards nodes / towards spines, >= 1
-  int leaf_ports = 32;          // ports of a leaf towards nodes
-  Figure switch_latency_s;      // of each switch beyond the first on a route
+  double oversubscription = 1;        // bandwidth of a leaf towards nodes / towards spines, >= 1
+  int leaf_ports = 32;                // ports of a leaf towards nodes
+  bool in_network_reduction = false;  // the network's switches add up (SHARP), and NCCL is set to let them
+  Figure switch_latency_s;            // of each switch beyond the first on a route
 };
 Fabric default_fabric();
 
@@ -81,11 +82,12 @@ Cluster read_cluster(const Node& section, const Catalog& catalog);
 // What the price of a collective depends on: how its ranks are spread.
 struct GroupShape {
   int ranks = 0;
-  int nodes = 0;             // that hold at least one of them
-  int ranks_per_node = 0;    // the most on one node
-  int domains = 0;           // scale-up domains that hold at least one of them
-  int ranks_per_domain = 0;  // the most in one domain
-  int node_groups = 0;       // node types among them: above 1 the slowest decides
+  int nodes = 0;              // that hold at least one of them
+  int ranks_per_node = 0;     // the most on one node
+  int domains = 0;            // scale-up domains that hold at least one of them
+  int ranks_per_domain = 0;   // the most in one domain
+  int fewest_per_domain = 0;  // the fewest in one of those domains
+  int node_groups = 0;        // node types among them: above 1 the slowest decides
 };
 // Devices may come in any order, each once. Empty: all zero.
 GroupShape shape_of(const Cluster& cluster, std::span<const int> devices);

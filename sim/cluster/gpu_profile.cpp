@@ -81,17 +81,27 @@ void borrow_gemm_fits(const Node& name, const GpuSpec& other, GpuSpec& gpu) {
   if (gpu.gemm.empty()) name.fail(fmt::format("{} has no fit for a precision of this GPU", other.name));
 }
 
-// Kernels that a GPU has no table of are taken over with the GEMM fits.
+// Kernels that a GPU has no figures of are taken over with the GEMM fits.
 void read_attention(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
   if (const std::optional<Node> node = file.root().find("attention")) {
-    Mapping mapping(*node);
-    gpu.attention.efficiency = file.figure(mapping, "efficiency", 0.01, 1);
-    gpu.attention.half_sequence = file.figure(mapping, "half_sequence", 0, 1e6);
-    gpu.attention.backward_share = file.figure(mapping, "backward_share", 0.1, 1.5);
-    mapping.finish();
+    gpu.attention = read_attention_fits(file, *node);
   } else if (other != nullptr) {
     gpu.attention = other->attention;
   }
+}
+
+void read_memory_kernels(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
+  if (other != nullptr && !file.root().has("memory_kernels")) {
+    gpu.memory_kernels = other->memory_kernels;
+    return;
+  }
+  Mapping mapping(file.root().require("memory_kernels"));
+  gpu.memory_kernels.normalization = file.figure(mapping, "normalization", 0.1, 1);
+  gpu.memory_kernels.softmax = file.figure(mapping, "softmax", 0.1, 1);
+  gpu.memory_kernels.reduction = file.figure(mapping, "reduction", 0.1, 1);
+  gpu.memory_kernels.gather = file.figure(mapping, "gather", 0.1, 1);
+  gpu.memory_kernels.cached_speedup = file.figure(mapping, "cached_speedup", 1, 20);
+  mapping.finish();
 }
 
 void read_sustained_share(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
@@ -142,6 +152,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
     other = gemm_like(name);
     borrow_gemm_fits(name, *other, gpu);
   }
+  read_memory_kernels(file, other ? &*other : nullptr, gpu);
   read_attention(file, other ? &*other : nullptr, gpu);
   read_sustained_share(file, other ? &*other : nullptr, gpu);
   file.finish();

@@ -28,6 +28,11 @@ const std::vector<std::string>& price_kind_names() {
   return names;
 }
 
+const std::vector<std::string>& attention_kernel_names() {
+  static const std::vector<std::string> names = {"flash-1", "flash-2", "flash-3", "cudnn", "trtllm"};
+  return names;
+}
+
 const GemmFit& GpuSpec::gemm_fit(Precision precision) const {
   // Efficiencies fall as the rate of the multipliers grows and feeding them gets harder, so the nearest wider
   // precision is the nearest guess; everything wider than 16 bits shares the 16-bit shape of the curve.
@@ -37,10 +42,47 @@ const GemmFit& GpuSpec::gemm_fit(Precision precision) const {
   return std::prev(past)->second;
 }
 
+const Figure& InSwitchReduction::efficiency_for(int ranks) const {
+  const auto past = efficiency_of_ranks.upper_bound(ranks);
+  return past == efficiency_of_ranks.begin() ? efficiency : std::prev(past)->second;
+}
+
 const Figure& LinkSpec::efficiency_for(int ranks) const {
   if (efficiency_of_ranks.empty() || ranks > efficiency_of_ranks.rbegin()->first) return efficiency;
   const auto past = efficiency_of_ranks.upper_bound(ranks);
   return past == efficiency_of_ranks.begin() ? past->second : std::prev(past)->second;
+}
+
+RingProtocols protocols_of(const LinkSpec& link) {
+  if (link.protocols) return *link.protocols;
+  // NVIDIA/nccl v2.28.9, src/graph/tuning.cc: latencies of rings over NVLink, LL 6.6 + 0.6 us a step, LL128 14 + 1.9,
+  // Simple 8.4 + 3.4; LL carries 4 bytes of data in 8, LL128 120 in 128.
+  const auto beyond = [](const Figure& figure, double seconds) {
+    return Figure{figure.value + seconds, figure.source + "; NCCL's difference between protocols"};
+  };
+  const auto times = [](const Figure& figure, double share) {
+    return Figure{figure.value * share, figure.source + "; NCCL's share of the protocol"};
+  };
+  RingProtocols out;
+  out.ll_efficiency = times(link.efficiency, 0.5);
+  out.ll128_base_s = beyond(link.base_latency_s, 7.4e-6);
+  out.ll128_step_s = beyond(link.latency_s, 1.3e-6);
+  out.ll128_efficiency = times(link.efficiency, 0.92);
+  out.simple_base_s = beyond(link.base_latency_s, 1.8e-6);
+  out.simple_step_s = beyond(link.latency_s, 2.8e-6);
+  out.simple_overlap = {1, "NCCL's model adds latency and transfer"};
+  out.extra_steps = {0, "NCCL's model has none"};
+  return out;
+}
+
+ExchangeFit exchange_of(const LinkSpec& link) {
+  if (link.exchange) return *link.exchange;
+  ExchangeFit out;
+  out.base_s = out.short_base_s = link.send_latency_s;
+  out.peer_s = out.short_peer_s = {0, "no measurement"};
+  out.efficiency = out.short_efficiency = link.efficiency;
+  out.extra_peers = {0, "no measurement"};
+  return out;
 }
 
 }  // namespace mirfak

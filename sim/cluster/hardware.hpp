@@ -37,13 +37,50 @@ struct GemmFit {
   double p90_error = 0;
 };
 
-// Efficiency of fused (flash) attention on the FLOPs it executes, over `tokens` tokens:
-// efficiency * tokens / (tokens + half_sequence); in backward passes times backward_share.
-struct AttentionFit {
-  Figure efficiency;
-  Figure half_sequence;
-  Figure backward_share;
+// Kernels bound by memory, beside plain streaming ones: shares of the bandwidth that these reach.
+struct MemoryKernels {
+  Figure normalization;  // layer and RMS norms, a row per thread block
+  Figure softmax;
+  Figure reduction;       // sums over tokens: gradients of biases and norm weights
+  Figure gather;          // rows of an embedding, read or added to
+  Figure cached_speedup;  // bandwidth of what the second-level cache holds over that of memory
 };
+
+// What fused (flash) attention kernels do with heads of one size, on one GPU type.
+struct AttentionTiles {
+  Figure rows;                     // queries that one thread block works on
+  Figure efficiency;               // of the 16-bit peak, while a multiprocessor works on a tile of a forward kernel
+  Figure backward_efficiency;      // ... of a backward kernel
+  Figure ramp_s;                   // of a tile beside its products
+  Figure tail;                     // mean tiles for which multiprocessors wait at the end of a kernel
+  std::optional<Figure> throttle;  // how much slower kernels that last get under the power limit: a share
+};
+
+// What the timings of a measured table hold beside the attention kernel, and how well they are met.
+struct AttentionTable {
+  Figure overhead_s;        // fixed, of all kernels together
+  Figure side_passes;       // of query, key and value through memory, for copying them into a cache
+  Figure cache_speedup;     // bandwidth of what the second-level cache holds over that of memory
+  Figure cache_share;       // of the second-level cache that tensors can fill
+  Figure throttle_s;        // kernels that last as long are half throttled
+  int measurements = 0;     // calls of at least 1024 tokens; a third of them was kept out of the fit
+  double median_error = 0;  // shares of the measured time
+  double p90_error = 0;
+  double held_out_median_error = 0;
+  double held_out_p90_error = 0;
+};
+
+// One generation of fused attention kernels on one GPU type. sim/cost/attention_model.hpp says what the constants mean.
+struct AttentionFit {
+  std::map<int, AttentionTiles> head_dims;  // not empty; between them what a product takes is interpolated
+  Figure io_passes;                         // of queries and results through memory that forward kernels do not hide
+  Figure backward_passes;               // of queries through memory by the kernels before and after the backward kernel
+  std::optional<AttentionTable> table;  // absent: constants of published figures
+};
+
+// Names of the generations: "flash-1", "flash-2", "flash-3" (arXiv 2205.14135, 2307.08691, 2407.08608), "cudnn" (its
+// fused attention, 9.x) and "trtllm" (the context kernels of TensorRT-LLM, which the measured tables are of).
+const std::vector<std::string>& attention_kernel_names();
 
 struct GpuSpec {
   std::string name;          // "a100-80g"
@@ -62,20 +99,56 @@ struct GpuSpec {
   Figure clock_max_hz;
   Figure clock_min_hz;
   Figure clock_step_hz;
-  Figure kernel_launch_s;             // shortest period of dependent kernels in one stream
-  std::map<Precision, GemmFit> gemm;  // keys are precisions of peak_flops; bf16 or fp16 is always there
-  Figure sustained_share;             // of the tables' clock that a long run holds under the power limit
-  AttentionFit attention;             // 16-bit; a kind for which no kernel exists has efficiency 0
+  MemoryKernels memory_kernels;
+  Figure kernel_launch_s;                         // shortest period of dependent kernels in one stream
+  std::map<Precision, GemmFit> gemm;              // keys are precisions of peak_flops; bf16 or fp16 is always there
+  Figure sustained_share;                         // of the tables' clock that a long run holds under the power limit
+  std::map<std::string, AttentionFit> attention;  // by generation of kernels ("flash-2"); empty: none runs on it
 
   // The fit to use for `precision`: its own, or the one of the nearest precision that has one (16-bit for fp32 and
   // tf32, next wider for fp8 and fp4).
   const GemmFit& gemm_fit(Precision precision) const;
 };
 
-// NVLink SHARP (NVLS): the switch adds up, so that every byte of an all-reduce crosses a GPU's links once.
+// NVLink SHARP (NVLS): the switch adds up, so that of an all-reduce of S bytes over n ranks S (1 + 1/n) cross each
+// GPU's links each way. Time: base_s + S (1 + 1/n) / (bandwidth * efficiency) + settling_s S / (S + settling_bytes);
+// the last term is what smaller pieces cost until messages are large enough for full ones.
 struct InSwitchReduction {
-  Figure efficiency;      // as LinkSpec::efficiency, of an all-reduce's bus bandwidth: may exceed 1
-  int minimum_ranks = 2;  // NCCL prefers its ring below
+  int minimum_ranks = 2;  // no in-switch reduction in smaller groups
+  Figure base_s;
+  Figure efficiency;
+  std::map<int, Figure> efficiency_of_ranks;  // the same in larger groups: of the largest entry that is not larger
+  Figure settling_s;
+  Figure settling_bytes;
+  Figure tree_share;     // of the efficiency, when trees join the switches of several domains (NVLSTree)
+  Figure network_share;  // the same when the network's switches add up too (SHARP)
+
+  const Figure& efficiency_for(int ranks) const;
+};
+
+// What NCCL's three protocols take on a scale-up link: base + steps * step + bytes / (bandwidth * efficiency). Those of
+// LL are the link's base_latency_s and latency_s, the efficiency of Simple is the link's own.
+struct RingProtocols {
+  Figure ll_efficiency;
+  Figure ll128_base_s;
+  Figure ll128_step_s;
+  Figure ll128_efficiency;
+  Figure simple_base_s;
+  Figure simple_step_s;
+  Figure simple_overlap;  // q of (latency^q + transfer^q)^(1/q), >= 1: above 1 steps hide behind transfers in part
+  Figure extra_steps;     // a ring's first and last step copy too: transfers are as many steps longer
+};
+
+// Every rank sends to every other at once (all-to-all): base + peers * peer + bytes / (bandwidth * efficiency); the
+// smaller of two such lines, the short one being NCCL's LL.
+struct ExchangeFit {
+  Figure base_s;
+  Figure peer_s;
+  Figure efficiency;
+  Figure extra_peers;  // the own part is copied: transfers are as many peers longer
+  Figure short_base_s;
+  Figure short_peer_s;
+  Figure short_efficiency;
 };
 
 // One kind of link as a GPU sees it.
@@ -84,17 +157,26 @@ struct LinkSpec {
   std::string title;
   Figure bandwidth;   // bytes/s per direction at line rate: of one GPU (scale-up, host) or of one port (network)
   Figure efficiency;  // share of it that large ring collectives reach (bus bandwidth / line rate), in large groups
-  std::map<int, Figure> efficiency_of_ranks;  // the same measured in small groups, by ranks; see efficiency_for
+  std::map<int, Figure> efficiency_of_ranks;  // the same where wiring bounds small groups, by ranks; see efficiency_for
   Figure send_efficiency;                     // share that one large send reaches
-  Figure latency_s;                           // one more step of a ring, one more hop of a tree
+  Figure latency_s;                           // one more step of a ring (scale-up), one more hop of a tree (network)
   Figure base_latency_s;                      // fixed part of a collective of any size and number of ranks
   Figure send_latency_s;                      // of a send of a few bytes, from its start to its end
+  Figure settling_s;      // network: what messages well above settling_bytes lose per level of a tree over the nodes,
+  Figure settling_bytes;  // because their pieces do not fill the path; both 0: nothing
+  std::optional<RingProtocols> protocols;  // measured; without it see protocols_of
+  std::optional<ExchangeFit> exchange;     // measured; without it see exchange_of
   std::optional<InSwitchReduction> in_switch_reduction;
 
   // For a group of `ranks` on this link: the measured entry of the largest group that is not larger, or
   // `efficiency` beyond the table (and when there is none).
   const Figure& efficiency_for(int ranks) const;
 };
+
+// The link's own, or, where nothing was measured, NCCL's differences between protocols on top of its LL latencies and
+// its large-message efficiencies.
+RingProtocols protocols_of(const LinkSpec& link);
+ExchangeFit exchange_of(const LinkSpec& link);
 
 enum class Wiring {
   switched,     // every GPU reaches every other at full rate (NVSwitch)

@@ -7,8 +7,10 @@ namespace mirfak {
 namespace {
 
 constexpr double kLeastShare = 0.005;
+constexpr double kMostLatency = 0.1;  // seconds
+constexpr double kMostSettlingBytes = 1e10;
 
-std::map<int, Figure> read_small_groups(ProfileFile& file, const Node& section) {
+std::map<int, Figure> read_groups(ProfileFile& file, const Node& section, double most) {
   Mapping groups(section);
   std::map<int, Figure> efficiency;
   for (const std::string& key : groups.keys()) {
@@ -18,7 +20,7 @@ std::map<int, Figure> read_small_groups(ProfileFile& file, const Node& section) 
     if (error != std::errc() || stop != key.data() + key.size() || ranks < 2 || ranks > 1'000'000) {
       node.fail("expected a number of ranks of at least 2 as key");
     }
-    efficiency.emplace(ranks, file.figure_at(node, kLeastShare, 1));
+    efficiency.emplace(ranks, file.figure_at(node, kLeastShare, most));
   }
   return efficiency;
 }
@@ -26,11 +28,50 @@ std::map<int, Figure> read_small_groups(ProfileFile& file, const Node& section) 
 InSwitchReduction read_in_switch_reduction(ProfileFile& file, const Node& section) {
   Mapping mapping(section);
   InSwitchReduction reduction;
-  // Bus bandwidth counts the bytes a ring would move, twice what the switch lets through.
-  reduction.efficiency = file.figure(mapping, "efficiency", kLeastShare, 2);
   reduction.minimum_ranks = static_cast<int>(mapping.require("minimum_ranks").as_integer(2, 1000));
+  reduction.base_s = file.figure(mapping, "base_s", 0, kMostLatency);
+  reduction.efficiency = file.figure(mapping, "efficiency", kLeastShare, 1);
+  if (const std::optional<Node> larger = mapping.find("efficiency_of_ranks")) {
+    reduction.efficiency_of_ranks = read_groups(file, *larger, 1);
+  }
+  reduction.settling_s = file.figure(mapping, "settling_s", 0, kMostLatency);
+  reduction.settling_bytes = file.figure(mapping, "settling_bytes", 1, kMostSettlingBytes);
+  reduction.tree_share = file.figure(mapping, "tree_share", kLeastShare, 1);
+  reduction.network_share = file.figure(mapping, "network_share", kLeastShare, 1);
   mapping.finish();
   return reduction;
+}
+
+RingProtocols read_protocols(ProfileFile& file, const Node& section) {
+  Mapping mapping(section);
+  RingProtocols out;
+  out.ll_efficiency = file.figure(mapping, "ll_efficiency", kLeastShare, 1);
+  // LL128 needs NVLink: a link through the host leaves it out, and NCCL does not choose it there.
+  if (mapping.find("ll128_base_s")) {
+    out.ll128_base_s = file.figure(mapping, "ll128_base_s", 0, kMostLatency);
+    out.ll128_step_s = file.figure(mapping, "ll128_step_s", 0, kMostLatency);
+    out.ll128_efficiency = file.figure(mapping, "ll128_efficiency", kLeastShare, 1);
+  }
+  out.simple_base_s = file.figure(mapping, "simple_base_s", 0, kMostLatency);
+  out.simple_step_s = file.figure(mapping, "simple_step_s", 0, kMostLatency);
+  out.simple_overlap = file.figure(mapping, "simple_overlap", 1, 10);
+  out.extra_steps = file.figure(mapping, "extra_steps", 0, 10);
+  mapping.finish();
+  return out;
+}
+
+ExchangeFit read_exchange(ProfileFile& file, const Node& section) {
+  Mapping mapping(section);
+  ExchangeFit out;
+  out.base_s = file.figure(mapping, "base_s", 0, kMostLatency);
+  out.peer_s = file.figure(mapping, "peer_s", 0, kMostLatency);
+  out.efficiency = file.figure(mapping, "efficiency", kLeastShare, 1);
+  out.extra_peers = file.figure(mapping, "extra_peers", 0, 10);
+  out.short_base_s = file.figure(mapping, "short_base_s", 0, kMostLatency);
+  out.short_peer_s = file.figure(mapping, "short_peer_s", 0, kMostLatency);
+  out.short_efficiency = file.figure(mapping, "short_efficiency", kLeastShare, 1);
+  mapping.finish();
+  return out;
 }
 
 }  // namespace
@@ -42,12 +83,20 @@ LinkSpec read_link_profile(ProfileFile& file) {
   link.bandwidth = file.figure("bandwidth", 1e7, 1e13);
   link.efficiency = file.figure("efficiency", kLeastShare, 1);
   if (const std::optional<Node> section = file.root().find("efficiency_of_ranks")) {
-    link.efficiency_of_ranks = read_small_groups(file, *section);
+    link.efficiency_of_ranks = read_groups(file, *section, 1);
   }
   link.send_efficiency = file.figure("send_efficiency", kLeastShare, 1);
-  link.latency_s = file.figure("latency_s", 0, 0.1);
-  link.base_latency_s = file.figure("base_latency_s", 0, 0.1);
-  link.send_latency_s = file.figure("send_latency_s", 0, 0.1);
+  link.latency_s = file.figure("latency_s", 0, kMostLatency);
+  link.base_latency_s = file.figure("base_latency_s", 0, kMostLatency);
+  link.send_latency_s = file.figure("send_latency_s", 0, kMostLatency);
+  if (file.root().find("settling_s")) {
+    link.settling_s = file.figure("settling_s", 0, kMostLatency);
+    link.settling_bytes = file.figure("settling_bytes", 1, kMostSettlingBytes);
+  }
+  if (const std::optional<Node> section = file.root().find("protocols")) {
+    link.protocols = read_protocols(file, *section);
+  }
+  if (const std::optional<Node> section = file.root().find("exchange")) link.exchange = read_exchange(file, *section);
   if (const std::optional<Node> section = file.root().find("in_switch_reduction")) {
     link.in_switch_reduction = read_in_switch_reduction(file, *section);
   }

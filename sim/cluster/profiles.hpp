@@ -3,6 +3,8 @@
 #include "cluster/profile_file.hpp"
 
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace mirfak {
@@ -12,6 +14,8 @@ namespace mirfak {
 
 // `gemm_like` says how to get the GPU whose fits a file without a measured table takes over.
 GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const Node& name)>& gemm_like);
+// The `attention` section of a GPU profile, by generation of kernels.
+std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section);
 LinkSpec read_link_profile(ProfileFile& file);
 std::vector<PriceSpec> read_price_profile(ProfileFile& file);
 

@@ -15,12 +15,13 @@ enum class Activity : std::uint8_t {
   optimizer,
   tensor_communication,
   context_communication,
+  expert_communication,
   data_communication,
   pipeline_communication,
   host,    // waiting for the host to issue work
   bubble,  // waiting for other stages
 };
-inline constexpr std::size_t kActivities = 10;
+inline constexpr std::size_t kActivities = 11;
 using ActivitySeconds = std::array<double, kActivities>;
 
 std::string_view name_of(Activity activity);  // "GEMM", "tensor communication", ...

@@ -11,7 +11,20 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kTreeEfficiency = 0.92;  // NCCL's tuning factor of trees over rings
+// What of a port's bandwidth the protocols carry: LL 4 bytes of data in 8, LL128 120 in 128.
+constexpr std::array<double, kProtocols> kNetworkShare = {0.5, 0.92, 1};
+// What a hop takes beyond LL's: flags of LL128, fences and flushes of Simple, in-switch trees (the differences between
+// NCCL's own network latencies, src/graph/tuning.cc).
+constexpr std::array<double, kProtocols> kBeyondLl = {0, 1.3e-6, 9e-6};
+constexpr double kInSwitchBeyondLl = 16e-6;
+// NVLink carries 0.8 of its line rate as NCCL counts (src/graph/topo.h: 20 of 25 GB/s a link), a port 0.96.
+constexpr double kNcclLinkShare = 0.8;
+constexpr double kNcclPortShare = 0.96;
+constexpr double kPatBase = 8e-6;
+constexpr double kPatRank = 2.8e-6;
+constexpr double kPatHopShare = 1 / 3.5;
+constexpr double kPatBandwidth = 0.75;
+constexpr int kSendChannels = 2;  // NCCL's p2pnChannelsPerPeer across nodes: recalled, to be confirmed
 
 Explanation::Input input(std::string name, const Figure& figure) {
   return {std::move(name), fmt::format("{:.4g}", figure.value), figure.source};
@@ -29,15 +42,15 @@ double traffic_factor(CollectiveKind kind, double n) {
   }
 }
 
-CommunicationCost sum(double latency_s, double bytes, double factor, double bytes_per_s, std::string_view algorithm) {
-  CommunicationCost cost;
-  cost.latency_s = latency_s;
-  cost.transfer_s = bytes * factor / bytes_per_s;
-  cost.seconds = cost.latency_s + cost.transfer_s;
-  cost.bytes_sent = bytes * factor;
-  cost.bytes_per_s = bytes_per_s;
-  cost.algorithm = algorithm;
-  return cost;
+NcclGroup::Generation generation_of(const std::string& architecture) {
+  if (architecture == "blackwell") return NcclGroup::Generation::blackwell;
+  if (architecture == "hopper") return NcclGroup::Generation::hopper;
+  if (architecture == "volta" || architecture == "turing") return NcclGroup::Generation::volta;
+  return NcclGroup::Generation::ampere;
+}
+
+double steps_of_ring(CollectiveKind kind, double ranks) {
+  return kind == CollectiveKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;
 }
 
 }  // namespace
@@ -60,59 +73,225 @@ CommunicationGroup communication_group(const Cluster& cluster, std::span<const i
   return group;
 }
 
+CollectiveModel::CollectiveModel(const NodeHardware& hardware, const Fabric& fabric, NcclVersion version)
+    : hardware_(hardware),
+      fabric_(fabric),
+      protocols_(protocols_of(hardware.scale_up)),
+      exchange_(exchange_of(hardware.scale_up)),
+      version_(version),
+      nvlink_(hardware.spec.wiring != Wiring::host_bridge) {
+  const LinkSpec& link = hardware_.scale_up;
+  const double line = link.bandwidth.value;
+  times_[0] = {link.base_latency_s.value, link.latency_s.value, line * protocols_.ll_efficiency.value};
+  times_[1] = {protocols_.ll128_base_s.value, protocols_.ll128_step_s.value, line * protocols_.ll128_efficiency.value};
+  times_[2] = {protocols_.simple_base_s.value, protocols_.simple_step_s.value, line * link.efficiency.value};
+}
+
 double CollectiveModel::port_share() const {
   return hardware_.network.bandwidth.value * hardware_.spec.ports / hardware_.spec.gpus;
 }
 
-double CollectiveModel::network_bandwidth(const CommunicationGroup& group) const {
-  const LinkSpec& network = hardware_.network;
-  const double share = port_share() * group.shape.ranks_per_node * network.efficiency_for(group.shape.nodes).value;
-  return group.crosses_leaves ? share / fabric_.oversubscription : share;
+double CollectiveModel::inside_share(int ranks) const {
+  const LinkSpec& link = hardware_.scale_up;
+  return link.efficiency_for(std::max(2, ranks)).value / link.efficiency.value;
 }
 
-double CollectiveModel::ring_bandwidth(const CommunicationGroup& group) const {
+NcclGroup CollectiveModel::nccl_group(const CommunicationGroup& group) const {
+  const GroupShape& shape = group.shape;
   const LinkSpec& link = hardware_.scale_up;
-  const double inside = link.bandwidth.value * link.efficiency_for(std::max(2, group.shape.ranks_per_domain)).value;
-  if (group.shape.domains <= 1) return inside;
-  const double outside = network_bandwidth(group);
-  return group.shape.ranks_per_domain > 1 ? std::min(inside, outside) : outside;
+  NcclGroup out;
+  out.ranks = shape.ranks;
+  out.domains = shape.domains;
+  out.generation = generation_of(hardware_.gpu.architecture);
+  out.nvlink = nvlink_;
+  out.switched = hardware_.spec.wiring == Wiring::switched;
+  out.inside_gbps = link.bandwidth.value * (nvlink_ ? kNcclLinkShare : link.efficiency.value) *
+                    inside_share(shape.ranks_per_domain) / kGB;
+  if (shape.domains > 1) out.outside_gbps = kNcclPortShare * port_share() * shape.fewest_per_domain / kGB;
+  out.in_switch = link.in_switch_reduction && (shape.domains > 1 ? shape.fewest_per_domain : shape.ranks) >=
+                                                  link.in_switch_reduction->minimum_ranks;
+  out.version = version_;
+  out.in_network = fabric_.in_network_reduction;
+  return out;
+}
+
+CollectiveModel::Case CollectiveModel::case_of(CollectiveKind kind, double bytes,
+                                               const CommunicationGroup& group) const {
+  const GroupShape& shape = group.shape;
+  Case c;
+  c.kind = kind;
+  c.bytes = bytes;
+  c.ranks = shape.ranks;
+  c.domains = shape.domains;
+  c.per_domain = c.ranks / c.domains;
+  c.inside_share = inside_share(shape.ranks_per_domain);
+  if (shape.domains > 1) {
+    c.line_ports = port_share() * shape.fewest_per_domain;
+    if (group.crosses_leaves) c.line_ports /= fabric_.oversubscription;
+    c.ports = c.line_ports * hardware_.network.efficiency_for(shape.nodes).value;
+    c.levels = std::floor(std::log2(c.domains));
+  }
+  return c;
+}
+
+double CollectiveModel::hop_s(Protocol protocol) const {
+  return hardware_.network.latency_s.value + kBeyondLl[static_cast<std::size_t>(protocol)];
+}
+
+double CollectiveModel::settling_s(const Case& c) const {
+  const LinkSpec& network = hardware_.network;
+  if (c.domains <= 1 || network.settling_s.value <= 0) return 0;
+  return c.levels * network.settling_s.value * c.bytes / (c.bytes + network.settling_bytes.value);
+}
+
+CollectiveModel::Parts CollectiveModel::ring(const Case& c, Protocol protocol) const {
+  const auto p = static_cast<std::size_t>(protocol);
+  const ProtocolTime& time = times_[p];
+  const double steps = steps_of_ring(c.kind, c.ranks);
+  const double rounds = c.kind == CollectiveKind::all_reduce ? 2 : 1;
+  const double hops = rounds * (c.domains - 1);
+  double bandwidth = time.bytes_per_s * c.inside_share;
+  if (c.domains > 1) {
+    const double ports = c.ports * kNetworkShare[p];
+    bandwidth = c.per_domain > 1 ? std::min(bandwidth, ports) : ports;
+  }
+  // A broadcast passes the whole buffer on, the others n-ths of it.
+  const double pieces = c.kind == CollectiveKind::broadcast ? c.ranks : steps + protocols_.extra_steps.value;
+  Parts out;
+  out.transfer_s = pieces * c.bytes / c.ranks / bandwidth;
+  double latency = (steps - hops) * time.step_s;
+  if (c.domains <= 1) {
+    const double overlap = protocol == Protocol::simple ? protocols_.simple_overlap.value : 1;
+    if (overlap > 1 && out.transfer_s > 0) {
+      latency = std::pow(std::pow(latency, overlap) + std::pow(out.transfer_s, overlap), 1 / overlap) - out.transfer_s;
+    }
+  }
+  out.latency_s = time.base_s + latency + hops * hop_s(protocol);
+  if (c.domains > 1) out.domain_bytes = steps / c.ranks * c.bytes;
+  return out;
+}
+
+CollectiveModel::Parts CollectiveModel::tree(const Case& c, Protocol protocol) const {
+  const auto p = static_cast<std::size_t>(protocol);
+  const ProtocolTime& time = times_[p];
+  const double ways = c.domains == 2 ? 1 : 2;
+  Parts out;
+  out.latency_s = time.base_s + 2 * ((c.per_domain - 1) * time.step_s + c.levels * hop_s(protocol));
+  double seconds_per_byte = c.per_domain > 1 ? 2 / (time.bytes_per_s * c.inside_share) : 0;
+  if (c.domains > 1) {
+    seconds_per_byte = std::max(seconds_per_byte, ways / (c.ports * kNetworkShare[p]));
+    out.domain_bytes = ways * c.bytes;
+  }
+  out.transfer_s = c.bytes * seconds_per_byte;
+  return out;
+}
+
+CollectiveModel::Parts CollectiveModel::in_switch(const Case& c, Algorithm algorithm) const {
+  const LinkSpec& link = hardware_.scale_up;
+  const InSwitchReduction& reduction = *link.in_switch_reduction;
+  double bandwidth = link.bandwidth.value * reduction.efficiency_for(static_cast<int>(c.per_domain)).value;
+  double hops = 0;
+  double ways = 0;
+  if (algorithm == Algorithm::in_switch_tree) {
+    bandwidth *= reduction.tree_share.value;
+    hops = 2 * c.levels;
+    ways = c.domains == 2 ? 1 : 2;
+  } else if (algorithm == Algorithm::in_network) {
+    bandwidth *= reduction.network_share.value;
+    hops = 2;
+    ways = 1;
+  }
+  Parts out;
+  out.latency_s = reduction.base_s.value + hops * (hardware_.network.latency_s.value + kInSwitchBeyondLl);
+  double seconds_per_byte = (1 + 1 / c.per_domain) / bandwidth;
+  if (c.domains > 1) {
+    seconds_per_byte = std::max(seconds_per_byte, ways / c.ports);
+    out.domain_bytes = ways * c.bytes;
+  }
+  out.transfer_s = c.bytes * seconds_per_byte +
+                   reduction.settling_s.value * c.bytes / (c.bytes + std::max(1.0, reduction.settling_bytes.value));
+  return out;
+}
+
+CollectiveModel::Parts CollectiveModel::pat(const Case& c) const {
+  Parts out;
+  out.latency_s = kPatBase + c.levels * hop_s(Protocol::simple) * kPatHopShare + kPatRank * c.ranks;
+  out.domain_bytes = traffic_factor(c.kind, c.ranks) * c.bytes;
+  out.transfer_s = out.domain_bytes / (kPatBandwidth * c.ports);
+  return out;
+}
+
+CollectiveModel::Parts CollectiveModel::exchange(const Case& c) const {
+  const double link = hardware_.scale_up.bandwidth.value * c.inside_share;
+  const double piece = c.bytes / c.ranks;
+  const double peers = c.ranks - 1;
+  const double near = c.per_domain - 1;
+  const auto line = [&](const Figure& base, const Figure& peer, double extra, const Figure& efficiency) {
+    return Parts{base.value + peers * peer.value, (near + extra) * piece / (link * efficiency.value), 0};
+  };
+  Parts out = line(exchange_.base_s, exchange_.peer_s, exchange_.extra_peers.value, exchange_.efficiency);
+  if (c.domains <= 1) {
+    const Parts brief = line(exchange_.short_base_s, exchange_.short_peer_s, 0, exchange_.short_efficiency);
+    return brief.latency_s + brief.transfer_s < out.latency_s + out.transfer_s ? brief : out;
+  }
+  const LinkSpec& network = hardware_.network;
+  out.domain_bytes = c.per_domain * (c.ranks - c.per_domain) * piece;
+  out.latency_s += network.send_latency_s.value;
+  out.transfer_s = std::max(out.transfer_s, out.domain_bytes / (c.line_ports * network.send_efficiency.value));
+  return out;
+}
+
+NcclChoice CollectiveModel::choice(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
+  return nccl_choice(kind, bytes, nccl_group(group));
 }
 
 CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
-  const double ranks = group.shape.ranks;
-  if (ranks <= 1) return {};
+  if (group.shape.ranks <= 1) return {};
   if (kind == CollectiveKind::shift) return price_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
-  const double domains = group.shape.domains;
-  const LinkSpec& link = hardware_.scale_up;
-  const LinkSpec& base = domains > 1 ? hardware_.network : link;
-  const double bandwidth = ring_bandwidth(group);
-  const bool reduces = kind == CollectiveKind::all_reduce;
-  const double rounds = reduces ? 2 : 1;
-  const double ring_latency = base.base_latency_s.value + rounds * (ranks - domains) * link.latency_s.value +
-                              rounds * (domains - 1) * hardware_.network.latency_s.value;
-  CommunicationCost best = sum(ring_latency, bytes, traffic_factor(kind, ranks), bandwidth, "ring");
-  const auto consider = [&](CommunicationCost other) {
-    if (other.seconds < best.seconds) best = other;
-  };
-  if (reduces && domains > 1) {
-    const double latency = base.base_latency_s.value + 2 * (group.shape.ranks_per_domain - 1) * link.latency_s.value +
-                           2 * std::ceil(std::log2(domains)) * hardware_.network.latency_s.value;
-    consider(sum(latency, bytes, 2, bandwidth * kTreeEfficiency, "tree"));
+  const Case c = case_of(kind, bytes, group);
+  const NcclChoice chosen = choice(kind, bytes, group);
+  CommunicationCost cost;
+  cost.algorithm = name_of(chosen.algorithm);
+  cost.protocol = name_of(chosen.protocol);
+  cost.multiprocessors = chosen.channels;
+  Parts parts;
+  if (kind == CollectiveKind::all_to_all) {
+    parts = exchange(c);
+    cost.algorithm = "exchange";
+    cost.protocol = {};
+  } else if (chosen.algorithm == Algorithm::ring) {
+    parts = ring(c, chosen.protocol);
+  } else if (chosen.algorithm == Algorithm::tree) {
+    parts = tree(c, chosen.protocol);
+  } else if (chosen.algorithm == Algorithm::pat) {
+    parts = pat(c);
+  } else {
+    parts = in_switch(c, chosen.algorithm);
   }
-  if (reduces && domains <= 1 && link.in_switch_reduction && ranks >= link.in_switch_reduction->minimum_ranks) {
-    const double bus = link.bandwidth.value * link.in_switch_reduction->efficiency.value;
-    consider(sum(ring_latency, bytes, traffic_factor(kind, ranks), bus, "in-switch"));
-  }
-  best.on_network = domains > 1;
-  return best;
+  parts.transfer_s += settling_s(c);
+  cost.latency_s = parts.latency_s;
+  cost.transfer_s = parts.transfer_s;
+  cost.seconds = parts.latency_s + parts.transfer_s;
+  cost.bytes_sent = bytes * traffic_factor(kind, c.ranks);
+  if (cost.transfer_s > 0) cost.bytes_per_s = cost.bytes_sent / cost.transfer_s;
+  if (cost.seconds > 0) cost.network_bytes_per_s = parts.domain_bytes / c.per_domain / cost.seconds;
+  cost.on_network = c.domains > 1;
+  return cost;
 }
 
 CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bool crosses_leaves) const {
   const LinkSpec& link = same_domain ? hardware_.scale_up : hardware_.network;
-  double bandwidth = (same_domain ? link.bandwidth.value : port_share()) * link.send_efficiency.value;
-  if (!same_domain && crosses_leaves) bandwidth /= fabric_.oversubscription;
-  CommunicationCost cost = sum(link.send_latency_s.value, bytes, 1, bandwidth, "send");
+  CommunicationCost cost;
+  cost.bytes_per_s = (same_domain ? link.bandwidth.value : port_share()) * link.send_efficiency.value;
+  if (!same_domain && crosses_leaves) cost.bytes_per_s /= fabric_.oversubscription;
+  cost.algorithm = "send";
+  cost.latency_s = link.send_latency_s.value;
+  cost.transfer_s = bytes / cost.bytes_per_s;
+  cost.seconds = cost.latency_s + cost.transfer_s;
+  cost.bytes_sent = bytes;
+  cost.multiprocessors = kSendChannels;
   cost.on_network = !same_domain;
+  if (!same_domain) cost.network_bytes_per_s = bytes / cost.seconds;
   return cost;
 }
 
@@ -121,26 +300,44 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   const CommunicationCost cost = price(kind, bytes, group);
   const LinkSpec& link = hardware_.scale_up;
   Explanation out;
-  out.formula =
-      fmt::format("{} {} over {} ranks in {} scale-up domain{}: latency + bytes sent / bandwidth", cost.algorithm,
-                  name_of(kind), group.shape.ranks, group.shape.domains, group.shape.domains == 1 ? "" : "s");
+  out.formula = fmt::format("{}{}{} {} over {} ranks in {} scale-up domain{}: latency + bytes sent / bandwidth",
+                            cost.algorithm, cost.protocol.empty() ? "" : " ", cost.protocol, name_of(kind),
+                            group.shape.ranks, group.shape.domains, group.shape.domains == 1 ? "" : "s");
   out.numbers = fmt::format("buffer {}: latency {} + {} / ({:.4g} GB/s)", format_bytes(bytes),
                             format_seconds(cost.latency_s), format_bytes(cost.bytes_sent), cost.bytes_per_s / kGB);
-  if (group.shape.ranks_per_domain > 1) {
-    out.inputs = {input(link.name + " bandwidth, bytes/s", link.bandwidth),
-                  input(link.name + " efficiency", link.efficiency_for(group.shape.ranks_per_domain)),
-                  input(link.name + " latency per step, s", link.latency_s)};
+  const auto add = [&](const LinkSpec& of, const char* name, const Figure& figure) {
+    out.inputs.push_back(input(of.name + " " + name, figure));
+  };
+  const bool in_switch = cost.algorithm.starts_with("in-");
+  if (group.shape.ranks_per_domain > 1) add(link, "bandwidth, bytes/s", link.bandwidth);
+  if (cost.algorithm == "exchange") {
+    add(link, "all-to-all base, s", exchange_.base_s);
+    add(link, "all-to-all per peer, s", exchange_.peer_s);
+    add(link, "all-to-all efficiency", exchange_.efficiency);
+  } else if (in_switch) {
+    add(link, "in-switch base, s", link.in_switch_reduction->base_s);
+    add(link, "in-switch efficiency", link.in_switch_reduction->efficiency_for(group.shape.ranks_per_domain));
+    add(link, "in-switch settling, s", link.in_switch_reduction->settling_s);
+  } else if (cost.protocol == "LL") {
+    add(link, "LL base, s", link.base_latency_s);
+    add(link, "LL step, s", link.latency_s);
+    add(link, "LL efficiency", protocols_.ll_efficiency);
+  } else if (cost.protocol == "LL128") {
+    add(link, "LL128 base, s", protocols_.ll128_base_s);
+    add(link, "LL128 step, s", protocols_.ll128_step_s);
+    add(link, "LL128 efficiency", protocols_.ll128_efficiency);
+  } else if (cost.algorithm != "PAT") {
+    add(link, "Simple base, s", protocols_.simple_base_s);
+    add(link, "Simple step, s", protocols_.simple_step_s);
+    add(link, "efficiency", link.efficiency_for(group.shape.ranks_per_domain));
   }
-  if (cost.algorithm == "in-switch") {
-    out.inputs.push_back(input(link.name + " in-switch efficiency", link.in_switch_reduction->efficiency));
-  }
-  const LinkSpec& base = cost.on_network ? hardware_.network : link;
   if (cost.on_network) {
-    out.inputs.push_back(input(base.name + " bandwidth of a port, bytes/s", base.bandwidth));
-    out.inputs.push_back(input(base.name + " efficiency", base.efficiency_for(group.shape.nodes)));
-    out.inputs.push_back(input(base.name + " latency per step, s", base.latency_s));
+    const LinkSpec& network = hardware_.network;
+    add(network, "bandwidth of a port, bytes/s", network.bandwidth);
+    add(network, "efficiency", network.efficiency_for(group.shape.nodes));
+    add(network, "latency per hop, s", network.latency_s);
+    if (network.settling_s.value > 0) add(network, "settling, s", network.settling_s);
   }
-  out.inputs.push_back(input(base.name + " base latency, s", base.base_latency_s));
   return out;
 }
 

@@ -2,8 +2,9 @@
 
 #include "cluster/cluster.hpp"
 #include "cost/explanation.hpp"
-#include "sharding/sharding.hpp"
+#include "cost/nccl_choice.hpp"
 
+#include <array>
 #include <string_view>
 
 namespace mirfak {
@@ -19,30 +20,40 @@ CommunicationGroup communication_group(const Cluster& cluster, std::span<const i
 struct CommunicationCost {
   double seconds = 0;
   double latency_s = 0;
-  double transfer_s = 0;
-  double bytes_sent = 0;       // by one rank
-  double bytes_per_s = 0;      // the bandwidth that the transfer time assumes, bus bandwidth for collectives
-  std::string_view algorithm;  // "ring", "tree", "in-switch", "send"
-  bool on_network = false;     // the network, not the scale-up link, bounds it
+  double transfer_s = 0;           // seconds - latency_s
+  double bytes_sent = 0;           // by one rank
+  double bytes_per_s = 0;          // bytes_sent over transfer_s: of collectives the bus bandwidth, but for latency
+  double network_bytes_per_s = 0;  // of one rank's share of the ports, each way, in the mean over `seconds`
+  std::string_view algorithm;      // "ring", "tree", "in-switch", ..., "exchange", "send"
+  std::string_view protocol;       // "LL", "LL128", "Simple"; empty for sends and exchanges
+  int multiprocessors = 0;         // of each GPU taken away from kernels meanwhile: one for each channel
+  bool on_network = false;         // it crosses scale-up domains
 };
 
-// Prices communication between devices of one node type. A value; the referenced hardware must outlive it.
+// Prices communication between devices of one node type, as NCCL does it: nccl_choice says which algorithm and protocol
+// run, this says how long they take. A value; the referenced hardware must outlive it. Cheap: a few dozen operations a
+// price, no allocation.
 //
-// With n ranks in N scale-up domains, B the bandwidth that a rank's ring gets (the smaller of the scale-up link's
-// and, when N > 1, of all network ports of the group's ranks of one domain together), S the buffer:
-//   ring all-reduce          base + 2 (n - N) l_s + 2 (N - 1) l_n + 2 (n - 1)/n S / B
-//   ring all-gather, reduce-scatter, all-to-all: half of each term but the base
-//   tree all-reduce          base + 2 (n/N - 1) l_s + 2 log2(N) l_n + 2 S / (0.92 B)     (N > 1)
-//   in-switch all-reduce     as the ring, B the in-switch bus bandwidth                        (N = 1)
-// a shift is a send (of its slowest hop),
-// and the smallest time is taken, as NCCL does (NVIDIA/nccl v2.28.9, src/graph/tuning.cc; 0.92 is its factor for
-// trees). A network port's bandwidth is shared by the devices of a node: those of other groups are assumed to
-// communicate at the same time, as ranks in lockstep do.
+// With n ranks in N scale-up domains of g each, S the buffer, b_p, l_p and B_p of protocol p (RingProtocols), x extra
+// steps, hop h_p over the network, P the network ports of a domain's ranks together at their efficiency and e_p the
+// protocol's share of it (LL 1/2, LL128 0.92, Simple 1):
+//   ring             b_p + (s - k) l_p + k h_p + (s + x) S/n / min(B_p, e_p P),  s = n - 1 steps (all-reduce twice
+//                    that), k = N - 1 of them over the network (twice that)
+//   tree             b_p + 2 (g - 1) l_p + 2 log2(N) h_p + S max(2/B_p, w/(e_p P)),  w = 1 for N = 2, else 2
+//   in-switch        b + S (1 + 1/n)/B + settling,      in-switch tree: and 2 log2(N) h, w/P, as a tree
+//   in-network       as the in-switch tree with one hop each way and w = 1
+//   PAT              8 us + log2(N) h/3.5 + 2.8 us n + S/(0.75 P)
+//   all-to-all       b + (n - 1) l + max((g - 1 + x) S/n / B, (n - g) S/n / P1), P1 one rank's share of the ports
+//   send, shift      latency + S / B, a shift as its slowest hop
+// Whatever crosses domains also pays settling_s log2(N) S/(S + settling_bytes) of the network. A network port's
+// bandwidth is shared by the devices of a node: those of other groups are assumed to communicate at the same time, as
+// ranks in lockstep do, so a group has the share of its own ranks, all ports when it holds all GPUs of its nodes.
 class CollectiveModel {
  public:
-  CollectiveModel(const NodeHardware& hardware, const Fabric& fabric) : hardware_(hardware), fabric_(fabric) {}
+  CollectiveModel(const NodeHardware& hardware, const Fabric& fabric, NcclVersion version = NcclVersion::v2_28);
 
-  // `bytes`: the larger of the buffers before and after on one rank (see ReshardStep).
+  // `bytes`: the larger of the buffers before and after on one rank (see ReshardStep). For an algorithm and protocol
+  // it never falls as bytes grow; where NCCL changes its choice it may.
   CommunicationCost price(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
   // One transfer of `bytes` from a device to another; `same_domain`: over the scale-up link.
   CommunicationCost price_send(double bytes, bool same_domain, bool crosses_leaves) const;
@@ -52,12 +63,51 @@ class CollectiveModel {
 
   double port_share() const;  // bytes/s of network line rate that one device of a full node gets
 
+  NcclChoice choice(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
+
  private:
-  double ring_bandwidth(const CommunicationGroup& group) const;
-  double network_bandwidth(const CommunicationGroup& group) const;
+  // One collective being priced.
+  struct Case {
+    CollectiveKind kind{};
+    double bytes = 0;
+    double ranks = 0;
+    double domains = 0;
+    double per_domain = 0;    // ranks of a domain
+    double inside_share = 1;  // of the link's efficiencies, where wiring bounds a group of this size
+    double line_ports = 0;    // bytes/s of all ports of a domain's ranks
+    double ports = 0;         // and what large messages reach of it
+    double levels = 0;        // of a tree over the domains
+  };
+  struct ProtocolTime {
+    double base_s = 0;
+    double step_s = 0;
+    double bytes_per_s = 0;
+  };
+  // A price before it is given out: what of it is latency, what grows with bytes, and the bytes over a domain's ports.
+  struct Parts {
+    double latency_s = 0;
+    double transfer_s = 0;
+    double domain_bytes = 0;
+  };
+
+  Case case_of(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
+  NcclGroup nccl_group(const CommunicationGroup& group) const;
+  double inside_share(int ranks) const;
+  Parts ring(const Case& c, Protocol protocol) const;
+  Parts tree(const Case& c, Protocol protocol) const;
+  Parts in_switch(const Case& c, Algorithm algorithm) const;
+  Parts pat(const Case& c) const;
+  Parts exchange(const Case& c) const;
+  double settling_s(const Case& c) const;
+  double hop_s(Protocol protocol) const;
 
   const NodeHardware& hardware_;
   const Fabric& fabric_;
+  RingProtocols protocols_;
+  ExchangeFit exchange_;
+  std::array<ProtocolTime, kProtocols> times_;
+  NcclVersion version_;
+  bool nvlink_ = false;
 };
 
 }  // namespace mirfak

@@ -12,10 +12,17 @@ namespace mirfak {
 
 namespace {
 
+constexpr double kCacheSharpness = 6;  // how suddenly what a kernel moves stops fitting into the second-level cache
+
 double product(const std::vector<Axis>& labels, const AxisExtents& local) {
   double out = 1;
   for (const Axis label : labels) out *= static_cast<double>(local[static_cast<std::size_t>(label)]);
   return out;
+}
+
+// Elements of an operand on one device that exist.
+double elements(const OperatorGraph& graph, const Operand& operand, const AxisExtents& local) {
+  return product(operand.labels, local) * graph.tensor(operand.tensor).density;
 }
 
 double extent(const BlockStep& step, Axis axis) {
@@ -40,25 +47,57 @@ Explanation::Input input(std::string name, double value, const Figure& figure) {
 }  // namespace
 
 GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step) {
-  const EinsumLabels labels = classify_labels(graph.op(step.op));
-  return {product(labels.batch, step.local), product(labels.rows, step.local), product(labels.columns, step.local),
-          product(labels.contracted, step.local)};
+  const Operator& op = graph.op(step.op);
+  const EinsumLabels labels = classify_labels(op);
+  double density = 1;
+  for (const Operand& operand : op.inputs) density = std::min(density, graph.tensor(operand.tensor).density);
+  // Rows of tokens that exist: of the experts' tokens only those that visit it.
+  const auto existing = [&](const std::vector<Axis>& of) {
+    const bool tokens = std::find(of.begin(), of.end(), Axis::sequence) != of.end();
+    return product(of, step.local) * (tokens ? density : 1);
+  };
+  return {product(labels.batch, step.local), existing(labels.rows), existing(labels.columns),
+          existing(labels.contracted)};
 }
 
-KernelModel::KernelModel(const GpuSpec& gpu, Precision precision)
+AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step) {
+  AttentionShape shape;
+  shape.batch = extent(step, Axis::batch);
+  shape.queries = extent(step, Axis::sequence);
+  shape.keys = extent(step, Axis::kv_sequence);
+  shape.kv_heads = extent(step, Axis::kv_heads);
+  shape.heads = shape.kv_heads * extent(step, Axis::query_group);
+  shape.head_dim = extent(step, Axis::head_dim);
+  shape.causal = graph.op(step.op).causal;
+  if (!shape.causal || (step.piece == 0 && shape.queries == shape.keys)) return shape;
+  shape.causal = false;
+  if (step.piece > 0) {
+    shape.queries = std::ceil(shape.queries / 2);
+  } else {
+    shape.keys = std::ceil(shape.keys / 2);
+  }
+  return shape;
+}
+
+KernelModel::Products::Products(const GpuSpec& gpu, Precision of)
+    : precision(of), fit(gpu.gemm_fit(of)), peak(peak_of(gpu, of)) {}
+
+KernelModel::KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
+                         std::span<const std::string> attention_kernels)
     : gpu_(gpu),
-      fit_(gpu.gemm_fit(precision)),
-      precision_(precision),
-      peak_(peak_of(gpu, precision)),
+      wide_(gpu, precision.wide),
+      narrow_(gpu, precision.narrow),
       sustained_(gpu.sustained_share.value),
-      stream_bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
+      stream_bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {
+  if (const AttentionFit* fit = attention_fit(gpu, attention_kernels)) attention_.emplace(gpu, *fit);
+}
 
 double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& step) const {
   const Operator& op = graph.op(step.op);
   double bytes = 0;
   const auto add = [&](const std::vector<Operand>& operands) {
     for (const Operand& operand : operands) {
-      bytes += product(operand.labels, step.local) * graph.tensor(operand.tensor).bytes_per_element;
+      bytes += elements(graph, operand, step.local) * graph.tensor(operand.tensor).bytes_per_element;
     }
   };
   add(op.inputs);
@@ -76,47 +115,61 @@ KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& st
   const double bytes = kernel_bytes(block.graph, step);
   switch (block.graph.op(step.op).kind) {
     case OperatorKind::einsum:
-      return price_gemm(gemm_shape(block.graph, step), bytes);
+      return price_product(block.graph, step, bytes);
     case OperatorKind::attention:
       return with_earlier_pieces(price_attention(block.graph, step, bytes), block.graph, step);
     default:
-      return price_memory_bound(bytes);
+      return price_memory_bound(bytes, block.graph.op(step.op).kind);
   }
 }
 
-KernelCost KernelModel::price_gemm(const GemmShape& shape, double bytes) const {
+// Pieces of a product overlap on several streams: one fills what the launch and the last wave of another leave idle,
+// and together they take what the product takes.
+KernelCost KernelModel::price_product(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
+  const Products& products = products_of(graph.op(step.op));
+  GemmShape shape = gemm_shape(graph, step);
+  if (step.pieces == 1) return products.price(*this, shape, bytes);
+  const double pieces = step.pieces;
+  shape.m *= pieces;
+  KernelCost cost = products.price(*this, shape, bytes * pieces);
+  for (double KernelCost::*part : {&KernelCost::seconds, &KernelCost::flop, &KernelCost::bytes, &KernelCost::compute_s,
+                                   &KernelCost::memory_s, &KernelCost::overhead_s}) {
+    cost.*part /= pieces;
+  }
+  return cost;
+}
+
+KernelCost KernelModel::Products::price(const KernelModel& model, const GemmShape& shape, double bytes) const {
   KernelCost cost;
   cost.activity = Activity::gemm;
   cost.flop = 2 * shape.batch * shape.m * shape.n * shape.k;
   cost.bytes = bytes;
-  cost.compute_s = cost.flop / (peak_ * fit_.compute_efficiency.value * sustained_);
-  cost.memory_s = bytes / (gpu_.memory_bandwidth.value * fit_.memory_efficiency.value);
-  cost.overhead_s = fit_.overhead_s.value;
-  const double p = fit_.exponent.value;
+  cost.compute_s = cost.flop / (peak * fit.compute_efficiency.value * model.sustained_);
+  cost.memory_s = bytes / (model.gpu_.memory_bandwidth.value * fit.memory_efficiency.value);
+  cost.overhead_s = fit.overhead_s.value;
+  const double p = fit.exponent.value;
   cost.seconds = cost.overhead_s + std::pow(std::pow(cost.compute_s, p) + std::pow(cost.memory_s, p), 1 / p);
   return cost;
 }
 
-double KernelModel::attention_efficiency(double tokens) const {
-  const AttentionFit& fit = gpu_.attention;
-  return fit.efficiency.value * tokens / (tokens + fit.half_sequence.value);
+const AttentionModel& KernelModel::attention() const {
+  if (!attention_) fail_internal("fused attention on " + gpu_.name + ", which has no kernel for it");
+  return *attention_;
 }
 
 KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
   const Operator& op = graph.op(step.op);
-  const double tokens = extent(step, Axis::kv_sequence);
-  const double heads = extent(step, Axis::kv_heads) * extent(step, Axis::query_group);
+  const AttentionShape shape = attention_shape(graph, step);
+  const AttentionCost priced = op.phase == Phase::forward ? attention().forward(shape) : attention().backward(shape);
   KernelCost cost;
   cost.activity = Activity::attention;
-  cost.flop = op.matmuls * 2 * extent(step, Axis::batch) * heads * extent(step, Axis::sequence) * tokens *
-              extent(step, Axis::head_dim);
+  cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, Axis::sequence) *
+              extent(step, Axis::kv_sequence) * shape.head_dim;
   cost.bytes = bytes;
-  const double executed = op.causal ? cost.flop / 2 : cost.flop;
-  const double share = op.phase == Phase::forward ? 1 : gpu_.attention.backward_share.value;
-  cost.compute_s = executed / (peak_ * attention_efficiency(tokens) * share * sustained_);
-  cost.memory_s = bytes / stream_bandwidth_;
-  cost.overhead_s = gpu_.kernel_launch_s.value;
-  cost.seconds = cost.overhead_s + std::max(cost.compute_s, cost.memory_s);
+  cost.compute_s = priced.compute_s;
+  cost.memory_s = priced.memory_s;
+  cost.overhead_s = priced.overhead_s;
+  cost.seconds = priced.seconds;
   return cost;
 }
 
@@ -136,13 +189,33 @@ KernelCost KernelModel::with_earlier_pieces(KernelCost cost, const OperatorGraph
   return cost;
 }
 
-KernelCost KernelModel::price_memory_bound(double bytes) const {
+const Figure* KernelModel::kind_share(OperatorKind kind) const {
+  const MemoryKernels& kernels = gpu_.memory_kernels;
+  switch (kind) {
+    case OperatorKind::normalization:
+      return &kernels.normalization;
+    case OperatorKind::softmax:
+      return &kernels.softmax;
+    case OperatorKind::reduction:
+      return &kernels.reduction;
+    case OperatorKind::gather:
+    case OperatorKind::scatter:
+      return &kernels.gather;
+    default:
+      return nullptr;
+  }
+}
+
+KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind) const {
+  const Figure* share = kind_share(kind);
+  const double cached = 1 / (1 + std::pow(bytes / gpu_.l2_bytes.value, kCacheSharpness));
+  const double per_byte = (1 - cached + cached / gpu_.memory_kernels.cached_speedup.value) / stream_bandwidth_;
   KernelCost cost;
   cost.activity = Activity::memory_bound;
   cost.bytes = bytes;
-  cost.memory_s = bytes / stream_bandwidth_;
+  cost.memory_s = bytes * per_byte / (share == nullptr ? 1 : share->value);
   cost.overhead_s = gpu_.kernel_launch_s.value;
-  cost.seconds = std::max(cost.overhead_s, cost.memory_s);
+  cost.seconds = cost.overhead_s + cost.memory_s;
   return cost;
 }
 
@@ -155,13 +228,15 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
         "t0 + (compute^p + memory^p)^(1/p), compute = FLOP / (peak clock e_c), memory = bytes / (bandwidth e_m)";
     out.numbers = fmt::format("{:g} x [{:g}, {:g}] x [{:g}, {:g}]: compute {}, memory {}", shape.batch, shape.m,
                               shape.k, shape.k, shape.n, format_seconds(cost.compute_s), format_seconds(cost.memory_s));
-    out.inputs = {input("peak, FLOP/s", peak_, gpu_.peak_flops.at(precision_)),
-                  input("compute efficiency e_c", fit_.compute_efficiency.value, fit_.compute_efficiency),
+    const Products& products = products_of(block.graph.op(step.op));
+    const GemmFit& fit = products.fit;
+    out.inputs = {input("peak, FLOP/s", products.peak, gpu_.peak_flops.at(products.precision)),
+                  input("compute efficiency e_c", fit.compute_efficiency.value, fit.compute_efficiency),
                   input("sustained share of the clock", sustained_, gpu_.sustained_share),
                   input("memory bandwidth, bytes/s", gpu_.memory_bandwidth.value, gpu_.memory_bandwidth),
-                  input("memory efficiency e_m", fit_.memory_efficiency.value, fit_.memory_efficiency),
-                  input("exponent p", fit_.exponent.value, fit_.exponent),
-                  input("overhead t0, s", fit_.overhead_s.value, fit_.overhead_s)};
+                  input("memory efficiency e_m", fit.memory_efficiency.value, fit.memory_efficiency),
+                  input("exponent p", fit.exponent.value, fit.exponent),
+                  input("overhead t0, s", fit.overhead_s.value, fit.overhead_s)};
     return out;
   }
   const Explanation::Input bandwidth =
@@ -170,28 +245,41 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
       input("bandwidth efficiency", gpu_.memory_bandwidth_efficiency.value, gpu_.memory_bandwidth_efficiency);
   const Explanation::Input launch = input("kernel launch, s", gpu_.kernel_launch_s.value, gpu_.kernel_launch_s);
   if (cost.activity == Activity::attention) {
-    const double tokens = extent(step, Axis::kv_sequence);
-    out.formula =
-        "launch + max(executed FLOP / (peak clock e s / (s + s_half)), bytes / (bandwidth efficiency)); a causal mask "
-        "halves "
-        "the executed FLOP";
-    out.numbers = fmt::format("s = {:g}: compute {}, memory {}", tokens, format_seconds(cost.compute_s),
-                              format_seconds(cost.memory_s));
-    out.inputs = {
-        input("peak, FLOP/s", peak_, gpu_.peak_flops.at(precision_)),
-        input("attention efficiency e", gpu_.attention.efficiency.value, gpu_.attention.efficiency),
-        input("half-efficiency tokens s_half", gpu_.attention.half_sequence.value, gpu_.attention.half_sequence),
-        input("backward share", gpu_.attention.backward_share.value, gpu_.attention.backward_share),
-        input("sustained share of the clock", sustained_, gpu_.sustained_share),
-        bandwidth,
-        share,
-        launch};
+    explain_attention(block.graph, step, out);
+    out.inputs.insert(out.inputs.end(), {bandwidth, share, launch});
     return out;
   }
-  out.formula = "max(launch, bytes / (bandwidth efficiency))";
+  out.formula = "launch + bytes / (bandwidth efficiency), times a speedup where the second-level cache holds them";
   out.numbers = fmt::format("{}: memory {}", format_bytes(cost.bytes), format_seconds(cost.memory_s));
-  out.inputs = {bandwidth, share, launch};
+  const Figure& speedup = gpu_.memory_kernels.cached_speedup;
+  out.inputs = {bandwidth, share, launch, input("speedup in the second-level cache", speedup.value, speedup)};
+  if (const Figure* kind = kind_share(block.graph.op(step.op).kind)) {
+    out.inputs.push_back(input("share of plain streaming", kind->value, *kind));
+  }
   return out;
+}
+
+void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const {
+  const AttentionShape shape = attention_shape(graph, step);
+  const bool forward = graph.op(step.op).phase == Phase::forward;
+  const AttentionCost cost = forward ? attention().forward(shape) : attention().backward(shape);
+  const AttentionTiles tiles = attention().tiles(shape.head_dim);
+  const AttentionFit& fit = attention().fit();
+  out.formula = "launches + max(makespan of the tiles + unhidden traffic, all traffic)";
+  out.numbers = fmt::format("{:g} x {:g} heads of {:g}, {:g} queries, {:g} keys: compute {}, memory {}", shape.batch,
+                            shape.heads, shape.head_dim, shape.queries, shape.keys, format_seconds(cost.compute_s),
+                            format_seconds(cost.memory_s));
+  const Figure& efficiency = forward ? tiles.efficiency : tiles.backward_efficiency;
+  const Figure& peak = gpu_.peak_flops.contains(Precision::bf16) ? gpu_.peak_flops.at(Precision::bf16)
+                                                                 : gpu_.peak_flops.at(Precision::fp16);
+  out.inputs = {
+      input("16-bit peak, FLOP/s", peak.value, peak), input("efficiency of a tile", efficiency.value, efficiency),
+      input("ramp of a tile, s", tiles.ramp_s.value, tiles.ramp_s), input("tail, tiles", tiles.tail.value, tiles.tail),
+      input("unhidden passes of Q and O", fit.io_passes.value, fit.io_passes)};
+  if (!forward) out.inputs.push_back(input("passes of Q", fit.backward_passes.value, fit.backward_passes));
+  const double clock = attention().clock_share(shape.head_dim);
+  const bool throttled = tiles.throttle && clock < gpu_.sustained_share.value;
+  out.inputs.push_back(input("clock share", clock, throttled ? *tiles.throttle : gpu_.sustained_share));
 }
 
 double busy_power_w(const GpuSpec& gpu) { return gpu.tdp_w.value; }

@@ -55,6 +55,8 @@ std::optional<Activity> communication_of(StreamKind kind) {
       return Activity::tensor_communication;
     case StreamKind::context:
       return Activity::context_communication;
+    case StreamKind::expert:
+      return Activity::expert_communication;
     case StreamKind::data:
       return Activity::data_communication;
     case StreamKind::send_forward:
@@ -111,8 +113,9 @@ ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std:
     free = timeline.end[task];
   }
   if (timeline.makespan > free) other_gaps.push_back({free, timeline.makespan});
-  for (const Activity activity : {Activity::tensor_communication, Activity::context_communication,
-                                  Activity::pipeline_communication, Activity::data_communication}) {
+  for (const Activity activity :
+       {Activity::tensor_communication, Activity::context_communication, Activity::expert_communication,
+        Activity::pipeline_communication, Activity::data_communication}) {
     const Intervals busy = united(std::move(communication[static_cast<std::size_t>(activity)]));
     add(activity, cut(host_gaps, busy) + cut(other_gaps, busy));
   }

@@ -74,7 +74,8 @@ void break_down(const Simulation& simulation, IterationResult& result) {
   result.bubble_fraction = at(result.activity_s, Activity::bubble) / result.iteration_time_s;
   result.exposed_communication_s =
       at(result.activity_s, Activity::tensor_communication) + at(result.activity_s, Activity::context_communication) +
-      at(result.activity_s, Activity::data_communication) + at(result.activity_s, Activity::pipeline_communication);
+      at(result.activity_s, Activity::expert_communication) + at(result.activity_s, Activity::data_communication) +
+      at(result.activity_s, Activity::pipeline_communication);
 }
 
 // Energy: every GPU draws its blocked power throughout, and what its tasks draw above it (arXiv 2312.06902, eq. 3).

@@ -108,7 +108,7 @@ class Differentiator {
       product.inputs[0].labels = op.outputs[0].labels;
       product.inputs[1].labels = other.labels;
       product.outputs[0].labels = wanted.labels;
-      product.attention_core = op.attention_core;
+      product.modules = op.modules;
       if (weight) {
         accumulate_weight_gradient(wanted.tensor, result);
       } else {
@@ -154,7 +154,8 @@ class Differentiator {
       added.inputs[i + 1].labels = op.inputs[i].labels;  // saved = query, key, value, ...
     }
     added.causal = op.causal;
-    added.attention_core = true;
+    added.window = op.window;
+    added.modules = op.modules;
     added.matmuls = op.matmuls * 2.5;  // scores again, then dV, dP, dQ, dK
     for (std::size_t i = 0; i < op.inputs.size(); ++i) contribute(op.inputs[i].tensor, results[i]);
   }
@@ -186,7 +187,8 @@ class Differentiator {
     }
     if (!results.empty()) {
       Operator& added = append("d_" + op.name, op.kind, Phase::activation_gradient, read, results);
-      added.attention_core = op.attention_core;
+      added.passes = op.passes;
+      added.modules = op.modules;
     }
     if (op.kind == OperatorKind::normalization) {
       sum_over_tokens(op, read);
@@ -223,7 +225,7 @@ OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& option
 ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const TensorId> dropped) {
   std::set<TensorId> needed;
   for (const Operator& op : graph.operators) {
-    if (op.phase == Phase::forward) continue;
+    if (op.phase == Phase::forward || op.phase == Phase::update) continue;
     for (const Operand& input : op.inputs) {
       if (is_forward_activation(graph, input.tensor)) needed.insert(input.tensor);
     }
@@ -250,14 +252,15 @@ ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const Tens
   return plan;
 }
 
-std::vector<TensorId> attention_core_tensors(const OperatorGraph& graph) {
+std::vector<TensorId> module_tensors(const OperatorGraph& graph, Module module) {
+  const bool results_too = module != Module::core_attention && module != Module::mlp && module != Module::experts;
   std::set<TensorId> inside;
   std::set<TensorId> read_outside;
   for (const Operator& op : graph.operators) {
     if (op.phase != Phase::forward) continue;
-    if (op.attention_core) {
+    if (op.modules.test(static_cast<std::size_t>(module))) {
       for (const Operand& output : op.outputs) inside.insert(output.tensor);
-    } else {
+    } else if (!results_too) {
       for (const Operand& input : op.inputs) read_outside.insert(input.tensor);
     }
   }

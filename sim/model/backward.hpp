@@ -28,8 +28,9 @@ struct ActivationPlan {
 // recomputed from what is. Dropping graph.output as well re-executes the whole block, as checkpointing frameworks do.
 ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const TensorId> dropped);
 
-// What selective recomputation drops: all that the attention core produces for itself (arXiv 2205.05198, section 5).
-std::vector<TensorId> attention_core_tensors(const OperatorGraph& graph);
+// What recomputation of a module drops. Of core_attention (arXiv 2205.05198, section 5), mlp and experts what they
+// produce for themselves; of the others, whose results cost little to compute again, these too.
+std::vector<TensorId> module_tensors(const OperatorGraph& graph, Module module);
 // What full recomputation drops: every activation of the block, its output included.
 std::vector<TensorId> all_activations(const OperatorGraph& graph);
 

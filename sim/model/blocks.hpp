@@ -22,6 +22,8 @@ struct BlockOptions {
   bool fused_bias_activation = false;   // bias and activation of the MLP in one kernel
   bool fused_bias_dropout_add = false;  // bias, dropout and residual addition in one kernel
   bool fused_rotary = false;            // rotary embedding in one kernel; else several elementwise ones
+  bool rows_sorted = false;             // experts' rows are sorted once more behind their exchange between ranks
+  bool exchange_permutes = false;       // rows are permuted by the kernel that exchanges them
   bool fused_cross_entropy = false;     // the loss in one kernel; else several passes over the fp32 logits
 };
 
@@ -29,6 +31,9 @@ struct BlockOptions {
 OperatorGraph build_embedding_block(const ModelSpec& model, const BlockOptions& options);
 // One transformer layer of a kind: residual stream -> residual stream.
 OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind = {});
+// A module of multi-token prediction (arXiv 2412.19437, section 2.2): residual stream and embedding of the next token,
+// normalized, side by side, projected, and through a layer of a kind -> residual stream, for a head behind it.
+OperatorGraph build_prediction_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind);
 // Final normalization, logits and loss.
 OperatorGraph build_head_block(const ModelSpec& model, const BlockOptions& options);
 

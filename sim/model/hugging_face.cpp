@@ -2,86 +2,24 @@
 // of its own: the hidden size is `n_embd` for GPT-2 and `hidden_size` for Llama, an absent `num_key_value_heads`
 // is 8 for Mistral and the number of heads for Llama. One function per family says how its class reads them.
 //
-// Only families are here whose block ModelSpec describes exactly: pre-norm, attention then MLP, one norm each.
-// (GPT-J and GPT-NeoX add attention and MLP to the same residual, Qwen 3 normalises queries and keys, Gemma 2 has
-// four norms, Mixtral has experts: reading them as if they were Llama would give silent wrong answers.)
+// Only families are here whose block ModelSpec describes exactly: pre-norm, attention then MLP or experts, one norm
+// each. (GPT-J and GPT-NeoX add attention and MLP to the same residual, Gemma 2 has four norms, Qwen 3 Next has layers
+// without softmax attention: reading them as if they were Llama would give silent wrong answers.)
 #include "model/hugging_face.hpp"
 
 #include "base/text.hpp"
+#include "model/hugging_face_config.hpp"
+#include "model/hugging_face_mixtures.hpp"
 #include "model/model_reading.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
 namespace mirfak {
 
 namespace {
-
-using Keys = std::initializer_list<const char*>;  // names of the same thing, the first one present counts
-
-class Config {
- public:
-  explicit Config(const Document& document) : fields_(Node(document)) {}
-
-  const Node& node() const { return fields_.node(); }
-
-  std::optional<Node> find(Keys keys) {
-    for (const char* key : keys) {
-      if (std::optional<Node> found = fields_.find(key)) return found;
-    }
-    return std::nullopt;
-  }
-
-  std::int64_t size(Keys keys, std::int64_t maximum, std::int64_t fallback) {
-    const std::optional<Node> found = find(keys);
-    return found ? found->as_integer(1, maximum) : fallback;
-  }
-
-  std::int64_t required_size(Keys keys, std::int64_t maximum) {
-    const std::optional<Node> found = find(keys);
-    return (found ? *found : fields_.require(*keys.begin())).as_integer(1, maximum);
-  }
-
-  bool flag(const char* key, bool fallback) { return fields_.bool_or(key, fallback); }
-
-  double dropout(const char* key, double fallback) { return fields_.number_or(key, fallback, 0, 1); }
-
-  // `null` where the class has a default other than null turns that default off.
-  bool is_null(const char* key) const {
-    const Value* value = node().value().find(key);
-    return value != nullptr && value->kind == Value::Kind::null;
-  }
-
-  void expect_flag(const char* key, bool expected, bool fallback, const char* why) {
-    const std::optional<Node> found = find({key});
-    if ((found ? found->as_bool() : fallback) != expected) (found ? *found : node()).fail(why, unsupported);
-  }
-
-  static constexpr const char* unsupported = "this variant cannot be described: mirfak would cost another model";
-
- private:
-  Mapping fields_;
-};
-
-enum class Mlp { plain, gated };
-
-ActivationFunction read_activation(Config& config, Keys keys, const char* fallback, Mlp mlp) {
-  const std::vector<std::string> gelu = {"gelu",        "gelu_new",          "gelu_fast",
-                                         "gelu_python", "gelu_pytorch_tanh", "quick_gelu"};
-  std::vector<std::string> names =
-      mlp == Mlp::plain ? std::vector<std::string>{"relu"} : std::vector<std::string>{"silu", "swish"};
-  const std::size_t others = names.size();
-  names.insert(names.end(), gelu.begin(), gelu.end());
-  const std::optional<Node> found = config.find(keys);
-  const std::size_t choice =
-      found ? found->as_choice(names)
-            : static_cast<std::size_t>(std::find(names.begin(), names.end(), fallback) - names.begin());
-  if (mlp == Mlp::plain) return choice < others ? ActivationFunction::relu : ActivationFunction::gelu;
-  return choice < others ? ActivationFunction::swiglu : ActivationFunction::geglu;
-}
 
 void read_gpt2_sizes(Config& config, ModelSpec& model) {
   model.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
@@ -119,44 +57,6 @@ ModelSpec read_gpt_bigcode(Config& config) {
   return model;
 }
 
-struct LlamaDefaults {
-  const char* family;
-  std::int64_t layers;
-  std::int64_t hidden;
-  std::int64_t heads;
-  std::int64_t kv_heads;  // 0: as many as heads
-  std::int64_t head_dim;  // 0: hidden / heads
-  std::int64_t ffn;
-  std::int64_t vocab;
-  std::int64_t max_sequence;
-  bool tied;
-};
-
-// The block that Llama, Mistral, Qwen 2 and Gemma share: RMS norm, rotary positions, gated MLP, no biases.
-ModelSpec read_llama_block(Config& config, const LlamaDefaults& defaults) {
-  ModelSpec model;
-  model.family = defaults.family;
-  model.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
-  model.hidden = config.size({"hidden_size"}, kMaxHidden, defaults.hidden);
-  model.ffn = config.size({"intermediate_size"}, kMaxFfn, defaults.ffn);
-  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, defaults.vocab);
-  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence, defaults.max_sequence);
-  model.normalization = Normalization::rms_norm;
-  model.position = PositionEncoding::rotary;
-  model.activation = ActivationFunction::swiglu;
-  model.linear_bias = false;
-  model.qkv_bias = false;
-  model.tied_embeddings = config.flag("tie_word_embeddings", defaults.tied);
-  read_heads(model, config.node(),
-             {.heads = config.find({"num_attention_heads"}),
-              .kv_heads = config.find({"num_key_value_heads"}),
-              .head_dim = config.find({"head_dim"}),
-              .default_heads = defaults.heads,
-              .default_kv_heads = config.is_null("num_key_value_heads") ? 0 : defaults.kv_heads,
-              .default_head_dim = defaults.head_dim});
-  return model;
-}
-
 ModelSpec read_llama(Config& config) {
   ModelSpec model = read_llama_block(config, {"llama", 32, 4096, 32, 0, 0, 11008, 32000, 2048, false});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
@@ -167,15 +67,11 @@ ModelSpec read_llama(Config& config) {
   return model;
 }
 
-std::string sliding_window_note(std::int64_t window) {
-  return fmt::format("; its sliding window of {} positions is costed as full attention", window);
-}
-
 ModelSpec read_mistral(Config& config) {
   ModelSpec model = read_llama_block(config, {"mistral", 32, 4096, 32, 8, 0, 14336, 32000, 131072, false});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   const std::int64_t window = config.size({"sliding_window"}, kMaxSequence, 4096);
-  if (!config.is_null("sliding_window") && window < model.max_sequence) model.source = sliding_window_note(window);
+  if (!config.is_null("sliding_window") && window < model.max_sequence) model.window.tokens = window;
   return model;
 }
 
@@ -184,8 +80,10 @@ ModelSpec read_qwen2(Config& config) {
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   model.qkv_bias = true;
   const std::int64_t window = config.size({"sliding_window"}, kMaxSequence, 4096);
-  if (config.flag("use_sliding_window", false) && window < model.max_sequence) {
-    model.source = sliding_window_note(window);
+  // The layers from max_window_layers on have the window: all or none in the models there are.
+  const bool windowed = config.size({"max_window_layers"}, kMaxLayers, 28) < model.layers;
+  if (config.flag("use_sliding_window", false) && windowed && window < model.max_sequence) {
+    model.window.tokens = window;
   }
   return model;
 }
@@ -249,15 +147,21 @@ struct Family {
   ModelSpec (*read)(Config&);
 };
 
-constexpr std::array<Family, 8> kFamilies = {{
+constexpr std::array<Family, 14> kFamilies = {{
     {"bloom", "BloomForCausalLM", read_bloom},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", read_deepseek_v3},
     {"gemma", "GemmaForCausalLM", read_gemma},
     {"gpt2", "GPT2LMHeadModel", read_gpt2},
     {"gpt_bigcode", "GPTBigCodeForCausalLM", read_gpt_bigcode},
+    {"gpt_oss", "GptOssForCausalLM", read_gpt_oss},
+    {"kimi_k2", "KimiK2ForCausalLM", read_deepseek_v3},
     {"llama", "LlamaForCausalLM", read_llama},
     {"mistral", "MistralForCausalLM", read_mistral},
+    {"mixtral", "MixtralForCausalLM", read_mixtral},
     {"opt", "OPTForCausalLM", read_opt},
     {"qwen2", "Qwen2ForCausalLM", read_qwen2},
+    {"qwen3", "Qwen3ForCausalLM", read_qwen3},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", read_qwen3_moe},
 }};
 
 const Family& find_family(Config& config) {
@@ -290,7 +194,8 @@ ModelSpec parse_hugging_face(const Document& document) {
   Config config(document);
   ModelSpec model = find_family(config).read(config);
   model.name = name_from_path(document.name());
-  model.source = document.name() + model.source;
+  model.source = document.name();
+  check_parts(model, config.node());
   return model;
 }
 

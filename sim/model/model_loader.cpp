@@ -19,6 +19,47 @@ Choice choice_or(Mapping& in, std::string_view key, const std::vector<std::strin
   return found ? static_cast<Choice>(found->as_choice(names)) : fallback;
 }
 
+MixtureOfExperts read_mixture(const Node& section) {
+  Mapping in(section);
+  MixtureOfExperts mixture;
+  mixture.experts = in.require("count").as_integer(1, kMaxExperts);
+  mixture.per_token = in.require("per_token").as_integer(1, kMaxExperts);
+  mixture.ffn = in.require("ffn").as_integer(1, kMaxFfn);
+  mixture.shared_ffn = in.integer_or("shared_ffn", 0, 0, kMaxFfn);
+  mixture.first_dense = in.integer_or("first_dense", 0, 0, kMaxLayers);
+  mixture.every = in.integer_or("every", 1, 1, kMaxLayers);
+  in.finish();
+  return mixture;
+}
+
+LatentAttention read_latent_attention(const Node& section) {
+  Mapping in(section);
+  LatentAttention latent;
+  latent.key_value_rank = in.require("key_value_rank").as_integer(1, kMaxHidden);
+  latent.query_rank = in.integer_or("query_rank", 0, 0, kMaxHidden);
+  latent.position_dim = in.require("position_dim").as_integer(1, kMaxHeadDim);
+  latent.value_dim = in.require("value_dim").as_integer(1, kMaxHeadDim);
+  in.finish();
+  return latent;
+}
+
+SlidingWindow read_window(const Node& section) {
+  Mapping in(section);
+  SlidingWindow window;
+  window.tokens = in.require("tokens").as_integer(1, kMaxSequence);
+  window.full_every = in.integer_or("full_every", 0, 0, kMaxLayers);
+  in.finish();
+  return window;
+}
+
+// The inner size of plain MLPs may be left out where a model has none.
+std::int64_t read_ffn(Mapping& in, const ModelSpec& model) {
+  const std::vector<LayerKind> kinds = layer_kinds(model);
+  const bool plain = std::any_of(kinds.begin(), kinds.end(), [](const LayerKind& kind) { return !kind.experts; });
+  if (!plain) return in.integer_or("ffn", model.mixture.ffn, 1, kMaxFfn);
+  return model.gated() ? in.require("ffn").as_integer(1, kMaxFfn) : in.integer_or("ffn", 4 * model.hidden, 1, kMaxFfn);
+}
+
 ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   Mapping in{mapping};
   ModelSpec model;
@@ -32,12 +73,16 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   model.qkv_bias = in.bool_or("qkv_bias", model.linear_bias);
   model.tied_embeddings = in.bool_or("tied_embeddings", model.tied_embeddings);
   model.embedding_norm = in.bool_or("embedding_norm", model.embedding_norm);
+  model.qk_norm = in.bool_or("qk_norm", model.qk_norm);
   model.dropout = in.number_or("dropout", model.dropout, 0, 1);
 
   model.layers = in.require("layers").as_integer(1, kMaxLayers);
   model.hidden = in.require("hidden").as_integer(1, kMaxHidden);
-  model.ffn =
-      model.gated() ? in.require("ffn").as_integer(1, kMaxFfn) : in.integer_or("ffn", 4 * model.hidden, 1, kMaxFfn);
+  if (const std::optional<Node> experts = in.find("experts")) model.mixture = read_mixture(*experts);
+  if (const std::optional<Node> latent = in.find("latent_attention")) model.latent = read_latent_attention(*latent);
+  if (const std::optional<Node> window = in.find("sliding_window")) model.window = read_window(*window);
+  model.prediction_layers = in.integer_or("prediction_layers", 0, 0, kMaxLayers);
+  model.ffn = read_ffn(in, model);
   model.vocab = in.require("vocab").as_integer(1, kMaxVocabulary);
   model.max_sequence = in.require("max_sequence").as_integer(1, kMaxSequence);
   const Node heads = in.require("heads");
@@ -45,6 +90,7 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   const std::optional<Node> head_dim = in.find("head_dim");
   in.finish();  // before the heads are compared: a misspelt head_dim is the better message
   read_heads(model, in.node(), {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim});
+  check_parts(model, in.node());
   return model;
 }
 

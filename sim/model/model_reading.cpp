@@ -37,6 +37,19 @@ void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields) {
   model.head_dim = model.hidden / model.heads;
 }
 
+void check_parts(const ModelSpec& model, const Node& file) {
+  const MixtureOfExperts& mixture = model.mixture;
+  if (mixture.per_token > mixture.experts) {
+    file.fail(fmt::format("a token cannot visit {} of {} experts", mixture.per_token, mixture.experts), {});
+  }
+  const LatentAttention& latent = model.latent;
+  if (latent.key_value_rank > 0 && latent.position_dim >= model.head_dim) {
+    file.fail(fmt::format("the part of a head that positions turn ({}) must be smaller than head_dim ({})",
+                          latent.position_dim, model.head_dim),
+              "head_dim counts both parts of a query: content and position");
+  }
+}
+
 std::string name_from_path(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string stem = file.stem().string();

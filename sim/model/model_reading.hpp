@@ -15,6 +15,7 @@ inline constexpr std::int64_t kMaxHidden = 1'000'000;
 inline constexpr std::int64_t kMaxHeads = 100'000;
 inline constexpr std::int64_t kMaxHeadDim = 100'000;
 inline constexpr std::int64_t kMaxFfn = 10'000'000;
+inline constexpr std::int64_t kMaxExperts = 100'000;
 inline constexpr std::int64_t kMaxVocabulary = 100'000'000;
 inline constexpr std::int64_t kMaxSequence = 100'000'000;
 
@@ -31,6 +32,10 @@ struct HeadFields {
 // Fills heads, kv_heads and head_dim of `model`, whose `hidden` is known. Throws Error(input) when heads do not
 // divide hidden and head_dim is not stated, or kv_heads do not divide heads. `file` is the whole mapping.
 void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields);
+
+// Checks what the parts of a model must have in common: a token visits no more experts than there are, and the part of
+// a head that positions turn is smaller than the head. Throws Error(input) at `file`.
+void check_parts(const ModelSpec& model, const Node& file);
 
 // The name of the model in a file without one: the file's own ("llama3-8b.yaml"), its folder's for "config.json".
 std::string name_from_path(const std::string& path);

@@ -4,7 +4,15 @@
 
 namespace mirfak {
 
-LayerKind kind_of_layer(const ModelSpec& /*model*/, std::int64_t /*layer*/) { return {}; }
+LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer) {
+  const MixtureOfExperts& mixture = model.mixture;
+  LayerKind kind;
+  kind.experts =
+      mixture.experts > 0 && layer >= mixture.first_dense && (layer - mixture.first_dense + 1) % mixture.every == 0;
+  const bool full = model.window.full_every > 0 && (layer + 1) % model.window.full_every == 0;
+  if (!full) kind.window = model.window.tokens;
+  return kind;
+}
 
 std::vector<LayerKind> layer_kinds(const ModelSpec& model) {
   std::vector<LayerKind> kinds;
@@ -22,19 +30,43 @@ double norm_parameters(const ModelSpec& model) {
   return model.normalization == Normalization::layer_norm ? 2 * hidden : hidden;
 }
 
-double attention_parameters(const ModelSpec& model) {
-  const auto hidden = static_cast<double>(model.hidden);
-  const double query = static_cast<double>(model.heads) * static_cast<double>(model.head_dim);
-  const double query_key_value = query + 2 * static_cast<double>(model.kv_heads) * static_cast<double>(model.head_dim);
-  return hidden * query_key_value + (model.qkv_bias ? query_key_value : 0) +  //
-         query * hidden + (model.linear_bias ? hidden : 0);
+double product(std::int64_t a, std::int64_t b) { return static_cast<double>(a) * static_cast<double>(b); }
+
+double latent_attention_parameters(const ModelSpec& model) {
+  const LatentAttention& latent = model.latent;
+  const std::int64_t content = model.head_dim - latent.position_dim;
+  const double queries = latent.query_rank > 0
+                             ? product(latent.query_rank, model.hidden + 1 + model.heads * model.head_dim)
+                             : product(model.hidden, model.heads * model.head_dim);
+  return queries + product(model.hidden, latent.key_value_rank + latent.position_dim) +
+         product(latent.key_value_rank, 1 + model.heads * (content + latent.value_dim)) +
+         product(model.heads * latent.value_dim, model.hidden);
 }
 
-double mlp_parameters(const ModelSpec& model) {
+double attention_parameters(const ModelSpec& model) {
+  if (model.latent.key_value_rank > 0) return latent_attention_parameters(model);
   const auto hidden = static_cast<double>(model.hidden);
-  const auto ffn = static_cast<double>(model.ffn);
+  const double query = product(model.heads, model.head_dim);
+  const double query_key_value = query + 2 * product(model.kv_heads, model.head_dim);
+  return hidden * query_key_value + (model.qkv_bias ? query_key_value : 0) +  //
+         query * hidden + (model.linear_bias ? hidden : 0) +                  //
+         (model.qk_norm ? 2 * static_cast<double>(model.head_dim) : 0);
+}
+
+double mlp_parameters(const ModelSpec& model, std::int64_t inner) {
+  const auto hidden = static_cast<double>(model.hidden);
+  const auto ffn = static_cast<double>(inner);
   const double inward = model.gated() ? 2 : 1;
   return (inward + 1) * hidden * ffn + (model.linear_bias ? inward * ffn + hidden : 0);
+}
+
+// The router, `experts` of the experts and the shared ones.
+double mixture_parameters(const ModelSpec& model, std::int64_t experts) {
+  const MixtureOfExperts& mixture = model.mixture;
+  const double router =
+      product(model.hidden, mixture.experts) + (model.linear_bias ? static_cast<double>(mixture.experts) : 0);
+  const double shared = mixture.shared_ffn > 0 ? mlp_parameters(model, mixture.shared_ffn) : 0;
+  return router + static_cast<double>(experts) * mlp_parameters(model, mixture.ffn) + shared;
 }
 
 }  // namespace
@@ -47,9 +79,18 @@ ParameterCount count_parameters(const ModelSpec& model) {
   count.embedding = words;
   if (model.position == PositionEncoding::learned) count.embedding += static_cast<double>(model.max_sequence) * hidden;
   if (model.embedding_norm) count.embedding += norm;
-  count.layer = attention_parameters(model) + mlp_parameters(model) + 2 * norm;
+  double layers = 0;
+  double active = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const bool experts = kind_of_layer(model, layer).experts;
+    const double common = attention_parameters(model) + 2 * norm + (experts ? 0 : mlp_parameters(model, model.ffn));
+    layers += common + (experts ? mixture_parameters(model, model.mixture.experts) : 0);
+    active += common + (experts ? mixture_parameters(model, model.mixture.per_token) : 0);
+  }
+  count.layer = layers / static_cast<double>(model.layers);
   count.head = norm + (model.tied_embeddings ? 0 : words);
-  count.total = count.embedding + static_cast<double>(model.layers) * count.layer + count.head;
+  count.total = count.embedding + layers + count.head;
+  count.active = count.embedding + active + count.head;
   return count;
 }
 

@@ -10,7 +10,32 @@ enum class ActivationFunction { gelu, relu, swiglu, geglu, squared_relu };
 enum class Normalization { layer_norm, rms_norm };
 enum class PositionEncoding { none, learned, rotary, alibi };
 
-// The architecture of a dense decoder-only transformer. All sizes are counts.
+// A mixture of experts in place of the MLP: a router sends every token to a few of many small MLPs.
+struct MixtureOfExperts {
+  std::int64_t experts = 0;      // 0: the model has none
+  std::int64_t per_token = 0;    // experts that a token visits (top k)
+  std::int64_t ffn = 0;          // inner size of each
+  std::int64_t shared_ffn = 0;   // inner size of the shared experts together, which every token visits; 0: none
+  std::int64_t first_dense = 0;  // leading layers that have a plain MLP
+  std::int64_t every = 1;        // of the layers behind those each every-th has experts: 2 is plain, experts, plain ...
+};
+
+// Multi-head latent attention (arXiv 2405.04434): keys and values of all heads are made from one small latent vector of
+// a token, and queries from another. Heads are head_dim = content + position wide for the products of queries and keys.
+struct LatentAttention {
+  std::int64_t key_value_rank = 0;  // 0: the model has none
+  std::int64_t query_rank = 0;      // 0: queries are made from the residual stream
+  std::int64_t position_dim = 0;    // the part of a head that rotary positions turn; keys share it among heads
+  std::int64_t value_dim = 0;       // of a head
+};
+
+// Layers whose tokens attend to the last `tokens` tokens only.
+struct SlidingWindow {
+  std::int64_t tokens = 0;      // 0: the model has none
+  std::int64_t full_every = 0;  // each full_every-th layer attends to all tokens; 0: none does
+};
+
+// The architecture of a decoder-only transformer. All sizes are counts.
 struct ModelSpec {
   std::string name;    // "gpt3-175b"
   std::string family;  // "gpt", "llama", "bloom", "opt": informative only, nothing is decided by it
@@ -20,7 +45,7 @@ struct ModelSpec {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;      // == heads without grouped-query attention; divides heads
   std::int64_t head_dim = 0;      // hidden / heads unless stated
-  std::int64_t ffn = 0;           // inner size of the MLP (of each of the two halves when gated)
+  std::int64_t ffn = 0;           // inner size of the plain MLP (of each of the two halves when gated)
   std::int64_t vocab = 0;         // as trained, padding included
   std::int64_t max_sequence = 0;  // positions the model was made for: the default sequence length
   ActivationFunction activation = ActivationFunction::gelu;
@@ -30,13 +55,21 @@ struct ModelSpec {
   bool qkv_bias = true;         // biases in the query, key and value projections
   bool tied_embeddings = true;  // the output projection is the transposed input embedding
   bool embedding_norm = false;  // BLOOM normalises the word embeddings
-  double dropout = 0;           // of attention probabilities and of both residual branches, when trained
+  bool qk_norm = false;         // queries and keys are normalised, each head by itself
+  MixtureOfExperts mixture;
+  LatentAttention latent;
+  SlidingWindow window;
+  std::int64_t prediction_layers = 0;  // multi-token prediction (arXiv 2412.19437): modules behind the last layer
+  double dropout = 0;                  // of attention probabilities and of both residual branches, when trained
 
   bool gated() const { return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu; }
 };
 
 // What tells a layer of a model from its other layers. Layers of one kind are equal.
 struct LayerKind {
+  bool experts = false;     // a mixture of experts in place of the MLP
+  std::int64_t window = 0;  // tokens that a token attends to; 0: all before it
+
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };
 LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer);
@@ -44,11 +77,13 @@ LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer);
 std::vector<LayerKind> layer_kinds(const ModelSpec& model);
 
 // Parameters of the parts of a model, biases and norm weights included; total = embedding + layers * layer + head.
+// Modules of multi-token prediction are not counted, as makers of models do not.
 struct ParameterCount {
   double embedding = 0;  // word and learned position embeddings, embedding norm
-  double layer = 0;      // one transformer layer
+  double layer = 0;      // one transformer layer, the mean over them
   double head = 0;       // final norm, and the output projection unless it is tied
   double total = 0;
+  double active = 0;  // that a token meets: of the experts only those it visits
 };
 ParameterCount count_parameters(const ModelSpec& model);
 

@@ -6,16 +6,18 @@
 namespace mirfak {
 
 std::string_view name_of(Axis axis) {
-  constexpr std::array<std::string_view, kAxes> names = {"batch",    "sequence",    "kv_sequence", "hidden",
-                                                         "kv_heads", "query_group", "qkv_group",   "head_dim",
-                                                         "ffn",      "gate",        "vocabulary",  "low_rank"};
+  constexpr std::array<std::string_view, kAxes> names = {
+      "batch",         "sequence",   "kv_sequence", "hidden",         "kv_heads",         "query_group",
+      "qkv_group",     "head_dim",   "ffn",         "gate",           "vocabulary",       "experts",
+      "candidates",    "expert_ffn", "query_rank",  "key_value_rank", "key_value_packed", "position_dim",
+      "content_value", "value_dim",  "merged",      "low_rank"};
   return names[static_cast<std::size_t>(axis)];
 }
 
 std::string_view name_of(OperatorKind kind) {
-  constexpr std::array<std::string_view, 10> names = {"einsum",    "attention", "elementwise", "normalization",
+  constexpr std::array<std::string_view, 12> names = {"einsum",    "attention", "elementwise", "normalization",
                                                       "softmax",   "gather",    "scatter",     "cross_entropy",
-                                                      "reduction", "view"};
+                                                      "reduction", "dispatch",  "combine",     "view"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -43,7 +45,8 @@ std::int64_t OperatorGraph::elements(TensorId tensor) const {
 }
 
 double OperatorGraph::bytes(TensorId tensor) const {
-  return static_cast<double>(elements(tensor)) * this->tensor(tensor).bytes_per_element;
+  const Tensor& of = this->tensor(tensor);
+  return static_cast<double>(elements(tensor)) * of.density * of.bytes_per_element;
 }
 
 EinsumLabels classify_labels(const Operator& einsum) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,9 +23,19 @@ enum class Axis : std::uint8_t {
   ffn,
   gate,  // the two halves of a gated MLP
   vocabulary,
-  low_rank,  // between the two products of a low-rank adapter
+  experts,           // of a mixture
+  candidates,        // the same experts as the router scores them: never divided
+  expert_ffn,        // inner size of an expert
+  query_rank,        // latent attention: what queries are made from
+  key_value_rank,    // ... what keys and values are made from
+  key_value_packed,  // ... that and the position part that keys share among heads: one projection
+  position_dim,      // ... the position part
+  content_value,     // ... of a head, the content part of its key and its value: one projection
+  value_dim,         // of a head's value, where it is not head_dim
+  merged,            // residual stream and embedding side by side: multi-token prediction
+  low_rank,          // between the two products of a low-rank adapter
 };
-inline constexpr std::size_t kAxes = 12;
+inline constexpr std::size_t kAxes = 22;
 std::string_view name_of(Axis axis);
 
 using AxisExtents = std::array<std::int64_t, kAxes>;
@@ -33,10 +44,11 @@ using TensorId = std::int32_t;
 using OperatorId = std::int32_t;
 
 enum class TensorRole : std::uint8_t {
-  input,       // enters the block: the residual stream, token ids
-  parameter,   // trained unless frozen
-  activation,  // produced by an operator of the block
-  gradient,    // of an input or activation
+  input,           // enters the block: the residual stream, token ids
+  parameter,       // trained unless frozen
+  activation,      // produced by an operator of the block
+  gradient,        // of an input or activation
+  parameter_copy,  // a parameter in another format, made from it once an iteration (or in every forward pass)
   parameter_gradient,
 };
 
@@ -47,6 +59,7 @@ struct Tensor {
   TensorRole role{};
   TensorId of = -1;     // gradients: the tensor it is the gradient of
   bool frozen = false;  // parameters: not trained, so without gradient
+  double density = 1;   // share of its elements that exist: a token has one row for each expert it visits
 };
 
 enum class OperatorKind : std::uint8_t {
@@ -59,12 +72,31 @@ enum class OperatorKind : std::uint8_t {
   scatter,        // its gradient
   cross_entropy,  // logits -> per-token statistics (contracts the vocabulary) and the softmax kept for backward
   reduction,      // sums its operand over the axes that the result lacks
+  dispatch,       // tokens -> a row for each expert that a token visits, sorted by expert
+  combine,        // those rows -> tokens: the sum over a token's experts
   view,           // renames or splits axes; moves nothing
 };
 std::string_view name_of(OperatorKind kind);
 
+// Parts of a layer whose activations can be dropped and computed again one by one.
+enum class Module : std::uint8_t {
+  core_attention,        // scores, softmax, dropout, context
+  layer_norm,            // the norms in front of attention and MLP
+  latent_up_projection,  // latent attention: from latent vectors to heads
+  expert_activation,     // the activation function of experts
+  mlp,                   // the whole plain MLP
+  experts,               // the whole mixture of experts, the exchange of rows included
+};
+inline constexpr std::size_t kModules = 6;
+using ModuleSet = std::bitset<kModules>;
+
 // When an operator runs.
-enum class Phase : std::uint8_t { forward, activation_gradient, weight_gradient };
+enum class Phase : std::uint8_t {
+  forward,
+  activation_gradient,
+  weight_gradient,
+  update,  // once an iteration, after the optimizer step
+};
 
 // A use of a tensor. `labels` names its axes for this operator, in the order of the tensor's axes: usually the
 // tensor's own names; attention reads keys whose `sequence` is the operator's `kv_sequence`.
@@ -84,10 +116,15 @@ struct Operator {
   std::vector<TensorId> saved;
   // Inputs whose gradient is the gradient of the first output itself (additions): no kernel.
   std::vector<TensorId> passes_gradient;
-  double passes = 1;            // memory-bound kinds: times the operands move through memory (unfused kernels)
-  bool causal = false;          // attention over earlier tokens only: half the work, if the kernel skips it
-  bool attention_core = false;  // part of what selective recomputation recomputes
-  double matmuls = 1;           // attention: products of size tokens x tokens x head_dim (2 forward, 5 backward)
+  double passes = 1;           // memory-bound kinds: times the operands move through memory (unfused kernels)
+  bool causal = false;         // attention over earlier tokens only: half the work, if the kernel skips it
+  std::int64_t window = 0;     // attention over the last `window` tokens only, if the kernel skips the others; 0: all
+  ModuleSet modules;           // that it is part of
+  bool low_precision = false;  // einsum: in the format of the precision recipe, not in that of activations
+  // Divides its labels as that operator does where it reads or writes parameters, so that its inputs are brought to
+  // where that operator wants them; -1: by its own operands.
+  OperatorId divided_as = -1;
+  double matmuls = 1;  // attention: products of size tokens x tokens x head_dim (2 forward, 5 backward)
 };
 
 // A block as operators over tensors, in an order in which they can run.

@@ -1,11 +1,14 @@
 #include "program/blocks_of_job.hpp"
 
+#include "cost/expert_exchange.hpp"
 #include "model/backward.hpp"
 #include "model/blocks.hpp"
 #include "program/data_parallel.hpp"
+#include "program/quantization_of_job.hpp"
 #include "sharding/axis_rules.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace mirfak {
 
@@ -15,7 +18,7 @@ namespace {
 bool has_fused_attention(const Job& job) {
   const auto groups = job.cluster.groups();
   return job.framework.fused_attention && std::all_of(groups.begin(), groups.end(), [](const NodeGroup& group) {
-           return group.hardware.gpu.attention.efficiency.value > 0;
+           return !group.hardware.gpu.attention.empty();
          });
 }
 
@@ -37,6 +40,9 @@ BlockOptions block_options(const Job& job) {
   options.fused_bias_dropout_add = framework.fused_bias_dropout_add;
   options.fused_rotary = framework.fused_rotary;
   options.fused_cross_entropy = framework.fused_cross_entropy;
+  options.rows_sorted = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all && job.strategy.expert > 1 &&
+                        job.model.mixture.experts > job.strategy.expert;
+  options.exchange_permutes = job.strategy.expert_dispatcher == ExpertDispatcher::hybrid_ep && job.strategy.expert > 1;
   return options;
 }
 
@@ -46,20 +52,45 @@ BackwardOptions backward_options(const Job& job) {
   return {gradient_bytes(job), job.framework.fused_gradient_accumulation};
 }
 
-std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute) {
+std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute, ModuleSet modules) {
   switch (recompute) {
     case Recompute::none:
       return {};
     case Recompute::selective:
-      return attention_core_tensors(layer);
+      break;
     case Recompute::full:
       return all_activations(layer);
   }
-  return {};
+  std::vector<TensorId> dropped;
+  for (std::size_t module = 0; module < kModules; ++module) {
+    if (!modules.test(module)) continue;
+    const std::vector<TensorId> tensors = module_tensors(layer, static_cast<Module>(module));
+    dropped.insert(dropped.end(), tensors.begin(), tensors.end());
+  }
+  return dropped;
+}
+
+// Rows on their way to experts or back: sparse in experts.
+bool carries_rows(const PartitionedBlock& block, const BlockStep& step) {
+  return step.kind == BlockStep::Kind::collective && block.graph.tensor(step.tensor).density < 1 &&
+         step.collective == CollectiveKind::all_to_all;
+}
+
+Activity activity_of(StreamKind stream) {
+  switch (stream) {
+    case StreamKind::context:
+      return Activity::context_communication;
+    case StreamKind::expert:
+      return Activity::expert_communication;
+    default:
+      return Activity::tensor_communication;
+  }
 }
 
 // Turns a block's steps into a body. Shifts and collectives that the framework overlaps depend on data alone; the
-// others block: they start after the kernel before them, and nothing starts before they have ended.
+// others block: they start after the kernel before them, and nothing starts before they have ended. Where exchanges of
+// experts' rows run beside other microbatches, what comes behind an exchange waits for what came before it instead: in
+// the long run both streams are busy, and the longer decides.
 class BodyWriter {
  public:
   BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
@@ -72,16 +103,26 @@ class BodyWriter {
       const bool collective = step.kind == BlockStep::Kind::collective;
       BodyStep priced = collective ? price_collective(step) : price_kernel(step);
       const bool forward = step.phase == Phase::forward;
-      if (!collective)
+      if (!collective) {
         priced.host = to_picoseconds(forward ? job_.framework.host_forward_s : job_.framework.host_backward_s);
+      }
+      if (is_part_of_product(step)) priced.host = 0;
       if (recomputing) priced.name = "recompute_" + priced.name;
-      for (const int before : step.after) priced.after.push_back(before + offset);
-      const bool blocks = collective && step.collective != CollectiveKind::shift &&
+      const bool elsewhere = job_.strategy.overlap_expert && carries_rows(block_, step);
+      for (const int before : step.after) {
+        const auto exchange = replaced_.find(before + offset);
+        if (exchange == replaced_.end())
+          priced.after.push_back(before + offset);
+        else
+          priced.after.insert(priced.after.end(), exchange->second.begin(), exchange->second.end());
+      }
+      const bool blocks = collective && !elsewhere && step.collective != CollectiveKind::shift &&
                           (forward || !job_.framework.overlap_tensor_gradients);
       const int index = static_cast<int>(body_.steps.size());
       if (barrier_ >= 0) priced.after.push_back(barrier_);
       if (blocks && index > 0) priced.after.push_back(index - 1);
       if (blocks) barrier_ = index;
+      if (elsewhere) replaced_[index] = priced.after;
       body_.steps.push_back(std::move(priced));
     }
   }
@@ -89,6 +130,13 @@ class BodyWriter {
   Body take() { return std::move(body_); }
 
  private:
+  // A product in pieces is issued by one call, its shifts included.
+  bool is_part_of_product(const BlockStep& step) const {
+    const bool part =
+        step.kind == BlockStep::Kind::collective ? step.collective == CollectiveKind::shift : step.piece > 0;
+    return part && block_.graph.op(step.op).kind == OperatorKind::einsum;
+  }
+
   BodyStep price_kernel(const BlockStep& step) const {
     const KernelCost cost = costs_.kernels.price(block_, step);
     const GpuSpec& gpu = costs_.hardware.hardware.gpu;
@@ -103,14 +151,17 @@ class BodyWriter {
     return out;
   }
 
+  StreamKind stream_of(const BlockStep& step) const {
+    if (carries_rows(block_, step)) return StreamKind::expert;
+    return step.over == MeshAxisSet(MeshAxis::context) ? StreamKind::context : StreamKind::tensor;
+  }
+
   BodyStep price_collective(const BlockStep& step) const {
-    const CommunicationCost cost =
-        costs_.communication.price(step.collective, step.bytes, costs_.group_over(step.over));
-    const bool context = step.over == MeshAxis::context;
+    const CommunicationCost cost = price_collective_step(job_, block_, step, costs_);
     BodyStep out;
     out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
-    out.stream = context ? StreamKind::context : StreamKind::tensor;
-    out.activity = context ? Activity::context_communication : Activity::tensor_communication;
+    out.stream = stream_of(step);
+    out.activity = activity_of(out.stream);
     out.device = to_picoseconds(cost.seconds);
     out.host = to_picoseconds(job_.framework.host_collective_s);
     out.bytes = cost.bytes_sent;
@@ -121,7 +172,8 @@ class BodyWriter {
   const PartitionedBlock& block_;
   const StageCosts& costs_;
   Body body_;
-  int barrier_ = -1;  // the step that everything after it waits for
+  int barrier_ = -1;                          // the step that everything after it waits for
+  std::map<int, std::vector<int>> replaced_;  // exchanges that run beside other microbatches: what stands for them
 };
 
 }  // namespace
@@ -129,42 +181,56 @@ class BodyWriter {
 ShardedBlocks shard_blocks(const Job& job) {
   const BlockOptions options = block_options(job);
   const DeviceMesh mesh = mesh_of(job.strategy);
-  const std::vector<AxisRule> rules = axis_rules(job.strategy);
+  const std::vector<AxisRule> layer_rules = axis_rules(job.strategy);
+  std::vector<AxisRule> end_rules = layer_rules;  // frameworks overlap the products of layers only
+  std::erase_if(end_rules, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
   const BackwardOptions backward = backward_options(job);
+  const std::optional<Quantization> quantization = quantization_of(job);
   ShardedBlocks blocks;
-  const auto add = [&](OperatorGraph forward, Recompute recompute) {
+  const auto add = [&](OperatorGraph forward, bool layer) {
     OperatorGraph graph = with_backward(std::move(forward), backward);
-    const std::vector<TensorId> dropped = dropped_tensors(graph, recompute);
-    blocks.all.push_back(partition(std::move(graph), mesh, rules, dropped));
+    if (layer && quantization) graph = with_quantized_products(std::move(graph), *quantization);
+    const Recompute recompute = layer ? job.strategy.recompute : Recompute::none;
+    const std::vector<TensorId> dropped = dropped_tensors(graph, recompute, job.strategy.recompute_modules);
+    blocks.all.push_back(partition(std::move(graph), mesh, layer ? layer_rules : end_rules, dropped));
   };
-  add(build_embedding_block(job.model, options), Recompute::none);
+  add(build_embedding_block(job.model, options), false);
   for (const LayerKind& kind : layer_kinds(job.model)) {
-    add(build_layer_block(job.model, options, kind), job.strategy.recompute);
+    add(build_layer_block(job.model, options, kind), true);
   }
-  add(build_head_block(job.model, options), Recompute::none);
+  if (job.model.prediction_layers > 0) {
+    const LayerKind last = kind_of_layer(job.model, job.model.layers - 1);
+    add(build_prediction_block(job.model, options, last), true);
+  }
+  add(build_head_block(job.model, options), false);
   return blocks;
 }
 
 StageCosts::StageCosts(const Job& job, int stage)
     : hardware(job.hardware_of(stage)),
-      kernels(hardware.hardware.gpu, job.precision()),
+      kernels(hardware.hardware.gpu, {job.precision(), job.product_precision()}, job.framework.attention_kernels),
       communication(hardware.hardware, job.cluster.fabric()),
       tensor_group(communication_group(job.cluster, job.tensor_group(stage))),
       context_group(communication_group(job.cluster, job.context_group(stage))),
+      expert_group(communication_group(job.cluster, job.group_over(stage, expert_axes(job.strategy)))),
       data_group(communication_group(job.cluster, job.data_group(stage))),
       shard_group(communication_group(job.cluster, job.shard_group(stage))),
+      expert_data_group(communication_group(job.cluster, job.expert_data_group(stage))),
       across_group(communication_group(job.cluster, job.across_group(stage))) {}
 
-const CommunicationGroup& StageCosts::group_over(MeshAxis axis) const {
-  switch (axis) {
-    case MeshAxis::data:
-      return data_group;
-    case MeshAxis::context:
-      return context_group;
-    case MeshAxis::tensor:
-      break;
-  }
-  return tensor_group;
+const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
+  if (axes == MeshAxisSet(MeshAxis::tensor)) return tensor_group;
+  return axes == MeshAxisSet(MeshAxis::context) ? context_group : expert_group;
+}
+
+CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
+                                        const StageCosts& costs) {
+  const CommunicationGroup& group = costs.group_over(step.over);
+  if (!carries_rows(block, step)) return costs.communication.price(step.collective, step.bytes, group);
+  const MixtureOfExperts& mixture = job.model.mixture;
+  return price_expert_exchange(
+      costs.communication, step.bytes, group,
+      {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)});
 }
 
 // Products with frozen weights, whose weight gradients nobody computes.

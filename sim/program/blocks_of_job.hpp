@@ -15,10 +15,12 @@ using BlockId = int;
 
 // The blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
 struct ShardedBlocks {
-  std::vector<PartitionedBlock> all;  // the embedding, a layer of each kind of the model, the head
+  // The embedding, a layer of each kind of the model, the module of multi-token prediction if it has one, the head.
+  std::vector<PartitionedBlock> all;
 
   static constexpr BlockId kEmbedding = 0;
   BlockId layer_id(std::size_t kind) const { return 1 + static_cast<BlockId>(kind); }  // an index of layer_kinds()
+  BlockId prediction_id() const { return head_id() - 1; }  // of a model that has such modules
   BlockId head_id() const { return static_cast<BlockId>(all.size()) - 1; }
   const PartitionedBlock& of(BlockId id) const { return all[static_cast<std::size_t>(id)]; }
   const PartitionedBlock& embedding() const { return all.front(); }
@@ -39,13 +41,19 @@ struct StageCosts {
   CollectiveModel communication;
   CommunicationGroup tensor_group;
   CommunicationGroup context_group;
+  CommunicationGroup expert_group;  // ranks that divide experts among them
   CommunicationGroup data_group;
-  CommunicationGroup shard_group;   // of the data group, the ranks that share one sharded copy of the state (ZeRO)
-  CommunicationGroup across_group;  // ... and those that hold the same shard
+  CommunicationGroup shard_group;        // of the data group, the ranks that share one sharded copy of the state (ZeRO)
+  CommunicationGroup expert_data_group;  // ... and those that hold the same experts
+  CommunicationGroup across_group;       // ... and those that hold the same shard
 
-  // Of a mesh axis that blocks communicate over.
-  const CommunicationGroup& group_over(MeshAxis axis) const;
+  // Of mesh axes that blocks communicate over: tensor, context, or those of experts.
+  const CommunicationGroup& group_over(MeshAxisSet axes) const;
 };
+
+// A collective step of a block.
+CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
+                                        const StageCosts& costs);
 
 // One block's passes on a stage's hardware. Backward includes the recomputation before it.
 struct BlockBodies {

@@ -47,12 +47,11 @@ Communication CommunicationClasses::collective(int stage, std::string name, cons
   return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
-Communication CommunicationClasses::part_of(const Communication& collective, const CommunicationCost& cost, int stage,
+Communication CommunicationClasses::part_of(const Communication& collective, const CommunicationCost& cost,
                                             std::size_t rank) {
   if (links_.empty()) return collective;
   TaskClass described = program_.classes[collective.task_class];
-  const double rate = cost.bytes_per_s / stages_[static_cast<std::size_t>(stage)].costs.data_group.shape.ranks_per_node;
-  described.demands = {{links_[rank].out, rate}, {links_[rank].in, rate}};
+  described.demands = {{links_[rank].out, cost.network_bytes_per_s}, {links_[rank].in, cost.network_bytes_per_s}};
   return {program_.add_class(std::move(described)), collective.duration};
 }
 

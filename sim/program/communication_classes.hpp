@@ -29,9 +29,9 @@ class CommunicationClasses {
 
   Communication collective(int stage, std::string name, const CommunicationCost& cost, Activity activity);
 
-  // `rank`'s part of a collective of a stage's replicas. The ranks of a group on one node carry what crosses the
+  // `rank`'s part of a collective of its stage's replicas. The ranks of a group on one node carry what crosses the
   // node's ports together.
-  Communication part_of(const Communication& collective, const CommunicationCost& cost, int stage, std::size_t rank);
+  Communication part_of(const Communication& collective, const CommunicationCost& cost, std::size_t rank);
 
  private:
   // The network as one rank sees it: its share of the node's ports, each way.

@@ -33,24 +33,43 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   return plan;
 }
 
-std::vector<ReplicaCollective> gradient_reduction(const Job& job, double elements) {
+std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held) {
   constexpr std::string_view name = "reduce gradients";
-  const double bytes = elements * gradient_bytes(job);
+  const double bytes = held.shared * gradient_bytes(job);
   const int shards = job.strategy.shards();
   const bool whole = job.strategy.zero == 1 && job.framework.sharding.all_reduce_gradients;
-  if (shards == 1 || whole) return {{name, CollectiveKind::all_reduce, bytes, ReplicaGroup::all}};
-  std::vector<ReplicaCollective> out = {{name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard}};
-  if (shards < job.strategy.replicas()) {
-    out.push_back({"reduce gradients across groups", CollectiveKind::all_reduce, bytes / shards, ReplicaGroup::across});
+  std::vector<ReplicaCollective> out;
+  if (shards == 1 || whole) {
+    out.push_back({name, CollectiveKind::all_reduce, bytes, ReplicaGroup::all});
+  } else {
+    out.push_back({name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard});
+    if (shards < job.strategy.replicas()) {
+      out.push_back(
+          {"reduce gradients across groups", CollectiveKind::all_reduce, bytes / shards, ReplicaGroup::across});
+    }
+  }
+  if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
+    const CollectiveKind kind =
+        job.strategy.zero == 0 || whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
+    out.push_back({"reduce experts' gradients", kind, held.experts * gradient_bytes(job), ReplicaGroup::experts});
   }
   return out;
 }
 
-ReplicaCollective parameter_gather(const Job& job, double elements, int tensors) {
-  const double bytes = elements * bytes_per_element(job.precision());
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const HeldParameters& held, int tensors) {
+  const double width = bytes_per_element(job.precision());
   const bool broadcast = job.framework.sharding.broadcast_parameters && job.strategy.zero == 1;
-  return {"gather parameters", CollectiveKind::all_gather, bytes, ReplicaGroup::shard,
-          broadcast ? std::max(1, std::min(job.strategy.shards(), tensors)) : 1};
+  std::vector<ReplicaCollective> out = {{"gather parameters", CollectiveKind::all_gather, held.shared * width,
+                                         ReplicaGroup::shard,
+                                         broadcast ? std::max(1, std::min(job.strategy.shards(), tensors)) : 1}};
+  if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
+    out.push_back({"gather experts", CollectiveKind::all_gather, held.experts * width, ReplicaGroup::experts});
+  }
+  return out;
+}
+
+double shard_of(const Job& job, const HeldParameters& held) {
+  return held.shared / job.strategy.shards() + held.experts / job.strategy.expert_shards();
 }
 
 const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) {
@@ -59,6 +78,8 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
       return costs.shard_group;
     case ReplicaGroup::across:
       return costs.across_group;
+    case ReplicaGroup::experts:
+      return costs.expert_data_group;
     case ReplicaGroup::all:
       break;
   }

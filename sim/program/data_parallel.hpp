@@ -3,6 +3,7 @@
 #include "cost/collective_model.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/job.hpp"
+#include "program/stage_plan.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -34,8 +35,9 @@ struct DataParallelPlan {
 DataParallelPlan data_parallel_plan(const Job& job);
 
 // The replicas of a rank fall into groups that share one sharded copy, of consecutive replicas; those that hold the
-// same shard are the group across.
-enum class ReplicaGroup : std::uint8_t { all, shard, across };
+// same shard are the group across. Replicas that hold the same experts are fewer than all; their experts' state is
+// sharded over all of these.
+enum class ReplicaGroup : std::uint8_t { all, shard, across, experts };
 
 struct ReplicaCollective {
   std::string_view name;
@@ -45,11 +47,14 @@ struct ReplicaCollective {
   int pieces = 1;  // collectives that the bytes are spread over
 };
 
-// What makes the gradients of `elements` parameters those of all replicas, in order: an all-reduce; with ZeRO a
-// reduce-scatter over the shard group, then an all-reduce of the shard across groups.
-std::vector<ReplicaCollective> gradient_reduction(const Job& job, double elements);
-// What makes `elements` parameters, held as shards, whole. `tensors`: how many they are, for frameworks that broadcast.
-ReplicaCollective parameter_gather(const Job& job, double elements, int tensors);
+// What makes the gradients of parameters those of all replicas, in order: an all-reduce; with ZeRO a reduce-scatter
+// over the shard group, then an all-reduce of the shard across groups. Experts' gradients likewise among their holders.
+std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held);
+// What makes parameters, held as shards, whole, in order. `tensors`: how many they are, for frameworks that broadcast.
+// At least one collective.
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const HeldParameters& held, int tensors);
+// What one rank's optimizer updates of the parameters it holds.
+double shard_of(const Job& job, const HeldParameters& held);
 
 const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among);
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs);

@@ -8,36 +8,57 @@
 
 namespace mirfak {
 
-Precision Job::precision() const {
+namespace {
+
+Precision precision_named(const std::string& name) {
   const std::vector<std::string>& names = precision_names();
-  const auto found = std::find(names.begin(), names.end(), training.precision);
-  if (found == names.end())
-    fail_input({}, fmt::format("training.precision: unknown precision '{}'", training.precision));
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) fail_internal("no precision is called '" + name + "'");
   return static_cast<Precision>(found - names.begin());
 }
 
-std::vector<int> Job::tensor_group(int stage) const {
-  std::vector<int> ranks;
-  for (int tensor = 0; tensor < strategy.tensor; ++tensor) ranks.push_back(rank_of(stage, 0, tensor));
-  return ranks;
-}
+}  // namespace
 
-std::vector<int> Job::context_group(int stage) const {
-  std::vector<int> ranks;
-  for (int context = 0; context < strategy.context; ++context) {
-    ranks.push_back(rank_of(stage, 0, context * strategy.tensor));
+const PrecisionRecipe& Job::recipe() const {
+  const PrecisionRecipe* found = find_precision_recipe(training.precision);
+  if (found == nullptr) {
+    fail_input({}, fmt::format("training.precision: unknown precision '{}'", training.precision));
   }
-  return ranks;
+  return *found;
 }
 
-std::vector<int> Job::data_group(int stage) const {
+Precision Job::precision() const { return precision_named(recipe().activations); }
+Precision Job::product_precision() const { return precision_named(recipe().products); }
+
+std::vector<int> Job::group_over(int stage, MeshAxisSet axes) const {
+  const DeviceMesh mesh = mesh_of(strategy);
+  const auto places = [&](MeshAxis axis) { return axes.contains(axis) ? mesh.size(axis) : 1; };
   std::vector<int> ranks;
-  for (int data = 0; data < strategy.data; ++data) {
-    for (int context = 0; context < strategy.context; ++context) {
-      ranks.push_back(rank_of(stage, data, context * strategy.tensor));
+  for (int data = 0; data < places(MeshAxis::data); ++data) {
+    for (int expert = 0; expert < places(MeshAxis::expert); ++expert) {
+      for (int context = 0; context < places(MeshAxis::context); ++context) {
+        for (int tensor = 0; tensor < places(MeshAxis::tensor); ++tensor) {
+          ranks.push_back(rank_of(stage, data * mesh.expert + expert, context * strategy.tensor + tensor));
+        }
+      }
     }
   }
   return ranks;
+}
+
+std::vector<int> Job::tensor_group(int stage) const { return group_over(stage, {MeshAxis::tensor}); }
+
+std::vector<int> Job::context_group(int stage) const { return group_over(stage, {MeshAxis::context}); }
+
+std::vector<int> Job::data_group(int stage) const {
+  return group_over(stage, {MeshAxis::data, MeshAxis::expert, MeshAxis::context});
+}
+
+std::vector<int> Job::expert_data_group(int stage) const {
+  const MeshAxisSet experts = expert_axes(strategy);
+  MeshAxisSet axes(MeshAxis::data);
+  if (!experts.contains(MeshAxis::context)) axes.insert(MeshAxis::context);
+  return group_over(stage, axes);
 }
 
 std::vector<int> Job::shard_group(int stage) const {

@@ -2,7 +2,9 @@
 
 #include "cluster/cluster.hpp"
 #include "model/model_spec.hpp"
+#include "sharding/axis_rules.hpp"
 #include "strategy/framework.hpp"
+#include "strategy/precision_recipe.hpp"
 #include "strategy/strategy.hpp"
 #include "strategy/training.hpp"
 
@@ -19,7 +21,9 @@ struct Job {
   Strategy strategy;
   Framework framework;
 
-  Precision precision() const;  // Error(input) unless training.precision is a name of a Precision
+  const PrecisionRecipe& recipe() const;  // Error(input) unless training.precision is the name of one
+  Precision precision() const;            // of activations, and of products outside linear layers
+  Precision product_precision() const;    // of linear layers of transformer layers
 
   // Ranks are numbered as Megatron Core numbers them: tensor fastest, then context, then data, then pipeline. Rank r
   // runs on device r of the cluster. `member`: place among the ranks that run a microbatch of a stage together,
@@ -27,11 +31,14 @@ struct Job {
   int rank_of(int stage, int data, int member) const {
     return (stage * strategy.data + data) * strategy.team() + member;
   }
-  std::vector<int> tensor_group(int stage) const;   // of the first context rank of data replica 0
-  std::vector<int> context_group(int stage) const;  // of tensor rank 0 of data replica 0
-  std::vector<int> data_group(int stage) const;     // of tensor rank 0: all that hold its parameters
-  std::vector<int> shard_group(int stage) const;    // ... the first that share a sharded copy of the state
-  std::vector<int> across_group(int stage) const;   // ... those that hold the same shard as the first
+  // The ranks that differ from the first of a stage in their places on these mesh axes only.
+  std::vector<int> group_over(int stage, MeshAxisSet axes) const;
+  std::vector<int> tensor_group(int stage) const;       // of the first context rank of data replica 0
+  std::vector<int> context_group(int stage) const;      // of tensor rank 0 of data replica 0
+  std::vector<int> data_group(int stage) const;         // of tensor rank 0: all that hold its parameters
+  std::vector<int> expert_data_group(int stage) const;  // ... those that hold the same experts as the first
+  std::vector<int> shard_group(int stage) const;        // ... the first that share a sharded copy of the state
+  std::vector<int> across_group(int stage) const;       // ... those that hold the same shard as the first
 
   // The node type a stage runs on. Error(infeasible) if its ranks are on several: replicas of one stage on
   // different GPUs do not behave alike.

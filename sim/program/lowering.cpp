@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
+#include "program/optimizer_step.hpp"
 #include "program/program_size.hpp"
 #include "program/replica_writer.hpp"
 #include "program/stage_work.hpp"
@@ -220,16 +221,18 @@ void Lowering::emit_in_parts(int stage, const Pass& pass, const std::vector<Part
   const ShardingHabits& habits = job_.framework.sharding;
   const bool forward = pass.kind == Pass::Kind::forward;
   const bool released = data_parallel_.gathers_in_passes();
-  const bool prefetches = !released || (forward ? habits.prefetch_forward : habits.prefetch_backward);
+  const bool ahead = forward ? habits.prefetch_forward : habits.prefetch_backward;
+  const bool prefetches = !released || (habits.overlaps_gathers && ahead);
   std::vector<std::vector<TaskId>> gathered(parts.size());
   std::size_t next = 0;
   const auto gather = [&](After after) {
-    if (parts[next].gathers > 0)
+    if (parts[next].gathers.total() > 0)
       gathered[next] = data_->gather(stage, parts[next].gathers, released ? after : After::nothing);
     ++next;
   };
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (next == i) gather(i == 0 && forward && habits.gather_waits_for_pass ? After::all_passes : After::but_the_last);
+    const bool behind_all = !habits.overlaps_gathers || (i == 0 && forward && habits.gather_waits_for_pass);
+    if (next == i) gather(behind_all ? After::all_passes : After::but_the_last);
     if (prefetches && next < parts.size()) gather(After::all_passes);
     for (int replica = 0; replica < replicas_; ++replica) {
       TeamWriter& writer = team(stage, replica);
@@ -238,8 +241,8 @@ void Lowering::emit_in_parts(int stage, const Pass& pass, const std::vector<Part
       }
       writer.run(parts[i].pass, pass.microbatch);
     }
-    if (!prefetches && !forward && next < parts.size()) gather(After::but_the_last);
-    if (parts[i].reduces > 0) data_->reduce(stage, parts[i].reduces);
+    if (habits.overlaps_gathers && !prefetches && !forward && next < parts.size()) gather(After::but_the_last);
+    if (parts[i].reduces.total() > 0) data_->reduce(stage, parts[i].reduces);
   }
 }
 
@@ -297,7 +300,7 @@ void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std:
 void Lowering::reduce_gradients() {
   for (const StagePlan& stage : stages_) {
     if (data_parallel_.reduce == DataParallelPlan::Reduce::at_end) {
-      data_->reduce(stage.stage, stage.parameters.elements);
+      data_->reduce(stage.stage, stage.parameters.held());
     }
     if (stage.parameters.tensor_partial_elements > 0) reduce_over_tensor(stage.stage);
   }
@@ -376,12 +379,12 @@ void Lowering::step_optimizer() {
       TeamWriter& writer = team(stage.stage, replica);
       for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
         writer.device_waits_for(lane, norm);
-        if (job_.framework.host_step_s > 0) writer.host_waits_for(lane, norm);
+        if (host_step_seconds(job_) > 0) writer.host_waits_for(lane, norm);
       }
       writer.run(work(stage.stage).optimizer(), -1);
     }
     if (data_parallel_.gather == DataParallelPlan::Gather::after_step) {
-      data_->gather(stage.stage, stage.parameters.elements, ReplicaWriter::GatherAfter::all_passes);
+      data_->gather(stage.stage, stage.parameters.held(), ReplicaWriter::GatherAfter::all_passes);
     }
   }
 }

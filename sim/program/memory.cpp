@@ -12,7 +12,7 @@ namespace {
 double gradient_workspace(const PartitionedBlock& block, const DeviceMesh& mesh) {
   double most = 0;
   for (const Operator& op : block.graph.operators) {
-    if (op.phase == Phase::forward) continue;
+    if (op.phase == Phase::forward || op.phase == Phase::update) continue;
     double bytes = 0;
     const auto add = [&](const std::vector<Operand>& operands) {
       for (const Operand& operand : operands) {

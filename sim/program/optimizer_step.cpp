@@ -6,6 +6,8 @@
 
 #include "program/optimizer_step.hpp"
 
+#include "program/data_parallel.hpp"
+
 namespace mirfak {
 
 namespace {
@@ -52,12 +54,16 @@ double optimizer_traffic_bytes(const Job& job) {
   return adam_traffic_bytes(job);
 }
 
+double host_step_seconds(const Job& job) {
+  return job.framework.host_step_s + job.framework.host_stall_s * static_cast<double>(job.strategy.ranks());
+}
+
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
   FoldedBody folded;
-  folded.host = folded.lead = to_picoseconds(job.framework.host_step_s);
+  folded.host = folded.lead = to_picoseconds(host_step_seconds(job));
   if (job.training.optimizer == Optimizer::none) return folded;
   const GpuSpec& gpu = plan.costs.hardware.hardware.gpu;
-  folded.bytes = plan.parameters.elements / job.strategy.shards() * optimizer_traffic_bytes(job);
+  folded.bytes = shard_of(job, plan.parameters.held()) * optimizer_traffic_bytes(job);
   const KernelCost cost = plan.costs.kernels.price_memory_bound(folded.bytes);
   folded.device = to_picoseconds(cost.seconds);
   folded.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;

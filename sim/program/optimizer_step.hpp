@@ -11,8 +11,12 @@ namespace mirfak {
 double optimizer_bytes(const Job& job);
 double optimizer_traffic_bytes(const Job& job);
 
-// One rank's optimizer step: unscaling, gradient norm, update, low-precision copies, all bound by memory. On the host,
-// Framework::host_step_s. Empty for Optimizer::none.
+// What the host does between the last gradient and the first kernel of the next iteration, stalls of any of the job's
+// hosts included: Framework::host_step_s and host_stall_s. Devices wait for it.
+double host_step_seconds(const Job& job);
+
+// One rank's optimizer step: unscaling, gradient norm, update, low-precision copies, all bound by memory; none for
+// Optimizer::none. On the host, host_step_seconds.
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan);
 
 }  // namespace mirfak

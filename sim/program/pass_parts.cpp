@@ -30,18 +30,20 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
     const int block = forward ? i : chunk.blocks() - 1 - i;
     const bool layer = chunk.is_layer(block);
     const bool kept = job.framework.sharding.root_unit && !layer && !forward;
-    double trained = chunk.parameters_of(block);
-    double all = trained + chunk.frozen_of(block);
+    HeldParameters trained = chunk.held_by(block);
+    HeldParameters all = trained;
+    all.shared += chunk.frozen_of(block);
     const int last = chunk.blocks() - 1;
     if (root && block == 0) {
-      trained += chunk.parameters_of(last);
-      all += chunk.parameters_of(last) + chunk.frozen_of(last);
+      trained += chunk.held_by(last);
+      all += chunk.held_by(last);
+      all.shared += chunk.frozen_of(last);
     }
-    if (root && block == last) trained = all = 0;
-    PassPart part{i, i + 1, 0, 0};
+    if (root && block == last) trained = all = {};
+    PassPart part{i, i + 1, {}, {}};
     if (gathers && !kept) part.gathers = all;
     if (!forward) part.reduces = trained;
-    if (!forward && gathers && layer) part.gathers += gathered_again(job, all);
+    if (!forward && gathers && layer) part.gathers.shared += gathered_again(job, all.total());
     parts.push_back(part);
   }
   return parts;
@@ -54,25 +56,49 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
   // The same buckets both ways: filled in backward order.
   std::vector<PassPart> parts;
   PassPart part;
-  double held = 0;
+  HeldParameters held;
   for (int i = 0; i < chunk.blocks(); ++i) {
-    held += chunk.parameters_of(chunk.blocks() - 1 - i);
+    held += chunk.held_by(chunk.blocks() - 1 - i);
     part.last = i + 1;
-    if (held < full && i + 1 < chunk.blocks()) continue;
+    if (held.total() < full && i + 1 < chunk.blocks()) continue;
     (forward ? part.gathers : part.reduces) = held;
     parts.push_back(part);
-    part = {i + 1, i + 1, 0, 0};
-    held = 0;
+    part = {i + 1, i + 1, {}, {}};
+    held = {};
   }
   if (!forward) return parts;
   std::reverse(parts.begin(), parts.end());
   for (PassPart& bucket : parts) {
-    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, 0};
+    bucket = {chunk.blocks() - bucket.last, chunk.blocks() - bucket.first, bucket.gathers, {}};
   }
   return parts;
 }
 
+BodyStep copy_step(const StageCosts& costs, const char* name, double bytes) {
+  const KernelCost cost = costs.kernels.price_memory_bound(bytes);
+  const GpuSpec& gpu = costs.hardware.hardware.gpu;
+  BodyStep step;
+  step.name = name;
+  step.activity = cost.activity;
+  step.device = to_picoseconds(cost.seconds);
+  step.bytes = bytes;
+  step.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;
+  return step;
+}
+
 }  // namespace
+
+Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part) {
+  const ShardingHabits& habits = job.framework.sharding;
+  const bool casts = gradient_bytes(job) != bytes_per_element(job.precision());
+  const double before = part.reduces.total() * (casts ? habits.reduce_cast_bytes : habits.reduce_copy_bytes);
+  const double behind = part.gathers.total() * habits.gather_copy_bytes;
+  Body body;
+  if (!data_parallel_plan(job).gathers_in_passes()) return body;
+  if (behind > 0) body.steps.push_back(copy_step(costs, "copy gathered parameters", behind));
+  if (before > 0) body.steps.push_back(copy_step(costs, "copy gradients", before));
+  return body;
+}
 
 std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
   using Gather = DataParallelPlan::Gather;

@@ -12,12 +12,16 @@ namespace mirfak {
 struct PassPart {
   int first = 0;
   int last = 0;
-  double gathers = 0;
-  double reduces = 0;
+  HeldParameters gathers;
+  HeldParameters reduces;
 };
 
 // Where collectives of the replicas cut a pass of a chunk; the parts in a row are the pass. Empty where they do not.
 // A backward pass that reduces in buckets only after its last microbatch is cut here all the same.
 std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind);
+
+// The kernels that a framework runs around the collectives of a part: copies of what was gathered, of gradients into
+// the buffer that is reduced, scaling, casts. Empty where it has none.
+Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part);
 
 }  // namespace mirfak

@@ -13,7 +13,7 @@ namespace mirfak {
 
 std::string_view name_of(StreamKind kind) {
   constexpr std::array<std::string_view, kStreamKinds> names = {
-      "host",         "compute",      "tensor",        "context",       "data",
+      "host",         "compute",      "tensor",        "context",       "expert", "data",
       "send_forward", "recv_forward", "send_backward", "recv_backward", "group"};
   return names[static_cast<std::size_t>(kind)];
 }

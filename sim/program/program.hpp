@@ -30,6 +30,7 @@ enum class StreamKind : std::uint8_t {
   compute,        // kernels of the device
   tensor,         // tensor-parallel collectives
   context,        // what context-parallel ranks exchange for attention
+  expert,         // rows on their way to experts and back
   data,           // data-parallel collectives
   send_forward,   // activations leaving for the next stage
   recv_forward,   // ... arriving from the one before
@@ -37,7 +38,7 @@ enum class StreamKind : std::uint8_t {
   recv_backward,  // ... arriving from the next
   group,          // meeting points of several ranks: zero-length tasks on which all members depend
 };
-inline constexpr std::size_t kStreamKinds = 10;
+inline constexpr std::size_t kStreamKinds = 11;
 std::string_view name_of(StreamKind kind);
 
 enum class TaskKind : std::uint8_t {

@@ -32,11 +32,25 @@ std::vector<std::vector<std::size_t>> ReplicaWriter::groups(ReplicaGroup among) 
   const auto tensor = static_cast<std::size_t>(job_.strategy.tensor);
   const auto members = static_cast<std::size_t>(job_.strategy.replicas());
   const auto shards = static_cast<std::size_t>(job_.strategy.shards());
-  const std::size_t count = among == ReplicaGroup::all ? 1 : among == ReplicaGroup::across ? shards : members / shards;
+  const std::size_t holders = static_cast<std::size_t>(job_.strategy.expert_replicas());
+  const auto groups_of = [&] {
+    switch (among) {
+      case ReplicaGroup::shard:
+        return members / shards;
+      case ReplicaGroup::across:
+        return shards;
+      case ReplicaGroup::experts:
+        return members / holders;
+      case ReplicaGroup::all:
+        break;
+    }
+    return std::size_t{1};
+  };
+  const std::size_t count = groups_of();
   std::vector<std::vector<std::size_t>> out(tensor * count);
   for (std::size_t member = 0; member < members; ++member) {
     std::size_t group = 0;
-    if (among == ReplicaGroup::across) group = member % shards;
+    if (among == ReplicaGroup::across || among == ReplicaGroup::experts) group = member % count;
     if (among == ReplicaGroup::shard) group = member / shards;
     for (std::size_t rank = 0; rank < tensor; ++rank) out[rank * count + group].push_back(member * tensor + rank);
   }
@@ -61,7 +75,7 @@ std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& colle
     }
     for (const std::size_t rank : group) {
       const std::size_t place = static_cast<std::size_t>(stage * replicas_) * lanes() + rank;
-      const Communication own = communication_.part_of(described, cost, stage, place);
+      const Communication own = communication_.part_of(described, cost, place);
       tasks[rank] = writer_of(rank).transfer(rank % lanes(), StreamKind::data, own.task_class, own.duration, after, -1);
     }
   }
@@ -99,13 +113,13 @@ ReplicaWriter::Waits ReplicaWriter::issue(int stage, const char* name, const Wai
   return issued;
 }
 
-void ReplicaWriter::reduce(int stage, double elements) {
+void ReplicaWriter::reduce(int stage, const HeldParameters& held) {
   Waits waits = gradients(stage);
   if (job_.framework.host_unit_s > 0) {
     const Waits issued = issue(stage, "issue reduction", Waits(waits.size()));
     for (std::size_t i = 0; i < waits.size(); ++i) append(waits[i], issued[i]);
   }
-  for (const ReplicaCollective& collective : gradient_reduction(job_, elements)) run(stage, collective, waits);
+  for (const ReplicaCollective& collective : gradient_reduction(job_, held)) run(stage, collective, waits);
 }
 
 void ReplicaWriter::sum_norms(int stage) {
@@ -113,7 +127,7 @@ void ReplicaWriter::sum_norms(int stage) {
   run(stage, {"sum gradient norms", CollectiveKind::all_reduce, number, ReplicaGroup::shard}, gradients(stage));
 }
 
-std::vector<TaskId> ReplicaWriter::gather(int stage, double elements, GatherAfter after) {
+std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after) {
   Waits waits;
   for (int replica = 0; replica < replicas_; ++replica) {
     const TeamWriter& writer = team(stage, replica);
@@ -128,8 +142,13 @@ std::vector<TaskId> ReplicaWriter::gather(int stage, double elements, GatherAfte
     const Waits issued = issue(stage, "issue gather", host_waits ? waits : Waits(waits.size()));
     for (std::size_t i = 0; i < waits.size(); ++i) append(waits[i], issued[i]);
   }
-  return run(stage, parameter_gather(job_, elements, stages_[static_cast<std::size_t>(stage)].parameters.tensors),
-             waits);
+  // In order on one stream: what waits for the last of them waits for all.
+  std::vector<TaskId> tasks;
+  const int tensors = stages_[static_cast<std::size_t>(stage)].parameters.tensors;
+  for (const ReplicaCollective& collective : parameter_gather(job_, held, tensors)) {
+    tasks = run(stage, collective, waits);
+  }
+  return tasks;
 }
 
 }  // namespace mirfak

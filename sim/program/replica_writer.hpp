@@ -17,8 +17,8 @@ class ReplicaWriter {
   ReplicaWriter(Program& program, const Job& job, std::span<const StagePlan> stages, std::span<TeamWriter> teams,
                 int replicas, CommunicationClasses& communication);
 
-  // The gradients of `elements` parameters (of one rank), after all that the stage's ranks have run so far.
-  void reduce(int stage, double elements);
+  // The gradients of parameters (of one rank), after all that the stage's ranks have run so far.
+  void reduce(int stage, const HeldParameters& held);
   // Each rank's part of the norm of all gradients, where ranks hold different shards.
   void sum_norms(int stage);
 
@@ -27,8 +27,8 @@ class ReplicaWriter {
     but_the_last,  // part of a pass
     nothing,
   };
-  // Parameters, `elements` on one rank once gathered. Returns the tasks, replica after replica, lane after lane.
-  std::vector<TaskId> gather(int stage, double elements, GatherAfter after);
+  // Parameters, those of one rank once gathered. Returns the tasks, replica after replica, lane after lane.
+  std::vector<TaskId> gather(int stage, const HeldParameters& held, GatherAfter after);
 
  private:
   using Waits = std::vector<std::vector<TaskId>>;  // of each rank of a stage, replica after replica, lane after lane

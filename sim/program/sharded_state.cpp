@@ -25,12 +25,12 @@ double in_flight(const Job& job, const StagePlan& plan) {
     double kept = 0;
     for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
       const bool root = job.framework.sharding.root_unit && !chunk.is_layer(part.first);
-      (root ? kept : largest) = std::max(root ? kept : largest, part.gathers);
-      all += part.gathers;
+      (root ? kept : largest) = std::max(root ? kept : largest, part.gathers.total());
+      all += part.gathers.total();
     }
     double reduced = 0;
     for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
-      reduced = std::max(reduced, part.reduces);
+      reduced = std::max(reduced, part.reduces.total());
     }
     const bool whole = replicas.gather == DataParallelPlan::Gather::forward;
     const double gathered = replicas.gathers_in_passes() ? (whole ? all : kept + 2 * largest) : 0;
@@ -46,7 +46,7 @@ MemoryUse sharded_state(const Job& job, const StagePlan& plan) {
   const DataParallelPlan replicas = data_parallel_plan(job);
   const double elements = plan.parameters.elements;
   const double frozen = plan.parameters.frozen_elements;
-  const double shard = elements / replicas.shards;
+  const double shard = shard_of(job, plan.parameters.held());
   const double width = bytes_per_element(job.precision());
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
   MemoryUse use;

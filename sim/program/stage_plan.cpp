@@ -45,6 +45,22 @@ double parameters_of(const PartitionedBlock& block, bool frozen) {
   return elements;
 }
 
+// Blocks of a run that have parameters of their own: prediction modules use the model's one head.
+int held(const ShardedBlocks& blocks, const BlockRun& run) { return run.block == blocks.head_id() ? 1 : run.count; }
+
+// Of experts that not all replicas hold: divided over mesh axes that replicate everything else.
+double experts_of(const PartitionedBlock& block) {
+  double elements = 0;
+  for (const ParameterShard& shard : block.parameters) {
+    const Sharding& lies = block.shardings[static_cast<std::size_t>(shard.tensor)];
+    const bool divided = std::any_of(lies.axes.begin(), lies.axes.end(), [](MeshAxisSet axes) {
+      return axes.contains(MeshAxis::expert) || axes.contains(MeshAxis::context);
+    });
+    if (divided && !block.graph.tensor(shard.tensor).frozen) elements += shard.elements;
+  }
+  return elements;
+}
+
 // Of the output projection that is also the word embedding, on one rank; 0 when they are not tied.
 double tied_parameters(const Job& job, const ShardedBlocks& blocks) {
   if (!job.model.tied_embeddings) return 0;
@@ -71,13 +87,23 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
     for (std::int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
       plan.append(block_of_layer(layer));
     }
-    if (plan.head) plan.append(blocks.head_id());
+    if (plan.head) {
+      const auto predictions = static_cast<int>(job.model.prediction_layers);
+      plan.append(blocks.prediction_id(), predictions);
+      plan.append(blocks.head_id(), 1 + predictions);
+    }
     for (BlockRun& run : plan.runs) {
+      run.experts = experts_of(blocks.of(run.block));
       run.parameters = parameters_of(blocks.of(run.block), false);
       run.frozen = parameters_of(blocks.of(run.block), true);
       // One copy serves as word embedding and as output projection.
       if (plan.embedding && run.block == blocks.head_id()) {
         (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(job, blocks);
+      }
+      // Prediction modules use the model's one head.
+      if (run.block == blocks.head_id()) {
+        run.parameters /= run.count;
+        run.frozen /= run.count;
       }
       plan.parameters += run.count * run.parameters;
       plan.frozen += run.count * run.frozen;
@@ -103,8 +129,9 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.elements += chunk.parameters;
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
-      out.tensors += run.count * static_cast<int>(blocks.of(run.block).parameters.size());
-      out.tensor_partial_elements += run.count * tensor_partial_parameters(blocks.of(run.block));
+      out.expert_elements += run.count * run.experts;
+      out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
+      out.tensor_partial_elements += held(blocks, run) * tensor_partial_parameters(blocks.of(run.block));
     }
     first = first || chunk.embedding;
     last = last || chunk.head;
@@ -137,9 +164,9 @@ FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int f
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) {
   using Bodies = std::shared_ptr<const std::vector<BlockBodies>>;
-  // Bodies depend on the node type and on where the tensor and context groups lie.
+  // Bodies depend on the node type and on where the groups lie that blocks communicate in.
   using Place = std::tuple<int, int, bool>;
-  using Key = std::tuple<const NodeGroup*, Place, Place>;
+  using Key = std::tuple<const NodeGroup*, Place, Place, Place>;
   std::map<Key, Bodies> priced;
   std::vector<StagePlan> plans;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
@@ -147,7 +174,8 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) 
     const auto place = [](const CommunicationGroup& group) {
       return Place(group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves);
     };
-    Bodies& bodies = priced[{&plan.costs.hardware, place(plan.costs.tensor_group), place(plan.costs.context_group)}];
+    Bodies& bodies = priced[{&plan.costs.hardware, place(plan.costs.tensor_group), place(plan.costs.context_group),
+                             place(plan.costs.expert_group)}];
     if (!bodies) {
       auto made = std::make_shared<std::vector<BlockBodies>>();
       for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, plan.costs));

@@ -9,16 +9,30 @@
 
 namespace mirfak {
 
+// Trained parameters on one rank, by who else holds them.
+struct HeldParameters {
+  double shared = 0;   // all replicas
+  double experts = 0;  // only those that hold the same experts
+
+  double total() const { return shared + experts; }
+  HeldParameters& operator+=(const HeldParameters& other) {
+    shared += other.shared;
+    experts += other.experts;
+    return *this;
+  }
+};
+
 // Equal blocks in a row.
 struct BlockRun {
   BlockId block = 0;
   int count = 0;
   // Of one of them, on one rank; a word embedding that its chunk holds twice counts once.
   double parameters = 0;  // trained
+  double experts = 0;     // ... of these, those that fewer replicas hold
   double frozen = 0;      // not trained
 };
 
-// The blocks of one chunk in forward order: [embedding] layers [head].
+// The blocks of one chunk in forward order: [embedding] layers [prediction modules] [heads].
 struct ChunkPlan {
   std::vector<BlockRun> runs;
   bool embedding = false;  // whether the chunk holds it
@@ -31,8 +45,14 @@ struct ChunkPlan {
   // Of the block at `index` in forward order, 0 <= index < blocks().
   BlockId block(int index) const { return run_of(index).block; }
   double parameters_of(int index) const { return run_of(index).parameters; }
+  HeldParameters held_by(int index) const {
+    const BlockRun& run = run_of(index);
+    return {run.parameters - run.experts, run.experts};
+  }
   double frozen_of(int index) const { return run_of(index).frozen; }
-  bool is_layer(int index) const { return !(embedding && index == 0) && !(head && index == blocks() - 1); }
+  bool is_layer(int index) const {
+    return !(embedding && index == 0) && !(head && index >= blocks() - runs.back().count);
+  }
 
  private:
   const BlockRun& run_of(int index) const;
@@ -41,10 +61,13 @@ struct ChunkPlan {
 // Parameters that one rank of a stage holds.
 struct StageParameters {
   double elements = 0;                 // trained
+  double expert_elements = 0;          // ... of these, those of experts that fewer replicas hold
   double frozen_elements = 0;          // only held: no gradient, no optimizer state
   double tied_elements = 0;            // of the word embedding that two stages hold and keep equal; 0: none
   double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
   int tensors = 0;                     // that the elements belong to
+
+  HeldParameters held() const { return {elements - expert_elements, expert_elements}; }
 };
 
 // What one stage does, its passes priced on its hardware: enough to build any of its ranks.

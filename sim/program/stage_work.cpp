@@ -8,9 +8,8 @@ namespace mirfak {
 StageWork::StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators)
     : program_(program), job_(job), plan_(plan), operators_(operators) {
   for (int chunk = 0; chunk < static_cast<int>(plan.chunks.size()); ++chunk) {
-    const int blocks = plan.chunks[static_cast<std::size_t>(chunk)].blocks();
-    forward_.push_back(part(chunk, Pass::Kind::forward, 0, blocks));
-    backward_.push_back(part(chunk, Pass::Kind::backward, 0, blocks));
+    forward_.push_back(whole(chunk, Pass::Kind::forward));
+    backward_.push_back(whole(chunk, Pass::Kind::backward));
     forward_parts_.push_back(split(chunk, Pass::Kind::forward));
     backward_parts_.push_back(split(chunk, Pass::Kind::backward));
   }
@@ -25,12 +24,16 @@ const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
   return (pass.kind == Pass::Kind::forward ? forward_parts_ : backward_parts_)[static_cast<std::size_t>(pass.chunk)];
 }
 
-PassWork StageWork::part(int chunk, Pass::Kind kind, int first, int last) {
-  const bool forward = kind == Pass::Kind::forward;
-  PassWork work = describe(plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, first, last),
-                           forward ? TaskKind::forward : TaskKind::backward, forward ? "forward" : "backward", chunk);
-  add_bodies(work, chunk, kind, first, last);
+PassWork StageWork::whole(int chunk, Pass::Kind kind) {
+  const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
+  PassWork work = describe(plan_.folded(blocks, kind), kind, chunk);
+  add_bodies(work, chunk, kind, 0, blocks.blocks());
   return work;
+}
+
+PassWork StageWork::describe(const FoldedBody& folded, Pass::Kind kind, int chunk) {
+  const bool forward = kind == Pass::Kind::forward;
+  return describe(folded, forward ? TaskKind::forward : TaskKind::backward, forward ? "forward" : "backward", chunk);
 }
 
 PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk) {
@@ -69,8 +72,12 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   const PassWork::Steps*& known = steps_by_block_[{block, kind}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);
+  return *(known = &describe_steps(kind == Pass::Kind::forward ? bodies.forward : bodies.backward));
+}
+
+const PassWork::Steps& StageWork::describe_steps(const Body& body) {
   PassWork::Steps steps;
-  for (const BodyStep& step : (kind == Pass::Kind::forward ? bodies.forward : bodies.backward).steps) {
+  for (const BodyStep& step : body.steps) {
     TaskClass described;
     described.kind = step.stream == StreamKind::compute ? TaskKind::kernel : TaskKind::collective;
     described.name = step.name;
@@ -82,13 +89,22 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
     steps.push_back({program_.add_class(std::move(described)), &step});
   }
   steps_.push_back(std::move(steps));
-  return *(known = &steps_.back());
+  return steps_.back();
 }
 
 std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
   std::vector<PartWork> parts;
   for (const PassPart& piece : split_pass(job_, plan_.chunks[static_cast<std::size_t>(chunk)], kind)) {
-    parts.push_back({part(chunk, kind, piece.first, piece.last), piece.gathers, piece.reduces});
+    FoldedBody folded = plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, piece.first, piece.last);
+    const Body* copies = nullptr;
+    if (Body around = replica_copies(job_, plan_.costs, piece); !around.steps.empty()) {
+      copies = &copies_.emplace_back(std::move(around));
+      folded = in_a_row(folded, fold(*copies));
+    }
+    PassWork work = describe(folded, kind, chunk);
+    add_bodies(work, chunk, kind, piece.first, piece.last);
+    if (operators_ && copies != nullptr) work.bodies.push_back(&describe_steps(*copies));
+    parts.push_back({std::move(work), piece.gathers, piece.reduces});
   }
   return parts;
 }

@@ -15,8 +15,8 @@ namespace mirfak {
 // reduced.
 struct PartWork {
   PassWork pass;
-  double gathers = 0;  // parameters that must have been gathered when it starts, on one rank
-  double reduces = 0;  // parameters whose gradients are complete when it ends
+  HeldParameters gathers;  // parameters that must have been gathered when it starts, on one rank
+  HeldParameters reduces;  // parameters whose gradients are complete when it ends
 };
 
 // What a stage's ranks run, with the task classes that describe it. Computed once per stage.
@@ -31,17 +31,20 @@ class StageWork {
   const PassWork& optimizer() const { return optimizer_; }
 
  private:
-  PassWork part(int chunk, Pass::Kind kind, int first, int last);
+  PassWork whole(int chunk, Pass::Kind kind);
+  PassWork describe(const FoldedBody& folded, Pass::Kind kind, int chunk);
   PassWork describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
   const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind);
   std::vector<PartWork> split(int chunk, Pass::Kind kind);
+  const PassWork::Steps& describe_steps(const Body& body);
 
   Program& program_;
   const Job& job_;
   const StagePlan& plan_;
   bool operators_;
-  std::list<PassWork::Steps> steps_;  // stable addresses
+  std::list<PassWork::Steps> steps_;  // stable addresses, as are those of
+  std::list<Body> copies_;            // kernels around the collectives of parts
   std::map<std::pair<BlockId, Pass::Kind>, const PassWork::Steps*> steps_by_block_;
   std::vector<PassWork> forward_;
   std::vector<PassWork> backward_;

@@ -22,13 +22,13 @@ TeamWriter::TeamWriter(Program& program, std::span<const std::uint32_t> ranks) :
     lane.last.fill(kNoTask);
     lanes_.push_back(lane);
   }
+  meeting_streams_.fill(kNoStream);
   if (lanes_.size() < 2) return;
   TaskClass meeting;
   meeting.kind = TaskKind::meeting;
   meeting.name = "ranks of a team meet";
   meeting.stage = static_cast<std::int32_t>(program.ranks[ranks.front()].stage);
   meeting_class_ = program_.add_class(std::move(meeting));
-  meeting_stream_ = program_.add_stream(ranks.front(), StreamKind::group);
 }
 
 StreamId TeamWriter::stream_of(Lane& lane, StreamKind kind) {
@@ -42,8 +42,10 @@ TaskId TeamWriter::add(Lane& lane, StreamKind stream, ClassId of, Picoseconds la
   return lane.last[index(stream)] = program_.add_task(stream_of(lane, stream), of, lasting, after, microbatch);
 }
 
-TaskId TeamWriter::meet(std::span<const TaskId> after, std::int32_t microbatch) {
-  return program_.add_task(meeting_stream_, meeting_class_, 0, after, microbatch);
+TaskId TeamWriter::meet(StreamKind stream, std::span<const TaskId> after, std::int32_t microbatch) {
+  StreamId& meetings = meeting_streams_[index(stream)];
+  if (meetings == kNoStream) meetings = program_.add_stream(lanes_.front().rank, StreamKind::group);
+  return program_.add_task(meetings, meeting_class_, 0, after, microbatch);
 }
 
 TaskId TeamWriter::last_on(std::size_t lane, StreamKind stream) const { return lanes_[lane].last[index(stream)]; }
@@ -88,7 +90,7 @@ void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
       gather(i);
       append(scratch_, lanes_[i].done);
     }
-    const TaskId met = meet(scratch_, microbatch);
+    const TaskId met = meet(StreamKind::compute, scratch_, microbatch);
     for (Lane& lane : lanes_) {
       lane.done = {add(lane, StreamKind::compute, work.task_class, body.device, {&met, 1}, microbatch)};
     }
@@ -115,7 +117,7 @@ void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std
     Lane& lane = lanes_[i];
     lane.device_waits.clear();
     lane.done.clear();
-    for (const StreamKind stream : {StreamKind::compute, StreamKind::tensor, StreamKind::context}) {
+    for (const StreamKind stream : {StreamKind::compute, StreamKind::tensor, StreamKind::context, StreamKind::expert}) {
       const TaskId last = lane.last[index(stream)];
       if (std::find(ends[i].begin(), ends[i].end(), last) != ends[i].end()) lane.done.push_back(last);
     }
@@ -142,7 +144,7 @@ void TeamWriter::run_step(const PassWork::Step& work, std::span<const TaskId> is
     if (!together) ends[i].push_back(add(lane, step.stream, work.task_class, step.device, scratch_, microbatch));
   }
   if (!together) return;
-  const TaskId met = meet(scratch_, microbatch);
+  const TaskId met = meet(step.stream, scratch_, microbatch);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     ends[i].push_back(add(lanes_[i], step.stream, work.task_class, step.device, {&met, 1}, microbatch));
   }

@@ -63,7 +63,8 @@ class TeamWriter {
   StreamId stream_of(Lane& lane, StreamKind kind);
   TaskId add(Lane& lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
              std::int32_t microbatch);
-  TaskId meet(std::span<const TaskId> after, std::int32_t microbatch);
+  // Where the lanes meet for work on `stream`. Meetings for different streams do not wait for each other.
+  TaskId meet(StreamKind stream, std::span<const TaskId> after, std::int32_t microbatch);
   void run_folded(const PassWork& work, std::int32_t microbatch);
   void run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch);
   void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
@@ -71,7 +72,7 @@ class TeamWriter {
 
   Program& program_;
   std::vector<Lane> lanes_;
-  StreamId meeting_stream_ = 0;
+  std::array<StreamId, kStreamKinds> meeting_streams_;  // by the stream that the meeting is for
   ClassId meeting_class_ = 0;
   std::vector<TaskId> scratch_;
 };

@@ -165,7 +165,7 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, const Partit
             format_bytes(cost.bytes),     formulas_.cite(why),          why.numbers};
   }
   const CollectiveModel& model = plan.costs.communication;
-  const CommunicationCost cost = model.price(step.collective, step.bytes, plan.costs.group_over(step.over));
+  const CommunicationCost cost = price_collective_step(job_, block, step, plan.costs);
   const Explanation why = model.explain(step.collective, step.bytes, plan.costs.group_over(step.over));
   return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
           format_seconds(cost.seconds),
@@ -213,13 +213,14 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   };
   const DataParallelPlan replicas = data_parallel_plan(job_);
   if (replicas.reduce != DataParallelPlan::Reduce::never) {
-    for (const ReplicaCollective& collective : gradient_reduction(job_, held.elements)) {
+    for (const ReplicaCollective& collective : gradient_reduction(job_, held.held())) {
       add_replicas(collective, replicas.reduce != DataParallelPlan::Reduce::at_end);
     }
   }
   if (replicas.gather != DataParallelPlan::Gather::never) {
-    add_replicas(parameter_gather(job_, held.elements, held.tensors),
-                 replicas.gather != DataParallelPlan::Gather::after_step);
+    for (const ReplicaCollective& collective : parameter_gather(job_, held.held(), held.tensors)) {
+      add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
+    }
   }
   if (held.tensor_partial_elements > 0) {
     add("reduce norm gradients", CollectiveKind::all_reduce, held.tensor_partial_elements * gradient_bytes(job_),
@@ -233,7 +234,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
 }
 
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
-  const double parameters = plan.parameters.elements / job_.strategy.shards();
+  const double parameters = shard_of(job_, plan.parameters.held());
   const double bytes = parameters * optimizer_traffic_bytes(job_);
   rows.add(plan.stage, "optimizer step",
            {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",

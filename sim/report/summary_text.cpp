@@ -47,10 +47,16 @@ std::string strategy_line(const Job& job) {
     out += fmt::format("cp {} ({}), ", s.context,
                        context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
   }
+  if (s.expert > 1) {
+    out +=
+        fmt::format("ep {} ({}), ", s.expert, expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
+    if (s.tensor > 1) out += fmt::format("etp {}, ", s.tensor_of_experts());
+  }
   out += fmt::format("pp {}, ", s.pipeline);
   if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
   out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
   if (s.sequence_parallel) out += ", sequence parallel";
+  if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
@@ -171,7 +177,7 @@ std::vector<MemoryRow> memory_rows(const IterationResult& result) {
 }
 
 std::string memory_table(const IterationResult& result) {
-  TextTable table("lrrrrrrrrrrl");
+  TextTable table("l" + std::string(memory_parts().size() + 3, 'r') + "l");
   std::vector<std::string> head = {"stage"};
   for (const MemoryPart& part : memory_parts()) head.emplace_back(part.name);
   head.insert(head.end(), {"total", "of", "in flight"});

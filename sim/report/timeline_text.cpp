@@ -58,8 +58,10 @@ Segments communication_of(const Program& program, const Timeline& timeline, cons
   for (const StreamId stream : index.streams_of(rank)) {
     const StreamKind kind = program.streams[stream].kind;
     if (kind == StreamKind::host || kind == StreamKind::compute || kind == StreamKind::group) continue;
-    const char letter =
-        kind == StreamKind::data || kind == StreamKind::tensor || kind == StreamKind::context ? kReduction : kTransfer;
+    const char letter = kind == StreamKind::data || kind == StreamKind::tensor || kind == StreamKind::context ||
+                                kind == StreamKind::expert
+                            ? kReduction
+                            : kTransfer;
     for (const TaskId task : index.tasks_on(stream)) out.push_back({timeline.start[task], timeline.end[task], letter});
   }
   std::sort(out.begin(), out.end(), [](const Segment& a, const Segment& b) { return a.start < b.start; });

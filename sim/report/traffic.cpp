@@ -50,8 +50,8 @@ std::vector<TrafficPoint> add_up(const std::vector<Flow>& flows, Picoseconds mak
 }
 
 constexpr std::array kCommunicationStreams = {
-    StreamKind::tensor,       StreamKind::context,       StreamKind::data,         StreamKind::send_forward,
-    StreamKind::recv_forward, StreamKind::send_backward, StreamKind::recv_backward};
+    StreamKind::tensor,       StreamKind::context,      StreamKind::expert,        StreamKind::data,
+    StreamKind::send_forward, StreamKind::recv_forward, StreamKind::send_backward, StreamKind::recv_backward};
 
 bool communicates(StreamKind kind) {
   return std::find(kCommunicationStreams.begin(), kCommunicationStreams.end(), kind) != kCommunicationStreams.end();
@@ -77,6 +77,7 @@ class LineRates {
     const auto spends = [&](Activity activity) { return task.activity_s[static_cast<std::size_t>(activity)] > 0; };
     if (spends(Activity::tensor_communication)) return of_group(costs.tensor_group);
     if (spends(Activity::context_communication)) return of_group(costs.context_group);
+    if (spends(Activity::expert_communication)) return of_group(costs.expert_group);
     if (spends(Activity::data_communication)) return of_group(costs.data_group);
     return stream == StreamKind::data ? of_tied_embeddings() : of_transfer(stream);
   }

@@ -49,8 +49,9 @@ std::string cluster_yaml(const Cluster& cluster) {
                        group.count, spec.gpus, quoted(spec.network), spec.ports);
   }
   const Fabric& fabric = cluster.fabric();
-  out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}}}\n",
-                     fabric_names()[static_cast<std::size_t>(fabric.type)], fabric.oversubscription, fabric.leaf_ports);
+  out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",
+                     fabric_names()[static_cast<std::size_t>(fabric.type)], fabric.oversubscription, fabric.leaf_ports,
+                     fabric.in_network_reduction);
   return out + price_yaml(cluster);
 }
 
@@ -68,6 +69,7 @@ std::string training_yaml(const TrainingSpec& training) {
   std::string out =
       fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
                   training.global_batch, training.sequence_length, training.precision, training.framework);
+  if (training.fp8_parameters) out += "  fp8_parameters: true\n";
   if (training.adapters.rank > 0) out += adapters_yaml(training.adapters);
   if (!training.gradient_precision.empty()) {
     out += fmt::format("  gradient_precision: {}\n", training.gradient_precision);
@@ -75,6 +77,14 @@ std::string training_yaml(const TrainingSpec& training) {
   out += fmt::format("  optimizer: {}\n", optimizer_names()[static_cast<std::size_t>(training.optimizer)]);
   if (training.tokens > 0) out += fmt::format("  tokens: {}\n", training.tokens);
   return out;
+}
+
+std::vector<std::string> names_of(ModuleSet modules) {
+  std::vector<std::string> names;
+  for (std::size_t module = 0; module < kModules; ++module) {
+    if (modules.test(module)) names.push_back(module_names()[module]);
+  }
+  return names;
 }
 
 std::string strategy_yaml(const Strategy& s) {
@@ -85,6 +95,10 @@ std::string strategy_yaml(const Strategy& s) {
   line("tensor", s.tensor);
   line("context", s.context);
   line("context_communication", context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
+  line("expert", s.expert);
+  line("expert_tensor", s.tensor_of_experts());
+  line("expert_dispatcher", expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
+  line("overlap_expert", s.overlap_expert);
   line("pipeline", s.pipeline);
   line("virtual_pipeline", s.virtual_pipeline);
   line("data", s.data);
@@ -93,8 +107,12 @@ std::string strategy_yaml(const Strategy& s) {
   line("schedule", schedule_of(s.schedule).name);
   line("sequence_parallel", s.sequence_parallel);
   line("recompute", recompute_names()[static_cast<std::size_t>(s.recompute)]);
+  if (s.recompute == Recompute::selective) {
+    line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
+  }
   line("zero", s.zero);
   if (s.zero_group > 0) line("zero_group", s.zero_group);
+  line("overlap_tensor", s.overlap_tensor);
   line("overlap_grad_reduce", s.overlap_grad_reduce);
   if (s.zero == 1 || s.zero == 2) line("overlap_param_gather", s.overlap_param_gather);
   if (!s.layer_split.empty()) out += fmt::format("  layer_split: [{}]\n", fmt::join(s.layer_split, ", "));

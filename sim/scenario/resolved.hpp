@@ -16,5 +16,7 @@ std::string resolved_yaml(const Job& job, const Node& model);
 const std::vector<std::string>& recompute_names();
 const std::vector<std::string>& context_communication_names();
 const std::vector<std::string>& optimizer_names();
+const std::vector<std::string>& expert_dispatcher_names();
+const std::vector<std::string>& module_names();
 
 }  // namespace mirfak

@@ -4,6 +4,7 @@
 #include "model/model_loader.hpp"
 #include "scenario/resolved.hpp"
 #include "schedule/schedule.hpp"
+#include "strategy/precision_recipe.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -30,10 +31,9 @@ std::string choice_or(Mapping& section, std::string_view key, const std::string&
   return found ? names[found->as_choice(names)] : fallback;
 }
 
-// The precisions whose training is modelled; the narrower ones need scaling recipes.
-const std::vector<std::string>& training_precisions() {
-  static const std::vector<std::string> names = {"bf16", "fp16", "fp32", "tf32"};
-  return names;
+// Reads training.precision: the name of a recipe, written out.
+std::string read_precision(Mapping& section, const std::string& fallback) {
+  return find_precision_recipe(choice_or(section, "precision", fallback, precision_recipe_names()))->name;
 }
 
 const std::vector<std::string>& adapter_target_names() {
@@ -80,7 +80,8 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   TrainingSpec training;
   training.global_batch = section.require("global_batch").as_integer(1, kMaxBatch);
   training.sequence_length = section.integer_or("sequence_length", model.max_sequence, 1, kMaxSequence);
-  training.precision = choice_or(section, "precision", training.precision, training_precisions());
+  training.precision = read_precision(section, training.precision);
+  training.fp8_parameters = section.bool_or("fp8_parameters", false);
   training.tokens = section.number_or("tokens", 0, 1, 1e18);
   training.framework = choice_or(section, "framework", training.framework, framework_names());
   if (const std::optional<Node> lora = section.find("lora")) training.adapters = read_adapters(*lora);
@@ -95,10 +96,25 @@ Recompute read_recompute(Mapping& section) {
   return found ? static_cast<Recompute>(found->as_choice(recompute_names())) : Recompute::none;
 }
 
+// Megatron Core's --recompute-modules; the attention core where the list is left out.
+ModuleSet read_recompute_modules(Mapping& section) {
+  const std::optional<Node> found = section.find("recompute_modules");
+  if (!found) return Strategy{}.recompute_modules;
+  ModuleSet modules;
+  for (const Node& item : found->as_items()) modules.set(item.as_choice(module_names()));
+  return modules;
+}
+
 ContextCommunication read_context_communication(Mapping& section) {
   const std::optional<Node> found = section.find("context_communication");
   return found ? static_cast<ContextCommunication>(found->as_choice(context_communication_names()))
                : ContextCommunication::p2p;
+}
+
+ExpertDispatcher read_expert_dispatcher(Mapping& section) {
+  const std::optional<Node> found = section.find("expert_dispatcher");
+  return found ? static_cast<ExpertDispatcher>(found->as_choice(expert_dispatcher_names()))
+               : ExpertDispatcher::all_to_all;
 }
 
 ScheduleKind read_schedule(Mapping& section, ScheduleKind fallback) {
@@ -124,6 +140,10 @@ Strategy read_strategy(const Node& node, int gpus) {
   strategy.context_communication = read_context_communication(section);
   const std::int64_t model_parallel = std::int64_t{strategy.tensor} * strategy.context * strategy.pipeline;
   strategy.data = integer_or(section, "data", static_cast<int>(std::max<std::int64_t>(1, gpus / model_parallel)));
+  strategy.expert = integer_or(section, "expert", 1);
+  strategy.expert_tensor = integer_or(section, "expert_tensor", strategy.tensor);
+  strategy.expert_dispatcher = read_expert_dispatcher(section);
+  strategy.overlap_expert = section.bool_or("overlap_expert", false);
   strategy.micro_batch = integer_or(section, "micro_batch", 1, 1 << 20);
   strategy.microbatch_group = static_cast<int>(section.integer_or("microbatch_group", 0, 1, kMaxBatch));
   const bool chunks = strategy.virtual_pipeline > 1;
@@ -131,8 +151,10 @@ Strategy read_strategy(const Node& node, int gpus) {
       read_schedule(section, chunks ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward);
   strategy.sequence_parallel = section.bool_or("sequence_parallel", false);
   strategy.recompute = read_recompute(section);
+  strategy.recompute_modules = read_recompute_modules(section);
   strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 3));
   strategy.zero_group = static_cast<int>(section.integer_or("zero_group", 0, 1, kMaxRanks));
+  strategy.overlap_tensor = section.bool_or("overlap_tensor", false);
   strategy.overlap_grad_reduce = section.bool_or("overlap_grad_reduce", false);
   strategy.overlap_param_gather = section.bool_or("overlap_param_gather", false);
   strategy.layer_split = read_layer_split(section);
@@ -186,7 +208,7 @@ void check_sizes(const Document& document, const Job& job) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     try {
       const GpuSpec& gpu = job.hardware_of(stage).hardware.gpu;
-      if (gpu.peak_flops.contains(job.precision())) continue;
+      if (gpu.peak_flops.contains(job.product_precision())) continue;
       locate(document, "training.precision")
           .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
                            "choose another precision or GPU");
@@ -206,6 +228,16 @@ const std::vector<std::string>& optimizer_names() {
 
 const std::vector<std::string>& recompute_names() {
   static const std::vector<std::string> names = {"none", "selective", "full"};
+  return names;
+}
+
+const std::vector<std::string>& module_names() {
+  static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act", "mlp", "moe"};
+  return names;
+}
+
+const std::vector<std::string>& expert_dispatcher_names() {
+  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep"};
   return names;
 }
 

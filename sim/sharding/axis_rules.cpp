@@ -2,9 +2,33 @@
 
 namespace mirfak {
 
+namespace {
+
+// Rows lie with their experts, so they leave the division of tokens over the axes that divide experts. Where tensor
+// ranks divide each expert, all of them need every row, and their results are sums that go back divided by tokens.
+void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
+  using On = AxisRule::On;
+  const MeshAxisSet experts = expert_axes(strategy);
+  for (const MeshAxis mesh : kAllMeshAxes) {
+    if (!experts.contains(mesh)) continue;
+    for (const On on : {On::parameters, On::dispatched, On::combined}) rules.push_back({Axis::experts, mesh, on});
+  }
+  const bool divided = strategy.tensor_of_experts() > 1;
+  if (divided) rules.push_back({Axis::expert_ffn, MeshAxis::tensor, On::parameters});
+  for (const On on : {On::dispatched, On::combined}) {
+    rules.push_back({Axis::batch, MeshAxis::data, on});
+    if (!experts.contains(MeshAxis::context)) rules.push_back({Axis::sequence, MeshAxis::context, on});
+    const bool tokens = strategy.sequence_parallel && !experts.contains(MeshAxis::tensor);
+    if (tokens && (!divided || on == On::combined)) rules.push_back({Axis::sequence, MeshAxis::tensor, on});
+  }
+}
+
+}  // namespace
+
 std::vector<AxisRule> axis_rules(const Strategy& strategy) {
   using On = AxisRule::On;
   std::vector<AxisRule> rules = {{Axis::batch, MeshAxis::data, On::inputs}};
+  if (strategy.expert_span().data > 1) rules.push_back({Axis::batch, MeshAxis::expert, On::inputs});
   if (strategy.context > 1) {
     rules.push_back({Axis::sequence, MeshAxis::context, On::inputs});
     switch (strategy.context_communication) {
@@ -23,10 +47,26 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy) {
     rules.push_back({Axis::ffn, MeshAxis::tensor, On::parameters});
     rules.push_back({Axis::vocabulary, MeshAxis::tensor, On::parameters});
     if (strategy.sequence_parallel) rules.push_back({Axis::sequence, MeshAxis::tensor, On::residual});
+    if (strategy.sequence_parallel && strategy.overlap_tensor) {
+      rules.push_back({Axis::sequence, MeshAxis::tensor, On::products});
+    }
   }
+  add_expert_rules(strategy, rules);
   return rules;
 }
 
-DeviceMesh mesh_of(const Strategy& strategy) { return {strategy.data, strategy.context, strategy.tensor}; }
+DeviceMesh mesh_of(const Strategy& strategy) {
+  const int expert = strategy.expert_span().data;
+  return {strategy.data / expert, strategy.context, strategy.tensor, expert};
+}
+
+MeshAxisSet expert_axes(const Strategy& strategy) {
+  const ExpertSpan span = strategy.expert_span();
+  MeshAxisSet axes;
+  if (span.data > 1) axes.insert(MeshAxis::expert);
+  if (span.context) axes.insert(MeshAxis::context);
+  if (span.tensor) axes.insert(MeshAxis::tensor);
+  return axes;
+}
 
 }  // namespace mirfak

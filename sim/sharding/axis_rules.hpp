@@ -15,9 +15,13 @@ struct AxisRule {
     parameters,  // trained tensors
     inputs,      // all that enters a block, and the residual stream where it leaves
     residual,    // the residual stream where it enters and leaves a block
+    dispatched,  // what dispatch makes of tokens: rows for experts
+    combined,    // what combine makes tokens of: rows from experts
     attention,   // the labels of fused attention. A label of keys: it stays divided although that of the queries is
                  // divided over the same mesh axis, so pieces pass round in a ring. Another label: it is divided
                  // instead of the one that is.
+    products,    // the rows of products with weights: where they are gathered before, or summed and scattered after,
+                 // the product runs in pieces and the rows pass round in a ring beside it
   };
   Axis axis{};
   MeshAxis mesh{};
@@ -26,9 +30,13 @@ struct AxisRule {
 
 // The rules that make a strategy. Tensor parallelism (arXiv 1909.08053) shards heads, the MLP's inner axis and
 // the vocabulary of the parameters; sequence parallelism (arXiv 2205.05198) the tokens of the residual stream;
-// data parallelism the batch, context parallelism the tokens of everything that enters a block.
+// data parallelism the batch; expert parallelism (GShard, arXiv 2006.16668) the experts, over mesh axes that divide
+// tokens everywhere else; context parallelism the tokens of everything that enters a block.
 std::vector<AxisRule> axis_rules(const Strategy& strategy);
 
 DeviceMesh mesh_of(const Strategy& strategy);
+
+// The mesh axes that experts are divided over.
+MeshAxisSet expert_axes(const Strategy& strategy);
 
 }  // namespace mirfak

@@ -3,7 +3,7 @@
 namespace mirfak {
 
 std::string_view name_of(MeshAxis axis) {
-  constexpr std::array<std::string_view, kMeshAxes> names = {"data", "context", "tensor"};
+  constexpr std::array<std::string_view, kMeshAxes> names = {"data", "expert", "context", "tensor"};
   return names[static_cast<std::size_t>(axis)];
 }
 
@@ -11,6 +11,8 @@ int DeviceMesh::size(MeshAxis axis) const {
   switch (axis) {
     case MeshAxis::data:
       return data;
+    case MeshAxis::expert:
+      return expert;
     case MeshAxis::context:
       return context;
     case MeshAxis::tensor:

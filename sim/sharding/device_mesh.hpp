@@ -2,15 +2,22 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace mirfak {
 
 // The axes of the device mesh that tensors are sharded over. Pipeline stages are not among them: a stage is a
 // different program, not a piece of a tensor.
-enum class MeshAxis : std::uint8_t { data, context, tensor };
-inline constexpr std::size_t kMeshAxes = 3;
-inline constexpr std::array<MeshAxis, kMeshAxes> kAllMeshAxes = {MeshAxis::data, MeshAxis::context, MeshAxis::tensor};
+enum class MeshAxis : std::uint8_t {
+  data,    // replicas
+  expert,  // neighbouring replicas that divide experts among them: with `data` all data-parallel replicas
+  context,
+  tensor,
+};
+inline constexpr std::size_t kMeshAxes = 4;
+inline constexpr std::array<MeshAxis, kMeshAxes> kAllMeshAxes = {MeshAxis::data, MeshAxis::expert, MeshAxis::context,
+                                                                 MeshAxis::tensor};
 std::string_view name_of(MeshAxis axis);
 
 // A small set of mesh axes.
@@ -18,6 +25,9 @@ class MeshAxisSet {
  public:
   constexpr MeshAxisSet() = default;
   constexpr explicit MeshAxisSet(MeshAxis axis) : bits_(bit(axis)) {}
+  constexpr MeshAxisSet(std::initializer_list<MeshAxis> axes) {
+    for (const MeshAxis axis : axes) insert(axis);
+  }
 
   constexpr bool contains(MeshAxis axis) const { return (bits_ & bit(axis)) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
@@ -38,6 +48,7 @@ struct DeviceMesh {
   int data = 1;
   int context = 1;
   int tensor = 1;
+  int expert = 1;
 
   int size(MeshAxis axis) const;
   std::int64_t size(MeshAxisSet axes) const;

@@ -24,6 +24,9 @@ class StepWriter {
   void write(OperatorId id) {
     const Operator& op = graph_.op(id);
     const LabelSharding labels = labels_of(op);
+    if (const auto loop = loop_of(op, labels)) {
+      return loop->gathers ? write_gathering(id, labels, *loop) : write_scattering(id, labels, *loop);
+    }
     Steps inputs;
     for (const Operand& input : op.inputs) {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
@@ -133,7 +136,7 @@ class StepWriter {
       if (bytes > 0) {
         Steps after = arrived;
         if (piece > 0 && added > 0) add_once(after, kernel);
-        next = {add_collective(id, key->tensor, {CollectiveKind::shift, over, bytes}, std::move(after))};
+        next = {add_collective(id, key->tensor, {CollectiveKind::shift, MeshAxisSet(over), bytes}, std::move(after))};
       }
       kernel = add_kernel(id, labels, arrived);
       steps_.back().piece = piece;
@@ -142,6 +145,86 @@ class StepWriter {
     }
     add_once(arrived, kernel);
     settle_all(id, labels, ring, added > 0 ? arrived : Steps{kernel});
+  }
+
+  // A product that runs in pieces: rows of `operand` come from, or go to, the devices of a mesh axis.
+  struct ProductLoop {
+    const Operand* operand = nullptr;
+    bool gathers = false;  // an input, else the result
+    AxisRule rule;
+  };
+
+  std::optional<ProductLoop> loop_of(const Operator& op, const LabelSharding& labels) const {
+    if (op.kind != OperatorKind::einsum || op.phase == Phase::weight_gradient) return std::nullopt;
+    for (const AxisRule& rule : rules_) {
+      if (rule.on != AxisRule::On::products || mesh_.size(rule.mesh) == 1) continue;
+      const auto rows_lie_divided = [&](const Operand& operand) {
+        const auto at = std::find(operand.labels.begin(), operand.labels.end(), rule.axis);
+        return at != operand.labels.end() &&
+               lies(operand).axes[static_cast<std::size_t>(at - operand.labels.begin())].contains(rule.mesh);
+      };
+      if (labels[static_cast<std::size_t>(rule.axis)].contains(rule.mesh) || uses_adapter(op)) continue;
+      for (const Operand& input : op.inputs) {
+        const auto key = std::pair(input.tensor, operand_sharding(input, labels).axes);
+        if (rows_lie_divided(input) && !copies_.contains(key)) return ProductLoop{&input, true, rule};
+      }
+      // Backward, the sum travels whole, beside the weight gradient where there is one.
+      const bool forward = op.phase == Phase::forward;
+      if (forward && rows_lie_divided(op.outputs.front())) return ProductLoop{&op.outputs.front(), false, rule};
+    }
+    return std::nullopt;
+  }
+
+  static bool uses_adapter(const Operator& op) {
+    return std::any_of(op.inputs.begin(), op.inputs.end(),
+                       [](const Operand& input) { return uses(input, Axis::low_rank); });
+  }
+
+  int add_piece(OperatorId id, LabelSharding labels, const AxisRule& rule, int piece, Steps after) {
+    labels[static_cast<std::size_t>(rule.axis)].insert(rule.mesh);
+    const int kernel = add_kernel(id, labels, std::move(after));
+    steps_.back().piece = piece;
+    steps_.back().pieces = mesh_.size(rule.mesh);
+    return kernel;
+  }
+
+  // A gathered input, piece by piece: the first is the device's own.
+  void write_gathering(OperatorId id, const LabelSharding& labels, const ProductLoop& loop) {
+    const Operand& rows = *loop.operand;
+    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.rule.mesh),
+                               local_bytes(graph_, rows.tensor, lies(rows), mesh_)};
+    Steps arrived = ready(rows.tensor);
+    Steps inputs = arrived;
+    for (const Operand& input : graph_.op(id).inputs) {
+      if (&input == &rows) continue;
+      for (const int step : bring(id, input, labels)) add_once(inputs, step);
+    }
+    int kernel = -1;
+    for (int piece = 0; piece < mesh_.size(loop.rule.mesh); ++piece) {
+      if (piece > 0) inputs = arrived;
+      if (piece + 1 < mesh_.size(loop.rule.mesh)) arrived = {add_collective(id, rows.tensor, shift, arrived)};
+      kernel = add_piece(id, labels, loop.rule, piece, inputs);
+    }
+    copies_[std::pair(rows.tensor, operand_sharding(rows, labels).axes)] = arrived;
+    settle_all(id, labels, {}, {kernel});
+  }
+
+  // A result whose sum is scattered: each piece's rows go on towards their device while the next are computed.
+  void write_scattering(OperatorId id, const LabelSharding& labels, const ProductLoop& loop) {
+    const Operand& rows = *loop.operand;
+    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.rule.mesh),
+                               local_bytes(graph_, rows.tensor, lies(rows), mesh_)};
+    Steps inputs;
+    for (const Operand& input : graph_.op(id).inputs) {
+      for (const int step : bring(id, input, labels)) add_once(inputs, step);
+    }
+    Steps made;
+    for (int piece = 0; piece < mesh_.size(loop.rule.mesh); ++piece) {
+      const int kernel = add_piece(id, labels, loop.rule, piece, piece == 0 ? inputs : Steps());
+      add_once(made, kernel);
+      if (piece + 1 < mesh_.size(loop.rule.mesh)) made = {add_collective(id, rows.tensor, shift, made)};
+    }
+    ready_[rows.tensor] = made;
   }
 
   // Makes an input lie as the operator wants it; returns the steps after which it does.
@@ -221,9 +304,12 @@ double total_bytes(const PartitionedBlock& block, const DeviceMesh& mesh, const 
 
 void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::map<TensorId, MeshAxisSet>& partial) {
   for (std::size_t id = 0; id < block.graph.tensors.size(); ++id) {
-    if (block.graph.tensors[id].role != TensorRole::parameter) continue;
+    const TensorRole role = block.graph.tensors[id].role;
+    if (role != TensorRole::parameter && role != TensorRole::parameter_copy) continue;
     const auto tensor = static_cast<TensorId>(id);
     const double bytes = local_bytes(block.graph, tensor, block.shardings[id], mesh);
+    (role == TensorRole::parameter ? block.parameter_bytes : block.parameter_copy_bytes) += bytes;
+    if (role == TensorRole::parameter_copy) continue;
     const auto found = partial.find(tensor);
     block.parameters.push_back({tensor, bytes / block.graph.tensors[id].bytes_per_element,
                                 found == partial.end() ? MeshAxisSet() : found->second});
@@ -240,9 +326,11 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
 
   StepWriter forward(block.graph, mesh, block.shardings, rules);
   StepWriter backward(block.graph, mesh, block.shardings, rules);
+  StepWriter update(block.graph, mesh, block.shardings, rules);
   for (std::size_t id = 0; id < block.graph.operators.size(); ++id) {
-    const bool is_forward = block.graph.operators[id].phase == Phase::forward;
-    (is_forward ? forward : backward).write(static_cast<OperatorId>(id));
+    const Phase phase = block.graph.operators[id].phase;
+    StepWriter& writer = phase == Phase::forward ? forward : phase == Phase::update ? update : backward;
+    writer.write(static_cast<OperatorId>(id));
   }
   StepWriter recompute(block.graph, mesh, block.shardings, rules);
   const ActivationPlan plan = plan_activations(block.graph, dropped);
@@ -255,6 +343,7 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   block.forward = forward.take();
   block.recompute = recompute.take();
   block.backward = backward.take();
+  block.update = update.take();
   add_parameters(block, mesh, backward.partial_gradients());
   block.kept = plan.kept;
   block.kept_bytes = total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()});

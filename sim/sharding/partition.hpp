@@ -19,8 +19,8 @@ struct BlockStep {
   AxisExtents local{};          // kernel: extents of the operator's labels on one device
   int piece = 0;                // kernel: which of `pieces` kernels that make up the operator, when some operands
   int pieces = 1;               // ... come piece by piece round a ring. Each adds its results to the earlier ones'.
-  CollectiveKind collective{};  // collective: what, over which mesh axis, how many bytes (see ReshardStep)
-  MeshAxis over{};
+  CollectiveKind collective{};  // collective: what, over which mesh axes, how many bytes (see ReshardStep)
+  MeshAxisSet over;
   double bytes = 0;
   TensorId tensor = -1;    // collective: of what
   std::vector<int> after;  // steps of the same list that must have ended
@@ -40,11 +40,14 @@ struct PartitionedBlock {
   std::vector<BlockStep> forward;
   std::vector<BlockStep> recompute;
   std::vector<BlockStep> backward;
+  std::vector<BlockStep> update;  // once an iteration, after the optimizer step
   std::vector<ParameterShard> parameters;
   std::vector<Sharding> shardings;  // of every tensor of the graph
   std::vector<TensorId> kept;       // between forward and backward
   double kept_bytes = 0;            // on one device
   double recomputed_bytes = 0;      // activations that exist during backward only
+  double parameter_bytes = 0;       // on one device, in the format that they are kept in
+  double parameter_copy_bytes = 0;  // of copies in other formats
   double residual_bytes = 0;        // the block's output (or input) on one device: what pipeline stages exchange
 };
 

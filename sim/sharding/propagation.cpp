@@ -27,9 +27,12 @@ bool is_pointwise(const Operator& op) {
 bool must_be_whole(const Operator& op, Axis label) {
   switch (op.kind) {
     case OperatorKind::normalization:
-      return label == Axis::hidden;
+      return label == Axis::hidden || label == Axis::query_rank || label == Axis::key_value_rank;
     case OperatorKind::softmax:
       return label == Axis::kv_sequence;
+    case OperatorKind::dispatch:
+    case OperatorKind::combine:
+      return label == Axis::experts;
     case OperatorKind::attention:
       return label == Axis::kv_sequence || label == Axis::head_dim;
     default:
@@ -39,7 +42,7 @@ bool must_be_whole(const Operator& op, Axis label) {
 
 bool is_parameter(const OperatorGraph& graph, TensorId id) {
   const TensorRole role = graph.tensor(id).role;
-  return role == TensorRole::parameter || role == TensorRole::parameter_gradient;
+  return role == TensorRole::parameter || role == TensorRole::parameter_gradient || role == TensorRole::parameter_copy;
 }
 
 // Claims mesh axes for labels, first come first served.
@@ -75,6 +78,21 @@ void apply(std::span<const AxisRule> rules, AxisRule::On on, const Tensor& tenso
   }
 }
 
+// Rows as they leave dispatch operators and as they enter combine operators.
+void annotate_rows(const OperatorGraph& graph, std::span<const AxisRule> rules,
+                   std::vector<std::optional<Sharding>>& known) {
+  for (const Operator& op : graph.operators) {
+    if (op.phase != Phase::forward) continue;
+    const bool dispatch = op.kind == OperatorKind::dispatch;
+    if (!dispatch && op.kind != OperatorKind::combine) continue;
+    for (const Operand& rows : dispatch ? op.outputs : op.inputs) {
+      Sharding sharding;
+      apply(rules, dispatch ? AxisRule::On::dispatched : AxisRule::On::combined, graph.tensor(rows.tensor), sharding);
+      known[static_cast<std::size_t>(rows.tensor)] = sharding;
+    }
+  }
+}
+
 using Known = std::vector<std::optional<Sharding>>;
 
 Known annotate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
@@ -83,13 +101,14 @@ Known annotate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
     const Tensor& tensor = graph.tensors[id];
     const auto tensor_id = static_cast<TensorId>(id);
     const bool residual = tensor_id == graph.input || tensor_id == graph.output;
-    const bool parameter = tensor.role == TensorRole::parameter;
+    const bool parameter = tensor.role == TensorRole::parameter || tensor.role == TensorRole::parameter_copy;
     if (!parameter && !residual && tensor.role != TensorRole::input) continue;
     Sharding sharding;
     apply(rules, parameter ? AxisRule::On::parameters : AxisRule::On::inputs, tensor, sharding);
     if (residual) apply(rules, AxisRule::On::residual, tensor, sharding);
     known[id] = sharding;
   }
+  annotate_rows(graph, rules, known);
   return known;
 }
 
@@ -139,6 +158,19 @@ bool propagate_contraction(const OperatorGraph& graph, Known& known) {
   return false;
 }
 
+// Copies that gradient operators make for others (Operator::divided_as) lie as they leave the kernel.
+void place_copies(const OperatorGraph& graph, const Known& known, std::vector<Sharding>& shardings) {
+  for (const Operator& op : graph.operators) {
+    if (op.divided_as < 0 || op.phase == Phase::forward) continue;
+    const Known now(shardings.begin(), shardings.end());
+    const LabelSharding labels = divide_labels(graph, op, now);
+    for (const Operand& output : op.outputs) {
+      const auto id = static_cast<std::size_t>(output.tensor);
+      if (graph.tensors[id].of < 0 && !known[id]) shardings[id] = operand_sharding(output, labels);
+    }
+  }
+}
+
 }  // namespace
 
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
@@ -150,8 +182,9 @@ LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
       if (known && is_parameter(graph, operand.tensor) == parameters) claims.claim(operand, *known);
     }
   };
-  claim(op.inputs, true);
-  claim(op.outputs, true);
+  const Operator& guide = op.divided_as >= 0 ? graph.op(op.divided_as) : op;
+  claim(guide.inputs, true);
+  claim(guide.outputs, true);
   claim(op.inputs, false);
   claim(op.outputs, false);
   return claims.labels();
@@ -183,6 +216,7 @@ std::vector<Sharding> propagate(const OperatorGraph& graph, std::span<const Axis
       out.push_back(known[id].value_or(whole));
     }
   }
+  place_copies(graph, known, out);
   return out;
 }
 

@@ -34,7 +34,10 @@ std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, Sh
                                  const DeviceMesh& mesh) {
   std::vector<ReshardStep> steps;
   const auto step = [&](CollectiveKind kind, MeshAxis over, double bytes) {
-    if (mesh.size(over) > 1) steps.push_back({kind, over, bytes});
+    if (mesh.size(over) == 1) return;
+    const bool moves = kind == CollectiveKind::all_to_all;
+    if (moves && !steps.empty() && steps.back().kind == kind) return steps.back().over.insert(over);
+    steps.push_back({kind, MeshAxisSet(over), bytes});
   };
   for (const MeshAxis over : kAllMeshAxes) {
     const std::size_t before = axis_divided_by(from, over);

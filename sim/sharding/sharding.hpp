@@ -32,7 +32,7 @@ std::string_view name_of(CollectiveKind kind);
 // operand of a reduce-scatter (what nccl-tests calls the size).
 struct ReshardStep {
   CollectiveKind kind{};
-  MeshAxis over{};
+  MeshAxisSet over;  // of several axes only all-to-alls
   double bytes = 0;
 };
 
@@ -41,8 +41,8 @@ double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& 
 
 // The collectives from `from` to `to`, in order: partial sums become an all-reduce, or a reduce-scatter where the
 // result is divided over the same mesh axis; a mesh axis that moves to another axis an all-to-all; one that
-// disappears an all-gather; one that appears costs nothing (each device keeps its slice). GSPMD, arXiv
-// 2105.04663, section 3.5. Mesh axes of size 1 cost nothing.
+// disappears an all-gather; several that move in a row move at once; one that appears costs nothing (each device keeps
+// its slice). GSPMD, arXiv 2105.04663, section 3.5. Mesh axes of size 1 cost nothing.
 std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, Sharding from, const Sharding& to,
                                  const DeviceMesh& mesh);
 

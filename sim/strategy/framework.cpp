@@ -62,6 +62,7 @@ Framework megatron_core() {
   f.source =
       "Megatron-LM core_r0.x arguments and their defaults; arXiv 2205.05198 for the overlap with weight gradients";
   f.fused_attention = true;
+  f.attention_kernels = {"cudnn", "flash-2"};  // Transformer Engine's preference on Hopper and later; Ampere: flash-2
   f.fused_softmax = true;
   f.fused_bias_activation = true;
   f.fused_bias_dropout_add = true;

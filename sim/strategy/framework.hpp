@@ -16,14 +16,20 @@ struct ShardingHabits {
   bool stage2_gathers_parameters = false;  // stage 2 gathers before forward and keeps until backward is over (FSDP's
                                            // SHARD_GRAD_OP); else parameters are replicated and gathered once a step
   bool root_unit = false;          // embedding and head are gathered together first, kept, and reduced together last
+  bool overlaps_gathers = true;    // else a block's gather starts behind the block before, with its reduction
   bool prefetch_forward = false;   // the next block's gather is issued before a block's forward kernels; else behind
   bool prefetch_backward = false;  // ... before its backward kernels; else behind
   bool host_waits_for_gathers = false;  // the rate limiter (two gathers in flight) holds back the host, not a stream
   bool gather_waits_for_pass = false;   // the first gather of a forward pass starts after all work before it
   bool broadcast_parameters = false;    // stage 1: whole tensors belong to a rank, which broadcasts them after the step
-  bool all_reduce_gradients = false;    // stage 1: gradients are all-reduced over all replicas, not reduce-scattered
-  double reuse_parameters = 0;          // parameters used again within so many others are kept, else gathered again; 0:
-                                        // always kept
+  // Kernels around the collectives, bytes moved through memory per parameter: behind a gather (into parameter tensors),
+  // in front of a reduction (into the reduced buffer, with scaling), and where that changes the precision.
+  double gather_copy_bytes = 0;
+  double reduce_copy_bytes = 0;
+  double reduce_cast_bytes = 0;
+  bool all_reduce_gradients = false;  // stage 1: gradients are all-reduced over all replicas, not reduce-scattered
+  double reuse_parameters = 0;        // parameters used again within so many others are kept, else gathered again; 0:
+                                      // always kept
 };
 
 // What a training framework does with a strategy: which kernels it fuses, what it overlaps, how fast its host
@@ -34,12 +40,15 @@ struct Framework {
 
   // Kernels
   bool fused_attention = false;  // flash attention where the GPU has it (compute capability 8.0 and later)
-  bool fused_softmax = false;    // scale, mask and softmax in one kernel
+  std::vector<std::string> attention_kernels = {"flash-2"};  // generations of it, the preferred one first
+  bool fused_softmax = false;                                // scale, mask and softmax in one kernel
   bool fused_bias_activation = false;
   bool fused_bias_dropout_add = false;
   bool fused_rotary = false;
   bool fused_gradient_accumulation = false;  // the weight-gradient GEMM adds into the gradient buffer
   bool fused_cross_entropy = false;
+  bool quantizes_every_pass =
+      false;                      // narrow copies of parameters are made in every forward pass, not once an iteration
   int vocabulary_multiple = 128;  // the vocabulary is padded to a multiple of this times tp
 
   // Communication
@@ -56,6 +65,8 @@ struct Framework {
   double host_unit_s = 0;                // ... the gather or reduction of one block's parameters
   double host_step_s = 0;                // from the last gradient to the first kernel of the next iteration, beside
                                          // the optimizer's kernels: step, logging, next batch
+  double host_stall_s = 0;               // per rank and iteration, what all wait for one host that pauses on its own:
+                                         // garbage collection where ranks do not align it
   bool host_waits_for_pipeline = false;  // the host synchronizes on each transfer that is not overlapped
   std::string host_source;
 

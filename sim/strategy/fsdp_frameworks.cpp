@@ -40,6 +40,10 @@ Framework pytorch_fsdp() {
   f.sharding.prefetch_backward = true;
   f.sharding.host_waits_for_gathers = true;
   f.sharding.gather_waits_for_pass = true;
+  // Backward joins the gradients of a flat parameter's views (4 bytes moved each), casts them to the precision of the
+  // reduction (6) and divides them by a factor of the number of ranks (4, or 8 in fp32).
+  f.sharding.reduce_copy_bytes = 4 + 4;
+  f.sharding.reduce_cast_bytes = 4 + 6 + 8;
   f.host_forward_s = 20e-6;
   f.host_backward_s = 10e-6;
   f.host_collective_s = 25e-6;
@@ -81,6 +85,24 @@ Framework pytorch_fsdp_compiled() {
   return f;
 }
 
+// FSDP2 as torchtitan runs it: one buffer per block is gathered and copied into the parameters; gradients are copied
+// and cast into one buffer, divided by the collective; fp32 reduction; blocks compiled one by one.
+Framework torchtitan() {
+  Framework f = pytorch_fsdp_compiled();
+  f.name = "torchtitan";
+  f.source =
+      "pytorch/torchtitan and pytorch/pytorch torch/distributed/fsdp/_fully_shard (two gathers alive, explicit "
+      "backward "
+      "prefetch, copies in and out of the buffers, embedding and head units of their own)";
+  f.sharding.root_unit = false;
+  f.sharding.gather_waits_for_pass = false;
+  f.sharding.gather_copy_bytes = 4;
+  f.sharding.reduce_copy_bytes = 4;
+  f.sharding.reduce_cast_bytes = 6;
+  f.gradient_bytes = 4;
+  return f;
+}
+
 // Megatron Core's own FSDP: its kernels, sharded optimizer state in fp32, low-precision shards of parameters.
 Framework megatron_fsdp() {
   Framework f = megatron_core();
@@ -108,6 +130,7 @@ Framework jax_fsdp() {
   f.sharding.host_waits_for_gathers = false;
   f.sharding.prefetch_forward = true;
   f.sharding.gather_waits_for_pass = false;
+  f.sharding.reduce_copy_bytes = f.sharding.reduce_cast_bytes = 0;
   f.host_forward_s = f.host_backward_s = f.host_collective_s = f.host_unit_s = 0;
   f.host_source = "a step is one compiled program: no host work between kernels";
   return f;
@@ -116,7 +139,7 @@ Framework jax_fsdp() {
 }  // namespace
 
 std::vector<Framework> fsdp_frameworks() {
-  return {pytorch_fsdp(), llm_foundry(), pytorch_fsdp_compiled(), megatron_fsdp(), jax_fsdp()};
+  return {pytorch_fsdp(), llm_foundry(), pytorch_fsdp_compiled(), torchtitan(), megatron_fsdp(), jax_fsdp()};
 }
 
 }  // namespace mirfak

@@ -64,10 +64,63 @@ Broken kv_heads_divide(const RuleInput& in) {
 }
 
 Broken ffn_divides(const RuleInput& in) {
-  if (in.model.ffn % in.strategy.tensor == 0) return std::nullopt;
+  const MixtureOfExperts& mixture = in.model.mixture;
+  const int tensor = in.strategy.tensor;
+  if (mixture.experts > 0 && mixture.ffn % in.strategy.tensor_of_experts() != 0) {
+    return Violation{"strategy.expert_tensor",
+                     fmt::format("the experts' size {} cannot be divided over tensor {}", mixture.ffn,
+                                 in.strategy.tensor_of_experts()),
+                     fmt::format("possible sizes: {}", divisors(mixture.ffn, tensor))};
+  }
+  if (mixture.shared_ffn % tensor != 0) {
+    return Violation{
+        "strategy.tensor",
+        fmt::format("the shared experts' size {} cannot be divided over tensor {}", mixture.shared_ffn, tensor),
+        fmt::format("possible sizes: {}", divisors(mixture.shared_ffn, in.model.heads))};
+  }
+  if (in.model.ffn % tensor == 0) return std::nullopt;
   return Violation{"strategy.tensor",
                    fmt::format("the MLP size {} cannot be divided over tensor {}", in.model.ffn, in.strategy.tensor),
                    fmt::format("possible sizes: {}", divisors(in.model.ffn, in.model.heads))};
+}
+
+Broken experts_divide(const RuleInput& in) {
+  const int expert = in.strategy.expert;
+  if (expert == 1) return std::nullopt;
+  const std::int64_t experts = in.model.mixture.experts;
+  if (experts > 0 && experts % expert == 0) return std::nullopt;
+  return Violation{
+      "strategy.expert",
+      experts == 0 ? "the model has no experts to divide"
+                   : fmt::format("{} experts cannot be divided over {} expert-parallel ranks", experts, expert),
+      experts == 0 ? "leave strategy.expert out" : fmt::format("possible sizes: {}", divisors(experts, in.gpus))};
+}
+
+Broken experts_have_ranks(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const int etp = s.tensor_of_experts();
+  if (etp != 1 && etp != s.tensor) {
+    return Violation{"strategy.expert_tensor",
+                     fmt::format("each expert can be whole (1) or divided as the rest of the model (tensor {}), not {}",
+                                 s.tensor, etp),
+                     "choose one of the two"};
+  }
+  if (s.expert == 1) return std::nullopt;
+  const ExpertSpan span = s.expert_span();
+  const bool whole_teams = (etp > 1 || s.tensor == 1 || span.tensor) && (span.context || s.context == 1);
+  if (s.data % span.data == 0 && (whole_teams || span.data == 1)) return std::nullopt;
+  return Violation{
+      "strategy.expert",
+      fmt::format("{} expert-parallel ranks, {} for each expert, cannot be cut out of tensor {} x context {} x data {}",
+                  s.expert, etp, s.tensor, s.context, s.data),
+      "expert times expert_tensor must take whole tensor and context groups and divide their number of ranks"};
+}
+
+Broken experts_need_sequence(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (in.model.mixture.experts == 0 || s.tensor == 1 || s.sequence_parallel) return std::nullopt;
+  return Violation{"strategy.sequence_parallel",
+                   "experts beside tensor parallelism need tokens divided over the tensor ranks", "set it to true"};
 }
 
 Broken sequence_divides(const RuleInput& in) {
@@ -78,6 +131,13 @@ Broken sequence_divides(const RuleInput& in) {
                    fmt::format("the sequence of {} tokens cannot be divided over tensor {}{}",
                                in.training.sequence_length, s.tensor, context),
                    "turn sequence_parallel off or change training.sequence_length"};
+}
+
+Broken overlap_needs_sequence(const RuleInput& in) {
+  if (!in.strategy.overlap_tensor || in.strategy.sequence_parallel) return std::nullopt;
+  return Violation{"strategy.overlap_tensor",
+                   "products overlap with gathered or scattered tokens only: it needs sequence_parallel",
+                   "set strategy.sequence_parallel: true or leave overlap_tensor out"};
 }
 
 // Causal attention is balanced by giving each rank an early and a late piece of the sequence.
@@ -197,7 +257,17 @@ constexpr std::array kRules = {
     Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
     Rule{"kv-heads-divide", "The tensor size divides the key/value heads or is a multiple of them.", kv_heads_divide},
     Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
+    Rule{"experts-divide", "The expert-parallel size divides the experts.", experts_divide},
+    Rule{"experts-have-ranks",
+         "Expert groups take whole tensor and context groups and divide the ranks of a stage; an expert is whole or "
+         "divided as the rest of the model.",
+         experts_have_ranks},
+    Rule{"experts-need-sequence",
+         "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
+         experts_need_sequence},
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
+    Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
+         overlap_needs_sequence},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},

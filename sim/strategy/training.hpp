@@ -18,7 +18,8 @@ enum class Optimizer {
 struct TrainingSpec {
   std::int64_t global_batch = 0;     // sequences per iteration
   std::int64_t sequence_length = 0;  // tokens of a sequence
-  std::string precision = "bf16";    // of activations and matrix products: bf16, fp16 or fp32
+  std::string precision = "bf16";    // name of a PrecisionRecipe
+  bool fp8_parameters = false;       // parameters of linear layers are kept, and gathered, in the narrow format
   LowRankAdapters adapters;          // fine-tuning of these alone
   double tokens = 0;                 // of the whole training; 0: not asked
   std::string framework = "megatron-core";

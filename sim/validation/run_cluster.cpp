@@ -34,7 +34,8 @@ constexpr NodeWords kNodes[] = {
     {"h200", "4-way", "h200-nvl-8"},
     {"h200", "", "hgx-h200"},
     {"h100", "pcie", "h100-pcie-8"},
-    {"h100", "h100 nvl", "h100-nvl-8"},
+    {"h100-nvl", "", "h100-nvl-8"},
+    {"h100 nvl", "", "h100-nvl-8"},
     {"h100", "96gb", "hgx-h100-96g"},
     {"h100", "", "hgx-h100"},
     {"h20", "", "hgx-h20"},
@@ -144,17 +145,21 @@ std::optional<Network> network_in(const std::string& segment) {
   return Network{link, std::max(1, static_cast<int>(rate / line_rate(link)))};
 }
 
+// Of several networks the fastest: the others carry storage and management, whether the words say so or not.
 std::optional<Network> network_of(const MeasuredRun& run) {
+  std::optional<Network> fastest;
+  const auto rate = [](const Network& network) { return network.ports * line_rate(network.link); };
   std::string segment;
   for (const char c : run.interconnect + ";") {
     if (c != ';' && c != '|' && c != ',') {
       segment += c;
       continue;
     }
-    if (const auto network = network_in(segment)) return network;
+    const auto network = network_in(segment);
+    if (network && (!fastest || rate(*network) > rate(*fastest))) fastest = network;
     segment.clear();
   }
-  return std::nullopt;
+  return fastest;
 }
 
 std::string_view node_type_of(const MeasuredRun& run) {

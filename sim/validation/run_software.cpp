@@ -162,6 +162,26 @@ class SectionWriter {
   std::string text_;
 };
 
+// Recipes of large mixtures keep each expert whole where they do not say otherwise.
+void write_experts(const MeasuredRun& run, SectionWriter& out) {
+  const RunWords flags(run.flags);
+  out.line("expert_tensor", flags.value_of("etp").value_or("1"));
+  if (flags.has("hybridep"))
+    out.line("expert_dispatcher", "hybridep");
+  else if (flags.has("deepep"))
+    out.line("expert_dispatcher", "deepep");
+  if (flags.switch_of("moe_a2a_overlap").value_or(false)) out.line("overlap_expert", true);
+}
+
+// "recompute_modules=layernorm/moe_act": a list as strategy.recompute_modules takes it.
+std::string recompute_modules_of(const MeasuredRun& run) {
+  std::string modules = RunWords(run.flags).value_of("recompute_modules").value_or("core_attn");
+  for (char& c : modules) {
+    if (c == '/' || c == '+') c = ',';
+  }
+  return "[" + modules + "]";
+}
+
 // LoRA as the run's framework applies it by default: MLPerf's reference adapts attention's projections at rank 16;
 // NeMo's recipes adapt all linear layers at rank 32.
 std::string lora_of(const MeasuredRun& run) {
@@ -211,12 +231,16 @@ std::string strategy_yaml_of(const MeasuredRun& run) {
   out.line_unless<std::int64_t>("virtual_pipeline", run.pipeline.value_or(1) > 1 ? chunks : 1, 1);
   out.line_unless<std::int64_t>("context", run.context.value_or(1), 1);
   out.line_unless<std::int64_t>("expert", run.expert.value_or(1), 1);
-  if (const auto etp = RunWords(run.flags).value_of("etp")) out.line("expert_tensor", *etp);
+  if (run.expert.value_or(1) > 1) write_experts(run, out);
   out.line("data", data);
   out.line("micro_batch", micro_batch_of(run));
-  const bool sequence_parallel = run.tensor.value_or(1) > 1 && RunWords(run.sequence_parallel).has_any({"true", "1"});
+  // Megatron Core trains experts beside tensor parallelism with sequence parallelism only.
+  const bool stated = RunWords(run.sequence_parallel).has_any({"true", "1"});
+  const bool needed = run.experts && !RunWords(run.sequence_parallel).has("false");
+  const bool sequence_parallel = run.tensor.value_or(1) > 1 && (stated || needed);
   out.line_unless("sequence_parallel", sequence_parallel, false);
   out.line_unless<std::string_view>("recompute", recompute_of(run), "none");
+  if (recompute_of(run) == "selective") out.line("recompute_modules", recompute_modules_of(run));
   const int zero = data * run.context.value_or(1) > 1 ? zero_of(run, framework) : 0;
   out.line_unless("zero", zero, 0);
   const std::int64_t group = zero_group_of(run);

@@ -76,7 +76,43 @@ void visit_figures(const LinkSpec& link, const FigureVisitor& visit) {
   visit("latency_s", link.latency_s);
   visit("base_latency_s", link.base_latency_s);
   visit("send_latency_s", link.send_latency_s);
-  if (link.in_switch_reduction) visit("in_switch_reduction.efficiency", link.in_switch_reduction->efficiency);
+  if (!link.settling_s.source.empty()) {
+    visit("settling_s", link.settling_s);
+    visit("settling_bytes", link.settling_bytes);
+  }
+  if (link.protocols) {
+    visit("protocols.ll_efficiency", link.protocols->ll_efficiency);
+    if (!link.protocols->ll128_base_s.source.empty()) {
+      visit("protocols.ll128_base_s", link.protocols->ll128_base_s);
+      visit("protocols.ll128_step_s", link.protocols->ll128_step_s);
+      visit("protocols.ll128_efficiency", link.protocols->ll128_efficiency);
+    }
+    visit("protocols.simple_base_s", link.protocols->simple_base_s);
+    visit("protocols.simple_step_s", link.protocols->simple_step_s);
+    visit("protocols.simple_overlap", link.protocols->simple_overlap);
+    visit("protocols.extra_steps", link.protocols->extra_steps);
+  }
+  if (link.exchange) {
+    visit("exchange.base_s", link.exchange->base_s);
+    visit("exchange.peer_s", link.exchange->peer_s);
+    visit("exchange.efficiency", link.exchange->efficiency);
+    visit("exchange.extra_peers", link.exchange->extra_peers);
+    visit("exchange.short_base_s", link.exchange->short_base_s);
+    visit("exchange.short_peer_s", link.exchange->short_peer_s);
+    visit("exchange.short_efficiency", link.exchange->short_efficiency);
+  }
+  if (link.in_switch_reduction) {
+    const InSwitchReduction& reduction = *link.in_switch_reduction;
+    visit("in_switch_reduction.base_s", reduction.base_s);
+    visit("in_switch_reduction.efficiency", reduction.efficiency);
+    for (const auto& [ranks, figure] : reduction.efficiency_of_ranks) {
+      visit("in_switch_reduction.efficiency_of_ranks", figure);
+    }
+    visit("in_switch_reduction.settling_s", reduction.settling_s);
+    visit("in_switch_reduction.settling_bytes", reduction.settling_bytes);
+    visit("in_switch_reduction.tree_share", reduction.tree_share);
+    visit("in_switch_reduction.network_share", reduction.network_share);
+  }
 }
 
 Cluster uniform_cluster(const std::string& node, int count, Fabric fabric) {

@@ -22,13 +22,24 @@ GpuSpec gpu() {
   spec.memory_bandwidth = figure(1e12);
   spec.memory_bandwidth_efficiency = figure(0.8);
   spec.kernel_launch_s = figure(2e-6);
+  spec.l2_bytes = figure(10e6);
+  spec.memory_kernels = {figure(0.5), figure(0.5), figure(0.5), figure(0.25), figure(4)};
   GemmFit fit;
   fit.overhead_s = figure(5e-6);
   fit.compute_efficiency = figure(0.8);
   fit.memory_efficiency = figure(0.5);
   fit.exponent = figure(2);
   spec.gemm = {{Precision::bf16, fit}};
-  spec.attention = {figure(0.5), figure(1000), figure(0.8)};
+  spec.multiprocessors = 10;
+  AttentionTiles tiles;
+  tiles.rows = figure(128);
+  tiles.efficiency = figure(0.5);
+  tiles.backward_efficiency = figure(0.4);
+  tiles.ramp_s = tiles.tail = figure(0);
+  AttentionFit attention;
+  attention.head_dims = {{64, tiles}};
+  attention.io_passes = attention.backward_passes = figure(0);
+  spec.attention = {{"flash-2", attention}};
   spec.sustained_share = figure(1);
   spec.tdp_w = figure(400);
   return spec;
@@ -116,18 +127,42 @@ TEST_CASE("fused attention counts all pairs and executes half of them when causa
   const PartitionedBlock block = layer(true);
   const KernelCost forward = kernels.price(block, step_named(block, block.forward, "attention"));
   CHECK(forward.flop == 4.0 * 2 * 1000 * 1000 * 256);  // two products of 2 b s^2 h
-  // Efficiency 0.5 x 1000 / (1000 + 1000) = 0.25 of 100 TFLOP/s on half the FLOPs.
-  CHECK(forward.compute_s == doctest::Approx(forward.flop / 2 / 25e12).epsilon(1e-12));
+  // 8 heads in 8 tiles of 128 queries, of 2, 4, ... 16 blocks of 64 keys: 72 x 8 blocks at 0.5 of 100 TFLOP/s.
+  const double executed = 4.0 * 8 * 72 * 128 * 64 * 64;
+  CHECK(forward.compute_s == doctest::Approx(executed / 50e12).epsilon(1e-12));
   const KernelCost backward = kernels.price(block, step_named(block, block.backward, "d_attention"));
   CHECK(backward.flop == 2.5 * forward.flop);  // scores again, dV, dP, dQ, dK
-  CHECK(backward.compute_s == doctest::Approx(2.5 * forward.compute_s / 0.8).epsilon(1e-12));
+  CHECK(backward.compute_s == doctest::Approx(2.5 * executed / 40e12).epsilon(1e-12));
 }
 
-TEST_CASE("memory-bound kernels: bytes over bandwidth, never under the launch time") {
+TEST_CASE("attention is computed in 16 bits whatever the precision of matrix products") {
+  GpuSpec spec = gpu();
+  spec.peak_flops[Precision::fp8] = figure(200e12);
+  const PartitionedBlock block = layer(true);
+  const BlockStep& step = step_named(block, block.forward, "attention");
+  CHECK(KernelModel(spec, Precision::fp8).price(block, step).seconds ==
+        KernelModel(spec, Precision::bf16).price(block, step).seconds);
+}
+
+TEST_CASE("memory-bound kernels: a launch, then bytes over the bandwidth of their kind") {
   const GpuSpec spec = gpu();
   const KernelModel kernels(spec, Precision::bf16);
-  CHECK(kernels.price_memory_bound(8e6).seconds == doctest::Approx(10e-6));
-  CHECK(kernels.price_memory_bound(8).seconds == 2e-6);
+  CHECK(kernels.price_memory_bound(0).seconds == 2e-6);
+  CHECK(kernels.price_memory_bound(8e9).seconds == doctest::Approx(2e-6 + 10e-3));
+  CHECK(kernels.price_memory_bound(8e9, OperatorKind::normalization).memory_s == doctest::Approx(20e-3));
+  CHECK(kernels.price_memory_bound(8e9, OperatorKind::gather).memory_s == doctest::Approx(40e-3));
+}
+
+TEST_CASE("what the second-level cache holds moves faster, and more bytes never take less time") {
+  const GpuSpec spec = gpu();  // 10 MB, 4 times the bandwidth of memory
+  const KernelModel kernels(spec, Precision::bf16);
+  CHECK(kernels.price_memory_bound(1e6).memory_s == doctest::Approx(1e6 / 0.8e12 / 4).epsilon(1e-5));
+  CHECK(kernels.price_memory_bound(1e9).memory_s == doctest::Approx(1e9 / 0.8e12).epsilon(1e-5));
+  double before = 0;
+  for (double bytes = 1e5; bytes < 1e9; bytes *= 1.1) {
+    CHECK(kernels.price_memory_bound(bytes).seconds > before);
+    before = kernels.price_memory_bound(bytes).seconds;
+  }
 }
 
 TEST_CASE("an embedding reads the rows it needs, not the table") {

@@ -78,15 +78,16 @@ TEST_CASE("Llama with biases has them everywhere or is refused") {
                  "tiny/config.json:1:37: mlp_bias: expected biases in both"));
 }
 
-TEST_CASE("Mistral: grouped queries by default, the sliding window is noted") {
+TEST_CASE("Mistral: grouped queries by default, and a sliding window") {
   const std::string sizes =
       R"("hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
          "vocab_size": 32000, "max_position_embeddings": 32768)";
   const ModelSpec windowed = parse(R"({"model_type": "mistral", "sliding_window": 4096, )" + sizes + "}");
   CHECK(windowed.kv_heads == 8);
   CHECK(count_parameters(windowed).total == 7'241'732'096);
-  CHECK(contains(windowed.source, "sliding window of 4096 positions is costed as full attention"));
-  CHECK_FALSE(contains(parse(R"({"model_type": "mistral", "sliding_window": null, )" + sizes + "}").source, "window"));
+  CHECK(windowed.window.tokens == 4096);
+  CHECK(windowed.window.full_every == 0);
+  CHECK(parse(R"({"model_type": "mistral", "sliding_window": null, )" + sizes + "}").window.tokens == 0);
   CHECK(parse(R"({"model_type": "mistral", "num_key_value_heads": null, )" + sizes + "}").kv_heads == 32);
   CHECK(parse(R"({"model_type": "mistral", "head_dim": 64, )" + sizes + "}").head_dim == 64);
 }
@@ -138,15 +139,52 @@ TEST_CASE("BLOOM, by the names of both of its configs") {
   CHECK(contains(failure_parsing(R"({"model_type": "bloom", "n_layer": 2, "n_embed": 8})"), "'n_head' is missing"));
 }
 
+TEST_CASE("families with experts: the class's defaults are the published models") {
+  const auto billions = [](const char* family) {
+    return parameters(std::string(R"({"model_type": ")") + family + "\"}") / 1e9;
+  };
+  CHECK(billions("mixtral") == doctest::Approx(46.7).epsilon(0.001));
+  CHECK(billions("deepseek_v3") == doctest::Approx(671.0).epsilon(0.001));
+  CHECK(billions("gpt_oss") == doctest::Approx(116.8).epsilon(0.001));
+}
+
+TEST_CASE("Qwen 3 with experts") {
+  const std::string sizes =
+      R"("model_type": "qwen3_moe", "decoder_sparse_step": 1, "head_dim": 128, "hidden_size": 2048,
+    "intermediate_size": 6144, "max_position_embeddings": 40960, "moe_intermediate_size": 768,
+    "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48,
+    "num_key_value_heads": 4, "sliding_window": null, "tie_word_embeddings": false, "vocab_size": 151936)";
+  const ModelSpec model = parse("{" + sizes + R"(, "mlp_only_layers": []})");
+  CHECK(count_parameters(model).total == doctest::Approx(30.53e9).epsilon(0.001));
+  CHECK(model.qk_norm);
+  CHECK(model.mixture.per_token == 8);
+  CHECK(contains(failure_parsing("{" + sizes + R"(, "mlp_only_layers": [3]})"), "mlp_only_layers"));
+}
+
+TEST_CASE("DeepSeek V3 and Kimi K2: latent attention, dense layers, shared experts, prediction") {
+  const ModelSpec kimi = parse(R"({"model_type": "kimi_k2", "first_k_dense_replace": 1, "hidden_size": 7168,
+    "intermediate_size": 18432, "kv_lora_rank": 512, "moe_intermediate_size": 2048, "n_routed_experts": 384,
+    "n_shared_experts": 1, "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 61,
+    "num_key_value_heads": 64, "num_nextn_predict_layers": 0, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840})");
+  CHECK(count_parameters(kimi).total == doctest::Approx(1.026e12).epsilon(0.001));
+  CHECK(kimi.head_dim == 192);
+  CHECK(kimi.mixture.first_dense == 1);
+  CHECK(parse(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})").prediction_layers == 1);
+  CHECK(parse(R"({"model_type": "deepseek_v3", "q_lora_rank": null})").latent.query_rank == 0);
+  CHECK(contains(failure_parsing(R"({"model_type": "deepseek_v3", "num_experts_per_tok": 300})"),
+                 "a token cannot visit 300 of 256 experts"));
+}
+
 TEST_CASE("the family is known by its architecture when there is no model_type") {
   CHECK(parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 2048, "num_attention_heads": 16})").hidden ==
         2048);
 }
 
 TEST_CASE("other families are refused with the ones that are read") {
-  const std::string failure = failure_parsing(R"({"model_type": "mixtral", "hidden_size": 4096})");
-  CHECK(contains(failure, "tiny/config.json:1:16: model_type: models of the family 'mixtral' cannot be read"));
-  CHECK(contains(failure, "only bloom, gemma, gpt2, gpt_bigcode, llama, mistral, opt or qwen2"));
+  const std::string failure = failure_parsing(R"({"model_type": "falcon", "hidden_size": 4096})");
+  CHECK(contains(failure, "tiny/config.json:1:16: model_type: models of the family 'falcon' cannot be read"));
+  CHECK(contains(failure, "only bloom, deepseek_v3, gemma, gpt2, gpt_bigcode, gpt_oss, kimi_k2, llama"));
   CHECK(contains(failure, "models/README.md"));
   CHECK(contains(failure_parsing(R"({"architectures": ["FalconForCausalLM"]})"), "'FalconForCausalLM'"));
   CHECK(contains(failure_parsing(R"({"architectures": []})"), "family ''"));

@@ -27,7 +27,7 @@ TEST_CASE("every file in models/ loads, says where it is from, and is called lik
     CHECK(model.source.find(".yaml") == std::string::npos);  // a source of its own, not the name of the file
     CHECK(model.source.size() > 20);
     CHECK_FALSE(model.family.empty());
-    CHECK(model.heads * model.head_dim == model.hidden);
+    if (model.mixture.experts == 0) CHECK(model.heads * model.head_dim == model.hidden);
     CHECK(count_parameters(model).total > 1e8);
   }
 }
@@ -104,4 +104,26 @@ TEST_CASE("GPT-3's own table, within what padding of the vocabulary and rounding
   check("gpt3-2.7b", 2.65e9);
   check("gpt3-6.7b", 6.66e9);
   check("gpt3-13b", 12.85e9);
+}
+
+TEST_CASE("experts: total and active parameters as published, to the digits published") {
+  const auto check = [](const std::string& name, double total, double active, double active_precision) {
+    CAPTURE(name);
+    const ParameterCount count = count_parameters(load(name));
+    CHECK(count.total == doctest::Approx(total).epsilon(0.006));
+    CHECK(std::abs(count.active - active) <= active_precision);
+  };
+  check("mixtral-8x7b", 46.7e9, 12.9e9, 0.05e9);    // arXiv 2401.04088, section 2.1: 47B and 13B
+  check("mixtral-8x22b", 140.6e9, 39e9, 0.5e9);     // its announcement: 141B and 39B
+  check("deepseek-v2", 236e9, 21e9, 0.5e9);         // arXiv 2405.04434
+  check("deepseek-v2-lite", 15.7e9, 2.4e9, 0.3e9);  // without embeddings in the active count
+  check("deepseek-v3", 671e9, 37e9, 1e9);           // arXiv 2412.19437
+  check("kimi-k2", 1.026e12, 32.6e9, 1.2e9);        // arXiv 2507.20534: 1.04T and 32.6B
+  check("qwen3-30b-a3b", 30.5e9, 3.3e9, 0.06e9);    // its model card
+  check("qwen3-235b-a22b", 235e9, 22e9, 0.3e9);
+  check("llama4-scout", 108e9, 17e9, 0.5e9);  // of the text model
+  check("llama4-maverick", 400e9, 17e9, 0.5e9);
+  check("grok-1", 314e9, 86e9, 2.5e9);         // xAI: 314B, 86B active
+  check("gpt-oss-20b", 20.9e9, 3.6e9, 0.7e9);  // arXiv 2508.10925; the active count has one of the embeddings
+  check("gpt-oss-120b", 116.8e9, 5.1e9, 0.7e9);
 }

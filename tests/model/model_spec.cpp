@@ -101,3 +101,52 @@ TEST_CASE("only learned positions have parameters; an untied head and an embeddi
   model.tied_embeddings = false;
   CHECK(count_parameters(model).head == 2 * 8 + 800);
 }
+
+TEST_CASE("experts stand behind the dense layers, in every layer or in each second one") {
+  ModelSpec model = tiny();
+  model.layers = 8;
+  model.mixture = {.experts = 4, .per_token = 2, .ffn = 16, .shared_ffn = 0, .first_dense = 3, .every = 1};
+  const auto has_experts = [&](std::int64_t layer) { return kind_of_layer(model, layer).experts; };
+  for (std::int64_t layer = 0; layer < 8; ++layer) CHECK(has_experts(layer) == (layer >= 3));
+  CHECK(layer_kinds(model).size() == 2);
+  CHECK_FALSE(layer_kinds(model)[0].experts);
+  model.mixture.first_dense = 0;
+  model.mixture.every = 2;
+  for (std::int64_t layer = 0; layer < 8; ++layer) CHECK(has_experts(layer) == (layer % 2 == 1));
+}
+
+TEST_CASE("windows alternate with full attention") {
+  ModelSpec model = tiny();
+  model.window = {.tokens = 4, .full_every = 2};
+  CHECK(kind_of_layer(model, 0).window == 4);
+  CHECK(kind_of_layer(model, 1).window == 0);
+  model.window.full_every = 0;
+  CHECK(kind_of_layer(model, 1).window == 4);
+}
+
+TEST_CASE("experts: all count, and those that a token visits are active") {
+  // h = 8, experts of 16 without biases: router 8*4, expert 2*8*16, shared 2*8*32.
+  ModelSpec model = tiny();
+  model.linear_bias = false;
+  const double plain = 2 * 8 * 32;
+  const ParameterCount dense = count_parameters(model);
+  CHECK(dense.active == dense.total);
+  model.mixture = {.experts = 4, .per_token = 2, .ffn = 16, .shared_ffn = 32, .first_dense = 1, .every = 1};
+  const ParameterCount count = count_parameters(model);
+  CHECK(count.total - dense.total == 2 * (8 * 4 + 4 * 256 + 512 - plain));
+  CHECK(count.total - count.active == 2 * 2 * 256);
+}
+
+TEST_CASE("latent attention: down and up projections with a norm between, keys and values from one latent") {
+  // h = 8, 2 heads of 4 + 2, values of 3, ranks 5 and 6.
+  ModelSpec model = tiny();
+  model.linear_bias = model.qkv_bias = false;
+  const double usual = count_parameters(model).layer - 4 * 8 * 8;
+  model.head_dim = 6;
+  model.latent = {.key_value_rank = 6, .query_rank = 5, .position_dim = 2, .value_dim = 3};
+  const double queries = 8 * 5 + 5 + 5 * (2 * 6);
+  const double keys = 8 * (6 + 2) + 6 + 6 * (2 * (4 + 3));
+  CHECK(count_parameters(model).layer == usual + queries + keys + 2 * 3 * 8);
+  model.latent.query_rank = 0;
+  CHECK(count_parameters(model).layer == usual + 8 * (2 * 6) + keys + 2 * 3 * 8);
+}

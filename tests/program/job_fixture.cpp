@@ -34,7 +34,11 @@ Job free_communication(Job job) {
     nodes.push_back(group);
     for (LinkSpec* link : {&nodes.back().hardware.scale_up, &nodes.back().hardware.network}) {
       link->bandwidth.value = 1e30;
-      link->latency_s.value = link->base_latency_s.value = link->send_latency_s.value = 0;
+      link->latency_s.value = link->base_latency_s.value = link->send_latency_s.value = link->settling_s.value = 0;
+      const Figure nothing = {0, ""};
+      const Figure all = {1, ""};
+      link->protocols = RingProtocols{all, nothing, nothing, all, nothing, nothing, all, nothing};
+      link->exchange = ExchangeFit{nothing, nothing, all, nothing, nothing, nothing, all};
     }
   }
   job.cluster = Cluster(nodes, job.cluster.fabric());

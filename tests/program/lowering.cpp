@@ -34,6 +34,8 @@ std::vector<Strategy> strategies() {
   add(2, 2, 2, 4, ScheduleKind::interleaved, false, 0, false);
   add(2, 4, 2, 2, ScheduleKind::interleaved, true, 1, true);
   add(8, 2, 4, 1, ScheduleKind::interleaved, true, 0, false);
+  add(4, 2, 1, 2, ScheduleKind::one_forward_one_backward, true, 0, false);
+  out.back().overlap_tensor = true;
   for (const auto communication :
        {ContextCommunication::p2p, ContextCommunication::all_gather, ContextCommunication::all_to_all}) {
     add(2, 2, 1, 2, ScheduleKind::one_forward_one_backward, true, 1, true);
@@ -70,12 +72,15 @@ TEST_CASE("folded and unfolded, passes and operators, sweep and events: the same
         varied.framework.host_backward_s *= host;
         const Lowered lowered(varied);
         INFO(framework << " t " << strategy.tensor << " p " << strategy.pipeline << " v " << strategy.virtual_pipeline
-                       << " host x" << host);
+                       << " cp " << strategy.context << " over " << static_cast<int>(strategy.context_communication)
+                       << " sp " << strategy.sequence_parallel << " m " << strategy.micro_batch << " overlap "
+                       << strategy.overlap_tensor << " host x" << host);
         const Picoseconds expected = execute(lowered.program()).makespan;
         CHECK(expected > 0);
         for (const LoweringOptions options : {LoweringOptions{true, false}, {false, true}, {true, true}}) {
           const Program program = lowered.program(options);
           program.validate();
+          INFO("unfolded " << options.unfolded << " operators " << options.operators);
           if (!program.shares_links()) CHECK(execute(program, Executor::sweep).makespan == expected);
           CHECK(execute(program, Executor::events).makespan == expected);
         }

@@ -40,6 +40,29 @@ TEST_CASE("context ranks divide the work: together they execute as many FLOPs as
   }
 }
 
+TEST_CASE("overlapped tensor communication hides behind products and changes no FLOP") {
+  const auto result = [](bool overlap) {
+    Strategy strategy;
+    strategy.tensor = 8;
+    strategy.data = 2;
+    strategy.sequence_parallel = true;
+    strategy.overlap_tensor = overlap;
+    Job job = small_job(8, 2, strategy, 32);
+    job.model.hidden = 8192;
+    job.model.ffn = 32768;
+    job.model.head_dim = 512;
+    job.training.sequence_length = 2048;
+    job.framework = *find_framework("megatron-core");
+    return simulate(job)->result;
+  };
+  const IterationResult plain = result(false);
+  const IterationResult overlapped = result(true);
+  CHECK(overlapped.hardware_flop == plain.hardware_flop);
+  CHECK(overlapped.iteration_time_s < plain.iteration_time_s);
+  const auto exposed = static_cast<std::size_t>(Activity::tensor_communication);
+  CHECK(overlapped.activity_s[exposed] < plain.activity_s[exposed]);
+}
+
 TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), interleaved (m + (p - 1)/v)(f + b)") {
   for (const int p : {2, 4, 8}) {
     for (const int v : {1, 2, 4}) {

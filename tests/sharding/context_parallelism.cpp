@@ -36,7 +36,7 @@ struct Traffic {
 std::map<CollectiveKind, Traffic> traffic(const std::vector<BlockStep>& steps) {
   std::map<CollectiveKind, Traffic> out;
   for (const BlockStep& step : steps) {
-    if (step.kind != BlockStep::Kind::collective || step.over != MeshAxis::context) continue;
+    if (step.kind != BlockStep::Kind::collective || step.over != MeshAxisSet(MeshAxis::context)) continue;
     ++out[step.collective].number;
     out[step.collective].bytes += step.bytes;
   }

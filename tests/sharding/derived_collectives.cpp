@@ -23,7 +23,7 @@ std::map<CollectiveKind, Count> count(const std::vector<BlockStep>& steps) {
   std::map<CollectiveKind, Count> out;
   for (const BlockStep& step : steps) {
     if (step.kind != BlockStep::Kind::collective) continue;
-    CHECK(step.over == MeshAxis::tensor);
+    CHECK(step.over == MeshAxisSet(MeshAxis::tensor));
     ++out[step.collective].number;
     out[step.collective].bytes += step.bytes;
   }

@@ -30,6 +30,8 @@ TEST_CASE("ports and rate come from the words of the interconnect") {
   says("NVLink2 in node; 25 Gbps Ethernet between nodes", "network: tcp-25g, ports: 1}");
   says("NVLINK Gen4 900 GB/s | Storage: 2x ConnectX-7 IB NDR 400Gb/s, Compute: 8x ConnectX-7 IB NDR 400Gb/s",
        "network: ib-ndr, ports: 8}");
+  says("NVLINK 4.0 | 1x Ethernet 100Gb/Sec, 8x NVIDIA Quantum-2 CX7 InfiniBand (400Gb/s)",
+       "network: ib-ndr, ports: 8}");
   says("NVLINK Gen5 1800 GB/s + NVSWITCH Gen5 | 4x ConnectX-8 IB XDR 800 Gb/s", "network: ib-xdr, ports: 4}");
 }
 
@@ -50,6 +52,7 @@ TEST_CASE("GPUs fill whole nodes, and one in part") {
 
 TEST_CASE("the more special name decides") {
   CHECK(cluster_of("H100-80GB PCIe", 8, 8, "").find("h100-pcie-8") != std::string::npos);
+  CHECK(cluster_of("H100-80GB", 8, 8, "NVLink4; DGX-H100 NVLink").find("type: hgx-h100,") != std::string::npos);
   CHECK(cluster_of("A100-40GB (DGX-A100)", 8, 8, "").find("dgx-a100-40g") != std::string::npos);
   CHECK(cluster_of("V100-32GB (DGX-2)", 16, 16, "").find("type: dgx-2") != std::string::npos);
   CHECK_THROWS_WITH_AS(cluster_of("Abacus", 1, 1, ""), doctest::Contains("'Abacus'"), Error);

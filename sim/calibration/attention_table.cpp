@@ -1,0 +1,171 @@
+// Constants of fused attention from a sweep.
+//
+// Five unknowns belong to all rows: the fixed overhead, the traffic of queries and results that the kernel does not
+// hide, and what the sweep times beside it (a copy into a cache, the second-level cache, the power limit in long
+// calls). Each head dimension has four of its own, and its tile: of 64, 128 and 256 rows the one with which its rows
+// alone are met best is taken, then all is fitted together.
+#include "calibration/attention_table.hpp"
+
+#include "calibration/parameter_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kTrainingTokens = 1024;
+constexpr std::array<int, 3> kTileRows = {64, 128, 256};
+constexpr double kOutlier = 0.03;
+
+using Samples = std::vector<MeasuredAttention>;
+using TileRows = std::map<int, int>;  // of the tile by head dimension
+
+const std::array<Unknown, 6> kShared = {{{"overhead_s", 8e-6, 0, 50e-6},
+                                         {"io_passes", 1, 0, 10},
+                                         {"side_passes", 1, 0.1, 5},
+                                         {"cache_speedup", 2, 1, 8},
+                                         {"cache_share", 1, 0.1, 4},
+                                         {"throttle_s", 3e-3, 1e-4, 20e-3}}};
+const std::array<Unknown, 4> kOfHeads = {
+    {{"efficiency", 0.5, 0.05, 1}, {"ramp_s", 1.5e-6, 0, 20e-6}, {"tail", 1.2, 0, 6}, {"throttle", 0.05, 0, 0.5}}};
+
+AttentionFit fit_with(std::span<const double> values, const TileRows& rows) {
+  const auto figure = [&](std::size_t i) { return Figure{values[i], {}}; };
+  AttentionFit fit;
+  fit.table = AttentionTable{};
+  fit.table->overhead_s = figure(0);
+  fit.io_passes = figure(1);
+  fit.table->side_passes = figure(2);
+  fit.table->cache_speedup = figure(3);
+  fit.table->cache_share = figure(4);
+  fit.table->throttle_s = figure(5);
+  std::size_t next = kShared.size();
+  for (const auto& [head_dim, tile_rows] : rows) {
+    AttentionTiles tiles;
+    tiles.rows = Figure{static_cast<double>(tile_rows), {}};
+    tiles.efficiency = figure(next);
+    tiles.ramp_s = figure(next + 1);
+    tiles.tail = figure(next + 2);
+    tiles.throttle = figure(next + 3);
+    fit.head_dims.emplace(head_dim, std::move(tiles));
+    next += kOfHeads.size();
+  }
+  return fit;
+}
+
+ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileRows& rows) {
+  FitProblem problem;
+  for (const MeasuredAttention& sample : samples) {
+    const AttentionShape& shape = sample.shape;
+    problem.measured.push_back(sample.seconds);
+    problem.keys.push_back(fmt::format("batch={} seq={} heads={} kv_heads={} head_dim={}", shape.batch, shape.queries,
+                                       shape.heads, shape.kv_heads, shape.head_dim));
+  }
+  problem.unknowns.assign(kShared.begin(), kShared.end());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    problem.unknowns.insert(problem.unknowns.end(), kOfHeads.begin(), kOfHeads.end());
+  }
+  problem.predict = [&](std::span<const double> values, std::span<const std::size_t> indices,
+                        std::span<double> predicted) {
+    const AttentionFit fit = fit_with(values, rows);
+    const AttentionModel model(gpu, fit);
+    for (std::size_t i = 0; i < indices.size(); ++i) predicted[i] = model.table_seconds(samples[indices[i]].shape);
+  };
+  return fit_parameters(problem, kOutlier);
+}
+
+int best_rows(const GpuSpec& gpu, const Samples& samples, int head_dim) {
+  Samples own;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(own),
+               [&](const MeasuredAttention& sample) { return sample.shape.head_dim == head_dim; });
+  int best = kTileRows.front();
+  double least = std::numeric_limits<double>::infinity();
+  for (const int rows : kTileRows) {
+    const double error = error_statistics(fit_samples(gpu, own, {{head_dim, rows}}).fitted).mape;
+    if (error >= least) continue;
+    least = error;
+    best = rows;
+  }
+  return best;
+}
+
+FitScore score_of(std::string name, const ParameterFit& fit, const Samples& samples, double tokens) {
+  const auto part = [&](const std::vector<PredictedPair>& pairs, const std::vector<std::size_t>& indices) {
+    std::vector<PredictedPair> chosen;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (samples[indices[i]].shape.queries >= tokens) chosen.push_back(pairs[i]);
+    }
+    return error_statistics(chosen);
+  };
+  return {std::move(name), part(fit.fitted, fit.fitted_samples), part(fit.held_out, fit.held_out_samples)};
+}
+
+std::vector<FittedConstant> constants_of(const ParameterFit& fit, const TileRows& rows) {
+  std::vector<FittedConstant> out;
+  std::size_t next = 0;
+  for (const Unknown& unknown : kShared) out.push_back({unknown.name, fit.values[next++]});
+  for (const auto& [head_dim, tile_rows] : rows) {
+    const std::string prefix = fmt::format("head_dims.{}.", head_dim);
+    out.push_back({prefix + "rows", static_cast<double>(tile_rows)});
+    for (const Unknown& unknown : kOfHeads) out.push_back({prefix + unknown.name, fit.values[next++]});
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_attention_table(const CsvTable& table) {
+  return has_columns(table, {"batch", "seq", "heads", "kv_heads", "head_dim", "latency_us"});
+}
+
+std::vector<MeasuredAttention> read_attention_table(const CsvTable& table, const CalibrationTarget& target) {
+  const auto size = [&](std::size_t row, std::string_view column) {
+    return static_cast<double>(table.integer(row, table.require(column), 1, 1 << 30));
+  };
+  std::vector<MeasuredAttention> out;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (!target.selects(table, row)) continue;
+    MeasuredAttention sample;
+    sample.shape.batch = size(row, "batch");
+    sample.shape.queries = sample.shape.keys = size(row, "seq");
+    sample.shape.heads = size(row, "heads");
+    sample.shape.kv_heads = size(row, "kv_heads");
+    sample.shape.head_dim = size(row, "head_dim");
+    sample.shape.causal = true;
+    if (const auto window = table.find("window")) sample.shape.window = table.number(row, *window, 0, 1e9);
+    sample.seconds = table.number(row, table.require("latency_us"), 1e-3, 1e9) * 1e-6;
+    if (sample.shape.batch * sample.shape.queries >= kTrainingTokens) out.push_back(sample);
+  }
+  return out;
+}
+
+std::vector<FittedSection> fit_attention_tables(std::span<const CsvTable> tables, const CalibrationTarget& target) {
+  const GpuSpec gpu = target.gpu_spec();
+  Samples samples;
+  for (const CsvTable& table : tables) {
+    for (const MeasuredAttention& sample : read_attention_table(table, target)) samples.push_back(sample);
+  }
+  TileRows rows;
+  for (const MeasuredAttention& sample : samples) rows.emplace(static_cast<int>(sample.shape.head_dim), 0);
+  for (auto& [head_dim, tile_rows] : rows) tile_rows = best_rows(gpu, samples, head_dim);
+  const ParameterFit fit = fit_samples(gpu, samples, rows);
+
+  FittedSection section;
+  section.path = {"attention", "trtllm"};
+  section.source_key = "attention";
+  section.source = fmt::format("fit of {} of {} measured forward calls of at least {:g} tokens", fit.fitted.size(),
+                               samples.size(), kTrainingTokens);
+  section.constants = constants_of(fit, rows);
+  section.scores.push_back(score_of(fmt::format("sequence >= {:g}", kTrainingTokens), fit, samples, kTrainingTokens));
+  section.scores.push_back(score_of("all", fit, samples, 0));
+  return {section};
+}
+
+}  // namespace mirfak

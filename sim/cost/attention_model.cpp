@@ -1,0 +1,177 @@
+// How long a fused attention kernel takes.
+//
+// The kernel is a bag of tiles: `rows` queries of one head of one sequence each, given to whichever multiprocessor is
+// free. A tile loads its queries, multiplies them with one block of keys after the other, and stores its result; its
+// time is a ramp plus a constant per block of keys. With a causal mask the tiles of a head are of unequal length: the
+// first sees one block of keys, the last all of them. 4 heads of 2048 tokens in tiles of 128 rows are 64 tiles for an
+// H100's 132 multiprocessors: the kernel takes what the longest tile takes, and half of the machine idles, while 96
+// heads of 8192 tokens keep it busy but for the last few tiles (`tail`).
+//
+// The measured tables (TensorRT-LLM's context kernels) time two kernels: one that copies queries, keys and values
+// into the cache of an inference server, and the attention itself. The copy is a memory-bound kernel of its own,
+// 30 % of the time at 1024 tokens, and has no place in training: it is fitted as `side_passes` and left out of
+// forward(). Fits leave out small shapes; tests/cost/attention_model.cpp holds their error.
+#include "cost/attention_model.hpp"
+
+#include "base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kElementBytes = 2;
+constexpr double kKeyBlock = 64;       // keys a tile takes at a time
+constexpr int kSmallestTile = 16;      // rows of the tensor cores' own tile
+constexpr double kBackwardWork = 2.5;  // five products for forward's two
+constexpr int kBackwardKernels = 3;    // row sums of dO * O, the gradients, dQ from fp32
+constexpr double kCacheSharpness = 6;  // how suddenly tensors stop fitting into the second-level cache
+
+double peak_16_bit(const GpuSpec& gpu) {
+  const auto bf16 = gpu.peak_flops.find(Precision::bf16);
+  const auto found = bf16 != gpu.peak_flops.end() ? bf16 : gpu.peak_flops.find(Precision::fp16);
+  if (found == gpu.peak_flops.end()) fail_infeasible({}, gpu.title + " has no 16-bit arithmetic", {});
+  return found->second.value;
+}
+
+// Short sequences run in smaller tiles.
+double tile_extent(double tokens, double largest) {
+  const double rounded = std::exp2(std::ceil(std::log2(std::max(1.0, tokens))));
+  return std::min(largest, std::max<double>(kSmallestTile, rounded));
+}
+
+double query_bytes(const AttentionShape& shape) {
+  return shape.batch * shape.queries * shape.heads * shape.head_dim * kElementBytes;
+}
+
+double key_value_bytes(const AttentionShape& shape) {
+  return 2 * shape.batch * shape.keys * shape.kv_heads * shape.head_dim * kElementBytes;
+}
+
+Figure between(const Figure& low, const Figure& high, double share) {
+  return {low.value + share * (high.value - low.value), low.source};
+}
+
+// The time of a product falls with the head dimension towards what the multipliers need: efficiencies are interpolated
+// as times, over 1 / head_dim, because the work beside the products is the same for each pair of tokens.
+Figure time_between(const Figure& low, const Figure& high, double share) {
+  return {1 / (1 / low.value + share * (1 / high.value - 1 / low.value)), low.source};
+}
+
+}  // namespace
+
+struct AttentionModel::Work {
+  double tiles = 0;    // of one head of one sequence
+  double blocks = 0;   // of keys, over these tiles
+  double longest = 0;  // blocks of the longest tile
+  double rows = 0;     // of a tile
+  double block_keys = 0;
+};
+
+AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit)
+    : gpu_(gpu),
+      fit_(fit),
+      peak_(peak_16_bit(gpu) / gpu.multiprocessors),
+      bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
+
+AttentionTiles AttentionModel::tiles(double head_dim) const {
+  const auto above = std::find_if(fit_.head_dims.begin(), fit_.head_dims.end(),
+                                  [&](const auto& entry) { return entry.first >= head_dim; });
+  if (above == fit_.head_dims.end()) return fit_.head_dims.rbegin()->second;
+  if (above == fit_.head_dims.begin() || above->first == head_dim) return above->second;
+  const auto& [low_dim, low] = *std::prev(above);
+  const auto& [high_dim, high] = *above;
+  const double share = (1.0 / low_dim - 1.0 / head_dim) / (1.0 / low_dim - 1.0 / high_dim);
+  AttentionTiles out = high;  // a kernel for the larger heads serves the size
+  out.efficiency = time_between(low.efficiency, high.efficiency, share);
+  out.backward_efficiency = time_between(low.backward_efficiency, high.backward_efficiency, share);
+  out.ramp_s = between(low.ramp_s, high.ramp_s, share);
+  out.tail = between(low.tail, high.tail, share);
+  if (low.throttle && high.throttle) out.throttle = between(*low.throttle, *high.throttle, share);
+  return out;
+}
+
+// Key blocks that hold at least one key visible from a tile's queries.
+AttentionModel::Work AttentionModel::work(const AttentionShape& shape, const AttentionTiles& tiles) const {
+  Work out;
+  out.rows = tile_extent(shape.queries, tiles.rows.value);
+  out.block_keys = tile_extent(shape.keys, kKeyBlock);
+  out.tiles = std::ceil(shape.queries / out.rows);
+  const double offset = shape.keys - shape.queries;
+  for (double row = 0; row < shape.queries; row += out.rows) {
+    const double last_row = std::min(row + out.rows, shape.queries);
+    const double last = shape.causal ? std::clamp(last_row + offset, 0.0, shape.keys) : shape.keys;
+    const double first = shape.window > 0 ? std::clamp(row + offset + 1 - shape.window, 0.0, last) : 0;
+    const double blocks = std::ceil(last / out.block_keys) - std::floor(first / out.block_keys);
+    out.blocks += blocks;
+    out.longest = std::max(out.longest, blocks);
+  }
+  return out;
+}
+
+double AttentionModel::makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward,
+                                double clock) const {
+  const Work work = this->work(shape, tiles);
+  const double efficiency = backward ? tiles.backward_efficiency.value : tiles.efficiency.value;
+  const double block_flop = (backward ? kBackwardWork : 1) * 4 * work.rows * work.block_keys * shape.head_dim;
+  const double block_s = block_flop / (peak_ * efficiency * clock);
+  const double ramp_s = (backward ? 2 : 1) * tiles.ramp_s.value;
+  const double head_s = work.blocks * block_s + work.tiles * ramp_s;
+  const double all_s = shape.batch * shape.heads * head_s;
+  const double longest_s = work.longest * block_s + ramp_s;
+  return std::max(all_s / gpu_.multiprocessors + tiles.tail.value * head_s / work.tiles, longest_s);
+}
+
+double AttentionModel::clock_share(double head_dim) const {
+  const AttentionTiles tiles = this->tiles(head_dim);
+  const double throttled = tiles.throttle ? 1 / (1 + tiles.throttle->value) : 1;
+  return std::min(gpu_.sustained_share.value, throttled);
+}
+
+AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward) const {
+  const AttentionTiles tiles = this->tiles(shape.head_dim);
+  const Work work = this->work(shape, tiles);
+  AttentionCost cost;
+  cost.executed_flop = (backward ? kBackwardWork : 1) * 4 * shape.batch * shape.heads * work.blocks * work.rows *
+                       work.block_keys * shape.head_dim;
+  cost.overhead_s = (backward ? kBackwardKernels : 1) * gpu_.kernel_launch_s.value;
+  cost.compute_s = makespan(shape, tiles, backward, clock_share(shape.head_dim));
+  const double queries = query_bytes(shape);
+  const double exposed = backward ? 2 * fit_.io_passes.value * 2 * queries + fit_.backward_passes.value * queries
+                                  : fit_.io_passes.value * 2 * queries;
+  cost.memory_s = exposed / bandwidth_;
+  const double all = (backward ? 2 : 1) * (2 * queries + key_value_bytes(shape)) / bandwidth_;
+  cost.seconds = cost.overhead_s + std::max(cost.compute_s + cost.memory_s, all);
+  return cost;
+}
+
+double AttentionModel::table_seconds(const AttentionShape& shape) const {
+  if (!fit_.table) fail_internal("attention kernels of '" + gpu_.name + "' have no table");
+  const AttentionTable& table = *fit_.table;
+  const AttentionTiles tiles = this->tiles(shape.head_dim);
+  const double queries = query_bytes(shape);
+  const double keys_and_values = key_value_bytes(shape);
+  const double footprint = 3 * queries + 2 * keys_and_values;
+  const double fullness = footprint / (table.cache_share.value * gpu_.l2_bytes.value);
+  const double cached = 1 / (1 + std::pow(fullness, kCacheSharpness));
+  const double per_byte = ((1 - cached) + cached / table.cache_speedup.value) / bandwidth_;
+
+  double compute = makespan(shape, tiles, false, 1);
+  if (tiles.throttle) compute *= 1 + tiles.throttle->value * compute / (compute + table.throttle_s.value);
+  const double kernel =
+      std::max(compute + fit_.io_passes.value * 2 * queries * per_byte, (2 * queries + keys_and_values) * per_byte);
+  return table.overhead_s.value + 2 * table.side_passes.value * (queries + keys_and_values) * per_byte + kernel;
+}
+
+const AttentionFit* attention_fit(const GpuSpec& gpu, std::span<const std::string> preferred) {
+  for (const std::string& name : preferred) {
+    const auto found = gpu.attention.find(name);
+    if (found != gpu.attention.end()) return &found->second;
+  }
+  return gpu.attention.empty() ? nullptr : &gpu.attention.begin()->second;
+}
+
+}  // namespace mirfak

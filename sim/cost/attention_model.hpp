@@ -1,0 +1,75 @@
+#pragma once
+
+#include "cluster/hardware.hpp"
+
+#include <span>
+#include <string>
+
+namespace mirfak {
+
+// One call of fused attention on one device. Queries are the last of the tokens that keys are of: with a causal mask
+// query i sees keys up to i + (keys - queries).
+struct AttentionShape {
+  double batch = 1;
+  double queries = 0;
+  double keys = 0;
+  double heads = 0;     // of queries
+  double kv_heads = 0;  // == heads without grouped-query attention
+  double head_dim = 0;
+  bool causal = false;
+  double window = 0;  // newest keys that a query sees, its own token included; 0: all
+};
+
+struct AttentionCost {
+  double seconds = 0;
+  double compute_s = 0;   // until the last multiprocessor has done its tiles
+  double memory_s = 0;    // traffic that the kernels do not hide behind products
+  double overhead_s = 0;  // launches
+  double executed_flop = 0;
+};
+
+// Fused attention of one generation of kernels on one GPU type (FlashAttention-2, arXiv 2307.08691, section 3.2: a
+// thread block per tile of queries, which walks over its keys).
+//
+//   tile        T = FLOP of its key blocks / (16-bit peak per multiprocessor  e  c) + ramp
+//   makespan    max(sum of T / multiprocessors + tail x mean T, longest T)
+//   kernel      launch + max(makespan + io_passes (Q + O) / B, (Q + K + V + O) / B)
+//   backward    three launches; 2.5 times the FLOP of a tile, at e of backward kernels, and twice its ramp and its
+//               io_passes; backward_passes Q / B for the kernels before and after
+//
+// with B = bandwidth x memory_bandwidth_efficiency and c the share of the benchmarks' clock that a long run holds. A
+// tile with a causal mask or a window executes the blocks of 64 keys that hold a visible one, and no others. Between
+// measured head dimensions the time of a product, and the rest, are interpolated over the dimension.
+class AttentionModel {
+ public:
+  // `gpu` and `fit`, one of its own, must outlive the model. Error(input) if the GPU has no 16-bit arithmetic.
+  AttentionModel(const GpuSpec& gpu, const AttentionFit& fit);
+
+  AttentionCost forward(const AttentionShape& shape) const { return price(shape, false); }
+  AttentionCost backward(const AttentionShape& shape) const { return price(shape, true); }
+
+  // What a row of the fit's table should hold: a forward call on its own, at benchmark clocks, with the copying of
+  // queries, keys and values into a cache around it. Needs fit.table.
+  double table_seconds(const AttentionShape& shape) const;
+
+  const AttentionFit& fit() const { return fit_; }
+  AttentionTiles tiles(double head_dim) const;  // interpolated constants
+  double clock_share(double head_dim) const;    // c
+
+ private:
+  struct Work;
+  Work work(const AttentionShape& shape, const AttentionTiles& tiles) const;
+  double makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward, double clock) const;
+  AttentionCost price(const AttentionShape& shape, bool backward) const;
+
+  const GpuSpec& gpu_;
+  const AttentionFit& fit_;
+  double peak_ = 0;       // FLOP/s of one multiprocessor
+  double bandwidth_ = 0;  // bytes/s that streaming kernels reach
+};
+
+// The first of `preferred` that the GPU has figures of, else the first it has; nullptr: fused attention does not run
+// on it.
+const AttentionFit* attention_fit(const GpuSpec& gpu, std::span<const std::string> preferred);
+
+}  // namespace mirfak

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "cost/collective_model.hpp"
+#include "strategy/strategy.hpp"
+
+namespace mirfak {
+
+// What an exchange of rows between the ranks of an expert group depends on beside its bytes and where the ranks are.
+struct ExpertExchange {
+  ExpertDispatcher dispatcher = ExpertDispatcher::all_to_all;
+  double experts = 1;    // of the layer, divided evenly over the group
+  double per_token = 1;  // experts that a token visits, any with equal chance
+};
+
+// The expected number of `places` that hold one of the experts of a token at least.
+double places_visited(const ExpertExchange& exchange, double places);
+
+// One exchange, to the experts or back. `bytes`: of a rank's rows, one for each expert that a token visits.
+//
+// all_to_all sends every row. deep_ep and hybrid_ep send a token once to every scale-up domain that it visits, over the
+// network to the rank of the same place there, and from that rank once to every rank of the domain; the slower of the
+// two, which overlap, decides.
+CommunicationCost price_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
+                                        const ExpertExchange& exchange);
+
+}  // namespace mirfak

@@ -1,0 +1,202 @@
+// What the builders of blocks share: writes operators and tensors of a transformer. Private to the room.
+#pragma once
+
+#include "model/blocks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+inline constexpr double kMaskBytes = 1;        // a dropout mask element
+inline constexpr double kStatisticsBytes = 4;  // fp32
+inline constexpr double kTokenBytes = 8;       // token ids are int64
+
+class Builder {
+ public:
+  Builder(const char* name, const ModelSpec& model, const BlockOptions& options) : model_(model), options_(options) {
+    graph_.name = name;
+    const std::int64_t query_group = model.heads / options.kv_heads;
+    set(Axis::batch, options.batch);
+    set(Axis::sequence, options.sequence);
+    set(Axis::kv_sequence, options.sequence);
+    set(Axis::hidden, model.hidden);
+    set(Axis::kv_heads, options.kv_heads);
+    set(Axis::query_group, query_group);
+    set(Axis::qkv_group, query_group + 2);
+    set(Axis::head_dim, model.head_dim);
+    set(Axis::ffn, model.ffn);
+    set(Axis::gate, 2);
+    set(Axis::vocabulary, options.vocabulary);
+    set(Axis::low_rank, options.adapters.rank);
+    set_experts(model.mixture);
+    set_latent_attention(model);
+    set(Axis::merged, 2 * model.hidden);
+  }
+
+  void set(Axis axis, std::int64_t extent) { graph_.extents[static_cast<std::size_t>(axis)] = extent; }
+
+  OperatorGraph take() { return std::move(graph_); }
+  const ModelSpec& model() const { return model_; }
+  const BlockOptions& options() const { return options_; }
+
+  TensorId tensor(std::string name, std::vector<Axis> axes, TensorRole role, double element_bytes, double density = 1) {
+    return graph_.add_tensor({std::move(name), std::move(axes), element_bytes, role, -1, false, density});
+  }
+  TensorId input(std::string name, std::vector<Axis> axes) {
+    return tensor(std::move(name), std::move(axes), TensorRole::input, options_.element_bytes);
+  }
+  // Of the model itself: frozen when adapters are trained beside it.
+  TensorId parameter(std::string name, std::vector<Axis> axes) {
+    const TensorId id = adapter_parameter(std::move(name), std::move(axes));
+    graph_.tensors[static_cast<std::size_t>(id)].frozen = options_.adapters.rank > 0;
+    return id;
+  }
+  TensorId adapter_parameter(std::string name, std::vector<Axis> axes) {
+    return tensor(std::move(name), std::move(axes), TensorRole::parameter, options_.element_bytes);
+  }
+  TensorId activation(std::string name, std::vector<Axis> axes) {
+    return tensor(std::move(name), std::move(axes), TensorRole::activation, options_.element_bytes);
+  }
+
+  Operator& op(std::string name, OperatorKind kind, const std::vector<TensorId>& inputs,
+               const std::vector<TensorId>& outputs, std::vector<TensorId> saved = {}) {
+    const OperatorId id = graph_.add_operator(std::move(name), kind, inputs, outputs);
+    Operator& added = graph_.operators[static_cast<std::size_t>(id)];
+    added.saved = std::move(saved);
+    return added;
+  }
+
+  std::size_t operator_count() const { return graph_.operators.size(); }
+  // The operators from `first` on belong to a module, which recomputation may drop.
+  void mark(Module module, std::size_t first) {
+    for (std::size_t i = first; i < graph_.operators.size(); ++i) {
+      graph_.operators[i].modules.set(static_cast<std::size_t>(module));
+    }
+  }
+
+  const std::vector<Axis>& axes(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)].axes; }
+  std::string name(TensorId id) const { return graph_.tensors[static_cast<std::size_t>(id)].name; }
+
+  // Reads `from` with the axis `is` called `as` in this operator.
+  static void relabel(Operand& operand, Axis is, Axis as) {
+    for (Axis& label : operand.labels) {
+      if (label == is) label = as;
+    }
+  }
+
+  // Over `axis`, the last one of x.
+  TensorId normalize(const std::string& prefix, TensorId x, Axis axis = Axis::hidden) {
+    const TensorId weight = parameter(prefix + "_weight", {axis});
+    const TensorId y = activation(prefix, axes(x));
+    if (model_.normalization == Normalization::layer_norm) {
+      const TensorId bias = parameter(prefix + "_bias", {axis});
+      op(prefix, OperatorKind::normalization, {x, weight, bias}, {y}, {x});
+    } else {
+      op(prefix, OperatorKind::normalization, {x, weight}, {y}, {x});
+    }
+    return y;
+  }
+
+  TensorId project(const std::string& name, TensorId x, TensorId weight, std::vector<Axis> result_axes) {
+    const TensorId y = activation(name, std::move(result_axes));
+    op(name, OperatorKind::einsum, {x, weight}, {y});
+    return y;
+  }
+
+  // A linear layer, with a low-rank adapter beside the weight where there is one.
+  TensorId project(const std::string& name, TensorId x, TensorId weight, const std::vector<Axis>& result_axes,
+                   bool adapted) {
+    const TensorId y = project(name, x, weight, result_axes);
+    if (!adapted) return y;
+    std::vector<Axis> inward = {Axis::low_rank};
+    std::vector<Axis> outward = {Axis::low_rank};
+    for (const Axis axis : axes(weight)) {
+      const bool kept = std::find(result_axes.begin(), result_axes.end(), axis) != result_axes.end();
+      (kept ? outward : inward).push_back(axis);
+    }
+    const TensorId source = options_.adapters.dropout > 0 ? dropout(name + "_adapter_dropout", x) : x;
+    const TensorId low = project(name + "_adapter_in", source, adapter_parameter(name + "_adapter_in_weight", inward),
+                                 {Axis::batch, Axis::sequence, Axis::low_rank});
+    const TensorId up =
+        project(name + "_adapter_out", low, adapter_parameter(name + "_adapter_out_weight", outward), result_axes);
+    return add(name + "_adapter", y, up);
+  }
+
+  TensorId elementwise(const std::string& name, const std::vector<TensorId>& inputs,
+                       const std::vector<TensorId>& saved) {
+    const TensorId y = activation(name, axes(inputs.front()));
+    op(name, OperatorKind::elementwise, inputs, {y}, saved);
+    return y;
+  }
+
+  // A sum: gradients pass through unchanged.
+  TensorId add(const std::string& name, TensorId x, TensorId other) {
+    const TensorId y = activation(name, axes(x));
+    op(name, OperatorKind::elementwise, {x, other}, {y}).passes_gradient = {x, other};
+    return y;
+  }
+
+  TensorId dropout(const std::string& name, TensorId x) {
+    const TensorId mask = tensor(name + "_mask", axes(x), TensorRole::activation, kMaskBytes);
+    const TensorId y = activation(name, axes(x));
+    op(name, OperatorKind::elementwise, {x}, {y, mask}, {mask});
+    return y;
+  }
+
+  // residual + dropout(x [+ bias]): one kernel, or one per step.
+  TensorId add_residual(const std::string& name, TensorId x, TensorId residual, bool bias) {
+    if (!options_.fused_bias_dropout_add) {
+      if (bias) x = add(name + "_bias", x, parameter(name + "_bias", {Axis::hidden}));
+      if (options_.dropout) x = dropout(name + "_dropout", x);
+      return add(name, x, residual);
+    }
+    std::vector<TensorId> inputs = {x, residual};
+    if (bias) inputs.push_back(parameter(name + "_bias", {Axis::hidden}));
+    const TensorId y = activation(name, axes(residual));
+    std::vector<TensorId> outputs = {y};
+    std::vector<TensorId> saved;
+    if (options_.dropout) {
+      saved.push_back(tensor(name + "_mask", axes(residual), TensorRole::activation, kMaskBytes));
+      outputs.push_back(saved.front());
+    }
+    Operator& added = op(name, OperatorKind::elementwise, inputs, outputs, saved);
+    added.passes_gradient = {residual};
+    if (!options_.dropout) added.passes_gradient.push_back(x);
+    return y;
+  }
+
+ private:
+  void set_experts(const MixtureOfExperts& mixture) {
+    set(Axis::experts, mixture.experts);
+    set(Axis::candidates, mixture.experts);
+    set(Axis::expert_ffn, mixture.ffn);
+  }
+  void set_latent_attention(const ModelSpec& model) {
+    const LatentAttention& latent = model.latent;
+    set(Axis::query_rank, latent.query_rank);
+    set(Axis::key_value_rank, latent.key_value_rank);
+    set(Axis::key_value_packed, latent.key_value_rank + latent.position_dim);
+    set(Axis::position_dim, latent.position_dim);
+    set(Axis::content_value, model.head_dim - latent.position_dim + latent.value_dim);
+    set(Axis::value_dim, latent.value_dim);
+  }
+
+  const ModelSpec& model_;
+  const BlockOptions& options_;
+  OperatorGraph graph_;
+};
+
+inline const std::vector<Axis> kResidual = {Axis::batch, Axis::sequence, Axis::hidden};
+
+// Attention of a layer: the normalized residual stream -> the sum over heads, before its bias.
+TensorId build_attention(Builder& b, TensorId x, const LayerKind& kind);
+// A mixture of experts: the normalized residual stream -> the sum over a token's experts, shared ones included.
+TensorId build_experts(Builder& b, TensorId x);
+// An MLP without the bias of its second projection: the normalized residual stream -> residual stream. Its tensors and
+// operators are called `prefix`_up and so on.
+TensorId build_mlp(Builder& b, const std::string& prefix, TensorId x);
+
+}  // namespace mirfak

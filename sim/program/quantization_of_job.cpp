@@ -1,0 +1,50 @@
+// What Transformer Engine runs for each recipe (release 2.x, transformer_engine/pytorch/module and tensor). x is an
+// activation or gradient, 16 bits, one kernel per line:
+//
+//   delayed    x -> rows, columns                        a normalization writes the rows itself
+//   current    x -> largest;  x -> rows, columns
+//   block      x -> rows, columns
+//   micro      x -> rows, columns
+//   nested     x -> largest;  x -> rows;  x -> columns   the columns after a Hadamard transform, so by another kernel
+//
+// Ada and Hopper multiply 8-bit operands in one layout only (cuBLAS: transposed times not transposed), so delayed and
+// current scaling need transposed copies there; from Blackwell on one copy serves. Scales of blocks lie along the
+// dimension that is summed over, so the finer recipes always need both copies.
+
+#include "program/quantization_of_job.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool any_gpu(const Job& job, const auto& holds) {
+  const auto groups = job.cluster.groups();
+  return std::any_of(groups.begin(), groups.end(), [&](const NodeGroup& group) { return holds(group.hardware.gpu); });
+}
+
+bool multiplies_one_layout(const GpuSpec& gpu) { return gpu.architecture == "ada" || gpu.architecture == "hopper"; }
+
+}  // namespace
+
+std::optional<Quantization> quantization_of(const Job& job) {
+  const PrecisionRecipe& recipe = job.recipe();
+  if (!recipe.narrow()) return std::nullopt;
+  const double element = bytes_per_element(job.product_precision());
+  const bool whole = recipe.scaling == Scaling::delayed || recipe.scaling == Scaling::current;
+  Quantization out;
+  out.element_bytes = element + recipe.scale_bytes;
+  out.parameter_bytes = element + recipe.parameter_scale_bytes;
+  out.finds_largest = recipe.scaling == Scaling::current || recipe.scaling == Scaling::nested;
+  out.fused_normalization = recipe.scaling == Scaling::delayed;
+  out.second_copies = !whole || any_gpu(job, multiplies_one_layout);
+  out.transposable = whole;
+  out.two_kernels = recipe.scaling == Scaling::nested;
+  out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;
+  out.narrow_parameters = job.training.fp8_parameters;
+  out.caches_parameters = !job.framework.quantizes_every_pass;
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "model/quantization.hpp"
+#include "program/job.hpp"
+
+#include <optional>
+
+namespace mirfak {
+
+// How the linear layers of a job's transformer layers are quantized, as Transformer Engine does it on the cluster's
+// GPUs; nullopt where they run in the precision of activations.
+std::optional<Quantization> quantization_of(const Job& job);
+
+}  // namespace mirfak

@@ -1,0 +1,43 @@
+#include "cost/expert_exchange.hpp"
+
+#include "cluster/catalog.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+
+namespace {
+
+Cluster hgx_h100(int nodes) {
+  const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  return Cluster({{catalog.node("hgx-h100"), nodes, {}}}, default_fabric());
+}
+
+CommunicationGroup group_of(const Cluster& cluster, int ranks) {
+  std::vector<int> devices;
+  for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank);
+  return communication_group(cluster, devices);
+}
+
+}  // namespace
+
+TEST_CASE("places that a token visits") {
+  // One expert: one place. As many experts visited as there are: all places. 2 of 4 experts on 2 places: both but for
+  // the chance 2 x (1/2 x 1/3) = 1/3 that the second lies where the first does.
+  CHECK(places_visited({ExpertDispatcher::deep_ep, 8, 1}, 4) == doctest::Approx(1));
+  CHECK(places_visited({ExpertDispatcher::deep_ep, 8, 8}, 4) == doctest::Approx(4));
+  CHECK(places_visited({ExpertDispatcher::deep_ep, 4, 2}, 2) == doctest::Approx(2 - 1.0 / 3));
+  // DeepSeek-V3, 8 of 256 experts over 4 nodes: 4 (1 - 0.75^8) = 3.6 if chosen with repetition, a little more without.
+  CHECK(places_visited({ExpertDispatcher::deep_ep, 256, 8}, 4) == doctest::Approx(3.6).epsilon(0.01));
+}
+
+TEST_CASE("one expert for each token: all dispatchers send the same within a node") {
+  const Cluster cluster = hgx_h100(1);
+  const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
+  const CommunicationGroup group = group_of(cluster, 8);
+  const auto seconds = [&](ExpertDispatcher dispatcher, double per_token) {
+    return price_expert_exchange(model, 64e6, group, {dispatcher, 64, per_token}).seconds;
+  };
+  CHECK(seconds(ExpertDispatcher::deep_ep, 1) == doctest::Approx(seconds(ExpertDispatcher::all_to_all, 1)));
+  CHECK(seconds(ExpertDispatcher::deep_ep, 8) < seconds(ExpertDispatcher::all_to_all, 8));
+}
