@@ -76,7 +76,7 @@ class KernelModel {
 
   // Products in one precision.
   struct Products {
-    Products(const GpuSpec& gpu, Precision precision);
+    Products(const GpuSpec& gpu, Precision of);
     KernelCost price(const KernelModel& model, const GemmShape& shape, double bytes) const;
 
     Precision precision;
