@@ -1,16 +1,19 @@
 #pragma once
 
 #include "calibration/table_kind.hpp"
-#include "cost/kernel_model.hpp"
+#include "cost/gemm_model.hpp"
+
+#include <vector>
 
 namespace mirfak {
 
-// Tables of matrix products. One line per accepted header: the project or program whose tables look so.
+// Tables of matrix products [m, k] x [k, n]. Headers that are recognised: m, n, k and latency_us, time_ms or tflops; or
+// NeuSight's B, M, N, K and Latency in ms, of linear layers, whose N is the inner dimension and K the width of the
+// result.
 inline constexpr std::string_view kGemmColumns = "m,n,k,latency_us or m,n,k,time_ms or m,n,k,tflops or B,M,N,K,Latency";
 
 bool is_gemm_table(const CsvTable& table);
 
-// One measured product; rows x columns x contracted, as many of them as `shape.batch`.
 struct MeasuredGemm {
   GemmShape shape;
   double seconds = 0;
@@ -19,7 +22,11 @@ struct MeasuredGemm {
 // The rows that `target` selects, in their order. Error(input) at the field of a fault.
 std::vector<MeasuredGemm> read_gemm_table(const CsvTable& table, const CalibrationTarget& target);
 
-// Section gemm.<precision> of a GPU.
+// Section gemm.<precision> of a GPU: the constants of GemmModel, or, when the target asks for scores only, those of the
+// profile. Precision: the target's, else bf16. Tables of fewer than 2000 rows determine the ten constants that matter
+// most, of fewer than 500 five; the others keep the profile's values, or the usual ones where it has none. In
+// precisions of 8 bits and less, the time of quantising the first factor is a part of what is fitted
+// (GemmModel::cast_seconds).
 std::vector<FittedSection> fit_gemm_tables(std::span<const CsvTable> tables, const CalibrationTarget& target);
 
 }  // namespace mirfak

@@ -23,7 +23,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kStep = 1e-4;  // of a free variable, for derivatives: formulas have kinks far finer than this
+constexpr double kStep = 1e-3;  // of a free variable, for derivatives: wide, so that kinks of a formula average out
 
 double bounded(const Unknown& unknown, double u) {
   return unknown.minimum + (unknown.maximum - unknown.minimum) * (1 + std::sin(u)) / 2;
@@ -50,6 +50,7 @@ class Residuals {
   int values() const { return static_cast<int>(samples_.size()); }
 
   int operator()(const Eigen::VectorXd& free, Eigen::VectorXd& residuals) const {
+    ++calls_;
     const std::vector<double> at = constants(free);
     problem_.predict(at, samples_, predicted_);
     for (std::size_t i = 0; i < samples_.size(); ++i) {
@@ -74,6 +75,8 @@ class Residuals {
     return 0;
   }
 
+  int calls() const { return calls_; }
+
   std::vector<double> constants(const Eigen::VectorXd& free) const {
     std::vector<double> out;
     for (std::size_t j = 0; j < problem_.unknowns.size(); ++j) {
@@ -87,6 +90,7 @@ class Residuals {
   const std::vector<std::size_t>& samples_;
   double outlier_;
   mutable std::vector<double> predicted_;
+  mutable int calls_ = 0;
 };
 
 std::vector<PredictedPair> pairs(const FitProblem& problem, const std::vector<double>& values,
@@ -106,27 +110,38 @@ bool is_held_out(std::string_view key) {
   return (hash >> 32) % 3 == 0;  // the high half: the low bits of FNV mix less
 }
 
-ParameterFit fit_parameters(const FitProblem& problem, double outlier) {
+ParameterFit evaluate(const FitProblem& problem, std::vector<double> values) {
   ParameterFit out;
   for (std::size_t i = 0; i < problem.measured.size(); ++i) {
     (is_held_out(problem.keys[i]) ? out.held_out_samples : out.fitted_samples).push_back(i);
   }
-  if (out.fitted_samples.size() < problem.unknowns.size()) {
-    fail_input({}, fmt::format("{} measurements are too few to fit {} constants", out.fitted_samples.size(),
-                               problem.unknowns.size()));
-  }
-  Residuals residuals(problem, out.fitted_samples, outlier);
-  Eigen::VectorXd free(residuals.inputs());
-  for (Eigen::Index j = 0; j < free.size(); ++j) free[j] = unbounded(problem.unknowns[static_cast<std::size_t>(j)]);
-  Eigen::LevenbergMarquardt<Residuals> solver(residuals);
-  solver.parameters.maxfev = 200;
-  solver.parameters.ftol = solver.parameters.xtol = 1e-6;
-  solver.minimize(free);
-
-  out.values = residuals.constants(free);
+  out.values = std::move(values);
   out.fitted = pairs(problem, out.values, out.fitted_samples);
   out.held_out = pairs(problem, out.values, out.held_out_samples);
   return out;
+}
+
+ParameterFit fit_parameters(const FitProblem& problem, double outlier, int longest) {
+  std::vector<std::size_t> samples;
+  for (std::size_t i = 0; i < problem.measured.size(); ++i) {
+    if (!is_held_out(problem.keys[i])) samples.push_back(i);
+  }
+  if (samples.size() < problem.unknowns.size()) {
+    fail_input({},
+               fmt::format("{} measurements are too few to fit {} constants", samples.size(), problem.unknowns.size()));
+  }
+  Residuals residuals(problem, samples, outlier);
+  Eigen::VectorXd free(residuals.inputs());
+  for (Eigen::Index j = 0; j < free.size(); ++j) free[j] = unbounded(problem.unknowns[static_cast<std::size_t>(j)]);
+  Eigen::LevenbergMarquardt<Residuals> solver(residuals);
+  solver.parameters.ftol = solver.parameters.xtol = 1e-5;
+  Eigen::LevenbergMarquardtSpace::Status status = solver.minimizeInit(free);
+  if (status != Eigen::LevenbergMarquardtSpace::ImproperInputParameters) {
+    do {
+      status = solver.minimizeOneStep(free);
+    } while (status == Eigen::LevenbergMarquardtSpace::Running && residuals.calls() < longest);
+  }
+  return evaluate(problem, residuals.constants(free));
 }
 
 }  // namespace mirfak

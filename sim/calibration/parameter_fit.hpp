@@ -47,7 +47,11 @@ struct ParameterFit {
 // Least squares of log(predicted / measured) over the samples that are not held out, by Levenberg and Marquardt's
 // method (Eigen), each unknown kept within its range. Errors beyond `outlier` count in proportion instead of squared
 // (pseudo-Huber), so that a few strange measurements bend nothing. The result depends on the order of nothing and is
-// the same on every run. Error(input) when fewer samples than unknowns are left.
-ParameterFit fit_parameters(const FitProblem& problem, double outlier = 0.05);
+// the same on every run; `longest` bounds the calls of `predict`. Error(input) when fewer samples than unknowns are
+// left.
+ParameterFit fit_parameters(const FitProblem& problem, double outlier = 0.05, int longest = 1000);
+
+// The formula with `values` on all samples.
+ParameterFit evaluate(const FitProblem& problem, std::vector<double> values);
 
 }  // namespace mirfak

@@ -47,6 +47,15 @@ void replace(Lines& lines, Block block, const Lines& by) {
   lines.insert(after, by.begin(), by.end());
 }
 
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
 // Puts `body` under the keys of `path`, making those that are missing.
 void set_mapping(Lines& lines, std::span<const std::string> path, const Lines& body) {
   Block within{0, lines.size()};
@@ -75,7 +84,7 @@ void set_source(Lines& lines, const std::string& key, const std::string& text) {
     sources = {0, 1};
   }
   const Block entry = find_block(lines, {sources.key + 1, sources.end}, 2, key);
-  replace(lines, entry, {fmt::format("  {}: \"{}\"", key, text)});
+  replace(lines, entry, {fmt::format("  {}: {}", key, quoted(text))});
 }
 
 // Constants under the same keys stand together.

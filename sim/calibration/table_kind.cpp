@@ -1,9 +1,13 @@
 #include "calibration/table_kind.hpp"
 
 #include "calibration/attention_table.hpp"
+#include "calibration/collective_table.hpp"
 #include "calibration/gemm_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 
 namespace mirfak {
 
@@ -17,6 +21,13 @@ LinkSpec CalibrationTarget::link_spec() const {
   return catalog.link(link);
 }
 
+std::string CalibrationTarget::source_of(std::string_view fit, std::span<const CsvTable> tables) const {
+  if (!source.empty()) return fmt::format("{}, {}", fit, source);
+  std::string names;
+  for (const CsvTable& table : tables) names += ", " + std::filesystem::path(table.name()).filename().string();
+  return std::string(fit) + names;
+}
+
 bool CalibrationTarget::selects(const CsvTable& table, std::size_t row) const {
   return std::all_of(filters.begin(), filters.end(), [&](const RowFilter& filter) {
     return table.text(row, table.require(filter.column)) == filter.value;
@@ -27,6 +38,7 @@ const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {"gemm", kGemmColumns, is_gemm_table, fit_gemm_tables},
       {"attention", kAttentionColumns, is_attention_table, fit_attention_tables},
+      {"collective", kCollectiveColumns, is_collective_table, fit_collective_tables},
   };
   return kinds;
 }

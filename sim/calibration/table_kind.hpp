@@ -25,10 +25,14 @@ struct CalibrationTarget {
   std::string link;                    // name in the catalog, or empty
   std::optional<Precision> precision;  // of all rows, where the tables do not say
   std::vector<RowFilter> filters;      // every one must hold
+  std::string source;                  // where the tables are from, for the profile; empty: their names
+  bool score_only = false;             // keep the profile's constants: how well do they describe these tables?
 
   // The named GPU or link: Error(input) that names the option when there is none.
   GpuSpec gpu_spec() const;
   LinkSpec link_spec() const;
+  // "fit of 200 of 300 measured products, gemm_a100.csv": what stands in the profile behind fitted constants.
+  std::string source_of(std::string_view fit, std::span<const CsvTable> tables) const;
   // Whether a row counts. A column that the table lacks is Error(input).
   bool selects(const CsvTable& table, std::size_t row) const;
 };

@@ -28,6 +28,8 @@ struct CalibrateOptions {
   std::string precision;
   std::vector<std::string> only;
   std::string out;
+  std::string source;
+  bool score = false;
   std::string format;
   std::string data;
 };
@@ -46,6 +48,8 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
   add("out", po::value(&options.out)->value_name("PROFILE.yaml"),
       "put the constants, their source and errors into this profile; a new file gets nothing else");
+  add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
+  add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
@@ -85,11 +89,13 @@ CommandOutput run_calibrate(std::span<const std::string> arguments, const Surrou
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
   const Catalog catalog(data_folders(options.data).hardware);
-  CalibrationTarget target{catalog, options.gpu, options.link, {}, {}};
+  CalibrationTarget target{catalog, options.gpu, options.link, {}, {}, options.source, options.score};
   if (!options.precision.empty()) {
     target.precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
   }
   for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
+
+  if (options.score && !options.out.empty()) fail_input({}, "--score writes nothing: leave out --out");
 
   std::vector<CsvTable> tables;
   for (const std::string& file : options.files) tables.push_back(CsvTable::from_file(file));

@@ -69,6 +69,18 @@ std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalo
   return allotments;
 }
 
+// A scheduler places a job in blocks of equally many nodes (Slurm's topology/block with --segment), so that groups of
+// ranks that fit into a rack do not straddle two: 32 nodes of racks of 18 as 2 x 16. The largest block of at least half
+// a domain that divides the nodes; else as even as possible.
+int nodes_of_a_domain(const NodeSpec& spec, int count) {
+  const int most = std::min(count, spec.scale_up_domain / spec.gpus);
+  for (int nodes = most; 2 * nodes >= most; --nodes) {
+    if (count % nodes == 0) return nodes;
+  }
+  const int domains = (count + most - 1) / most;
+  return (count + domains - 1) / domains;
+}
+
 }  // namespace
 
 const std::vector<std::string>& fabric_names() {
@@ -89,7 +101,8 @@ Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric) : fabric_(std:
     if (allotment.count < 1 || allotment.count > (kMaxGpus - gpus_) / spec.gpus) {
       fail_input({}, "a cluster has 1 to 2^20 GPUs, and at least one node of each type");
     }
-    const int nodes_per_domain = spec.scale_up_domain / spec.gpus;
+    const int nodes_per_domain = nodes_of_a_domain(spec, allotment.count);
+    allotment.hardware.spec.scale_up_domain = nodes_per_domain * spec.gpus;
     first_domain_.push_back(domains_);
     domains_ += (allotment.count + nodes_per_domain - 1) / nodes_per_domain;
     const int gpus = allotment.count * spec.gpus;

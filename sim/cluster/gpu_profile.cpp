@@ -38,15 +38,14 @@ void read_peaks(ProfileFile& file, GpuSpec& gpu) {
 GemmFit read_gemm_fit(ProfileFile& file, const Node& node) {
   Mapping mapping(node);
   GemmFit fit;
-  fit.overhead_s = file.figure(mapping, "overhead_s", 0, 100 * kMicrosecond);
-  fit.compute_efficiency = file.figure(mapping, "compute_efficiency", 0.01, 1);
-  // Above 1 where the second-level cache holds most of the table's matrices.
-  fit.memory_efficiency = file.figure(mapping, "memory_efficiency", 0.01, 1.5);
-  fit.exponent = file.figure(mapping, "exponent", 1, 10);
-  fit.shapes = static_cast<int>(mapping.require("shapes").as_integer(1, 10'000'000));
-  fit.mean_error = mapping.require("mean_error").as_number(0, 1);
-  fit.median_error = mapping.require("median_error").as_number(0, 1);
-  fit.p90_error = mapping.require("p90_error").as_number(0, 2);
+  for (std::size_t i = 0; i < kGemmConstants.size(); ++i) {
+    const GemmConstantKey& key = kGemmConstants[i];
+    if (key.of_casts && !mapping.has(key.name)) continue;
+    const Figure figure = file.figure(mapping, key.name, key.minimum, key.maximum);
+    fit.constants.*key.value = figure.value;
+    fit.sources[i] = figure.source;
+  }
+  fit.quality = read_fit_quality(mapping);
   mapping.finish();
   return fit;
 }
@@ -55,27 +54,29 @@ void read_gemm_table(ProfileFile& file, const Node& section, GpuSpec& gpu) {
   Mapping fits(section);
   for (const auto& [precision, peak] : gpu.peak_flops) {
     if (const std::optional<Node> node = fits.find(name_of(precision))) {
-      gpu.gemm.emplace(precision, read_gemm_fit(file, *node));
+      gpu.gemm.insert_or_assign(precision, read_gemm_fit(file, *node));
     }
   }
   fits.finish();
   if (!gpu.gemm.contains(Precision::fp16) && !gpu.gemm.contains(Precision::bf16)) {
-    section.fail("expected a fit for fp16 or bf16");
+    section.fail("expected a fit for fp16 or bf16, or `gemm_like`");
   }
 }
 
+// Shares of the peak carry over. The rate at which the power limit sets in does too, in FLOP per joule: it grows with
+// the limit, and as a share of the peak falls with the peak.
 void borrow_gemm_fits(const Node& name, const GpuSpec& other, GpuSpec& gpu) {
-  const auto borrow = [&](Figure& figure) {
-    figure.source = fmt::format("taken over from {} ({}): {}", other.name, other.architecture, figure.source);
-  };
   for (const auto& [precision, measured] : other.gemm) {
     if (!gpu.peak_flops.contains(precision)) continue;
     GemmFit fit = measured;
-    if (fit.shapes == 0) name.fail(fmt::format("{} has no measured table of its own", other.name));
-    for (Figure* figure : {&fit.overhead_s, &fit.compute_efficiency, &fit.memory_efficiency, &fit.exponent}) {
-      borrow(*figure);
+    if (fit.quality.measurements == 0) continue;
+    for (std::string& source : fit.sources) {
+      if (!source.empty()) source = fmt::format("taken over from {} ({}): {}", other.name, other.architecture, source);
     }
-    fit.shapes = 0;
+    const double power = gpu.tdp_w.value / other.tdp_w.value;
+    const double peak = gpu.peak_flops.at(precision).value / other.peak_flops.at(precision).value;
+    fit.constants.power_threshold *= power / peak;
+    fit.quality = {};
     gpu.gemm.emplace(precision, std::move(fit));
   }
   if (gpu.gemm.empty()) name.fail(fmt::format("{} has no fit for a precision of this GPU", other.name));
@@ -101,6 +102,20 @@ void read_memory_kernels(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) 
   gpu.memory_kernels.reduction = file.figure(mapping, "reduction", 0.1, 1);
   gpu.memory_kernels.gather = file.figure(mapping, "gather", 0.1, 1);
   gpu.memory_kernels.cached_speedup = file.figure(mapping, "cached_speedup", 1, 20);
+  mapping.finish();
+}
+
+// Of the GPU that fits are taken over from where the file has none of its own.
+void read_long_run_power(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
+  if (other != nullptr) gpu.long_run_power = other->long_run_power;
+  const std::optional<Node> section = file.root().find("long_run_power");
+  if (!section) return;
+  Mapping mapping(*section);
+  for (const auto& [precision, peak] : gpu.peak_flops) {
+    if (mapping.find(name_of(precision))) {
+      gpu.long_run_power.insert_or_assign(precision, file.figure(mapping, name_of(precision), 0.1, 2));
+    }
+  }
   mapping.finish();
 }
 
@@ -143,17 +158,16 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
 
   const std::optional<Node> table = file.root().find("gemm");
   const std::optional<Node> like = file.root().find("gemm_like");
-  if (table && like) like->fail("a GPU with a `gemm` table of its own takes over none");
   std::optional<GpuSpec> other;
-  if (table) {
-    read_gemm_table(file, *table, gpu);
-  } else {
-    const Node name = file.root().require("gemm_like");
+  if (like || !table) {
+    const Node name = like ? *like : file.root().require("gemm_like");
     other = gemm_like(name);
     borrow_gemm_fits(name, *other, gpu);
   }
+  if (table) read_gemm_table(file, *table, gpu);
   read_memory_kernels(file, other ? &*other : nullptr, gpu);
   read_attention(file, other ? &*other : nullptr, gpu);
+  read_long_run_power(file, other ? &*other : nullptr, gpu);
   read_sustained_share(file, other ? &*other : nullptr, gpu);
   file.finish();
   return gpu;

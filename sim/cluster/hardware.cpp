@@ -29,11 +29,12 @@ const std::vector<std::string>& price_kind_names() {
 }
 
 const std::vector<std::string>& attention_kernel_names() {
-  static const std::vector<std::string> names = {"flash-1", "flash-2", "flash-3", "cudnn", "trtllm"};
+  static const std::vector<std::string> names = {"flash-1", "triton", "flash-2", "flash-3", "cudnn", "trtllm"};
   return names;
 }
 
 const GemmFit& GpuSpec::gemm_fit(Precision precision) const {
+  if (const auto own = gemm.find(precision); own != gemm.end()) return own->second;
   // Efficiencies fall as the rate of the multipliers grows and feeding them gets harder, so the nearest wider
   // precision is the nearest guess; everything wider than 16 bits shares the 16-bit shape of the curve.
   const Precision last = precision < Precision::bf16 ? Precision::bf16 : precision;
@@ -81,7 +82,8 @@ ExchangeFit exchange_of(const LinkSpec& link) {
   out.base_s = out.short_base_s = link.send_latency_s;
   out.peer_s = out.short_peer_s = {0, "no measurement"};
   out.efficiency = out.short_efficiency = link.efficiency;
-  out.extra_peers = {0, "no measurement"};
+  out.extra_peers = out.settling_s = {0, "no measurement"};
+  out.settling_bytes = {1, "no measurement"};
   return out;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cluster/gemm_fit.hpp"
+
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -20,22 +22,6 @@ inline constexpr std::size_t kPrecisions = 6;
 double bytes_per_element(Precision precision);  // of storage; tf32 is kept in 4 bytes
 const std::string& name_of(Precision precision);
 const std::vector<std::string>& precision_names();  // in the order of the enumeration
-
-// Time of a GEMM: overhead + ((compute)^p + (memory)^p)^(1/p), compute = FLOPs / (peak * compute_efficiency),
-// memory = bytes / (memory bandwidth * memory_efficiency). `peak` and bandwidth are the GpuSpec's own.
-struct GemmFit {
-  Figure overhead_s;
-  Figure compute_efficiency;
-  Figure memory_efficiency;
-  Figure exponent;
-
-  // How well it describes the measured table behind it: errors are shares of the measured time. A fit taken over
-  // from another GPU of the architecture has shapes = 0, and its sources say whose it is.
-  int shapes = 0;
-  double mean_error = 0;
-  double median_error = 0;
-  double p90_error = 0;
-};
 
 // Kernels bound by memory, beside plain streaming ones: shares of the bandwidth that these reach.
 struct MemoryKernels {
@@ -78,8 +64,9 @@ struct AttentionFit {
   std::optional<AttentionTable> table;  // absent: constants of published figures
 };
 
-// Names of the generations: "flash-1", "flash-2", "flash-3" (arXiv 2205.14135, 2307.08691, 2407.08608), "cudnn" (its
-// fused attention, 9.x) and "trtllm" (the context kernels of TensorRT-LLM, which the measured tables are of).
+// Names of the generations: "flash-1", "flash-2", "flash-3" (arXiv 2205.14135, 2307.08691, 2407.08608), "triton" (the
+// first of these in Triton 2.0), "cudnn" (its fused attention, 9.x) and "trtllm" (the context kernels of TensorRT-LLM,
+// which the measured tables are of).
 const std::vector<std::string>& attention_kernel_names();
 
 struct GpuSpec {
@@ -102,6 +89,7 @@ struct GpuSpec {
   MemoryKernels memory_kernels;
   Figure kernel_launch_s;                         // shortest period of dependent kernels in one stream
   std::map<Precision, GemmFit> gemm;              // keys are precisions of peak_flops; bf16 or fp16 is always there
+  std::map<Precision, Figure> long_run_power;     // of a fit's power_threshold, what long runs hold; absent: all of it
   Figure sustained_share;                         // of the tables' clock that a long run holds under the power limit
   std::map<std::string, AttentionFit> attention;  // by generation of kernels ("flash-2"); empty: none runs on it
 
@@ -122,12 +110,13 @@ struct InSwitchReduction {
   Figure settling_bytes;
   Figure tree_share;     // of the efficiency, when trees join the switches of several domains (NVLSTree)
   Figure network_share;  // the same when the network's switches add up too (SHARP)
+  FitQuality quality;
 
   const Figure& efficiency_for(int ranks) const;
 };
 
-// What NCCL's three protocols take on a scale-up link: base + steps * step + bytes / (bandwidth * efficiency). Those of
-// LL are the link's base_latency_s and latency_s, the efficiency of Simple is the link's own.
+// What NCCL's three protocols take on a scale-up link: base + steps * step + bytes / (bandwidth * efficiency). Base and
+// step of LL are LinkSpec::base_latency_s and latency_s, the efficiency of Simple is LinkSpec::efficiency.
 struct RingProtocols {
   Figure ll_efficiency;
   Figure ll128_base_s;
@@ -137,6 +126,9 @@ struct RingProtocols {
   Figure simple_step_s;
   Figure simple_overlap;  // q of (latency^q + transfer^q)^(1/q), >= 1: above 1 steps hide behind transfers in part
   Figure extra_steps;     // a ring's first and last step copy too: transfers are as many steps longer
+  FitQuality quality;
+
+  bool has_ll128() const { return ll128_efficiency.value > 0; }  // not on links through the host
 };
 
 // Every rank sends to every other at once (all-to-all): base + peers * peer + bytes / (bandwidth * efficiency); the
@@ -146,9 +138,12 @@ struct ExchangeFit {
   Figure peer_s;
   Figure efficiency;
   Figure extra_peers;  // the own part is copied: transfers are as many peers longer
+  Figure settling_s;   // what messages well above settling_bytes lose, as in InSwitchReduction
+  Figure settling_bytes;
   Figure short_base_s;
   Figure short_peer_s;
   Figure short_efficiency;
+  FitQuality quality;
 };
 
 // One kind of link as a GPU sees it.

@@ -25,25 +25,36 @@ std::map<int, Figure> read_groups(ProfileFile& file, const Node& section, double
   return efficiency;
 }
 
+FitQuality read_quality_if_fitted(Mapping& mapping) {
+  return mapping.has("measurements") ? read_fit_quality(mapping) : FitQuality{};
+}
+
 InSwitchReduction read_in_switch_reduction(ProfileFile& file, const Node& section) {
   Mapping mapping(section);
   InSwitchReduction reduction;
   reduction.minimum_ranks = static_cast<int>(mapping.require("minimum_ranks").as_integer(2, 1000));
-  reduction.base_s = file.figure(mapping, "base_s", 0, kMostLatency);
-  reduction.efficiency = file.figure(mapping, "efficiency", kLeastShare, 1);
+  Mapping fit(mapping.require("fit"));
+  reduction.base_s = file.figure(fit, "base_s", 0, kMostLatency);
+  reduction.efficiency = file.figure(fit, "efficiency", kLeastShare, 1);
+  reduction.settling_s = file.figure(fit, "settling_s", 0, kMostLatency);
+  reduction.settling_bytes = file.figure(fit, "settling_bytes", 1, kMostSettlingBytes);
+  reduction.quality = read_quality_if_fitted(fit);
+  fit.finish();
   if (const std::optional<Node> larger = mapping.find("efficiency_of_ranks")) {
     reduction.efficiency_of_ranks = read_groups(file, *larger, 1);
   }
-  reduction.settling_s = file.figure(mapping, "settling_s", 0, kMostLatency);
-  reduction.settling_bytes = file.figure(mapping, "settling_bytes", 1, kMostSettlingBytes);
   reduction.tree_share = file.figure(mapping, "tree_share", kLeastShare, 1);
   reduction.network_share = file.figure(mapping, "network_share", kLeastShare, 1);
   mapping.finish();
   return reduction;
 }
 
-RingProtocols read_protocols(ProfileFile& file, const Node& section) {
+// Base and step of LL and the efficiency of Simple are the link's own.
+void read_protocols(ProfileFile& file, const Node& section, LinkSpec& link) {
   Mapping mapping(section);
+  link.base_latency_s = file.figure(mapping, "ll_base_s", 0, kMostLatency);
+  link.latency_s = file.figure(mapping, "ll_step_s", 0, kMostLatency);
+  link.efficiency = file.figure(mapping, "simple_efficiency", kLeastShare, 1);
   RingProtocols out;
   out.ll_efficiency = file.figure(mapping, "ll_efficiency", kLeastShare, 1);
   // LL128 needs NVLink: a link through the host leaves it out, and NCCL does not choose it there.
@@ -56,8 +67,9 @@ RingProtocols read_protocols(ProfileFile& file, const Node& section) {
   out.simple_step_s = file.figure(mapping, "simple_step_s", 0, kMostLatency);
   out.simple_overlap = file.figure(mapping, "simple_overlap", 1, 10);
   out.extra_steps = file.figure(mapping, "extra_steps", 0, 10);
+  out.quality = read_quality_if_fitted(mapping);
   mapping.finish();
-  return out;
+  link.protocols = out;
 }
 
 ExchangeFit read_exchange(ProfileFile& file, const Node& section) {
@@ -67,9 +79,12 @@ ExchangeFit read_exchange(ProfileFile& file, const Node& section) {
   out.peer_s = file.figure(mapping, "peer_s", 0, kMostLatency);
   out.efficiency = file.figure(mapping, "efficiency", kLeastShare, 1);
   out.extra_peers = file.figure(mapping, "extra_peers", 0, 10);
+  out.settling_s = file.figure(mapping, "settling_s", 0, kMostLatency);
+  out.settling_bytes = file.figure(mapping, "settling_bytes", 1, kMostSettlingBytes);
   out.short_base_s = file.figure(mapping, "short_base_s", 0, kMostLatency);
   out.short_peer_s = file.figure(mapping, "short_peer_s", 0, kMostLatency);
-  out.short_efficiency = file.figure(mapping, "short_efficiency", kLeastShare, 1);
+  out.short_efficiency = file.figure(mapping, "short_efficiency", 0.001, 1);
+  out.quality = read_quality_if_fitted(mapping);
   mapping.finish();
   return out;
 }
@@ -81,20 +96,21 @@ LinkSpec read_link_profile(ProfileFile& file) {
   link.name = file.name();
   link.title = file.title();
   link.bandwidth = file.figure("bandwidth", 1e7, 1e13);
-  link.efficiency = file.figure("efficiency", kLeastShare, 1);
+  if (const std::optional<Node> section = file.root().find("protocols")) {
+    read_protocols(file, *section, link);
+  } else {
+    link.efficiency = file.figure("efficiency", kLeastShare, 1);
+    link.latency_s = file.figure("latency_s", 0, kMostLatency);
+    link.base_latency_s = file.figure("base_latency_s", 0, kMostLatency);
+  }
   if (const std::optional<Node> section = file.root().find("efficiency_of_ranks")) {
     link.efficiency_of_ranks = read_groups(file, *section, 1);
   }
   link.send_efficiency = file.figure("send_efficiency", kLeastShare, 1);
-  link.latency_s = file.figure("latency_s", 0, kMostLatency);
-  link.base_latency_s = file.figure("base_latency_s", 0, kMostLatency);
   link.send_latency_s = file.figure("send_latency_s", 0, kMostLatency);
   if (file.root().find("settling_s")) {
     link.settling_s = file.figure("settling_s", 0, kMostLatency);
     link.settling_bytes = file.figure("settling_bytes", 1, kMostSettlingBytes);
-  }
-  if (const std::optional<Node> section = file.root().find("protocols")) {
-    link.protocols = read_protocols(file, *section);
   }
   if (const std::optional<Node> section = file.root().find("exchange")) link.exchange = read_exchange(file, *section);
   if (const std::optional<Node> section = file.root().find("in_switch_reduction")) {

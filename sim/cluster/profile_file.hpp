@@ -37,4 +37,7 @@ class ProfileFile {
   std::set<std::string, std::less<>> used_sources_;
 };
 
+// What `mirfak calibrate` writes behind the constants that it fitted.
+FitQuality read_fit_quality(Mapping& mapping);
+
 }  // namespace mirfak

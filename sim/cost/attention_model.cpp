@@ -14,6 +14,7 @@
 #include "cost/attention_model.hpp"
 
 #include "base/error.hpp"
+#include "cost/power_limit.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +27,6 @@ namespace {
 constexpr double kElementBytes = 2;
 constexpr double kKeyBlock = 64;       // keys a tile takes at a time
 constexpr int kSmallestTile = 16;      // rows of the tensor cores' own tile
-constexpr double kBackwardWork = 2.5;  // five products for forward's two
 constexpr int kBackwardKernels = 3;    // row sums of dO * O, the gradients, dQ from fp32
 constexpr double kCacheSharpness = 6;  // how suddenly tensors stop fitting into the second-level cache
 
@@ -43,12 +43,25 @@ double tile_extent(double tokens, double largest) {
   return std::min(largest, std::max<double>(kSmallestTile, rounded));
 }
 
+double value_dim(const AttentionShape& shape) { return shape.value_dim > 0 ? shape.value_dim : shape.head_dim; }
+
+// FLOP of a query and a key: forward the score and the result; backward the score again, dV, dP, dQ and dK.
+double pair_flop(const AttentionShape& shape, bool backward) {
+  const double with_keys = backward ? 3 : 1;
+  const double with_values = backward ? 2 : 1;
+  return 2 * (with_keys * shape.head_dim + with_values * value_dim(shape));
+}
+
 double query_bytes(const AttentionShape& shape) {
   return shape.batch * shape.queries * shape.heads * shape.head_dim * kElementBytes;
 }
 
+double result_bytes(const AttentionShape& shape) {
+  return shape.batch * shape.queries * shape.heads * value_dim(shape) * kElementBytes;
+}
+
 double key_value_bytes(const AttentionShape& shape) {
-  return 2 * shape.batch * shape.keys * shape.kv_heads * shape.head_dim * kElementBytes;
+  return shape.batch * shape.keys * shape.kv_heads * (shape.head_dim + value_dim(shape)) * kElementBytes;
 }
 
 Figure between(const Figure& low, const Figure& high, double share) {
@@ -112,12 +125,11 @@ AttentionModel::Work AttentionModel::work(const AttentionShape& shape, const Att
   return out;
 }
 
-double AttentionModel::makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward,
-                                double clock) const {
+double AttentionModel::makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward) const {
   const Work work = this->work(shape, tiles);
   const double efficiency = backward ? tiles.backward_efficiency.value : tiles.efficiency.value;
-  const double block_flop = (backward ? kBackwardWork : 1) * 4 * work.rows * work.block_keys * shape.head_dim;
-  const double block_s = block_flop / (peak_ * efficiency * clock);
+  const double block_flop = pair_flop(shape, backward) * work.rows * work.block_keys;
+  const double block_s = block_flop / (peak_ * efficiency);
   const double ramp_s = (backward ? 2 : 1) * tiles.ramp_s.value;
   const double head_s = work.blocks * block_s + work.tiles * ramp_s;
   const double all_s = shape.batch * shape.heads * head_s;
@@ -125,26 +137,29 @@ double AttentionModel::makespan(const AttentionShape& shape, const AttentionTile
   return std::max(all_s / gpu_.multiprocessors + tiles.tail.value * head_s / work.tiles, longest_s);
 }
 
-double AttentionModel::clock_share(double head_dim) const {
+double AttentionModel::settled_clock(double head_dim) const {
   const AttentionTiles tiles = this->tiles(head_dim);
   const double throttled = tiles.throttle ? 1 / (1 + tiles.throttle->value) : 1;
   return std::min(gpu_.sustained_share.value, throttled);
 }
 
-AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward) const {
+AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, double clock) const {
   const AttentionTiles tiles = this->tiles(shape.head_dim);
   const Work work = this->work(shape, tiles);
   AttentionCost cost;
-  cost.executed_flop = (backward ? kBackwardWork : 1) * 4 * shape.batch * shape.heads * work.blocks * work.rows *
-                       work.block_keys * shape.head_dim;
+  cost.executed_flop =
+      shape.batch * shape.heads * work.blocks * work.rows * work.block_keys * pair_flop(shape, backward);
   cost.overhead_s = (backward ? kBackwardKernels : 1) * gpu_.kernel_launch_s.value;
-  cost.compute_s = makespan(shape, tiles, backward, clock_share(shape.head_dim));
-  const double queries = query_bytes(shape);
-  const double exposed = backward ? 2 * fit_.io_passes.value * 2 * queries + fit_.backward_passes.value * queries
-                                  : fit_.io_passes.value * 2 * queries;
-  cost.memory_s = exposed / bandwidth_;
-  const double all = (backward ? 2 : 1) * (2 * queries + key_value_bytes(shape)) / bandwidth_;
+  cost.clocked_s = makespan(shape, tiles, backward);
+  cost.compute_s = cost.clocked_s / clock;
+  const double ends = query_bytes(shape) + result_bytes(shape);
+  const double passes = (backward ? 2 : 1) * fit_.io_passes.value;
+  const double around = backward ? fit_.backward_passes.value * query_bytes(shape) : 0;
+  cost.memory_s = (passes * ends + around) / bandwidth_;
+  const double all = (backward ? 2 : 1) * (ends + key_value_bytes(shape)) / bandwidth_;
+  if (cost.compute_s + cost.memory_s < all) cost.clocked_s = 0;
   cost.seconds = cost.overhead_s + std::max(cost.compute_s + cost.memory_s, all);
+  cost.draw = std::pow(settled_clock(shape.head_dim), -kPowerExponent);
   return cost;
 }
 
@@ -154,12 +169,13 @@ double AttentionModel::table_seconds(const AttentionShape& shape) const {
   const AttentionTiles tiles = this->tiles(shape.head_dim);
   const double queries = query_bytes(shape);
   const double keys_and_values = key_value_bytes(shape);
-  const double footprint = 3 * queries + 2 * keys_and_values;
+  const double ends = queries + result_bytes(shape);
+  const double footprint = queries + ends + 2 * keys_and_values;
   const double fullness = footprint / (table.cache_share.value * gpu_.l2_bytes.value);
   const double cached = 1 / (1 + std::pow(fullness, kCacheSharpness));
   const double per_byte = ((1 - cached) + cached / table.cache_speedup.value) / bandwidth_;
 
-  double compute = makespan(shape, tiles, false, 1);
+  double compute = makespan(shape, tiles, false);
   if (tiles.throttle) compute *= 1 + tiles.throttle->value * compute / (compute + table.throttle_s.value);
   const double kernel =
       std::max(compute + fit_.io_passes.value * 2 * queries * per_byte, (2 * queries + keys_and_values) * per_byte);

@@ -17,7 +17,8 @@ struct AttentionShape {
   double kv_heads = 0;  // == heads without grouped-query attention
   double head_dim = 0;
   bool causal = false;
-  double window = 0;  // newest keys that a query sees, its own token included; 0: all
+  double window = 0;     // newest keys that a query sees, its own token included; 0: all
+  double value_dim = 0;  // of a head's values and results; 0: head_dim
 };
 
 struct AttentionCost {
@@ -25,6 +26,8 @@ struct AttentionCost {
   double compute_s = 0;   // until the last multiprocessor has done its tiles
   double memory_s = 0;    // traffic that the kernels do not hide behind products
   double overhead_s = 0;  // launches
+  double clocked_s = 0;   // of `seconds`, at the full clock: what a lower clock stretches
+  double draw = 0;        // of power, of the limit, at the full clock
   double executed_flop = 0;
 };
 
@@ -34,10 +37,10 @@ struct AttentionCost {
 //   tile        T = FLOP of its key blocks / (16-bit peak per multiprocessor  e  c) + ramp
 //   makespan    max(sum of T / multiprocessors + tail x mean T, longest T)
 //   kernel      launch + max(makespan + io_passes (Q + O) / B, (Q + K + V + O) / B)
-//   backward    three launches; 2.5 times the FLOP of a tile, at e of backward kernels, and twice its ramp and its
+//   backward    three launches; five products for forward's two, at e of backward kernels, and twice its ramp and its
 //               io_passes; backward_passes Q / B for the kernels before and after
 //
-// with B = bandwidth x memory_bandwidth_efficiency and c the share of the benchmarks' clock that a long run holds. A
+// with B = bandwidth x memory_bandwidth_efficiency and c the share of the benchmarks' clock that a run holds. A
 // tile with a causal mask or a window executes the blocks of 64 keys that hold a visible one, and no others. Between
 // measured head dimensions the time of a product, and the rest, are interpolated over the dimension.
 class AttentionModel {
@@ -45,8 +48,9 @@ class AttentionModel {
   // `gpu` and `fit`, one of its own, must outlive the model. Error(input) if the GPU has no 16-bit arithmetic.
   AttentionModel(const GpuSpec& gpu, const AttentionFit& fit);
 
-  AttentionCost forward(const AttentionShape& shape) const { return price(shape, false); }
-  AttentionCost backward(const AttentionShape& shape) const { return price(shape, true); }
+  // At a clock share of `clock`.
+  AttentionCost forward(const AttentionShape& shape, double clock = 1) const { return price(shape, false, clock); }
+  AttentionCost backward(const AttentionShape& shape, double clock = 1) const { return price(shape, true, clock); }
 
   // What a row of the fit's table should hold: a forward call on its own, at benchmark clocks, with the copying of
   // queries, keys and values into a cache around it. Needs fit.table.
@@ -54,13 +58,15 @@ class AttentionModel {
 
   const AttentionFit& fit() const { return fit_; }
   AttentionTiles tiles(double head_dim) const;  // interpolated constants
-  double clock_share(double head_dim) const;    // c
+  // The clock share that a device settles at which does nothing else: what the tables show of long kernels, else what
+  // it holds in long matrix products.
+  double settled_clock(double head_dim) const;
 
  private:
   struct Work;
   Work work(const AttentionShape& shape, const AttentionTiles& tiles) const;
-  double makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward, double clock) const;
-  AttentionCost price(const AttentionShape& shape, bool backward) const;
+  double makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward) const;
+  AttentionCost price(const AttentionShape& shape, bool backward, double clock) const;
 
   const GpuSpec& gpu_;
   const AttentionFit& fit_;

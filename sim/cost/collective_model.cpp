@@ -230,6 +230,9 @@ CollectiveModel::Parts CollectiveModel::exchange(const Case& c) const {
     return Parts{base.value + peers * peer.value, (near + extra) * piece / (link * efficiency.value), 0};
   };
   Parts out = line(exchange_.base_s, exchange_.peer_s, exchange_.extra_peers.value, exchange_.efficiency);
+  const double settling =
+      exchange_.settling_s.value * c.bytes / (c.bytes + std::max(1.0, exchange_.settling_bytes.value));
+  out.transfer_s += settling;
   if (c.domains <= 1) {
     const Parts brief = line(exchange_.short_base_s, exchange_.short_peer_s, 0, exchange_.short_efficiency);
     return brief.latency_s + brief.transfer_s < out.latency_s + out.transfer_s ? brief : out;

@@ -3,6 +3,10 @@
 
 #include "cost/expert_exchange.hpp"
 
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace mirfak {
@@ -17,30 +21,67 @@ double places_visited(const ExpertExchange& exchange, double places) {
   return places * (1 - none);
 }
 
+namespace {
+
+// The two parts of an exchange of tokens, and the bytes of each.
+struct TokenExchange {
+  CommunicationGroup rail;    // ranks of the same place in every domain
+  CommunicationGroup domain;  // ranks of one domain
+  double over_rail = 0;
+  double inside = 0;
+};
+
+TokenExchange token_exchange(double bytes, const CommunicationGroup& group, const ExpertExchange& exchange) {
+  const double of_token = bytes / exchange.per_token;
+  TokenExchange out;
+  out.domain = out.rail = group;
+  out.domain.shape.ranks = group.shape.ranks_per_domain;
+  out.domain.shape.domains = 1;
+  out.domain.shape.nodes = std::max(1, group.shape.nodes / group.shape.domains);
+  out.domain.crosses_leaves = false;
+  out.rail.shape.ranks = out.rail.shape.nodes = group.shape.domains;
+  out.rail.shape.ranks_per_node = out.rail.shape.ranks_per_domain = 1;
+  out.over_rail = of_token * places_visited(exchange, group.shape.domains);
+  out.inside = of_token * places_visited(exchange, group.shape.ranks);
+  return out;
+}
+
+}  // namespace
+
 CommunicationCost price_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
                                         const ExpertExchange& exchange) {
   if (exchange.dispatcher == ExpertDispatcher::all_to_all) {
     return model.price(CollectiveKind::all_to_all, bytes, group);
   }
-  const double of_token = bytes / exchange.per_token;
-  CommunicationGroup domain = group;
-  domain.shape.ranks = domain.shape.ranks_per_domain;
-  domain.shape.domains = 1;
-  domain.shape.nodes = std::max(1, group.shape.nodes / group.shape.domains);
-  domain.crosses_leaves = false;
-  const double copies = places_visited(exchange, group.shape.ranks);
-  const CommunicationCost inside = model.price(CollectiveKind::all_to_all, of_token * copies, domain);
+  const TokenExchange parts = token_exchange(bytes, group, exchange);
+  const CommunicationCost inside = model.price(CollectiveKind::all_to_all, parts.inside, parts.domain);
   if (group.shape.domains <= 1) return inside;
-  CommunicationGroup rail = group;
-  rail.shape.ranks = rail.shape.nodes = rail.shape.domains;
-  rail.shape.ranks_per_node = rail.shape.ranks_per_domain = 1;
-  const double crossings = places_visited(exchange, group.shape.domains);
-  CommunicationCost cost = model.price(CollectiveKind::all_to_all, of_token * crossings, rail);
-  if (inside.transfer_s > cost.transfer_s) cost.transfer_s = inside.transfer_s;
+  CommunicationCost cost = model.price(CollectiveKind::all_to_all, parts.over_rail, parts.rail);
+  cost.transfer_s = std::max(cost.transfer_s, inside.transfer_s);
   cost.latency_s += inside.latency_s;
   cost.seconds = cost.latency_s + cost.transfer_s;
   cost.bytes_sent += inside.bytes_sent;
   return cost;
+}
+
+Explanation explain_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
+                                    const ExpertExchange& exchange) {
+  if (exchange.dispatcher == ExpertDispatcher::all_to_all) {
+    return model.explain(CollectiveKind::all_to_all, bytes, group);
+  }
+  const TokenExchange parts = token_exchange(bytes, group, exchange);
+  const bool crosses = group.shape.domains > 1;
+  Explanation out = crosses ? model.explain(CollectiveKind::all_to_all, parts.over_rail, parts.rail)
+                            : model.explain(CollectiveKind::all_to_all, parts.inside, parts.domain);
+  out.formula = fmt::format(
+      "exchange of tokens among {} ranks in {} scale-up domain{}: each once to every domain and every rank it visits, "
+      "as "
+      "all-to-alls; the slower decides",
+      group.shape.ranks, group.shape.domains, crosses ? "s" : "");
+  const double of_token = bytes / exchange.per_token;
+  out.numbers = fmt::format("{} of tokens to {:.2f} ranks", format_bytes(of_token), parts.inside / of_token) +
+                (crosses ? fmt::format(" in {:.2f} domains", parts.over_rail / of_token) : "");
+  return out;
 }
 
 }  // namespace mirfak

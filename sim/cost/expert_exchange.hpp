@@ -22,5 +22,7 @@ double places_visited(const ExpertExchange& exchange, double places);
 // two, which overlap, decides.
 CommunicationCost price_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
                                         const ExpertExchange& exchange);
+Explanation explain_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
+                                    const ExpertExchange& exchange);
 
 }  // namespace mirfak

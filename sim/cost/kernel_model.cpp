@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "cost/power_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@ namespace mirfak {
 namespace {
 
 constexpr double kCacheSharpness = 6;  // how suddenly what a kernel moves stops fitting into the second-level cache
+constexpr int kPieceStreams = 3;       // of a product in pieces: Transformer Engine's num_max_streams
 
 double product(const std::vector<Axis>& labels, const AxisExtents& local) {
   double out = 1;
@@ -24,6 +26,10 @@ double product(const std::vector<Axis>& labels, const AxisExtents& local) {
 double elements(const OperatorGraph& graph, const Operand& operand, const AxisExtents& local) {
   return product(operand.labels, local) * graph.tensor(operand.tensor).density;
 }
+
+// Dependent small kernels on an H200: every 1.3 us in a CUDA graph, every 2.4 us in a stream; 1.0 of 1.6 us on an L40
+// (te42kyfo/gpu-benches gpu-small-kernels).
+constexpr double kGraphShare = 1.3 / 2.4;
 
 double extent(const BlockStep& step, Axis axis) {
   return static_cast<double>(step.local[static_cast<std::size_t>(axis)]);
@@ -68,9 +74,16 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
   shape.kv_heads = extent(step, Axis::kv_heads);
   shape.heads = shape.kv_heads * extent(step, Axis::query_group);
   shape.head_dim = extent(step, Axis::head_dim);
-  shape.causal = graph.op(step.op).causal;
+  const Operator& op = graph.op(step.op);
+  const bool own_width = std::any_of(op.inputs.begin(), op.inputs.end(), [](const Operand& operand) {
+    return std::find(operand.labels.begin(), operand.labels.end(), Axis::value_dim) != operand.labels.end();
+  });
+  if (own_width) shape.value_dim = extent(step, Axis::value_dim);
+  shape.causal = op.causal;
+  if (step.pieces == 1 && op.window > 0) shape.window = static_cast<double>(op.window);
   if (!shape.causal || (step.piece == 0 && shape.queries == shape.keys)) return shape;
   shape.causal = false;
+  shape.window = 0;
   if (step.piece > 0) {
     shape.queries = std::ceil(shape.queries / 2);
   } else {
@@ -80,14 +93,13 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
 }
 
 KernelModel::Products::Products(const GpuSpec& gpu, Precision of)
-    : precision(of), fit(gpu.gemm_fit(of)), peak(peak_of(gpu, of)) {}
+    : precision(of), peak(peak_of(gpu, of)), model(gpu, of) {}
 
 KernelModel::KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
                          std::span<const std::string> attention_kernels)
     : gpu_(gpu),
       wide_(gpu, precision.wide),
       narrow_(gpu, precision.narrow),
-      sustained_(gpu.sustained_share.value),
       stream_bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {
   if (const AttentionFit* fit = attention_fit(gpu, attention_kernels)) attention_.emplace(gpu, *fit);
 }
@@ -111,7 +123,7 @@ double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& st
   return bytes * op.passes;
 }
 
-KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& step) const {
+KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& step, Launch launch) const {
   const double bytes = kernel_bytes(block.graph, step);
   switch (block.graph.op(step.op).kind) {
     case OperatorKind::einsum:
@@ -119,36 +131,38 @@ KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& st
     case OperatorKind::attention:
       return with_earlier_pieces(price_attention(block.graph, step, bytes), block.graph, step);
     default:
-      return price_memory_bound(bytes, block.graph.op(step.op).kind);
+      return price_memory_bound(bytes, block.graph.op(step.op).kind, launch);
   }
 }
 
-// Pieces of a product overlap on several streams: one fills what the launch and the last wave of another leave idle,
-// and together they take what the product takes.
+// Pieces of a product run on kPieceStreams streams: one fills what the launch and the last wave of another leave idle,
+// and as many together take what a product of their size takes.
 KernelCost KernelModel::price_product(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
   const Products& products = products_of(graph.op(step.op));
   GemmShape shape = gemm_shape(graph, step);
-  if (step.pieces == 1) return products.price(*this, shape, bytes);
-  const double pieces = step.pieces;
+  if (step.pieces == 1) return products.price(shape, bytes, clock_);
+  const double pieces = std::min(step.pieces, kPieceStreams);
   shape.m *= pieces;
-  KernelCost cost = products.price(*this, shape, bytes * pieces);
+  KernelCost cost = products.price(shape, bytes * pieces, clock_);
   for (double KernelCost::*part : {&KernelCost::seconds, &KernelCost::flop, &KernelCost::bytes, &KernelCost::compute_s,
-                                   &KernelCost::memory_s, &KernelCost::overhead_s}) {
+                                   &KernelCost::memory_s, &KernelCost::overhead_s, &KernelCost::clocked_s}) {
     cost.*part /= pieces;
   }
   return cost;
 }
 
-KernelCost KernelModel::Products::price(const KernelModel& model, const GemmShape& shape, double bytes) const {
+KernelCost KernelModel::Products::price(const GemmShape& shape, double bytes, double clock) const {
+  const GemmTime time = model.time(shape, bytes, clock);
   KernelCost cost;
   cost.activity = Activity::gemm;
-  cost.flop = 2 * shape.batch * shape.m * shape.n * shape.k;
+  cost.flop = shape.flop();
   cost.bytes = bytes;
-  cost.compute_s = cost.flop / (peak * fit.compute_efficiency.value * model.sustained_);
-  cost.memory_s = bytes / (model.gpu_.memory_bandwidth.value * fit.memory_efficiency.value);
-  cost.overhead_s = fit.overhead_s.value;
-  const double p = fit.exponent.value;
-  cost.seconds = cost.overhead_s + std::pow(std::pow(cost.compute_s, p) + std::pow(cost.memory_s, p), 1 / p);
+  cost.compute_s = time.tiling.seconds;
+  cost.memory_s = time.memory_s;
+  cost.overhead_s = time.overhead_s;
+  cost.clocked_s = time.busy_s;
+  cost.draw = time.draw;
+  cost.seconds = time.seconds;
   return cost;
 }
 
@@ -160,7 +174,8 @@ const AttentionModel& KernelModel::attention() const {
 KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
   const Operator& op = graph.op(step.op);
   const AttentionShape shape = attention_shape(graph, step);
-  const AttentionCost priced = op.phase == Phase::forward ? attention().forward(shape) : attention().backward(shape);
+  const AttentionCost priced =
+      op.phase == Phase::forward ? attention().forward(shape, clock_) : attention().backward(shape, clock_);
   KernelCost cost;
   cost.activity = Activity::attention;
   cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, Axis::sequence) *
@@ -169,6 +184,8 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
   cost.compute_s = priced.compute_s;
   cost.memory_s = priced.memory_s;
   cost.overhead_s = priced.overhead_s;
+  cost.clocked_s = priced.clocked_s;
+  cost.draw = priced.draw;
   cost.seconds = priced.seconds;
   return cost;
 }
@@ -206,7 +223,7 @@ const Figure* KernelModel::kind_share(OperatorKind kind) const {
   }
 }
 
-KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind) const {
+KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Launch launch) const {
   const Figure* share = kind_share(kind);
   const double cached = 1 / (1 + std::pow(bytes / gpu_.l2_bytes.value, kCacheSharpness));
   const double per_byte = (1 - cached + cached / gpu_.memory_kernels.cached_speedup.value) / stream_bandwidth_;
@@ -214,31 +231,41 @@ KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind) cons
   cost.activity = Activity::memory_bound;
   cost.bytes = bytes;
   cost.memory_s = bytes * per_byte / (share == nullptr ? 1 : share->value);
-  cost.overhead_s = gpu_.kernel_launch_s.value;
+  cost.overhead_s = gpu_.kernel_launch_s.value * (launch == Launch::graph ? kGraphShare : 1);
   cost.seconds = cost.overhead_s + cost.memory_s;
   return cost;
+}
+
+Explanation KernelModel::explain_product(const OperatorGraph& graph, const BlockStep& step) const {
+  const Products& products = products_of(graph.op(step.op));
+  const GemmShape shape = gemm_shape(graph, step);
+  const GemmTime time = products.model.time(shape, kernel_bytes(graph, step), clock_);
+  const GemmTiling& tiling = time.tiling;
+  const std::string splits = tiling.splits > 1 ? fmt::format(" in {} parts", tiling.splits) : "";
+  Explanation out;
+  out.formula =
+      "overhead + (tiling^p + memory^p)^(1/p) / clock, tiling = waves (2 a b k / (peak/S e_ab) + overhead of a tile), "
+      "memory = bytes / (bandwidth e_m)";
+  out.numbers = fmt::format(
+      "{:g} x [{:g}, {:g}] x [{:g}, {:g}]: {:.2f} waves of {} x {} tiles{}, compute {}, "
+      "memory {}, clock {:.1f} %",
+      shape.batch, shape.m, shape.k, shape.k, shape.n, tiling.waves, tiling.rows, tiling.columns, splits,
+      format_seconds(tiling.seconds), format_seconds(time.memory_s), 100 * time.clock_share);
+  out.inputs = {input("peak, FLOP/s", products.peak, gpu_.peak_flops.at(products.precision)),
+                input("memory bandwidth, bytes/s", gpu_.memory_bandwidth.value, gpu_.memory_bandwidth)};
+  const GemmFit& fit = gpu_.gemm_fit(products.precision);
+  for (std::size_t i = 0; i < kGemmConstants.size(); ++i) {
+    const GemmConstantKey& key = kGemmConstants[i];
+    if (key.of_casts) continue;
+    out.inputs.push_back({std::string(key.name), fmt::format("{:.4g}", fit.constants.*key.value), fit.sources[i]});
+  }
+  return out;
 }
 
 Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep& step) const {
   const KernelCost cost = price(block, step);
   Explanation out;
-  if (cost.activity == Activity::gemm) {
-    const GemmShape shape = gemm_shape(block.graph, step);
-    out.formula =
-        "t0 + (compute^p + memory^p)^(1/p), compute = FLOP / (peak clock e_c), memory = bytes / (bandwidth e_m)";
-    out.numbers = fmt::format("{:g} x [{:g}, {:g}] x [{:g}, {:g}]: compute {}, memory {}", shape.batch, shape.m,
-                              shape.k, shape.k, shape.n, format_seconds(cost.compute_s), format_seconds(cost.memory_s));
-    const Products& products = products_of(block.graph.op(step.op));
-    const GemmFit& fit = products.fit;
-    out.inputs = {input("peak, FLOP/s", products.peak, gpu_.peak_flops.at(products.precision)),
-                  input("compute efficiency e_c", fit.compute_efficiency.value, fit.compute_efficiency),
-                  input("sustained share of the clock", sustained_, gpu_.sustained_share),
-                  input("memory bandwidth, bytes/s", gpu_.memory_bandwidth.value, gpu_.memory_bandwidth),
-                  input("memory efficiency e_m", fit.memory_efficiency.value, fit.memory_efficiency),
-                  input("exponent p", fit.exponent.value, fit.exponent),
-                  input("overhead t0, s", fit.overhead_s.value, fit.overhead_s)};
-    return out;
-  }
+  if (cost.activity == Activity::gemm) return explain_product(block.graph, step);
   const Explanation::Input bandwidth =
       input("memory bandwidth, bytes/s", gpu_.memory_bandwidth.value, gpu_.memory_bandwidth);
   const Explanation::Input share =
@@ -262,7 +289,7 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
 void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const {
   const AttentionShape shape = attention_shape(graph, step);
   const bool forward = graph.op(step.op).phase == Phase::forward;
-  const AttentionCost cost = forward ? attention().forward(shape) : attention().backward(shape);
+  const AttentionCost cost = forward ? attention().forward(shape, clock_) : attention().backward(shape, clock_);
   const AttentionTiles tiles = attention().tiles(shape.head_dim);
   const AttentionFit& fit = attention().fit();
   out.formula = "launches + max(makespan of the tiles + unhidden traffic, all traffic)";
@@ -277,11 +304,15 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
       input("ramp of a tile, s", tiles.ramp_s.value, tiles.ramp_s), input("tail, tiles", tiles.tail.value, tiles.tail),
       input("unhidden passes of Q and O", fit.io_passes.value, fit.io_passes)};
   if (!forward) out.inputs.push_back(input("passes of Q", fit.backward_passes.value, fit.backward_passes));
-  const double clock = attention().clock_share(shape.head_dim);
-  const bool throttled = tiles.throttle && clock < gpu_.sustained_share.value;
-  out.inputs.push_back(input("clock share", clock, throttled ? *tiles.throttle : gpu_.sustained_share));
+  out.inputs.push_back({"clock share", fmt::format("{:.4g}", clock_), "the power limit over all of a stage's kernels"});
 }
 
-double busy_power_w(const GpuSpec& gpu) { return gpu.tdp_w.value; }
+double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost) {
+  const double clock = model.clock_share();
+  const double clocked_s = cost.clocked_s / clock;
+  const double share =
+      clocked_s * cost.draw * std::pow(clock, kPowerExponent) + (cost.seconds - clocked_s) * kMemoryBoundDraw;
+  return model.gpu().tdp_w.value * share - model.gpu().blocked_w.value * cost.seconds;
+}
 
 }  // namespace mirfak

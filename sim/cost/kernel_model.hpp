@@ -4,6 +4,7 @@
 #include "cost/activity.hpp"
 #include "cost/attention_model.hpp"
 #include "cost/explanation.hpp"
+#include "cost/gemm_model.hpp"
 #include "sharding/partition.hpp"
 
 #include <optional>
@@ -11,14 +12,6 @@
 #include <string>
 
 namespace mirfak {
-
-// One GEMM (or `batch` equal ones in one kernel): batch x [m, k] x [k, n].
-struct GemmShape {
-  double batch = 1;
-  double m = 0;
-  double n = 0;
-  double k = 0;
-};
 
 // In which precisions kernels compute.
 struct KernelPrecision {
@@ -29,6 +22,9 @@ struct KernelPrecision {
   KernelPrecision(Precision wide_products, Precision narrow_products) : wide(wide_products), narrow(narrow_products) {}
 };
 
+// How kernels are started: one by one from a stream, or as part of a CUDA graph.
+enum class Launch { stream, graph };
+
 // What one kernel costs on one device.
 struct KernelCost {
   double seconds = 0;
@@ -37,16 +33,17 @@ struct KernelCost {
   double compute_s = 0;
   double memory_s = 0;
   double overhead_s = 0;
+  double clocked_s = 0;  // of `seconds`, at the full clock: what a lower clock stretches
+  double draw = 0;       // of power in that part, of the limit, at the full clock; elsewhere kMemoryBoundDraw
   Activity activity{};
 };
 
 // Prices kernels on one GPU type. A value; referenced GpuSpec must outlive it.
 //
-// GEMM: t = t0 + ((FLOP / (peak e_c c))^p + (bytes / (bandwidth e_m))^p)^(1/p), four constants fitted to measured
-// tables per GPU and precision, c the share of the benchmark's clock that long runs hold under the power limit. Fused
-// attention: AttentionModel, in 16 bits whatever the precision of GEMMs. All else is bound by memory: t = launch +
-// bytes / (bandwidth e_b s_k), s_k the share of plain streaming that kernels of kind k reach, and several times that
-// bandwidth where the second-level cache holds what a kernel moves, as its producer left it.
+// GEMM: GemmModel. Fused attention: AttentionModel, in 16 bits whatever the
+// precision of GEMMs. All else is bound by memory: t = launch + bytes / (bandwidth e_b s_k), s_k the share of plain
+// streaming that kernels of kind k reach, and several times that bandwidth where the second-level cache holds what a
+// kernel moves, as its producer left it.
 class KernelModel {
  public:
   // Error(infeasible) naming the GPU if it cannot compute in one of the precisions. `attention_kernels`: generations of
@@ -54,12 +51,17 @@ class KernelModel {
   KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
               std::span<const std::string> attention_kernels = {});
 
+  // Prices kernels at this share of the full clock from now on; before, at the full one (see PowerMix).
+  void set_clock_share(double clock) { clock_ = clock; }
+  double clock_share() const { return clock_; }
+
   // The kernel of a step of a partitioned block.
-  KernelCost price(const PartitionedBlock& block, const BlockStep& step) const;
+  KernelCost price(const PartitionedBlock& block, const BlockStep& step, Launch launch = Launch::stream) const;
   Explanation explain(const PartitionedBlock& block, const BlockStep& step) const;
 
-  KernelCost price_gemm(const GemmShape& shape, double bytes) const { return wide_.price(*this, shape, bytes); }
-  KernelCost price_memory_bound(double bytes, OperatorKind kind = OperatorKind::elementwise) const;
+  KernelCost price_gemm(const GemmShape& shape, double bytes) const { return wide_.price(shape, bytes, clock_); }
+  KernelCost price_memory_bound(double bytes, OperatorKind kind = OperatorKind::elementwise,
+                                Launch launch = Launch::stream) const;
 
   double peak_flops() const { return narrow_.peak; }  // of the products that most of the work is
   const GpuSpec& gpu() const { return gpu_; }
@@ -71,25 +73,26 @@ class KernelModel {
   KernelCost price_product(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
   // Of a piece of attention that adds to earlier ones.
   KernelCost with_earlier_pieces(KernelCost cost, const OperatorGraph& graph, const BlockStep& step) const;
+  Explanation explain_product(const OperatorGraph& graph, const BlockStep& step) const;
   const Figure* kind_share(OperatorKind kind) const;  // nullptr: streams
   double kernel_bytes(const OperatorGraph& graph, const BlockStep& step) const;
 
   // Products in one precision.
   struct Products {
     Products(const GpuSpec& gpu, Precision of);
-    KernelCost price(const KernelModel& model, const GemmShape& shape, double bytes) const;
+    KernelCost price(const GemmShape& shape, double bytes, double clock) const;
 
     Precision precision;
-    const GemmFit& fit;
     double peak = 0;
+    GemmModel model;
   };
   const Products& products_of(const Operator& op) const { return op.low_precision ? narrow_ : wide_; }
 
   const GpuSpec& gpu_;
   Products wide_;
   Products narrow_;
-  double sustained_ = 1;
   double stream_bandwidth_ = 0;  // bytes/s that a streaming kernel reaches
+  double clock_ = 1;
   std::optional<AttentionModel> attention_;
 };
 
@@ -102,9 +105,8 @@ GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step);
 // all pairs: a later piece sees all keys of half of its queries.
 AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step);
 
-// Power of a device while its compute stream works, and while it waits.
-// A stage computing at its highest clock draws its power limit: measured 301 to 330 W on A100 PCIe (300 W TDP),
-// arXiv 2312.06902 artifact; waiting in communication it draws GpuSpec::blocked_w.
-double busy_power_w(const GpuSpec& gpu);
+// What a device draws for a kernel that `model` priced, above what it draws while it waits in communication
+// (GpuSpec::blocked_w).
+double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost);
 
 }  // namespace mirfak

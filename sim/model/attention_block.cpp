@@ -27,7 +27,7 @@ QueryKeyValue project_qkv(Builder& b, TensorId x) {
   TensorId packed = b.project("qkv_projection", x, weight, packed_axes, b.options().adapters.query_key_value);
   if (b.model().qkv_bias) {
     const TensorId bias = b.parameter("qkv_bias", {Axis::kv_heads, Axis::qkv_group, Axis::head_dim});
-    packed = b.add("qkv_bias", packed, bias);
+    packed = b.add_bias("qkv_bias", packed, bias);
   }
   const std::vector<Axis> kv_axes = {Axis::batch, Axis::sequence, Axis::kv_heads, Axis::head_dim};
   QueryKeyValue out{};
@@ -101,7 +101,7 @@ TensorId fused_attention(Builder& b, const QueryKeyValue& qkv, std::int64_t wind
                              {context, statistics}, {qkv.query, qkv.key, qkv.value, context, statistics});
   Builder::relabel(attention.inputs[1], Axis::sequence, Axis::kv_sequence);
   Builder::relabel(attention.inputs[2], Axis::sequence, Axis::kv_sequence);
-  attention.causal = true;
+  attention.causal = b.model().causal;
   attention.window = window;
   attention.matmuls = 2;
   b.mark(Module::core_attention, first);
@@ -114,7 +114,13 @@ TensorId softmax_scores(Builder& b, TensorId scores) {
     scores = b.elementwise("mask_scores", {scores}, {});
   }
   const TensorId probabilities = b.activation("probabilities", kScores);
-  b.op("softmax", OperatorKind::softmax, {scores}, {probabilities}, {probabilities});
+  Operator& softmax = b.op("softmax", OperatorKind::softmax, {scores}, {probabilities}, {probabilities});
+  // Megatron-LM's fused kernel (megatron/fused_kernels/scaled_upper_triang_masked_softmax.h) reads the scores under the
+  // diagonal and writes all: 1.5 passes of 2, backward 2 of 3.
+  if (b.options().fused_softmax) {
+    softmax.passes = 1.5 / 2;
+    softmax.gradient_passes = 2.0 / 3;
+  }
   return b.options().dropout ? b.dropout("attention_dropout", probabilities) : probabilities;
 }
 
@@ -127,8 +133,10 @@ TensorId unfused_attention(Builder& b, const QueryKeyValue& qkv) {
   const TensorId context = b.activation("context", context_axes(b, qkv));
   Operator& mix = b.op("attention_context", OperatorKind::einsum, {probabilities, qkv.value}, {context});
   Builder::relabel(mix.inputs[1], Axis::sequence, Axis::kv_sequence);
+  // The products leave heads before tokens: a copy puts the heads of a token together.
+  const TensorId gathered = b.elementwise("gather_heads", {context}, {});
   b.mark(Module::core_attention, first);
-  return context;
+  return gathered;
 }
 
 }  // namespace

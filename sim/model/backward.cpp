@@ -23,7 +23,9 @@ class Differentiator {
     if (graph_.output >= 0) contribute(graph_.output, new_gradient(graph_.output));
     for (OperatorId id = forward_count - 1; id >= 0; --id) {
       const Operator op = graph_.op(id);  // a copy: differentiate() appends operators
+      const std::size_t first = graph_.operators.size();
       differentiate(op);
+      for (std::size_t i = first; i < graph_.operators.size(); ++i) graph_.operators[i].part = op.part;
     }
     if (graph_.input >= 0) gradient(graph_.input);
     return std::move(graph_);
@@ -132,12 +134,19 @@ class Differentiator {
     }
     const TensorId buffer = new_gradient(parameter);
     graph_.tensors[static_cast<std::size_t>(buffer)].bytes_per_element = options_.gradient_buffer_bytes;
-    append("accumulate_" + graph_.tensor(parameter).name, OperatorKind::elementwise, Phase::weight_gradient,
-           {product, buffer}, {buffer});
+    const double added = graph_.tensor(product).bytes_per_element + 2 * options_.gradient_buffer_bytes;
+    Operator& sum = append("accumulate_" + graph_.tensor(parameter).name, OperatorKind::elementwise,
+                           Phase::weight_gradient, {product, buffer}, {buffer});
+    if (options_.accumulation_bytes > 0) sum.passes = options_.accumulation_bytes / added;
   }
 
   void differentiate_gather(const Operator& op, TensorId dy) {
     const TensorId table = op.inputs[0].tensor;
+    if (!is_parameter(table)) {
+      const TensorId whole = new_gradient(table);
+      append("d_" + op.name, OperatorKind::scatter, Phase::activation_gradient, {dy, op.inputs[1].tensor}, {whole});
+      return contribute(table, whole);
+    }
     if (!is_trained(table)) return;
     append("d_" + op.name, OperatorKind::scatter, Phase::weight_gradient, {dy, op.inputs[1].tensor},
            {new_gradient(table)});
@@ -187,7 +196,9 @@ class Differentiator {
     }
     if (!results.empty()) {
       Operator& added = append("d_" + op.name, op.kind, Phase::activation_gradient, read, results);
-      added.passes = op.passes;
+      added.passes = op.gradient_passes > 0 ? op.gradient_passes : op.passes;
+      // Rows that are read twice: 10 bytes an element where 6 would do.
+      if (op.kind == OperatorKind::normalization && options_.norms == NormKernels::plain) added.passes *= 10.0 / 6;
       added.modules = op.modules;
     }
     if (op.kind == OperatorKind::normalization) {
@@ -203,7 +214,12 @@ class Differentiator {
       if (is_trained(input.tensor)) results.push_back(new_gradient(input.tensor));
     }
     if (results.empty()) return;
-    append("d_" + op.name + "_parameters", OperatorKind::reduction, Phase::weight_gradient, read, results);
+    const bool norm = op.kind == OperatorKind::normalization;
+    const bool like_norms = norm && options_.norms != NormKernels::plain;
+    Operator& sums =
+        append("d_" + op.name + "_parameters", like_norms ? OperatorKind::normalization : OperatorKind::reduction,
+               Phase::weight_gradient, read, results);
+    sums.part_of_kernel = norm ? options_.norms == NormKernels::fused : options_.fused_bias_sums;
   }
 
   OperatorGraph graph_;

@@ -7,9 +7,19 @@
 
 namespace mirfak {
 
+// How the gradients of a normalization run.
+enum class NormKernels {
+  separate,  // NVIDIA/apex: rows once, sums over tokens for the parameters in a kernel as fast
+  plain,     // PyTorch's own: its kernel goes over the rows twice, plain reductions for the parameters
+  fused,     // Transformer Engine: one kernel does both
+};
+
 struct BackwardOptions {
   double gradient_buffer_bytes = 4;  // per element of the buffer that weight gradients accumulate in
   bool fused_accumulation = false;   // the weight-gradient GEMM adds into that buffer itself
+  double accumulation_bytes = 0;  // else moved per element to add to it; 0: both numbers are read, the sum is written
+  bool fused_bias_sums = false;   // a product's epilogue sums up the gradients of its bias
+  NormKernels norms = NormKernels::separate;
 };
 
 // Appends the gradient operators to a forward graph, in the order in which automatic differentiation runs them:

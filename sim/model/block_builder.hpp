@@ -12,7 +12,9 @@ namespace mirfak {
 
 inline constexpr double kMaskBytes = 1;        // a dropout mask element
 inline constexpr double kStatisticsBytes = 4;  // fp32
-inline constexpr double kTokenBytes = 8;       // token ids are int64
+inline constexpr double kCast = 3;        // 4 bytes read and 2 written, in units of the 2 that a weight has in products
+inline constexpr double kTokenBytes = 8;  // token ids are int64
+inline constexpr double kWideBytes = 4;   // fp32
 
 class Builder {
  public:
@@ -30,6 +32,9 @@ class Builder {
     set(Axis::ffn, model.ffn);
     set(Axis::gate, 2);
     set(Axis::vocabulary, options.vocabulary);
+    set(Axis::masked, options.masked);
+    set(Axis::transform, model.hidden);
+    set(Axis::pair, 2);
     set(Axis::low_rank, options.adapters.rank);
     set_experts(model.mixture);
     set_latent_attention(model);
@@ -66,8 +71,12 @@ class Builder {
     const OperatorId id = graph_.add_operator(std::move(name), kind, inputs, outputs);
     Operator& added = graph_.operators[static_cast<std::size_t>(id)];
     added.saved = std::move(saved);
+    added.part = part_;
     return added;
   }
+
+  // The operators from here on belong to `part`.
+  void enter(LayerPart part) { part_ = part; }
 
   std::size_t operator_count() const { return graph_.operators.size(); }
   // The operators from `first` on belong to a module, which recomputation may drop.
@@ -89,6 +98,7 @@ class Builder {
 
   // Over `axis`, the last one of x.
   TensorId normalize(const std::string& prefix, TensorId x, Axis axis = Axis::hidden) {
+    if (options_.wide_norm_inputs && options_.element_bytes < kWideBytes) x = widen(prefix + "_input", x);
     const TensorId weight = parameter(prefix + "_weight", {axis});
     const TensorId y = activation(prefix, axes(x));
     if (model_.normalization == Normalization::layer_norm) {
@@ -101,6 +111,8 @@ class Builder {
   }
 
   TensorId project(const std::string& name, TensorId x, TensorId weight, std::vector<Axis> result_axes) {
+    if (options_.casts_weights)
+      op("cast_" + this->name(weight), OperatorKind::elementwise, {weight}, {}).passes = kCast;
     const TensorId y = activation(name, std::move(result_axes));
     op(name, OperatorKind::einsum, {x, weight}, {y});
     return y;
@@ -139,6 +151,20 @@ class Builder {
     return y;
   }
 
+  // y + bias of a linear layer.
+  TensorId add_bias(const std::string& name, TensorId y, TensorId bias) {
+    const TensorId sum = add(name, y, bias);
+    graph_.operators.back().part_of_kernel = options_.fused_linear_bias;
+    return sum;
+  }
+
+  // An fp32 copy.
+  TensorId widen(const std::string& name, TensorId x) {
+    const TensorId y = tensor(name, axes(x), TensorRole::activation, kWideBytes);
+    op(name, OperatorKind::elementwise, {x}, {y});
+    return y;
+  }
+
   TensorId dropout(const std::string& name, TensorId x) {
     const TensorId mask = tensor(name + "_mask", axes(x), TensorRole::activation, kMaskBytes);
     const TensorId y = activation(name, axes(x));
@@ -149,7 +175,7 @@ class Builder {
   // residual + dropout(x [+ bias]): one kernel, or one per step.
   TensorId add_residual(const std::string& name, TensorId x, TensorId residual, bool bias) {
     if (!options_.fused_bias_dropout_add) {
-      if (bias) x = add(name + "_bias", x, parameter(name + "_bias", {Axis::hidden}));
+      if (bias) x = add_bias(name + "_bias", x, parameter(name + "_bias", {Axis::hidden}));
       if (options_.dropout) x = dropout(name + "_dropout", x);
       return add(name, x, residual);
     }
@@ -184,6 +210,7 @@ class Builder {
     set(Axis::value_dim, latent.value_dim);
   }
 
+  LayerPart part_ = LayerPart::none;
   const ModelSpec& model_;
   const BlockOptions& options_;
   OperatorGraph graph_;

@@ -50,6 +50,7 @@ TensorId route(Builder& b, TensorId x) {
 TensorId build_experts(Builder& b, TensorId x) {
   const double bytes = b.options().element_bytes;
   const TensorId weights = route(b, x);
+  b.enter(LayerPart::experts);
   const auto rows_of_hidden = [&](const char* name) { return sparse(b, name, {Axis::hidden}, bytes); };
   TensorId rows = rows_of_hidden("dispatched");
   const TensorId row_weights = sparse(b, "dispatched_weights", {}, kStatisticsBytes);
@@ -81,6 +82,7 @@ TensorId build_experts(Builder& b, TensorId x) {
   const TensorId combined = b.activation("combined", kResidual);
   b.op("combine", OperatorKind::combine, {down}, {combined}).passes = passes;
   if (b.model().mixture.shared_ffn == 0) return combined;
+  b.enter(LayerPart::router);
   return b.add("shared_expert_sum", combined, build_mlp(b, "shared_expert", x));
 }
 

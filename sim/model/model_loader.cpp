@@ -13,6 +13,10 @@ namespace mirfak {
 
 namespace {
 
+// Choices of a file that a model spec states as flags.
+enum class Attention { causal, bidirectional };
+enum class Norms { before, after };
+
 template <typename Choice>
 Choice choice_or(Mapping& in, std::string_view key, const std::vector<std::string>& names, Choice fallback) {
   const std::optional<Node> found = in.find(key);
@@ -74,6 +78,10 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   model.tied_embeddings = in.bool_or("tied_embeddings", model.tied_embeddings);
   model.embedding_norm = in.bool_or("embedding_norm", model.embedding_norm);
   model.qk_norm = in.bool_or("qk_norm", model.qk_norm);
+  model.causal = choice_or(in, "attention", {"causal", "bidirectional"}, Attention::causal) == Attention::causal;
+  model.post_norm = choice_or(in, "norms", {"before", "after"}, Norms::before) == Norms::after;
+  model.masked_share = in.number_or("masked_share", model.masked_share, 0, 1);
+  model.sentence_pairs = in.bool_or("sentence_pairs", model.sentence_pairs);
   model.dropout = in.number_or("dropout", model.dropout, 0, 1);
 
   model.layers = in.require("layers").as_integer(1, kMaxLayers);

@@ -69,6 +69,15 @@ double mixture_parameters(const ModelSpec& model, std::int64_t experts) {
   return router + static_cast<double>(experts) * mlp_parameters(model, mixture.ffn) + shared;
 }
 
+// The dense layer, its norm and the bias of every word; the pooler and the classifier of sentence pairs.
+double masked_head_parameters(const ModelSpec& model) {
+  const double dense = product(model.hidden, model.hidden + 1);
+  double count = 0;
+  if (model.masked_share > 0) count += dense + norm_parameters(model) + static_cast<double>(model.vocab);
+  if (model.sentence_pairs) count += dense + product(2, model.hidden + 1);
+  return count;
+}
+
 }  // namespace
 
 ParameterCount count_parameters(const ModelSpec& model) {
@@ -78,6 +87,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
   ParameterCount count;
   count.embedding = words;
   if (model.position == PositionEncoding::learned) count.embedding += static_cast<double>(model.max_sequence) * hidden;
+  if (model.sentence_pairs) count.embedding += 2 * hidden;
   if (model.embedding_norm) count.embedding += norm;
   double layers = 0;
   double active = 0;
@@ -88,7 +98,7 @@ ParameterCount count_parameters(const ModelSpec& model) {
     active += common + (experts ? mixture_parameters(model, model.mixture.per_token) : 0);
   }
   count.layer = layers / static_cast<double>(model.layers);
-  count.head = norm + (model.tied_embeddings ? 0 : words);
+  count.head = (model.post_norm ? 0 : norm) + (model.tied_embeddings ? 0 : words) + masked_head_parameters(model);
   count.total = count.embedding + layers + count.head;
   count.active = count.embedding + active + count.head;
   return count;

@@ -35,7 +35,7 @@ struct SlidingWindow {
   std::int64_t full_every = 0;  // each full_every-th layer attends to all tokens; 0: none does
 };
 
-// The architecture of a decoder-only transformer. All sizes are counts.
+// The architecture of a transformer of one stack, decoder or encoder. All sizes are counts.
 struct ModelSpec {
   std::string name;    // "gpt3-175b"
   std::string family;  // "gpt", "llama", "bloom", "opt": informative only, nothing is decided by it
@@ -54,13 +54,19 @@ struct ModelSpec {
   bool linear_bias = true;      // biases in attention output and MLP projections
   bool qkv_bias = true;         // biases in the query, key and value projections
   bool tied_embeddings = true;  // the output projection is the transposed input embedding
+  bool causal = true;           // tokens attend to those before them only; an encoder's attend to all
+  bool post_norm = false;       // normalizations behind the residual additions (BERT), not before attention and MLP
   bool embedding_norm = false;  // BLOOM normalises the word embeddings
   bool qk_norm = false;         // queries and keys are normalised, each head by itself
   MixtureOfExperts mixture;
   LatentAttention latent;
   SlidingWindow window;
   std::int64_t prediction_layers = 0;  // multi-token prediction (arXiv 2412.19437): modules behind the last layer
-  double dropout = 0;                  // of attention probabilities and of both residual branches, when trained
+  // Masked language models (BERT): the share of tokens that is predicted, through a dense layer, an activation and a
+  // normalization before the output projection. 0: every token's successor is predicted.
+  double masked_share = 0;
+  bool sentence_pairs = false;  // token types, and a head that says whether the second sentence follows the first
+  double dropout = 0;           // of attention probabilities and of both residual branches, when trained
 
   bool gated() const { return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu; }
 };

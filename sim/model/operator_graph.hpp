@@ -33,9 +33,12 @@ enum class Axis : std::uint8_t {
   content_value,     // ... of a head, the content part of its key and its value: one projection
   value_dim,         // of a head's value, where it is not head_dim
   merged,            // residual stream and embedding side by side: multi-token prediction
+  masked,            // tokens of a sequence that a masked language model predicts
+  transform,         // what the head of such a model makes of the hidden axis: as large
+  pair,              // the two sentences of a pair, or whether the second follows the first
   low_rank,          // between the two products of a low-rank adapter
 };
-inline constexpr std::size_t kAxes = 22;
+inline constexpr std::size_t kAxes = 25;
 std::string_view name_of(Axis axis);
 
 using AxisExtents = std::array<std::int64_t, kAxes>;
@@ -57,9 +60,10 @@ struct Tensor {
   std::vector<Axis> axes;
   double bytes_per_element = 0;
   TensorRole role{};
-  TensorId of = -1;     // gradients: the tensor it is the gradient of
-  bool frozen = false;  // parameters: not trained, so without gradient
-  double density = 1;   // share of its elements that exist: a token has one row for each expert it visits
+  TensorId of = -1;      // gradients: the tensor it is the gradient of
+  bool frozen = false;   // parameters: not trained, so without gradient
+  double density = 1;    // share of its elements that exist: a token has one row for each expert it visits
+  bool passing = false;  // parameter copies: made in a backward pass for one product, and not kept
 };
 
 enum class OperatorKind : std::uint8_t {
@@ -98,6 +102,15 @@ enum class Phase : std::uint8_t {
   update,  // once an iteration, after the optimizer step
 };
 
+// Which part of a transformer layer an operator, or the one it is the gradient of, belongs to.
+enum class LayerPart : std::uint8_t {
+  none,       // embedding, head
+  attention,  // its normalization and residual sum included
+  router,     // of a mixture of experts, with the normalization before it and shared experts
+  mlp,        // dense; its normalization and residual sum too
+  experts,    // dispatch, experts, combination, residual sum
+};
+
 // A use of a tensor. `labels` names its axes for this operator, in the order of the tensor's axes: usually the
 // tensor's own names; attention reads keys whose `sequence` is the operator's `kv_sequence`.
 struct Operand {
@@ -117,10 +130,14 @@ struct Operator {
   // Inputs whose gradient is the gradient of the first output itself (additions): no kernel.
   std::vector<TensorId> passes_gradient;
   double passes = 1;           // memory-bound kinds: times the operands move through memory (unfused kernels)
+  double gradient_passes = 0;  // ... those of the gradient's kernel; 0: as often
   bool causal = false;         // attention over earlier tokens only: half the work, if the kernel skips it
   std::int64_t window = 0;     // attention over the last `window` tokens only, if the kernel skips the others; 0: all
   ModuleSet modules;           // that it is part of
-  bool low_precision = false;  // einsum: in the format of the precision recipe, not in that of activations
+  LayerPart part = LayerPart::none;
+  bool low_precision = false;   // einsum: in the format of the precision recipe, not in that of activations
+  bool auxiliary = false;       // issued by the call of another operator: casts
+  bool part_of_kernel = false;  // done by the kernel of the operator before it: no kernel of its own
   // Divides its labels as that operator does where it reads or writes parameters, so that its inputs are brought to
   // where that operator wants them; -1: by its own operands.
   OperatorId divided_as = -1;

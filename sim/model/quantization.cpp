@@ -37,11 +37,13 @@ class Quantizer {
     find_linear_layers();
     const std::vector<Operator> operators = std::exchange(graph_.operators, {});
     for (Operator op : operators) {
+      const std::size_t first = graph_.operators.size();
       if (op.kind == OperatorKind::einsum && takes_part(op)) {
         quantize_operands(op);
       } else if (op.kind == OperatorKind::normalization && op.phase == Phase::forward) {
         fuse(op);
       }
+      for (std::size_t i = first; i < graph_.operators.size(); ++i) graph_.operators[i].part = op.part;
       graph_.operators.push_back(std::move(op));
       settle_layouts();
     }
@@ -106,7 +108,7 @@ class Quantizer {
         break;
       case Phase::activation_gradient:
         op.inputs[0].tensor = gradient(op.inputs[0].tensor, linear).along_rows;
-        op.inputs[1].tensor = weight(linear).along_columns;
+        op.inputs[1].tensor = along_columns(weight(linear));
         break;
       default:
         op.inputs[0].tensor = along_tokens(gradient(op.inputs[0].tensor, linear));
@@ -128,14 +130,16 @@ class Quantizer {
   OperatorId append(std::string name, Phase phase, const std::vector<TensorId>& inputs,
                     const std::vector<TensorId>& outputs) {
     const OperatorId id = graph_.add_operator(std::move(name), OperatorKind::elementwise, inputs, outputs);
-    graph_.operators[static_cast<std::size_t>(id)].phase = phase;
+    Operator& added = graph_.operators[static_cast<std::size_t>(id)];
+    added.phase = phase;
+    added.auxiliary = true;
     return id;
   }
 
   // Kernels that write the copies of `id` that are wanted. Rows that an all-to-all brings to their experts travel in
   // the precision of activations and are quantized where they arrive.
   Copies quantize(TensorId id, Phase phase, double element_bytes, bool rows, bool columns) {
-    const bool moved = false;
+    const bool moved = tensor(id).density < 1;
     const std::string name = tensor(id).name;
     const auto kernel = [&](const std::string& does, const std::vector<TensorId>& reads,
                             const std::vector<TensorId>& writes) {
@@ -175,6 +179,19 @@ class Quantizer {
     return copies.along_columns;
   }
 
+  // A frozen weight's transpose is not kept from pass to pass: there is one for as long as its product needs it.
+  TensorId along_columns(Copies& copies) {
+    if (copies.along_columns >= 0) return copies.along_columns;
+    const TensorId rows = copies.along_rows;
+    Tensor transposed = tensor(rows);
+    transposed.name += "_transposed";
+    transposed.role = TensorRole::parameter_copy;
+    transposed.passing = true;
+    copies.along_columns = graph_.add_tensor(std::move(transposed));
+    append("transpose_" + tensor(rows).name, Phase::activation_gradient, {rows}, {copies.along_columns});
+    return copies.along_columns;
+  }
+
   Copies& activation(const Linear& linear) {
     const auto [place, added] = copies_.try_emplace(linear.input);
     if (!added) return place->second;
@@ -197,13 +214,14 @@ class Quantizer {
   Copies& weight(const Linear& linear) {
     const auto [place, added] = copies_.try_emplace(linear.weight);
     if (!added) return place->second;
-    const bool columns = linear.passes_on && quantization_.second_copies;
+    const bool once = quantization_.narrow_parameters && tensor(linear.weight).frozen && quantization_.transposable;
+    const bool columns = linear.passes_on && quantization_.second_copies && !once;
     const Phase phase = quantization_.caches_parameters ? Phase::update : Phase::forward;
     Copies& copies = place->second;
     copies = quantization_.narrow_parameters
                  ? narrow(linear.weight, phase, columns)
                  : quantize(linear.weight, phase, quantization_.parameter_bytes, true, columns);
-    if (copies.along_columns < 0) copies.along_columns = copies.along_rows;
+    if (copies.along_columns < 0 && !(once && quantization_.second_copies)) copies.along_columns = copies.along_rows;
     return copies;
   }
 

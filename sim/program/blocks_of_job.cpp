@@ -4,10 +4,12 @@
 #include "model/backward.hpp"
 #include "model/blocks.hpp"
 #include "program/data_parallel.hpp"
+#include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
 #include "sharding/axis_rules.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace mirfak {
@@ -31,6 +33,9 @@ BlockOptions block_options(const Job& job) {
   options.kv_heads = std::max<std::int64_t>(job.model.kv_heads, job.strategy.tensor);  // replicated where too few
   if (options.kv_heads > job.model.heads) options.kv_heads = job.model.heads;
   options.vocabulary = (job.model.vocab + padding - 1) / padding * padding;
+  const auto sequence = static_cast<double>(job.training.sequence_length);
+  if (framework.gathers_masked_tokens) options.masked = std::llround(sequence * job.model.masked_share);
+  options.casts_weights = framework.casts_weights && bytes_per_element(job.precision()) < 4;
   options.element_bytes = bytes_per_element(job.precision());
   options.dropout = job.model.dropout > 0;
   options.adapters = job.training.adapters;
@@ -40,6 +45,12 @@ BlockOptions block_options(const Job& job) {
   options.fused_bias_dropout_add = framework.fused_bias_dropout_add;
   options.fused_rotary = framework.fused_rotary;
   options.fused_cross_entropy = framework.fused_cross_entropy;
+  options.narrow_activation_input = job.training.fp8_activation_input;
+  options.fused_linear_bias = framework.fused_linear_bias;
+  options.chained_gelu = framework.chained_gelu;
+  options.wide_norm_inputs = framework.wide_norm_inputs;
+  options.loss_recomputes_softmax = framework.loss_recomputes_softmax;
+  options.logit_metric_bytes = framework.logit_metric_bytes;
   options.rows_sorted = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all && job.strategy.expert > 1 &&
                         job.model.mixture.experts > job.strategy.expert;
   options.exchange_permutes = job.strategy.expert_dispatcher == ExpertDispatcher::hybrid_ep && job.strategy.expert > 1;
@@ -48,8 +59,16 @@ BlockOptions block_options(const Job& job) {
 
 // Gradients that are reduced behind every pass do not accumulate whole: backward writes them as they are computed.
 BackwardOptions backward_options(const Job& job) {
-  if (data_parallel_plan(job).gathers_in_passes()) return {bytes_per_element(job.precision()), true};
-  return {gradient_bytes(job), job.framework.fused_gradient_accumulation};
+  BackwardOptions options;
+  const bool in_passes = data_parallel_plan(job).gathers_in_passes();
+  options.gradient_buffer_bytes = in_passes ? bytes_per_element(job.precision()) : gradient_bytes(job);
+  options.fused_accumulation = in_passes || job.framework.fused_gradient_accumulation;
+  if (!in_passes && job.precision() == Precision::bf16) {
+    options.accumulation_bytes = job.framework.accumulation_bytes;
+  }
+  options.fused_bias_sums = job.framework.fused_bias_sums;
+  options.norms = job.framework.norm_kernels;
+  return options;
 }
 
 std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute, ModuleSet modules) {
@@ -103,10 +122,14 @@ class BodyWriter {
       const bool collective = step.kind == BlockStep::Kind::collective;
       BodyStep priced = collective ? price_collective(step) : price_kernel(step);
       const bool forward = step.phase == Phase::forward;
-      if (!collective) {
-        priced.host = to_picoseconds(forward ? job_.framework.host_forward_s : job_.framework.host_backward_s);
-      }
+      const bool in_graph = captured(step);
+      if (!collective) priced.host = to_picoseconds(host_time(step));
       if (is_part_of_product(step)) priced.host = 0;
+      priced.host_waits = !collective && waits_for_routing(step);
+      // The first operator of a graph stands for its launch.
+      if (in_graph) priced.host = in_graph_ ? 0 : to_picoseconds(graph_launch());
+      in_graph_ = in_graph;
+      if (job_.training.blocking_launches) hold(priced);
       if (recomputing) priced.name = "recompute_" + priced.name;
       const bool elsewhere = job_.strategy.overlap_expert && carries_rows(block_, step);
       for (const int before : step.after) {
@@ -130,6 +153,14 @@ class BodyWriter {
   Body take() { return std::move(body_); }
 
  private:
+  // The host issues a kernel once the one before has ended and it has noticed.
+  void hold(BodyStep& step) const {
+    if (step.host == 0) return;
+    step.held = step.host + to_picoseconds(job_.framework.host_blocking_s);
+    step.device += step.held;
+    step.host = 0;
+  }
+
   // A product in pieces is issued by one call, its shifts included.
   bool is_part_of_product(const BlockStep& step) const {
     const bool part =
@@ -137,9 +168,51 @@ class BodyWriter {
     return part && block_.graph.op(step.op).kind == OperatorKind::einsum;
   }
 
+  bool captured(const BlockStep& step) const {
+    const CudaGraphs& graphs = job_.training.cuda_graphs;
+    if (graphs.iteration) return true;
+    switch (block_.graph.op(step.op).part) {
+      case LayerPart::attention:
+        return graphs.attention;
+      case LayerPart::mlp:
+        return graphs.mlp;
+      case LayerPart::router:
+        return graphs.router;
+      default:
+        return false;
+    }
+  }
+
+  // One launch starts a whole iteration: nothing that a block would have to wait for.
+  double graph_launch() const { return job_.training.cuda_graphs.iteration ? 0 : job_.framework.host_graph_s; }
+
+  // Where rows go is known on the device only; their exchange and the shapes behind it are the host's business.
+  bool waits_for_routing(const BlockStep& step) const {
+    return job_.framework.host_waits_for_routing && !job_.training.cuda_graphs.iteration &&
+           step.phase == Phase::forward && block_.graph.op(step.op).kind == OperatorKind::dispatch;
+  }
+
+  // A grouped product, and the casts for it, are a call for each expert.
+  double experts_beside(const BlockStep& step) const {
+    const Operator& op = block_.graph.op(step.op);
+    if (op.part != LayerPart::experts || (op.kind != OperatorKind::einsum && !op.auxiliary)) return 0;
+    const std::vector<Axis>& labels = op.inputs.front().labels;
+    if (std::find(labels.begin(), labels.end(), Axis::experts) == labels.end()) return 0;
+    return static_cast<double>(step.local[static_cast<std::size_t>(Axis::experts)] - 1);
+  }
+
+  double host_time(const BlockStep& step) const {
+    const Framework& framework = job_.framework;
+    const Operator& op = block_.graph.op(step.op);
+    if (op.auxiliary) return framework.host_auxiliary_s * (1 + experts_beside(step));
+    double time = step.phase == Phase::forward ? framework.host_forward_s : framework.host_backward_s;
+    if (op.kind == OperatorKind::einsum) time += framework.host_expert_s * experts_beside(step);
+    if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host_routing_s;
+    return time;
+  }
+
   BodyStep price_kernel(const BlockStep& step) const {
-    const KernelCost cost = costs_.kernels.price(block_, step);
-    const GpuSpec& gpu = costs_.hardware.hardware.gpu;
+    const KernelCost cost = costs_.kernels.price(block_, step, captured(step) ? Launch::graph : Launch::stream);
     BodyStep out;
     out.name = block_.graph.op(step.op).name;
     out.stream = StreamKind::compute;
@@ -147,7 +220,9 @@ class BodyWriter {
     out.device = to_picoseconds(cost.seconds);
     out.flop = cost.flop;
     out.bytes = cost.bytes;
-    out.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;
+    out.energy_j = energy_above_waiting_j(costs_.kernels, cost);
+    out.clocked_s = cost.clocked_s;
+    out.draw = cost.draw;
     return out;
   }
 
@@ -163,7 +238,8 @@ class BodyWriter {
     out.stream = stream_of(step);
     out.activity = activity_of(out.stream);
     out.device = to_picoseconds(cost.seconds);
-    out.host = to_picoseconds(job_.framework.host_collective_s);
+    const int peers = costs_.group_over(step.over).shape.ranks - 1;
+    out.host = to_picoseconds(job_.framework.host_collective_s + peers * job_.framework.host_peer_s);
     out.bytes = cost.bytes_sent;
     return out;
   }
@@ -172,6 +248,7 @@ class BodyWriter {
   const PartitionedBlock& block_;
   const StageCosts& costs_;
   Body body_;
+  bool in_graph_ = false;                     // the step before is captured
   int barrier_ = -1;                          // the step that everything after it waits for
   std::map<int, std::vector<int>> replaced_;  // exchanges that run beside other microbatches: what stands for them
 };
@@ -187,22 +264,27 @@ ShardedBlocks shard_blocks(const Job& job) {
   const BackwardOptions backward = backward_options(job);
   const std::optional<Quantization> quantization = quantization_of(job);
   ShardedBlocks blocks;
-  const auto add = [&](OperatorGraph forward, bool layer) {
+  blocks.partly_recomputed = job.strategy.recompute_layers > 0;
+  const auto add = [&](OperatorGraph forward, Recompute recompute, bool layer, bool narrow) {
     OperatorGraph graph = with_backward(std::move(forward), backward);
-    if (layer && quantization) graph = with_quantized_products(std::move(graph), *quantization);
-    const Recompute recompute = layer ? job.strategy.recompute : Recompute::none;
-    const std::vector<TensorId> dropped = dropped_tensors(graph, recompute, job.strategy.recompute_modules);
+    if (narrow) graph = with_quantized_products(std::move(graph), *quantization);
+    const bool norms = layer && recompute == Recompute::none && job.framework.recomputes_norms;
+    const std::vector<TensorId> dropped = norms ? module_tensors(graph, Module::layer_norm)
+                                                : dropped_tensors(graph, recompute, job.strategy.recompute_modules);
     blocks.all.push_back(partition(std::move(graph), mesh, layer ? layer_rules : end_rules, dropped));
   };
-  add(build_embedding_block(job.model, options), false);
-  for (const LayerKind& kind : layer_kinds(job.model)) {
-    add(build_layer_block(job.model, options, kind), true);
+  add(build_embedding_block(job.model, options), Recompute::none, false, false);
+  for (const JobLayer& layer : job_layers(job)) {
+    add(build_layer_block(job.model, options, layer.kind), job.strategy.recompute, true, layer.narrow);
+    if (!blocks.partly_recomputed) continue;
+    add(build_layer_block(job.model, options, layer.kind), Recompute::none, true, layer.narrow);
+    blocks.all.back().graph.name += " without recomputation";
   }
   if (job.model.prediction_layers > 0) {
-    const LayerKind last = kind_of_layer(job.model, job.model.layers - 1);
-    add(build_prediction_block(job.model, options, last), true);
+    const JobLayer last = job_layer(job, job.model.layers - 1);
+    add(build_prediction_block(job.model, options, last.kind), job.strategy.recompute, true, last.narrow);
   }
-  add(build_head_block(job.model, options), false);
+  add(build_head_block(job.model, options), Recompute::none, false, false);
   return blocks;
 }
 
@@ -223,14 +305,27 @@ const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
   return axes == MeshAxisSet(MeshAxis::context) ? context_group : expert_group;
 }
 
+namespace {
+
+ExpertExchange exchange_of(const Job& job) {
+  const MixtureOfExperts& mixture = job.model.mixture;
+  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
+}
+
+}  // namespace
+
 CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
                                         const StageCosts& costs) {
   const CommunicationGroup& group = costs.group_over(step.over);
   if (!carries_rows(block, step)) return costs.communication.price(step.collective, step.bytes, group);
-  const MixtureOfExperts& mixture = job.model.mixture;
-  return price_expert_exchange(
-      costs.communication, step.bytes, group,
-      {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)});
+  return price_expert_exchange(costs.communication, step.bytes, group, exchange_of(job));
+}
+
+Explanation explain_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
+                                    const StageCosts& costs) {
+  const CommunicationGroup& group = costs.group_over(step.over);
+  if (!carries_rows(block, step)) return costs.communication.explain(step.collective, step.bytes, group);
+  return explain_expert_exchange(costs.communication, step.bytes, group, exchange_of(job));
 }
 
 // Products with frozen weights, whose weight gradients nobody computes.
@@ -255,6 +350,9 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   backward.append(block.recompute, true);
   backward.append(block.backward, false);
   out.backward = backward.take();
+  BodyWriter update(job, block, costs);
+  update.append(block.update, false);
+  out.folded_update = fold(update.take());
   out.folded_forward = fold(out.forward);
   out.folded_backward = fold(out.backward);
   out.model_flop = 3 * out.folded_forward.flop - frozen_flop(block, costs);

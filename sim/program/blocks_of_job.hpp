@@ -16,10 +16,16 @@ using BlockId = int;
 // The blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
 struct ShardedBlocks {
   // The embedding, a layer of each kind of the model, the module of multi-token prediction if it has one, the head.
+  // Where only some layers are recomputed, each kind of layer has a second block behind it that is not.
   std::vector<PartitionedBlock> all;
+  bool partly_recomputed = false;
 
   static constexpr BlockId kEmbedding = 0;
-  BlockId layer_id(std::size_t kind) const { return 1 + static_cast<BlockId>(kind); }  // an index of layer_kinds()
+  // `kind`: an index of job_layers(). `recomputed`: as the strategy says, else not at all.
+  BlockId layer_id(std::size_t kind, bool recomputed = true) const {
+    const auto place = static_cast<BlockId>(kind);
+    return partly_recomputed ? 1 + 2 * place + (recomputed ? 0 : 1) : 1 + place;
+  }
   BlockId prediction_id() const { return head_id() - 1; }  // of a model that has such modules
   BlockId head_id() const { return static_cast<BlockId>(all.size()) - 1; }
   const PartitionedBlock& of(BlockId id) const { return all[static_cast<std::size_t>(id)]; }
@@ -54,6 +60,8 @@ struct StageCosts {
 // A collective step of a block.
 CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
                                         const StageCosts& costs);
+Explanation explain_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
+                                    const StageCosts& costs);
 
 // One block's passes on a stage's hardware. Backward includes the recomputation before it.
 struct BlockBodies {
@@ -61,7 +69,8 @@ struct BlockBodies {
   Body backward;
   FoldedBody folded_forward;
   FoldedBody folded_backward;
-  double model_flop = 0;  // of one microbatch, forward and backward by convention: no recomputation
+  FoldedBody folded_update;  // once an iteration, behind the optimizer step: narrow copies of parameters
+  double model_flop = 0;     // of one microbatch, forward and backward by convention: no recomputation
 };
 BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs);
 

@@ -14,23 +14,50 @@ namespace mirfak {
 
 namespace {
 
-// When each step ends if the streams are free at 0 and, with `host_issues`, the host starts at 0.
-std::vector<Picoseconds> ends(const Body& body, bool host_issues) {
-  std::vector<Picoseconds> end(body.steps.size());
+// Up to when streams and host are busy.
+struct Clocks {
   std::array<Picoseconds, kStreamKinds> free{};
   Picoseconds issued = 0;
+};
+
+// When each step ends from `clocks` on, which it moves; with `host_issues`, steps wait for the host.
+std::vector<Picoseconds> ends(const Body& body, bool host_issues, Clocks& clocks) {
+  std::vector<Picoseconds> end(body.steps.size());
+  auto& free = clocks.free;
   for (std::size_t i = 0; i < body.steps.size(); ++i) {
     const BodyStep& step = body.steps[i];
     Picoseconds start = free[static_cast<std::size_t>(step.stream)];
-    if (host_issues) start = std::max(start, issued += step.host);
+    if (host_issues) {
+      if (step.host_waits) clocks.issued = std::max(clocks.issued, free[static_cast<std::size_t>(StreamKind::compute)]);
+      start = std::max(start, clocks.issued += step.host);
+    }
     for (const int before : step.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
     end[i] = free[static_cast<std::size_t>(step.stream)] = start + step.device;
   }
   return end;
 }
 
+// If the streams are free at 0 and, with `host_issues`, the host starts at 0.
+std::vector<Picoseconds> ends(const Body& body, bool host_issues) {
+  Clocks clocks;
+  return ends(body, host_issues, clocks);
+}
+
 Picoseconds last_of(const std::vector<Picoseconds>& ends) {
   return ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
+}
+
+// From the end of one body to that of the next like it, in a long row of them that the host issues.
+Picoseconds period(const Body& body) {
+  Clocks clocks;
+  Picoseconds before = 0;
+  Picoseconds last = 0;
+  for (int i = 0; i < 3; ++i) {
+    before = last;
+    last = last_of(ends(body, true, clocks));
+    clocks.free.fill(last);
+  }
+  return last - before;
 }
 
 // Where the time of a body goes when its host is never late: to its kernels, and between them to the communication
@@ -57,7 +84,8 @@ ActivitySeconds activities(const Body& body, const std::vector<Picoseconds>& end
     const BodyStep& step = body.steps[i];
     if (step.stream != StreamKind::compute) continue;
     wait(end[i] - step.device);
-    spend(step.activity, step.device);
+    spend(Activity::host, step.held);
+    spend(step.activity, step.device - step.held);
     free = end[i];
   }
   wait(last_of(end));
@@ -70,7 +98,11 @@ FoldedBody fold(const Body& body) {
   FoldedBody out;
   const std::vector<Picoseconds> undelayed = ends(body, false);
   out.device = last_of(undelayed);
-  out.lead = last_of(ends(body, true)) - out.device;
+  const bool waits =
+      std::any_of(body.steps.begin(), body.steps.end(), [](const BodyStep& step) { return step.host_waits; });
+  const Picoseconds stall = waits ? std::max<Picoseconds>(0, period(body) - out.device) : 0;
+  out.device += stall;
+  out.lead = std::max<Picoseconds>(0, last_of(ends(body, true)) - out.device);
   for (const BodyStep& step : body.steps) {
     out.host += step.host;
     out.flop += step.flop;
@@ -78,6 +110,7 @@ FoldedBody fold(const Body& body) {
     out.energy_j += step.energy_j;
   }
   out.activity_s = activities(body, undelayed);
+  out.activity_s[static_cast<std::size_t>(Activity::host)] += to_seconds(stall);
   return out;
 }
 

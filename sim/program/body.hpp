@@ -15,10 +15,14 @@ struct BodyStep {
   Activity activity{};
   Picoseconds device = 0;  // time on its stream
   Picoseconds host = 0;    // time the host takes to issue it
+  Picoseconds held = 0;    // of `device`, what the stream waits for a host that issues nothing ahead
   double flop = 0;
   double bytes = 0;
-  double energy_j = 0;
-  std::vector<int> after;  // earlier steps of the body that must have ended
+  double energy_j = 0;   // above that of waiting
+  double clocked_s = 0;  // as in KernelCost
+  double draw = 0;
+  bool host_waits = false;  // the host issues it once the compute stream has done all before it
+  std::vector<int> after;   // earlier steps of the body that must have ended
 };
 
 // The ordered kernels and collectives of one block's forward or backward pass. When a body starts, all its device
@@ -29,7 +33,8 @@ struct Body {
 
 // A body, or several in a row, as one task: exactly as long. Execution is linear in max-plus algebra, so with the
 // device streams free at D and the host at H a body ends at max(D + device, H + lead + device) and the host is
-// free at H + host, for three constants of the body.
+// free at H + host, for three constants of the body. Where the host waits for the device inside, it cannot run ahead:
+// `device` is then the length of the body among others like it, with what the device idles for the host.
 struct FoldedBody {
   Picoseconds device = 0;  // length when the host is never late
   Picoseconds lead = 0;    // the device may not start before the host has worked this long on the body

@@ -42,7 +42,9 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
   if (shards == 1 || whole) {
     out.push_back({name, CollectiveKind::all_reduce, bytes, ReplicaGroup::all});
   } else {
-    out.push_back({name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard});
+    const double most =
+        data_parallel_plan(job).gathers_in_passes() ? job.framework.sharding.most_reduce_bytes_per_s : 0;
+    out.push_back({name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard, 1, most});
     if (shards < job.strategy.replicas()) {
       out.push_back(
           {"reduce gradients across groups", CollectiveKind::all_reduce, bytes / shards, ReplicaGroup::across});
@@ -56,12 +58,14 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
   return out;
 }
 
-std::vector<ReplicaCollective> parameter_gather(const Job& job, const HeldParameters& held, int tensors) {
-  const double width = bytes_per_element(job.precision());
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held) {
+  const double width = of.gathered_bytes_per_element;
   const bool broadcast = job.framework.sharding.broadcast_parameters && job.strategy.zero == 1;
+  const bool in_passes = data_parallel_plan(job).gathers_in_passes();
   std::vector<ReplicaCollective> out = {{"gather parameters", CollectiveKind::all_gather, held.shared * width,
                                          ReplicaGroup::shard,
-                                         broadcast ? std::max(1, std::min(job.strategy.shards(), tensors)) : 1}};
+                                         broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1,
+                                         in_passes ? job.framework.sharding.most_gather_bytes_per_s : 0}};
   if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
     out.push_back({"gather experts", CollectiveKind::all_gather, held.experts * width, ReplicaGroup::experts});
   }
@@ -94,6 +98,12 @@ CommunicationCost price(const ReplicaCollective& collective, const StageCosts& c
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;
   cost.bytes_sent *= collective.pieces;
+  if (collective.most_bytes_per_s > 0 && cost.transfer_s > 0) {
+    const double slowest = cost.bytes_sent / collective.most_bytes_per_s;
+    cost.network_bytes_per_s *= cost.seconds / std::max(cost.seconds, slowest);
+    cost.transfer_s += std::max(0.0, slowest - cost.seconds);
+    cost.seconds = std::max(cost.seconds, slowest);
+  }
   return cost;
 }
 

@@ -44,15 +44,15 @@ struct ReplicaCollective {
   CollectiveKind kind{};
   double bytes = 0;  // of the larger buffer on one rank, all pieces together
   ReplicaGroup among = ReplicaGroup::all;
-  int pieces = 1;  // collectives that the bytes are spread over
+  int pieces = 1;               // collectives that the bytes are spread over
+  double most_bytes_per_s = 0;  // bus bandwidth that the framework's way of calling it does not exceed; 0: no limit
 };
 
 // What makes the gradients of parameters those of all replicas, in order: an all-reduce; with ZeRO a reduce-scatter
 // over the shard group, then an all-reduce of the shard across groups. Experts' gradients likewise among their holders.
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held);
-// What makes parameters, held as shards, whole, in order. `tensors`: how many they are, for frameworks that broadcast.
-// At least one collective.
-std::vector<ReplicaCollective> parameter_gather(const Job& job, const HeldParameters& held, int tensors);
+// What makes some of a stage's parameters, held as shards, whole, in order. At least one collective.
+std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held);
 // What one rank's optimizer updates of the parameters it holds.
 double shard_of(const Job& job, const HeldParameters& held);
 

@@ -98,6 +98,7 @@ class Lowering {
   void emit(int stage, const Pass& pass);
   bool cut(int stage, const Pass& pass);
   void emit_in_parts(int stage, const Pass& pass, const std::vector<PartWork>& parts);
+  void wait_for_reduction(int stage);
   void prepare(int stage, int replica, const Pass& pass);
   void send(int stage, int replica, const Pass& pass);
 
@@ -242,12 +243,27 @@ void Lowering::emit_in_parts(int stage, const Pass& pass, const std::vector<Part
       writer.run(parts[i].pass, pass.microbatch);
     }
     if (habits.overlaps_gathers && !prefetches && !forward && next < parts.size()) gather(After::but_the_last);
-    if (parts[i].reduces.total() > 0) data_->reduce(stage, parts[i].reduces);
+    if (parts[i].reduces.total() == 0) continue;
+    data_->reduce(stage, parts[i].reduces);
+    if (habits.reduction_blocks) wait_for_reduction(stage);
+  }
+}
+
+void Lowering::wait_for_reduction(int stage) {
+  for (int replica = 0; replica < replicas_; ++replica) {
+    TeamWriter& writer = team(stage, replica);
+    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+      if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask)
+        writer.device_waits_for(lane, last);
+    }
   }
 }
 
 void Lowering::prepare(int stage, int replica, const Pass& pass) {
   TeamWriter& writer = team(stage, replica);
+  for (std::size_t lane = 0; job_.framework.host_waits_for_passes && lane < writer.lanes(); ++lane) {
+    for (const TaskId before : writer.done(lane)) writer.host_waits_for(lane, before);
+  }
   if (!origin(stage, pass).exists) return;
   for (int lane = 0; lane < lanes_; ++lane) {
     const TaskId arrived = arrival(pass, stage, replica, lane);

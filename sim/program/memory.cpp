@@ -3,29 +3,46 @@
 #include "program/sharded_state.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
 
-// The most that one gradient operator has in memory of gradients of activations: its operands and results.
-double gradient_workspace(const PartitionedBlock& block, const DeviceMesh& mesh) {
-  double most = 0;
-  for (const Operator& op : block.graph.operators) {
-    if (op.phase == Phase::forward || op.phase == Phase::update) continue;
-    double bytes = 0;
-    const auto add = [&](const std::vector<Operand>& operands) {
-      for (const Operand& operand : operands) {
-        if (block.graph.tensor(operand.tensor).role != TensorRole::gradient) continue;
-        bytes +=
-            local_bytes(block.graph, operand.tensor, block.shardings[static_cast<std::size_t>(operand.tensor)], mesh);
+// Layers of the chunk from `first` on whose kept activations wait in the host's memory: the first of the model's.
+int offloaded(const Job& job, const ChunkPlan& chunk, int first, int count) {
+  const int before = first - (chunk.embedding ? 1 : 0);
+  if (!chunk.is_layer(first)) return 0;
+  return std::clamp(job.strategy.offload_layers - before, 0, count);
+}
+
+// Autograd hands on a weight's gradient. Where the product has added it to the gradient buffer already, Transformer
+// Engine hands on an empty tensor in its stead, one for each shape of weight, and keeps it (get_dummy_wgrad in
+// transformer_engine/pytorch/module/base.py; Megatron Core's own linear layer takes it from there).
+double stand_ins(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
+  if (!job.framework.fused_gradient_accumulation) return 0;
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      const PartitionedBlock& block = blocks.of(run.block);
+      for (const BlockStep& step : block.backward) {
+        if (step.kind != BlockStep::Kind::kernel || step.phase != Phase::weight_gradient) continue;
+        const Operator& op = block.graph.op(step.op);
+        if (op.kind != OperatorKind::einsum) continue;
+        const EinsumLabels labels = classify_labels(op);
+        const auto extent = [&](const std::vector<Axis>& axes) {
+          std::int64_t product = 1;
+          for (const Axis axis : axes) product *= step.local[static_cast<std::size_t>(axis)];
+          return product;
+        };
+        shapes.emplace(extent(labels.rows), extent(labels.columns));
       }
-    };
-    add(op.inputs);
-    add(op.outputs);
-    most = std::max(most, bytes);
+    }
   }
-  return most;
+  double elements = 0;
+  for (const auto& [rows, columns] : shapes) elements += static_cast<double>(rows) * static_cast<double>(columns);
+  return elements * bytes_per_element(job.precision());
 }
 
 }  // namespace
@@ -44,18 +61,34 @@ std::span<const MemoryPart> memory_parts() {
   return parts;
 }
 
-ChunkMemory chunk_memory(const ShardedBlocks& blocks, const DeviceMesh& mesh, const ChunkPlan& chunk) {
+std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks) {
+  const DeviceMesh mesh = mesh_of(job.strategy);
+  std::vector<BlockMemory> out;
+  for (const PartitionedBlock& block : blocks.all) out.push_back(block_memory(block, mesh));
+  return out;
+}
+
+ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk) {
   ChunkMemory out;
+  double forward = 0;
+  double backward = 0;
+  int first = 0;
   for (const BlockRun& run : chunk.runs) {
-    const PartitionedBlock& block = blocks.of(run.block);
-    out.kept += run.count * block.kept_bytes;
-    out.workspace = std::max(out.workspace, block.recomputed_bytes + gradient_workspace(block, mesh));
+    const BlockMemory& block = blocks[static_cast<std::size_t>(run.block)];
+    const double before = out.kept + (run.count - 1 - offloaded(job, chunk, first, run.count - 1)) * block.kept;
+    out.kept += (run.count - offloaded(job, chunk, first, run.count)) * block.kept;
+    forward = std::max(forward, before + block.forward);
+    backward = std::max(backward, before + block.backward);
+    first += run.count;
   }
+  out.forward = std::max(0.0, forward - out.kept);
+  out.backward = std::max(0.0, backward - out.kept);
   return out;
 }
 
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
   MemoryUse use = sharded_state(job, plan);
+  use.gradients += stand_ins(job, blocks, plan);
   // One activation and one gradient each way.
   use.communication = job.strategy.pipeline > 1 ? 4 * blocks.residual_bytes() : 0;
   use.platform = job.framework.platform_bytes;
@@ -64,15 +97,16 @@ MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const Sta
 
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks,
                                         std::span<const StagePlan> stages) {
-  const DeviceMesh mesh = mesh_of(job.strategy);
+  const std::vector<BlockMemory> of_blocks = memory_of_blocks(job, blocks);
   std::vector<StageMemory> out;
   for (const StagePlan& plan : stages) {
     std::vector<ChunkMemory> chunks;
-    for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(blocks, mesh, chunk));
+    for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, of_blocks, chunk));
     MemoryUse use = resident_memory(job, blocks, plan);
     StageMemory memory;
     memory.capacity = plan.costs.hardware.hardware.gpu.memory_bytes.value;
     memory.peak = use;
+    memory.peak.workspace = step_workspace(job, plan);
     int in_flight = 0;
     for (const Pass& pass : plan.order) {
       const ChunkMemory& chunk = chunks[static_cast<std::size_t>(pass.chunk)];
@@ -81,7 +115,7 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
         use.activations += chunk.kept;
         ++in_flight;
       }
-      use.workspace = forward ? 0 : chunk.workspace;
+      use.workspace = forward ? chunk.forward : chunk.backward;
       if (use.total() > memory.peak.total()) {
         memory.peak = use;
         memory.passes_in_flight = in_flight;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/stage_plan.hpp"
 
@@ -16,7 +17,7 @@ struct MemoryUse {
   double gradients = 0;
   double optimizer = 0;
   double activations = 0;    // kept between forward and backward, of all microbatches in flight
-  double workspace = 0;      // backward only: recomputed activations of a block and gradients of activations
+  double workspace = 0;      // of the pass or step that runs: results on their way, recomputed activations, gradients
   double gathered = 0;       // whole parameters and gradients of blocks that are otherwise held as shards (ZeRO 2, 3)
   double communication = 0;  // buffers of transfers between stages
   double platform = 0;       // context, communicators, workspaces of libraries, fragmentation
@@ -42,16 +43,20 @@ struct StageMemory {
   bool fits() const { return peak.total() <= capacity; }
 };
 
-// Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass uses its workspace
-// and then frees it. So the factor 1 + (p - 1)/(p v) of interleaving is counted, not assumed.
+// Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass frees it, and while one
+// runs it needs its workspace beside. So the factor 1 + (p - 1)/(p v) of interleaving is counted, not assumed. The
+// optimizer step comes last: nothing of the passes is left, but gradients in less than fp32 are copied for it.
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages);
 
-// What one chunk keeps for one microbatch, and what its backward pass needs beside.
+// What one chunk keeps for one microbatch, and what its passes need beside all of that at most.
 struct ChunkMemory {
   double kept = 0;
-  double workspace = 0;
+  double forward = 0;
+  double backward = 0;
 };
-ChunkMemory chunk_memory(const ShardedBlocks& blocks, const DeviceMesh& mesh, const ChunkPlan& chunk);
+// `blocks`: of each BlockId.
+ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk);
+std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks);
 
 // What a rank of the stage holds whatever it runs: all but activations and workspace.
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan);

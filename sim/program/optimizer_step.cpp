@@ -58,17 +58,36 @@ double host_step_seconds(const Job& job) {
   return job.framework.host_step_s + job.framework.host_stall_s * static_cast<double>(job.strategy.ranks());
 }
 
-FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
+namespace {
+
+FoldedBody step_body(const Job& job, const StagePlan& plan) {
   FoldedBody folded;
   folded.host = folded.lead = to_picoseconds(host_step_seconds(job));
   if (job.training.optimizer == Optimizer::none) return folded;
-  const GpuSpec& gpu = plan.costs.hardware.hardware.gpu;
   folded.bytes = shard_of(job, plan.parameters.held()) * optimizer_traffic_bytes(job);
   const KernelCost cost = plan.costs.kernels.price_memory_bound(folded.bytes);
-  folded.device = to_picoseconds(cost.seconds);
-  folded.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;
+  const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1;
+  const double beside = partitioned ? job.framework.sharding.step_s_per_parameter * plan.parameters.held().total() : 0;
+  folded.device = to_picoseconds(cost.seconds + beside);
+  folded.energy_j = energy_above_waiting_j(plan.costs.kernels, cost);
   folded.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(folded.device);
   return folded;
+}
+
+}  // namespace
+
+FoldedBody update_body(const StagePlan& plan) {
+  FoldedBody out;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      out = in_a_row(out, repeated(plan.bodies_of(run.block).folded_update, run.count));
+    }
+  }
+  return out;
+}
+
+FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
+  return in_a_row(step_body(job, plan), update_body(plan));
 }
 
 }  // namespace mirfak

@@ -15,8 +15,11 @@ double optimizer_traffic_bytes(const Job& job);
 // hosts included: Framework::host_step_s and host_stall_s. Devices wait for it.
 double host_step_seconds(const Job& job);
 
-// One rank's optimizer step: unscaling, gradient norm, update, low-precision copies, all bound by memory; none for
-// Optimizer::none. On the host, host_step_seconds.
+// Once an iteration behind the optimizer step: what a rank's blocks make of the new parameters.
+FoldedBody update_body(const StagePlan& plan);
+
+// One rank's optimizer step and what follows it once an iteration: unscaling, gradient norm, update, low-precision
+// copies, all bound by memory; no step for Optimizer::none. On the host, host_step_seconds.
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan);
 
 }  // namespace mirfak

@@ -12,6 +12,8 @@ namespace mirfak {
 
 namespace {
 
+constexpr double kMostHeld = 0.5;  // of the multiprocessors, by collectives
+
 // Recomputing a block and running it backward uses each parameter twice. A framework that releases parameters whose
 // next use is further away than so many parameters gathers them twice: of a block of P, those further than half of it
 // from the block's end.
@@ -76,13 +78,12 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
 
 BodyStep copy_step(const StageCosts& costs, const char* name, double bytes) {
   const KernelCost cost = costs.kernels.price_memory_bound(bytes);
-  const GpuSpec& gpu = costs.hardware.hardware.gpu;
   BodyStep step;
   step.name = name;
   step.activity = cost.activity;
   step.device = to_picoseconds(cost.seconds);
   step.bytes = bytes;
-  step.energy_j = (busy_power_w(gpu) - gpu.blocked_w.value) * cost.seconds;
+  step.energy_j = energy_above_waiting_j(costs.kernels, cost);
   return step;
 }
 
@@ -98,6 +99,30 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
   if (behind > 0) body.steps.push_back(copy_step(costs, "copy gathered parameters", behind));
   if (before > 0) body.steps.push_back(copy_step(costs, "copy gradients", before));
   return body;
+}
+
+// While a collective of T seconds holds a share s of the multiprocessors, kernels progress at a rate of 1 - s: they are
+// behind by s T when it ends, or by as much as they do not end before it.
+double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
+                           const PassPart& part, double device_s) {
+  const ShardingHabits& habits = job.framework.sharding;
+  const bool in_passes = data_parallel_plan(job).gathers_in_passes();
+  const bool gathers = habits.overlaps_gathers || !in_passes;
+  const bool reduces = !(in_passes && habits.reduction_blocks);
+  double beside_s = 0;
+  double held_s = 0;  // multiprocessors held, over time
+  const auto add = [&](const std::vector<ReplicaCollective>& collectives) {
+    for (const ReplicaCollective& collective : collectives) {
+      const CommunicationCost cost = price(collective, costs);
+      beside_s += cost.seconds;
+      held_s += cost.seconds * cost.multiprocessors / costs.hardware.hardware.gpu.multiprocessors;
+    }
+  };
+  if (gathers && part.gathers.total() > 0) add(parameter_gather(job, parameters, part.gathers));
+  if (reduces && part.reduces.total() > 0) add(gradient_reduction(job, part.reduces));
+  if (beside_s <= 0) return 0;
+  const double share = std::min(held_s / beside_s, kMostHeld);
+  return std::min(share * beside_s, device_s * share / (1 - share));
 }
 
 std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {

@@ -24,4 +24,10 @@ std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::K
 // the buffer that is reduced, scaling, casts. Empty where it has none.
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part);
 
+// How much longer kernels of `device_s` take beside the collectives of a part, whose channels hold multiprocessors. A
+// part runs beside the gather for the part behind it and the reduction of the part before it, taken to be as large as
+// its own.
+double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
+                           const PassPart& part, double device_s);
+
 }  // namespace mirfak

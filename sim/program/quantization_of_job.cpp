@@ -13,6 +13,8 @@
 
 #include "program/quantization_of_job.hpp"
 
+#include "program/data_parallel.hpp"
+
 #include <algorithm>
 
 namespace mirfak {
@@ -43,8 +45,13 @@ std::optional<Quantization> quantization_of(const Job& job) {
   out.two_kernels = recipe.scaling == Scaling::nested;
   out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;
   out.narrow_parameters = job.training.fp8_parameters;
-  out.caches_parameters = !job.framework.quantizes_every_pass;
+  out.caches_parameters = !data_parallel_plan(job).gathers_in_passes();
   return out;
+}
+
+bool can_train(const GpuSpec& gpu, const Job& job) {
+  if (job.recipe().scaling == Scaling::micro && gpu.architecture != "blackwell") return false;
+  return gpu.peak_flops.contains(job.precision()) && gpu.peak_flops.contains(job.product_precision());
 }
 
 }  // namespace mirfak

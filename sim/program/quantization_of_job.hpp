@@ -11,4 +11,7 @@ namespace mirfak {
 // GPUs; nullopt where they run in the precision of activations.
 std::optional<Quantization> quantization_of(const Job& job);
 
+// Whether the GPU multiplies in the job's formats: microscaling needs tensor cores that apply its scales (Blackwell).
+bool can_train(const GpuSpec& gpu, const Job& job);
+
 }  // namespace mirfak

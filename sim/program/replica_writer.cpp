@@ -144,8 +144,8 @@ std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held,
   }
   // In order on one stream: what waits for the last of them waits for all.
   std::vector<TaskId> tasks;
-  const int tensors = stages_[static_cast<std::size_t>(stage)].parameters.tensors;
-  for (const ReplicaCollective& collective : parameter_gather(job_, held, tensors)) {
+  const StageParameters& parameters = stages_[static_cast<std::size_t>(stage)].parameters;
+  for (const ReplicaCollective& collective : parameter_gather(job_, parameters, held)) {
     tasks = run(stage, collective, waits);
   }
   return tasks;

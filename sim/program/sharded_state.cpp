@@ -13,7 +13,9 @@ namespace {
 constexpr double kMasterBytes = 4;
 
 // Two gathers are alive at once, and what is gathered first and kept to the end; the gradients of a block exist whole
-// until they are reduced, in the precision of the reduction too where that differs.
+// until they are reduced, in the precision of the reduction too where that differs. A framework that gathers and
+// releases single parameters holds those that are used again soon and the one in use, and gradients up to a bucket
+// beside the one that a product writes (DeepSpeed: stage3_max_live_parameters, reduce_bucket_size).
 double in_flight(const Job& job, const StagePlan& plan) {
   const double width = bytes_per_element(job.precision());
   const double gradient_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
@@ -33,8 +35,13 @@ double in_flight(const Job& job, const StagePlan& plan) {
       reduced = std::max(reduced, part.reduces.total());
     }
     const bool whole = replicas.gather == DataParallelPlan::Gather::forward;
-    const double gathered = replicas.gathers_in_passes() ? (whole ? all : kept + 2 * largest) : 0;
-    bytes = std::max(bytes, gathered * width + reduced * gradient_width);
+    double gathered = replicas.gathers_in_passes() ? (whole ? all : kept + 2 * largest) : 0;
+    if (job.framework.sharding.reuse_parameters > 0) {
+      const double one = chunk.largest_parameter();
+      gathered = std::min(gathered, job.framework.sharding.reuse_parameters + one);
+      reduced = std::min(reduced, job.framework.bucket_parameters + one);
+    }
+    bytes = std::max(bytes, gathered * plan.parameters.gathered_bytes_per_element + reduced * gradient_width);
   }
   return bytes;
 }
@@ -48,19 +55,26 @@ MemoryUse sharded_state(const Job& job, const StagePlan& plan) {
   const double frozen = plan.parameters.frozen_elements;
   const double shard = shard_of(job, plan.parameters.held());
   const double width = bytes_per_element(job.precision());
+  const double narrow = plan.parameters.gathered_bytes_per_element;
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
   MemoryUse use;
   use.optimizer = shard * optimizer_bytes(job);
   if (replicas.gathers_in_passes()) {
-    use.parameters = shard * (master ? kMasterBytes : width) + frozen / replicas.shards * width;
+    use.parameters = shard * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
     use.gradients = shard * (master ? kMasterBytes : gradient_bytes(job));
     if (master) use.optimizer = std::max(0.0, use.optimizer - shard * kMasterBytes);
   } else {
-    use.parameters = (elements + frozen) * width;
+    use.parameters = plan.parameters.bytes + plan.parameters.copy_bytes;
     use.gradients = (job.strategy.zero >= 2 ? shard : elements) * gradient_bytes(job);
   }
   if (job.strategy.zero >= 2) use.gathered = in_flight(job, plan);
   return use;
+}
+
+double step_workspace(const Job& job, const StagePlan& plan) {
+  const bool copied = gradient_bytes(job) < kMasterBytes && !job.framework.sharding.master_is_parameter;
+  if (!copied || job.training.optimizer == Optimizer::none) return 0;
+  return shard_of(job, plan.parameters.held()) * kMasterBytes;
 }
 
 }  // namespace mirfak

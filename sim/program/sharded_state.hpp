@@ -12,4 +12,9 @@ namespace mirfak {
 // (4 + 4 + 8)/N P, the same 16 bytes. The other members of the result are 0.
 MemoryUse sharded_state(const Job& job, const StagePlan& plan);
 
+// What exists during the optimizer step only: where gradients are kept in less than fp32, a copy in fp32 of those that
+// the rank updates. Megatron-LM: megatron/optimizer/optimizer.py, `main_param.grad = model_param.main_grad.float()`,
+// freed by zero_grad. Optimizers whose masters are the parameters themselves have none.
+double step_workspace(const Job& job, const StagePlan& plan);
+
 }  // namespace mirfak

@@ -1,5 +1,8 @@
 #include "program/stage_plan.hpp"
 
+#include "program/job_layers.hpp"
+#include "program/quantization_of_job.hpp"
+#include "program/settled_clock.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
@@ -12,12 +15,18 @@ namespace mirfak {
 
 void ChunkPlan::append(BlockId block, int count) {
   if (count == 0) return;
-  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0, 0, 0});
+  if (runs.empty() || runs.back().block != block) runs.push_back({block, 0, 0, 0, 0, 0});
   runs.back().count += count;
 }
 
 int ChunkPlan::blocks() const {
   return std::accumulate(runs.begin(), runs.end(), 0, [](int sum, const BlockRun& run) { return sum + run.count; });
+}
+
+double ChunkPlan::largest_parameter() const {
+  double largest = 0;
+  for (const BlockRun& run : runs) largest = std::max(largest, run.largest);
+  return largest;
 }
 
 const BlockRun& ChunkPlan::run_of(int index) const {
@@ -71,10 +80,10 @@ double tied_parameters(const Job& job, const ShardedBlocks& blocks) {
 }
 
 std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {
-  const std::vector<LayerKind> kinds = layer_kinds(job.model);
-  const auto block_of_layer = [&](std::int64_t layer) {
-    const auto found = std::find(kinds.begin(), kinds.end(), kind_of_layer(job.model, layer));
-    return blocks.layer_id(static_cast<std::size_t>(found - kinds.begin()));
+  const std::vector<JobLayer> kinds = job_layers(job);
+  const auto block_of_layer = [&](std::int64_t layer, bool recomputed) {
+    const auto found = std::find(kinds.begin(), kinds.end(), job_layer(job, layer));
+    return blocks.layer_id(static_cast<std::size_t>(found - kinds.begin()), recomputed);
   };
   const std::vector<std::vector<LayerRange>> layers_of = layers_of_chunks(job.strategy, job.model);
   std::vector<ChunkPlan> chunks;
@@ -85,7 +94,7 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
         stage + 1 == job.strategy.pipeline && static_cast<int>(chunks.size()) + 1 == job.strategy.virtual_pipeline;
     if (plan.embedding) plan.append(ShardedBlocks::kEmbedding);
     for (std::int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
-      plan.append(block_of_layer(layer));
+      plan.append(block_of_layer(layer, layer - layers.first < job.strategy.recompute_layers));
     }
     if (plan.head) {
       const auto predictions = static_cast<int>(job.model.prediction_layers);
@@ -94,6 +103,9 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
     }
     for (BlockRun& run : plan.runs) {
       run.experts = experts_of(blocks.of(run.block));
+      for (const ParameterShard& shard : blocks.of(run.block).parameters) {
+        run.largest = std::max(run.largest, shard.elements);
+      }
       run.parameters = parameters_of(blocks.of(run.block), false);
       run.frozen = parameters_of(blocks.of(run.block), true);
       // One copy serves as word embedding and as output projection.
@@ -121,6 +133,29 @@ double tensor_partial_parameters(const PartitionedBlock& block) {
   return elements;
 }
 
+// Of one trained parameter in the mean, on the wire: narrow formats travel as they are kept where their second copy can
+// be made from the first.
+double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
+  const double wide = bytes_per_element(job.precision());
+  const std::optional<Quantization> quantization = quantization_of(job);
+  if (!quantization || !quantization->narrow_parameters || !quantization->transposable) return wide;
+  double elements = 0;
+  double bytes = 0;
+  for (const ChunkPlan& chunk : chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      const PartitionedBlock& block = blocks.of(run.block);
+      for (const ParameterShard& shard : block.parameters) {
+        elements += run.count * shard.elements;
+        bytes += run.count * shard.elements * block.graph.tensor(shard.tensor).bytes_per_element;
+      }
+    }
+    if (!chunk.embedding || !chunk.head) continue;
+    elements -= tied_parameters(job, blocks);  // held once
+    bytes -= tied_parameters(job, blocks) * wide;
+  }
+  return elements > 0 ? bytes / elements : wide;
+}
+
 StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
   StageParameters out;
   bool first = false;
@@ -131,11 +166,15 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     for (const BlockRun& run : chunk.runs) {
       out.expert_elements += run.count * run.experts;
       out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
+      out.bytes += held(blocks, run) * blocks.of(run.block).parameter_bytes;
+      out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;
       out.tensor_partial_elements += held(blocks, run) * tensor_partial_parameters(blocks.of(run.block));
     }
+    if (chunk.embedding && chunk.head) out.bytes -= tied_parameters(job, blocks) * bytes_per_element(job.precision());
     first = first || chunk.embedding;
     last = last || chunk.head;
   }
+  out.gathered_bytes_per_element = mean_gathered_bytes(job, blocks, chunks);
   if (first != last && job.training.adapters.rank == 0) out.tied_elements = tied_parameters(job, blocks);
   return out;
 }
@@ -147,7 +186,8 @@ StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_inde
       costs(job, stage_index),
       chunks(plan_chunks(job, blocks, stage_index)),
       order(schedule_of(job.strategy.schedule).order(pipeline_shape(job), stage_index)),
-      parameters(count_stage(job, blocks, chunks)) {}
+      parameters(count_stage(job, blocks, chunks)),
+      pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host_pass_s)) {}
 
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
   return folded_part(chunk, kind, 0, chunk.blocks());
@@ -155,6 +195,7 @@ FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
 
 FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const {
   FoldedBody out;
+  if (first == 0) out.host = out.lead = pass_host;
   for (int i = first; i < last; ++i) {
     const BlockBodies& block = bodies_of(chunk.block(kind == Pass::Kind::forward ? i : chunk.blocks() - 1 - i));
     out = in_a_row(out, kind == Pass::Kind::forward ? block.folded_forward : block.folded_backward);
@@ -163,25 +204,30 @@ FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int f
 }
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) {
-  using Bodies = std::shared_ptr<const std::vector<BlockBodies>>;
+  struct Priced {
+    double clock_share = 1;
+    std::shared_ptr<const std::vector<BlockBodies>> bodies;
+  };
   // Bodies depend on the node type and on where the groups lie that blocks communicate in.
   using Place = std::tuple<int, int, bool>;
   using Key = std::tuple<const NodeGroup*, Place, Place, Place>;
-  std::map<Key, Bodies> priced;
+  std::map<Key, Priced> priced_at;
   std::vector<StagePlan> plans;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     StagePlan plan(job, blocks, stage);
     const auto place = [](const CommunicationGroup& group) {
       return Place(group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves);
     };
-    Bodies& bodies = priced[{&plan.costs.hardware, place(plan.costs.tensor_group), place(plan.costs.context_group),
-                             place(plan.costs.expert_group)}];
-    if (!bodies) {
+    Priced& priced = priced_at[{&plan.costs.hardware, place(plan.costs.tensor_group), place(plan.costs.context_group),
+                                place(plan.costs.expert_group)}];
+    if (!priced.bodies) priced.clock_share = settled_clock(job, blocks, plan);
+    plan.costs.kernels.set_clock_share(priced.clock_share);
+    if (!priced.bodies) {
       auto made = std::make_shared<std::vector<BlockBodies>>();
       for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, plan.costs));
-      bodies = made;
+      priced.bodies = made;
     }
-    plan.bodies = bodies;
+    plan.bodies = priced.bodies;
     plans.push_back(std::move(plan));
   }
   return plans;

@@ -30,6 +30,7 @@ struct BlockRun {
   double parameters = 0;  // trained
   double experts = 0;     // ... of these, those that fewer replicas hold
   double frozen = 0;      // not trained
+  double largest = 0;     // the largest single parameter
 };
 
 // The blocks of one chunk in forward order: [embedding] layers [prediction modules] [heads].
@@ -50,6 +51,7 @@ struct ChunkPlan {
     return {run.parameters - run.experts, run.experts};
   }
   double frozen_of(int index) const { return run_of(index).frozen; }
+  double largest_parameter() const;
   bool is_layer(int index) const {
     return !(embedding && index == 0) && !(head && index >= blocks() - runs.back().count);
   }
@@ -60,9 +62,12 @@ struct ChunkPlan {
 
 // Parameters that one rank of a stage holds.
 struct StageParameters {
-  double elements = 0;                 // trained
-  double expert_elements = 0;          // ... of these, those of experts that fewer replicas hold
-  double frozen_elements = 0;          // only held: no gradient, no optimizer state
+  double elements = 0;         // trained
+  double expert_elements = 0;  // ... of these, those of experts that fewer replicas hold
+  double frozen_elements = 0;  // only held: no gradient, no optimizer state
+  double bytes = 0;            // of all, in the formats that they are kept in
+  double copy_bytes = 0;       // of copies in other formats
+  double gathered_bytes_per_element = 0;
   double tied_elements = 0;            // of the word embedding that two stages hold and keep equal; 0: none
   double tensor_partial_elements = 0;  // gradients still partial over tensor ranks after a backward pass
   int tensors = 0;                     // that the elements belong to
@@ -79,6 +84,7 @@ struct StagePlan {
   std::vector<ChunkPlan> chunks;
   std::vector<Pass> order;
   StageParameters parameters;
+  Picoseconds pass_host = 0;                               // the host's work at the start of a pass
   std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockId; equal stages share them
 
   const BlockBodies& bodies_of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }

@@ -5,6 +5,19 @@
 
 namespace mirfak {
 
+namespace {
+
+// Kernels wait for multiprocessors that collectives hold.
+BodyStep delay_step(double seconds) {
+  BodyStep step;
+  step.name = "slower beside collectives";
+  step.activity = Activity::data_communication;
+  step.device = to_picoseconds(seconds);
+  return step;
+}
+
+}  // namespace
+
 StageWork::StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators)
     : program_(program), job_(job), plan_(plan), operators_(operators) {
   for (int chunk = 0; chunk < static_cast<int>(plan.chunks.size()); ++chunk) {
@@ -27,6 +40,7 @@ const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   PassWork work = describe(plan_.folded(blocks, kind), kind, chunk);
+  work.host_first = plan_.pass_host;
   add_bodies(work, chunk, kind, 0, blocks.blocks());
   return work;
 }
@@ -97,11 +111,16 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
   for (const PassPart& piece : split_pass(job_, plan_.chunks[static_cast<std::size_t>(chunk)], kind)) {
     FoldedBody folded = plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, piece.first, piece.last);
     const Body* copies = nullptr;
-    if (Body around = replica_copies(job_, plan_.costs, piece); !around.steps.empty()) {
+    Body around = replica_copies(job_, plan_.costs, piece);
+    const double kernels_s = to_seconds(folded.device + fold(around).device);
+    const double lost_s = lost_to_collectives(job_, plan_.costs, plan_.parameters, piece, kernels_s);
+    if (lost_s > 0) around.steps.push_back(delay_step(lost_s));
+    if (!around.steps.empty()) {
       copies = &copies_.emplace_back(std::move(around));
       folded = in_a_row(folded, fold(*copies));
     }
     PassWork work = describe(folded, kind, chunk);
+    if (piece.first == 0) work.host_first = plan_.pass_host;
     add_bodies(work, chunk, kind, piece.first, piece.last);
     if (operators_ && copies != nullptr) work.bodies.push_back(&describe_steps(*copies));
     parts.push_back({std::move(work), piece.gathers, piece.reduces});

@@ -60,10 +60,18 @@ void TeamWriter::run(const PassWork& work, std::int32_t microbatch) {
   if (work.bodies.empty()) {
     run_folded(work, microbatch);
   } else {
+    if (work.host_first > 0) begin_on_host(work, microbatch);
     for (const PassWork::Steps* steps : work.bodies) run_body(*steps, work.issue_class, microbatch);
   }
   for (Lane& lane : lanes_) {
     lane.device_waits.clear();
+    lane.host_waits.clear();
+  }
+}
+
+void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
+  for (Lane& lane : lanes_) {
+    add(lane, StreamKind::host, work.issue_class, work.host_first, lane.host_waits, microbatch);
     lane.host_waits.clear();
   }
 }
@@ -108,6 +116,8 @@ void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std
   for (const PassWork::Step& step : steps) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       Lane& lane = lanes_[i];
+      const TaskId running = lane.last[index(StreamKind::compute)];
+      if (step.step->host_waits && running != kNoTask) lane.host_waits.push_back(running);
       issued[i] = add(lane, StreamKind::host, issue_class, step.step->host, lane.host_waits, microbatch);
       lane.host_waits.clear();
     }

@@ -22,6 +22,7 @@ struct PassWork {
   FoldedBody folded;
   ClassId task_class = 0;
   ClassId issue_class = 0;
+  Picoseconds host_first = 0;        // of the host's work, what stands before the bodies
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes"
 };
 
@@ -65,6 +66,7 @@ class TeamWriter {
              std::int32_t microbatch);
   // Where the lanes meet for work on `stream`. Meetings for different streams do not wait for each other.
   TaskId meet(StreamKind stream, std::span<const TaskId> after, std::int32_t microbatch);
+  void begin_on_host(const PassWork& work, std::int32_t microbatch);
   void run_folded(const PassWork& work, std::int32_t microbatch);
   void run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch);
   void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,

@@ -54,8 +54,9 @@ class Explainer {
     std::string out = scenario_section();
     for (const std::vector<int>& alike : stages_alike()) {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
-      out += fmt::format("\nPasses on stage{} {}: {}\n", alike.size() == 1 ? "" : "s", ranges_text(alike),
-                         plan.costs.hardware.hardware.gpu.title);
+      out += fmt::format("\nPasses on stage{} {}: {} at {:.1f} % of its clock\n", alike.size() == 1 ? "" : "s",
+                         ranges_text(alike), plan.costs.hardware.hardware.gpu.title,
+                         100 * plan.costs.kernels.clock_share());
       for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();
@@ -164,9 +165,8 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, const Partit
     return {block.graph.op(step.op).name, format_seconds(cost.seconds), cost.flop > 0 ? format_flop(cost.flop) : "",
             format_bytes(cost.bytes),     formulas_.cite(why),          why.numbers};
   }
-  const CollectiveModel& model = plan.costs.communication;
   const CommunicationCost cost = price_collective_step(job_, block, step, plan.costs);
-  const Explanation why = model.explain(step.collective, step.bytes, plan.costs.group_over(step.over));
+  const Explanation why = explain_collective_step(job_, block, step, plan.costs);
   return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
           format_seconds(cost.seconds),
           "",
@@ -218,7 +218,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     }
   }
   if (replicas.gather != DataParallelPlan::Gather::never) {
-    for (const ReplicaCollective& collective : parameter_gather(job_, held.held(), held.tensors)) {
+    for (const ReplicaCollective& collective : parameter_gather(job_, held, held.held())) {
       add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
     }
   }
@@ -240,6 +240,10 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
            {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",
             fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters),
                         optimizer_traffic_bytes(job_))});
+  const FoldedBody update = update_body(plan);
+  if (update.device == 0) return;
+  rows.add(plan.stage, "quantize parameters",
+           {format_seconds(to_seconds(update.device)), "", "", format_bytes(update.bytes) + " through memory"});
 }
 
 std::string Explainer::communication_section() {
@@ -251,6 +255,23 @@ std::string Explainer::communication_section() {
   table.add_row({"", "", "time", "sent", "by", "numbers"});
   rows.write(table);
   return "\nBetween stages, between replicas, and the optimizer\n" + table.text();
+}
+
+// The largest of the tensors that a block keeps for its backward pass.
+std::string largest_kept(const Job& job, const PartitionedBlock& block) {
+  constexpr std::size_t shown = 6;
+  const DeviceMesh mesh = mesh_of(job.strategy);
+  std::vector<std::pair<double, std::string>> tensors;
+  for (const TensorId id : block.kept) {
+    const double bytes = local_bytes(block.graph, id, block.shardings[static_cast<std::size_t>(id)], mesh);
+    tensors.emplace_back(-bytes, block.graph.tensor(id).name);
+  }
+  std::sort(tensors.begin(), tensors.end());
+  std::string out = fmt::format("{} tensors that backward reads:", tensors.size());
+  for (std::size_t i = 0; i < std::min(shown, tensors.size()); ++i) {
+    out += fmt::format("{} {} {}", i > 0 ? "," : "", tensors[i].second, format_bytes(-tensors[i].first));
+  }
+  return out + (tensors.size() > shown ? ", ..." : "");
 }
 
 std::string Explainer::memory_section() {
@@ -268,7 +289,7 @@ std::string Explainer::memory_section() {
   for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
     const PartitionedBlock& block = blocks.of(id);
     table.add_row({fmt::format("kept by a {} for a microbatch", block.graph.name), format_bytes(block.kept_bytes),
-                   fmt::format("tensors that backward reads: {}", block.kept.size())});
+                   largest_kept(job_, block)});
     table.add_row({fmt::format("recomputed by a {}", block.graph.name), format_bytes(block.recomputed_bytes), ""});
   }
   table.add_row({"passed between stages", format_bytes(blocks.residual_bytes()), ""});

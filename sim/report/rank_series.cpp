@@ -25,9 +25,9 @@ void close_at(std::vector<Point>& points, Picoseconds end) {
 
 std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, const StagePlan& plan,
                                           std::span<const PassSpan> spans) {
-  const DeviceMesh mesh = mesh_of(simulation.job.strategy);
+  const std::vector<BlockMemory> blocks = memory_of_blocks(simulation.job, simulation.blocks);
   std::vector<ChunkMemory> chunks;
-  for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.blocks, mesh, chunk));
+  for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.job, blocks, chunk));
   MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);
   std::vector<MemoryPoint> points = {{0, use}};
   for (const PassSpan& span : spans) {
@@ -35,10 +35,13 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, const St
     const ChunkMemory& chunk = chunks[static_cast<std::size_t>(span.chunk)];
     if (span.kind == TaskKind::forward) {
       use.activations += chunk.kept;
+      use.workspace = chunk.forward;
       put(points, {span.start, use});
+      use.workspace = 0;
+      put(points, {span.end, use});
       continue;
     }
-    use.workspace = chunk.workspace;
+    use.workspace = chunk.backward;
     put(points, {span.start, use});
     use.workspace = 0;
     use.activations -= chunk.kept;

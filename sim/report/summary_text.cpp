@@ -55,6 +55,7 @@ std::string strategy_line(const Job& job) {
   out += fmt::format("pp {}, ", s.pipeline);
   if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
   out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
+  if (s.recompute_layers > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
   if (s.sequence_parallel) out += ", sequence parallel";
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);

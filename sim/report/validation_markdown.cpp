@@ -68,8 +68,9 @@ std::string memory(const std::vector<ValidationTable>& tables) {
                        100 * e.median_ape, 100 * e.p90_ape, 100 * e.mean_error);
   }
   const SourceScore all = score(all_runs(tables), "", "AB");
-  return out + fmt::format("\nEvery row of the tables ran, so it fitted; {} of {} are predicted not to fit.\n",
-                           all.too_large, all.errors.count);
+  return out +
+         fmt::format("\n{} of {} rows that ran are predicted not to fit; {} of {} that did not are predicted to.\n",
+                     all.too_large, all.errors.count, all.wrongly_fitting, all.out_of_memory);
 }
 
 std::string worst(const std::vector<ValidationTable>& tables, const Findings& findings) {
@@ -93,7 +94,7 @@ std::string worst(const std::vector<ValidationTable>& tables, const Findings& fi
 std::string skipped(const std::vector<ValidationTable>& tables) {
   std::map<std::pair<std::string, std::string>, int> reasons;  // table and reason: rows
   for (const Row& row : rows_of(tables, "AB")) {
-    if (!row.run->scored()) ++reasons[{row.table->name, excerpt(row.run->skipped, 120)}];
+    if (!row.run->simulated()) ++reasons[{row.table->name, excerpt(row.run->skipped, 120)}];
   }
   if (reasons.empty()) return "None.\n";
   std::string out = "| table | rows | reason |\n|---|---|---|\n";

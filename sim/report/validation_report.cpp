@@ -32,15 +32,22 @@ void add_score(TextTable& out, const SourceScore& score) {
 }
 
 std::string memory_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrr");
-  out.add_row({"allocated memory", "rows", "MAPE", "median", "p90", "mean"});
+  TextTable out("lrrrrrrr");
+  out.add_row({"memory", "allocated", "MAPE", "median", "p90", "mean", "out of memory", "predicted to fit"});
   bool any = false;
   for (const ValidationTable& table : tables) {
-    const ErrorStatistics e = score(table.runs, table.name, tiers).memory_errors;
-    if (e.count == 0) continue;
+    const SourceScore of_table = score(table.runs, table.name, tiers);
+    const ErrorStatistics& e = of_table.memory_errors;
+    if (e.count == 0 && of_table.out_of_memory == 0) continue;
     any = true;
-    out.add_row({table.name, std::to_string(e.count), percent(e.mape), percent(e.median_ape), percent(e.p90_ape),
-                 signed_percent(e.mean_error)});
+    std::vector<std::string> cells = {table.name, std::to_string(e.count), "-", "-", "-", "-"};
+    if (e.count > 0) {
+      cells = {table.name,         std::to_string(e.count),     percent(e.mape), percent(e.median_ape),
+               percent(e.p90_ape), signed_percent(e.mean_error)};
+    }
+    cells.push_back(std::to_string(of_table.out_of_memory));
+    cells.push_back(std::to_string(of_table.wrongly_fitting));
+    out.add_row(cells);
   }
   return any ? "\n" + out.text() : "";
 }
@@ -89,7 +96,7 @@ std::string skipped_text(const std::vector<ValidatedRun>& runs, const std::strin
   TextTable out("ll");
   bool any = false;
   for (const ValidatedRun& run : runs) {
-    if (run.scored() || !counts(run, tiers)) continue;
+    if (run.simulated() || !counts(run, tiers)) continue;
     if (!any) out.add_row({"skipped rows", "reason"});
     any = true;
     out.add_row({run.run.where.text(), excerpt(run.skipped, 160)});
@@ -106,6 +113,7 @@ void put_statistics(Json& out, const SourceScore& score) {
   out["mean_error"] = score.errors.mean_error;
   out["spearman"] = score.errors.spearman;
   out["too_large"] = score.too_large;
+  out["out_of_memory"] = {{"n", score.out_of_memory}, {"predicted_to_fit", score.wrongly_fitting}};
   if (score.memory_errors.count > 0) {
     out["memory"] = {{"n", score.memory_errors.count},
                      {"mape", score.memory_errors.mape},
@@ -127,6 +135,7 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
               {"error", run.seconds.error()},
               {"fits", run.fits},
               {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (!run.assumed.empty()) out["assumed"] = run.assumed;
   if (run.run.allocated_bytes) {
     out["allocated_bytes"] = run.allocated_bytes.predicted;
     out["allocated_bytes_measured"] = run.allocated_bytes.measured;
@@ -175,6 +184,7 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
   Json of_tables = Json::array();
   Json rows = Json::array();
   Json skipped = Json::array();
+  Json failed = Json::array();
   for (const ValidationTable& table : tables) {
     Json entry = {{"table", table.name}};
     put_statistics(entry, score(table.runs, table.name, tiers));
@@ -183,6 +193,12 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
       if (!counts(run, tiers)) continue;
       if (run.scored()) {
         rows.push_back(row_json(table.name, run));
+      } else if (run.simulated()) {
+        failed.push_back({{"table", table.name},
+                          {"line", run.run.where.line},
+                          {"model", run.run.model},
+                          {"fits", run.fits},
+                          {"memory_peak_bytes", run.memory_peak_bytes}});
       } else {
         skipped.push_back({{"table", table.name},
                            {"line", run.run.where.line},
@@ -195,6 +211,7 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
   out["tables"] = std::move(of_tables);
   out["rows"] = std::move(rows);
   out["skipped_rows"] = std::move(skipped);
+  out["out_of_memory_rows"] = std::move(failed);
   return out;
 }
 
@@ -205,6 +222,10 @@ std::string validation_csv(const std::vector<ValidationTable>& tables) {
       const MeasuredRun& row = run.run;
       out += fmt::format("{},{},{},{},{},{},", csv_field(table.name), row.where.line, csv_field(row.tier),
                          csv_field(row.model), csv_field(row.gpu), row.gpus.value_or(0));
+      if (run.simulated() && !run.scored()) {
+        out += fmt::format(",,,{},{:.0f},\n", run.fits, run.memory_peak_bytes);
+        continue;
+      }
       out += run.scored() ? fmt::format("{:.6g},{:.6g},{:.5f},{},{:.0f},\n", run.seconds.predicted,
                                         run.seconds.measured, run.seconds.error(), run.fits, run.memory_peak_bytes)
                           : fmt::format(",,,,,{}\n", csv_field(run.skipped));

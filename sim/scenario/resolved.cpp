@@ -65,11 +65,23 @@ std::string adapters_yaml(const LowRankAdapters& adapters) {
                      adapters.dropout);
 }
 
+std::string cuda_graphs_text(const CudaGraphs& graphs) {
+  std::vector<std::string> scopes;
+  if (graphs.attention) scopes.emplace_back("attention");
+  if (graphs.mlp) scopes.emplace_back("mlp");
+  if (graphs.router) scopes.emplace_back("router");
+  if (graphs.iteration) scopes.emplace_back("full");
+  return fmt::format("{}", fmt::join(scopes, ", "));
+}
+
 std::string training_yaml(const TrainingSpec& training) {
   std::string out =
       fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
                   training.global_batch, training.sequence_length, training.precision, training.framework);
+  if (training.cuda_graphs.any()) out += fmt::format("  cuda_graphs: [{}]\n", cuda_graphs_text(training.cuda_graphs));
+  if (training.blocking_launches) out += "  blocking_launches: true\n";
   if (training.fp8_parameters) out += "  fp8_parameters: true\n";
+  if (training.fp8_activation_input) out += "  fp8_activation_input: true\n";
   if (training.adapters.rank > 0) out += adapters_yaml(training.adapters);
   if (!training.gradient_precision.empty()) {
     out += fmt::format("  gradient_precision: {}\n", training.gradient_precision);
@@ -110,6 +122,8 @@ std::string strategy_yaml(const Strategy& s) {
   if (s.recompute == Recompute::selective) {
     line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
   }
+  if (s.recompute_layers > 0) line("recompute_layers", s.recompute_layers);
+  if (s.offload_layers > 0) line("offload_layers", s.offload_layers);
   line("zero", s.zero);
   if (s.zero_group > 0) line("zero_group", s.zero_group);
   line("overlap_tensor", s.overlap_tensor);

@@ -19,4 +19,6 @@ const std::vector<std::string>& optimizer_names();
 const std::vector<std::string>& expert_dispatcher_names();
 const std::vector<std::string>& module_names();
 
+const std::vector<std::string>& cuda_graph_scopes();  // of training.cuda_graphs
+
 }  // namespace mirfak

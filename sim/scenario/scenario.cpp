@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "model/model_loader.hpp"
+#include "program/quantization_of_job.hpp"
 #include "scenario/resolved.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/precision_recipe.hpp"
@@ -75,6 +76,25 @@ Optimizer read_optimizer(Mapping& section) {
   return found ? static_cast<Optimizer>(found->as_choice(optimizer_names())) : Optimizer::adam;
 }
 
+CudaGraphs with_scope(CudaGraphs graphs, std::size_t scope) {
+  const std::string& name = cuda_graph_scopes()[scope];
+  graphs.attention = graphs.attention || name == "attention" || name == "layer";
+  graphs.mlp = graphs.mlp || name == "mlp" || name == "layer";
+  graphs.router = graphs.router || name == "router" || name == "layer";
+  graphs.iteration = graphs.iteration || name == "full";
+  return graphs;
+}
+
+// One scope, or a list of them.
+CudaGraphs read_cuda_graphs(Mapping& section) {
+  const std::optional<Node> found = section.find("cuda_graphs");
+  if (!found) return {};
+  if (!found->is_sequence()) return with_scope({}, found->as_choice(cuda_graph_scopes()));
+  CudaGraphs graphs;
+  for (const Node& item : found->as_items()) graphs = with_scope(graphs, item.as_choice(cuda_graph_scopes()));
+  return graphs;
+}
+
 TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   Mapping section(node);
   TrainingSpec training;
@@ -82,6 +102,9 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   training.sequence_length = section.integer_or("sequence_length", model.max_sequence, 1, kMaxSequence);
   training.precision = read_precision(section, training.precision);
   training.fp8_parameters = section.bool_or("fp8_parameters", false);
+  training.fp8_activation_input = section.bool_or("fp8_activation_input", false);
+  training.cuda_graphs = read_cuda_graphs(section);
+  training.blocking_launches = section.bool_or("blocking_launches", false);
   training.tokens = section.number_or("tokens", 0, 1, 1e18);
   training.framework = choice_or(section, "framework", training.framework, framework_names());
   if (const std::optional<Node> lora = section.find("lora")) training.adapters = read_adapters(*lora);
@@ -152,6 +175,8 @@ Strategy read_strategy(const Node& node, int gpus) {
   strategy.sequence_parallel = section.bool_or("sequence_parallel", false);
   strategy.recompute = read_recompute(section);
   strategy.recompute_modules = read_recompute_modules(section);
+  strategy.recompute_layers = static_cast<int>(section.integer_or("recompute_layers", 0, 1, 10'000));
+  strategy.offload_layers = static_cast<int>(section.integer_or("offload_layers", 0, 1, 10'000));
   strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 3));
   strategy.zero_group = static_cast<int>(section.integer_or("zero_group", 0, 1, kMaxRanks));
   strategy.overlap_tensor = section.bool_or("overlap_tensor", false);
@@ -208,7 +233,7 @@ void check_sizes(const Document& document, const Job& job) {
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     try {
       const GpuSpec& gpu = job.hardware_of(stage).hardware.gpu;
-      if (gpu.peak_flops.contains(job.product_precision())) continue;
+      if (can_train(gpu, job)) continue;
       locate(document, "training.precision")
           .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
                            "choose another precision or GPU");
@@ -220,6 +245,11 @@ void check_sizes(const Document& document, const Job& job) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& cuda_graph_scopes() {
+  static const std::vector<std::string> names = {"none", "attention", "mlp", "router", "layer", "full"};
+  return names;
+}
 
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names = {"adam", "lamb", "sgd", "none"};

@@ -31,8 +31,8 @@ class StepWriter {
     for (const Operand& input : op.inputs) {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
     }
-    if (op.kind == OperatorKind::view) {
-      // A view's result is ready when its operand is.
+    if (op.kind == OperatorKind::view || op.part_of_kernel) {
+      // Its result is ready when its first operand is.
       return settle_all(id, labels, {}, ready(op.inputs.front().tensor));
     }
     const MeshAxisSet ring = around(labels);
@@ -306,6 +306,7 @@ void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::
   for (std::size_t id = 0; id < block.graph.tensors.size(); ++id) {
     const TensorRole role = block.graph.tensors[id].role;
     if (role != TensorRole::parameter && role != TensorRole::parameter_copy) continue;
+    if (block.graph.tensors[id].passing) continue;
     const auto tensor = static_cast<TensorId>(id);
     const double bytes = local_bytes(block.graph, tensor, block.shardings[id], mesh);
     (role == TensorRole::parameter ? block.parameter_bytes : block.parameter_copy_bytes) += bytes;

@@ -7,6 +7,7 @@
 #include "sharding/propagation.hpp"
 
 #include <algorithm>
+#include <bitset>
 
 namespace mirfak {
 
@@ -27,7 +28,8 @@ bool is_pointwise(const Operator& op) {
 bool must_be_whole(const Operator& op, Axis label) {
   switch (op.kind) {
     case OperatorKind::normalization:
-      return label == Axis::hidden || label == Axis::query_rank || label == Axis::key_value_rank;
+      return label == Axis::hidden || label == Axis::transform || label == Axis::query_rank ||
+             label == Axis::key_value_rank;
     case OperatorKind::softmax:
       return label == Axis::kv_sequence;
     case OperatorKind::dispatch:
@@ -94,6 +96,7 @@ void annotate_rows(const OperatorGraph& graph, std::span<const AxisRule> rules,
 }
 
 using Known = std::vector<std::optional<Sharding>>;
+using LabelSet = std::bitset<kAxes>;
 
 Known annotate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
   Known known(graph.tensors.size());
@@ -137,11 +140,32 @@ bool knows_activation(const OperatorGraph& graph, const Known& known, const Oper
          std::any_of(op.outputs.begin(), op.outputs.end(), informative);
 }
 
+// What is known of an elementwise operator says nothing about axes that only an unknown input has: weights of experts'
+// rows do not tell how the inner size of an expert is divided, the product that makes the other input does.
+bool waits_for_input(const OperatorGraph& graph, const Known& known, const Operator& op) {
+  if (op.kind != OperatorKind::elementwise) return false;
+  LabelSet told;
+  const auto tell = [&](const std::vector<Operand>& operands) {
+    for (const Operand& operand : operands) {
+      if (is_parameter(graph, operand.tensor) || !known[static_cast<std::size_t>(operand.tensor)]) continue;
+      for (const Axis label : operand.labels) told.set(static_cast<std::size_t>(label));
+    }
+  };
+  tell(op.inputs);
+  tell(op.outputs);
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
+    if (is_parameter(graph, input.tensor) || known[static_cast<std::size_t>(input.tensor)]) return false;
+    return std::any_of(input.labels.begin(), input.labels.end(),
+                       [&](Axis label) { return !told.test(static_cast<std::size_t>(label)); });
+  });
+}
+
 // One pass over the pointwise operators, both directions.
 bool propagate_pointwise(const OperatorGraph& graph, Known& known) {
   bool changed = false;
   for (const Operator& op : graph.operators) {
     if (op.phase != Phase::forward || !is_pointwise(op) || !knows_activation(graph, known, op)) continue;
+    if (waits_for_input(graph, known, op)) continue;
     const LabelSharding labels = divide_labels(graph, op, known);
     const bool inputs_changed = set_unknown(known, op.inputs, labels);
     changed = set_unknown(known, op.outputs, labels) || inputs_changed || changed;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "model/backward.hpp"
+
 #include <string>
 #include <vector>
 
@@ -28,8 +30,14 @@ struct ShardingHabits {
   double reduce_copy_bytes = 0;
   double reduce_cast_bytes = 0;
   bool all_reduce_gradients = false;  // stage 1: gradients are all-reduced over all replicas, not reduce-scattered
-  double reuse_parameters = 0;        // parameters used again within so many others are kept, else gathered again; 0:
-                                      // always kept
+  // Bytes/s, by the count of buses, that a collective of one unit does not exceed whatever the network: 0, no such
+  // limit.
+  double most_gather_bytes_per_s = 0;
+  double most_reduce_bytes_per_s = 0;
+  bool reduction_blocks = false;    // a block's passes go on when its gradients are reduced
+  double step_s_per_parameter = 0;  // stage 1: of what a rank holds, beside kernels and what the network takes
+  double reuse_parameters = 0;      // parameters used again within so many others are kept, else gathered again; 0:
+                                    // always kept
 };
 
 // What a training framework does with a strategy: which kernels it fuses, what it overlaps, how fast its host
@@ -47,9 +55,17 @@ struct Framework {
   bool fused_rotary = false;
   bool fused_gradient_accumulation = false;  // the weight-gradient GEMM adds into the gradient buffer
   bool fused_cross_entropy = false;
-  bool quantizes_every_pass =
-      false;                      // narrow copies of parameters are made in every forward pass, not once an iteration
-  int vocabulary_multiple = 128;  // the vocabulary is padded to a multiple of this times tp
+  NormKernels norm_kernels = NormKernels::separate;
+  bool fused_bias_sums = false;          // products sum up the gradients of biases
+  bool fused_linear_bias = false;        // products add the biases of linear layers that no other kernel takes
+  bool chained_gelu = false;             // decoders' GELU as a chain of plain kernels
+  bool wide_norm_inputs = false;         // normalizations read fp32 copies, which a kernel each makes
+  bool recomputes_norms = false;         // backward computes the normalizations of layers again, kept or not
+  bool loss_recomputes_softmax = false;  // a fused loss keeps the logits, which its gradient overwrites
+  double logit_metric_bytes = 0;         // moved per logit by metrics that are computed with every loss
+  bool gathers_masked_tokens = false;    // a masked language model's head works on the predicted tokens only
+  bool casts_weights = false;            // autocast: weights are fp32, every product casts its weight first
+  int vocabulary_multiple = 128;         // the vocabulary is padded to a multiple of this times tp
 
   // Communication
   bool overlap_tensor_gradients = false;  // backward's tensor-parallel collectives run beside weight gradients
@@ -61,20 +77,31 @@ struct Framework {
   // Host
   double host_forward_s = 0;             // to issue one kernel of a forward pass
   double host_backward_s = 0;            // ... of a backward pass (no interpreter between kernels)
+  double host_auxiliary_s = 15e-6;       // ... a cast inside the call of another kernel: recalled, to be confirmed
+  double host_graph_s = 20e-6;           // ... to replay one CUDA graph: recalled, to be confirmed
+  double host_expert_s = 0;              // ... one more expert of a grouped product: its weight, split and launch
+  double host_routing_s = 0;             // ... the small kernels that choose experts and count their tokens, each way
+  bool host_waits_for_routing = false;   // dropless: the host reads those counts before it issues what needs them
+  double host_pass_s = 0;                // ... at the start of every pass of a stage: engine, batch, bookkeeping
   double host_collective_s = 0;          // ... one collective of a pass
+  double host_peer_s = 0;                // ... and more for each other rank of its group: the slowest host of all
+  double host_blocking_s = 60e-6;        // ... where launches block, to wait for a kernel and return
   double host_unit_s = 0;                // ... the gather or reduction of one block's parameters
   double host_step_s = 0;                // from the last gradient to the first kernel of the next iteration, beside
                                          // the optimizer's kernels: step, logging, next batch
   double host_stall_s = 0;               // per rank and iteration, what all wait for one host that pauses on its own:
-                                         // garbage collection where ranks do not align it
+                                         // Python's garbage collection where ranks do not align it
   bool host_waits_for_pipeline = false;  // the host synchronizes on each transfer that is not overlapped
+  bool host_waits_for_passes = false;    // ... and behind each pass, to time it
   std::string host_source;
 
   // Gradients and optimizer, bytes per parameter
   double gradient_bytes = 4;            // buffer that gradients accumulate in and are reduced from, bf16
   double gradient_bytes_fp16 = 4;       // ... fp16
+  double accumulation_bytes = 0;        // moved to add one microbatch's gradient where no GEMM does, bf16; 0: read both
+                                        // numbers, write the sum
   double optimizer_bytes = 12;          // fp32 master copy and two Adam moments
-  double optimizer_bytes_fp16 = 12;     // ... fp16 (with an fp32 copy of the gradient where one is kept)
+  double optimizer_bytes_fp16 = 12;     // ... fp16
   double optimizer_traffic_bytes = 34;  // moved through memory by one step: norm, clipping, Adam, copies
   double optimizer_traffic_bytes_fp16 = 34;
   double bucket_parameters = 40e6;        // of a gradient bucket when reduction overlaps backward

@@ -33,6 +33,8 @@ Framework pytorch_fsdp() {
       "docs/source/notes/fsdp.rst; flash attention by scaled_dot_product_attention, other operators one kernel each";
   f.fused_attention = true;
   f.fused_softmax = true;
+  f.fused_linear_bias = true;
+  f.norm_kernels = NormKernels::plain;
   f.vocabulary_multiple = 1;
   f.sharding.master_is_parameter = true;
   f.sharding.stage2_gathers_parameters = true;
@@ -48,8 +50,8 @@ Framework pytorch_fsdp() {
   f.host_backward_s = 10e-6;
   f.host_collective_s = 25e-6;
   f.host_unit_s = 100e-6;
-  f.host_source =
-      "eager PyTorch, 5 to 10 us per operator and the Python of modules and hooks around it: recalled, to be confirmed";
+  f.host_stall_s = kUnalignedStall;
+  f.host_source = kEagerPython;
   fsdp_memory(f);
   return f;
 }
@@ -63,7 +65,13 @@ Framework llm_foundry() {
       "limit_all_gathers) and mosaicml/composer composer/distributed/mosaic_fsdp.py (BACKWARD_POST; mixed precision "
       "PURE "
       "reduces in bf16, DEFAULT in fp32)";
+  f.attention_kernels = {"triton", "flash-1"};
   f.fused_cross_entropy = true;
+  f.loss_recomputes_softmax = true;
+  // Two metrics, each the cross entropy again: autocast to fp32 (6 bytes) and its logarithmic softmax (8).
+  f.logit_metric_bytes = 2 * (6 + 8);
+  f.optimizer_traffic_bytes = 12 + 88;
+  f.optimizer_traffic_bytes_fp16 = 12 + 88;
   f.sharding.prefetch_backward = false;
   return f;
 }
@@ -78,6 +86,7 @@ Framework pytorch_fsdp_compiled() {
   f.fused_bias_activation = true;
   f.fused_bias_dropout_add = true;
   f.fused_rotary = true;
+  f.norm_kernels = NormKernels::separate;
   f.fused_cross_entropy = true;
   f.sharding.host_waits_for_gathers = false;
   f.host_forward_s = 5e-6;
@@ -96,6 +105,7 @@ Framework torchtitan() {
       "prefetch, copies in and out of the buffers, embedding and head units of their own)";
   f.sharding.root_unit = false;
   f.sharding.gather_waits_for_pass = false;
+  f.host_stall_s = 0;  // torchtitan collects garbage on all ranks in the same steps
   f.sharding.gather_copy_bytes = 4;
   f.sharding.reduce_copy_bytes = 4;
   f.sharding.reduce_cast_bytes = 6;
@@ -122,24 +132,40 @@ Framework jax_fsdp() {
       "google/paxml and AI-Hypercomputer/maxtext with XLA's latency-hiding scheduler: gathers and reductions as "
       "asynchronous operations, elementwise chains fused, attention not fused without cuDNN or Transformer Engine";
   f.fused_attention = false;
+  f.fused_softmax = false;
   f.fused_bias_activation = true;
   f.fused_bias_dropout_add = true;
   f.fused_rotary = true;
+  f.norm_kernels = NormKernels::separate;
   f.fused_cross_entropy = true;
   f.sharding.root_unit = false;
   f.sharding.host_waits_for_gathers = false;
   f.sharding.prefetch_forward = true;
   f.sharding.gather_waits_for_pass = false;
   f.sharding.reduce_copy_bytes = f.sharding.reduce_cast_bytes = 0;
-  f.host_forward_s = f.host_backward_s = f.host_collective_s = f.host_unit_s = 0;
+  f.host_forward_s = f.host_backward_s = f.host_auxiliary_s = f.host_collective_s = 0;
+  f.host_unit_s = f.host_stall_s = 0;
   f.host_source = "a step is one compiled program: no host work between kernels";
+  return f;
+}
+
+// ... with the layers of Transformer Engine.
+Framework jax_transformer_engine() {
+  Framework f = jax_fsdp();
+  f.name = "jax-transformer-engine";
+  f.source =
+      "as jax-fsdp; NVIDIA/TransformerEngine transformer_engine/jax: fused norms and masked softmax, cuDNN's fused "
+      "attention off by default (NVTE_FUSED_ATTN)";
+  f.fused_softmax = true;
+  f.norm_kernels = NormKernels::fused;
   return f;
 }
 
 }  // namespace
 
 std::vector<Framework> fsdp_frameworks() {
-  return {pytorch_fsdp(), llm_foundry(), pytorch_fsdp_compiled(), torchtitan(), megatron_fsdp(), jax_fsdp()};
+  return {pytorch_fsdp(),  llm_foundry(), pytorch_fsdp_compiled(), torchtitan(),
+          megatron_fsdp(), jax_fsdp(),    jax_transformer_engine()};
 }
 
 }  // namespace mirfak

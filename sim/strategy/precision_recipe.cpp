@@ -42,11 +42,10 @@ PrecisionRecipe micro_scaled() {
 PrecisionRecipe nested_scaled() {
   PrecisionRecipe recipe =
       scaled("nvfp4", "fp4", Scaling::nested,
-             "arXiv 2509.25149; Transformer Engine NVFP4BlockScaling; the last four layers in bf16 "
-             "as Megatron Bridge's recipe keeps them: recalled, to be confirmed");
+             "arXiv 2509.25149; Transformer Engine NVFP4BlockScaling; no layers kept in bf16: Megatron Bridge's "
+             "bf16_with_nvfp4_mixed");
   recipe.scale_bytes = 1.0 / 16;
   recipe.parameter_scale_bytes = 1.0 / 16;  // a 16x16 block's scale is stored for each of its rows
-  recipe.layers_kept_last = 4;
   return recipe;
 }
 

@@ -140,6 +140,23 @@ Broken overlap_needs_sequence(const RuleInput& in) {
                    "set strategy.sequence_parallel: true or leave overlap_tensor out"};
 }
 
+Broken recomputed_layers(const RuleInput& in) {
+  if (in.strategy.recompute_layers == 0 || in.strategy.recompute != Recompute::none) return std::nullopt;
+  return Violation{"strategy.recompute_layers",
+                   fmt::format("{} layers of each chunk are to be recomputed, but strategy.recompute is none",
+                               in.strategy.recompute_layers),
+                   "set strategy.recompute: full or selective"};
+}
+
+// megatron/core/transformer/transformer_config.py allows no pipeline stages beside it.
+Broken offloaded_layers(const RuleInput& in) {
+  if (in.strategy.offload_layers == 0 || in.strategy.pipeline == 1) return std::nullopt;
+  return Violation{
+      "strategy.offload_layers",
+      fmt::format("activations cannot wait in the host's memory beside {} pipeline stages", in.strategy.pipeline),
+      "set strategy.pipeline: 1 or leave offload_layers out"};
+}
+
 // Causal attention is balanced by giving each rank an early and a late piece of the sequence.
 Broken context_divides(const RuleInput& in) {
   const int context = in.strategy.context;
@@ -268,6 +285,8 @@ constexpr std::array kRules = {
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
          overlap_needs_sequence},
+    Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
+    Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},

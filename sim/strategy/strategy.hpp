@@ -54,7 +54,9 @@ struct Strategy {
   bool overlap_expert = false;  // exchanges of rows run beside the passes of other microbatches
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
+  int recompute_layers = 0;        // of each chunk, the first so many are recomputed and the others not; 0: all are
   ModuleSet recompute_modules{1};  // selective: which; core_attention alone
+  int offload_layers = 0;          // kept activations of the first so many layers wait in the host's memory
   // ZeRO stage (arXiv 1910.02054): 1 shards the optimizer state over data-parallel ranks, 2 the gradients too, 3 the
   // parameters too.
   int zero = 0;

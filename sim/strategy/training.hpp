@@ -14,14 +14,28 @@ enum class Optimizer {
   none,  // no step: forward and backward passes alone
 };
 
+// Which parts of a layer are captured once and replayed as CUDA graphs, so that the host issues one launch for all
+// their kernels. Parts with data-dependent shapes (dispatch to experts) cannot be.
+struct CudaGraphs {
+  bool attention = false;
+  bool mlp = false;        // dense
+  bool router = false;     // of mixtures of experts
+  bool iteration = false;  // all forward and backward passes as one graph
+
+  bool any() const { return attention || mlp || router || iteration; }
+};
+
 // What is trained with: the batch, the numbers, the software.
 struct TrainingSpec {
-  std::int64_t global_batch = 0;     // sequences per iteration
-  std::int64_t sequence_length = 0;  // tokens of a sequence
-  std::string precision = "bf16";    // name of a PrecisionRecipe
-  bool fp8_parameters = false;       // parameters of linear layers are kept, and gathered, in the narrow format
-  LowRankAdapters adapters;          // fine-tuning of these alone
-  double tokens = 0;                 // of the whole training; 0: not asked
+  std::int64_t global_batch = 0;      // sequences per iteration
+  std::int64_t sequence_length = 0;   // tokens of a sequence
+  std::string precision = "bf16";     // name of a PrecisionRecipe
+  bool fp8_parameters = false;        // parameters of linear layers are kept, and gathered, in the narrow format
+  bool fp8_activation_input = false;  // backward keeps the input of an MLP's activation function in 8 bits
+  CudaGraphs cuda_graphs;
+  bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches
+  LowRankAdapters adapters;        // fine-tuning of these alone
+  double tokens = 0;               // of the whole training; 0: not asked
   std::string framework = "megatron-core";
   std::string gradient_precision;  // in which gradients are reduced: bf16, fp16 or fp32; empty: the framework's
   Optimizer optimizer = Optimizer::adam;

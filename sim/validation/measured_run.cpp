@@ -1,11 +1,13 @@
 #include "validation/measured_run.hpp"
 
+#include <string_view>
 #include <utility>
 
 namespace mirfak {
 
 namespace {
 
+constexpr std::string_view kOutOfMemory = "out of memory";
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
 constexpr double kMostSeconds = 1e7;
 
@@ -75,6 +77,12 @@ MeasuredRun read_run(const CsvTable& table, std::size_t row) {
     if (column && !table.empty(row, *column)) run.*member = table.integer(row, *column, 1, kMost);
   }
   run.seconds = measured_seconds(table, row, run);
+  for (const auto& [name, member] : {std::pair("dense_layers", &MeasuredRun::dense_layers),
+                                     std::pair("prediction_layers", &MeasuredRun::prediction_layers)}) {
+    const auto column = table.find(name);
+    if (column && !table.empty(row, *column)) run.*member = table.integer(row, *column, 0, kMost);
+  }
+  if (const auto column = table.find("outcome")) run.out_of_memory = table.text(row, *column) == kOutOfMemory;
   const auto allocated = table.find("memory_allocated_gib");
   if (allocated && !table.empty(row, *allocated)) {
     run.allocated_bytes = table.number(row, *allocated, 1e-3, 1e5) * 1073741824.0;

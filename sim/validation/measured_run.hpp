@@ -31,9 +31,11 @@ struct MeasuredRun {
   std::optional<std::int64_t> gpus, gpus_per_node;
   std::optional<std::int64_t> tensor, pipeline, data, context, expert, virtual_pipeline;
   std::optional<std::int64_t> micro_batch, global_batch;
+  std::optional<std::int64_t> dense_layers, prediction_layers;  // mixtures of experts
 
   std::optional<double> seconds;          // measured, of one iteration
   std::optional<double> allocated_bytes;  // peak of the framework's allocator on the fullest GPU: without contexts
+  bool out_of_memory = false;             // it did not fit: nothing else was measured
 };
 
 // The rows of a table. Columns may stand in any order; one that is absent is empty in every row, others are

@@ -34,8 +34,8 @@ constexpr NodeWords kNodes[] = {
     {"h200", "4-way", "h200-nvl-8"},
     {"h200", "", "hgx-h200"},
     {"h100", "pcie", "h100-pcie-8"},
-    {"h100-nvl", "", "h100-nvl-8"},
     {"h100 nvl", "", "h100-nvl-8"},
+    {"h100-nvl", "", "h100-nvl-8"},
     {"h100", "96gb", "hgx-h100-96g"},
     {"h100", "", "hgx-h100"},
     {"h20", "", "hgx-h20"},
@@ -165,8 +165,11 @@ std::optional<Network> network_of(const MeasuredRun& run) {
 std::string_view node_type_of(const MeasuredRun& run) {
   const RunWords gpu(run.gpu);
   const RunWords everything(run.gpu + " " + run.interconnect);
+  // Where GPUs have NVLink, PCIe is what connects them to hosts and ports.
+  const bool bridged = everything.has("pcie") && !everything.has("nvlink");
   for (const NodeWords& words : kNodes) {
-    if (gpu.has(words.gpu) && everything.has(words.also)) return words.node;
+    const bool also = words.also == "pcie" ? bridged || gpu.has("pcie") : everything.has(words.also);
+    if (gpu.has(words.gpu) && also) return words.node;
   }
   fail_infeasible(run.where, fmt::format("no node type is known for the GPU '{}'", run.gpu));
 }

@@ -2,6 +2,7 @@
 
 #include "validation/run_words.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -39,6 +40,17 @@ std::vector<int> even(std::int64_t layers, std::int64_t chunks) {
   return std::vector<int>(static_cast<std::size_t>(chunks), static_cast<int>(layers / chunks));
 }
 
+// Chunks filled from the front, so that the last has room for the head and multi-token prediction: 16 x 4 but the last,
+// which has 1 (NeMo's and Megatron Bridge's set_deepseek_v3_pipeline_model_parallel_layout).
+std::vector<int> from_the_front(std::int64_t layers, std::int64_t chunks) {
+  const std::int64_t each = (layers + chunks - 1) / chunks;
+  std::vector<int> split;
+  for (std::int64_t left = layers; static_cast<std::int64_t>(split.size()) < chunks; left -= split.back()) {
+    split.push_back(static_cast<int>(std::min(each, left)));
+  }
+  return split;
+}
+
 }  // namespace
 
 std::int64_t micro_batch_of(const MeasuredRun& run) {
@@ -67,6 +79,8 @@ std::vector<int> layer_split_of(const MeasuredRun& run) {
     if (static_cast<std::int64_t>(layers.size()) == chunks) return layers;
   }
   const std::int64_t layers = *run.layers;
+  const bool filled = RunWords(run.model).has_any({"deepseek", "kimi"}) && RunWords(run.source).has("nvidia");
+  if (filled) return from_the_front(layers, chunks);
   if (layers % chunks == 0) return {};
   if ((layers + 2) % chunks == 0) {
     std::vector<int> split = even(layers + 2, chunks);

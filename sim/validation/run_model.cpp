@@ -23,6 +23,8 @@ struct Family {
   std::string_view yaml;
 };
 
+constexpr std::int64_t kHalfAnExample = 90;  // tokens, of SQuAD
+
 constexpr std::string_view kGpt = "family: gpt\nactivation: gelu\nnormalization: layer_norm\nposition: learned\n";
 constexpr std::string_view kLlama =
     "family: llama\nactivation: swiglu\nnormalization: rms_norm\nposition: rotary\nlinear_bias: false\n"
@@ -35,14 +37,15 @@ constexpr std::array kFamilies = {
     Family{"mistral", kLlama},
     Family{"mixtral", kLlama},
     Family{"mpt",
-           "family: mpt\nactivation: gelu\nnormalization: layer_norm\nposition: alibi\nlinear_bias: false\n"
-           "tied_embeddings: true\n"},
+           "family: mpt\nactivation: gelu\nnormalization: layer_norm\nposition: learned\ntied_embeddings: true\n"},
     Family{"bloom", "family: bloom\nactivation: gelu\nnormalization: layer_norm\nposition: alibi\n"},
     Family{"opt", "family: opt\nactivation: relu\nnormalization: layer_norm\nposition: learned\ndropout: 0.1\n"},
     Family{"nemotron",
            "family: nemotron\nactivation: squared_relu\nnormalization: layer_norm\nposition: rotary\n"
            "linear_bias: false\ntied_embeddings: false\n"},
-    Family{"bert", "family: bert\ndropout: 0.1\n"},
+    Family{"bert",
+           "family: bert\nattention: bidirectional\nnorms: after\nembedding_norm: true\nmasked_share: 0.15625\n"
+           "sentence_pairs: true\ndropout: 0.1\n"},
     Family{"gpt", kGpt},
 };
 
@@ -69,6 +72,12 @@ void put(Value& mapping, std::string_view key, const std::optional<std::int64_t>
   if (number) put(mapping, key, std::to_string(*number));
 }
 
+void put_inside(Value& mapping, std::string_view section, std::string_view key, std::int64_t number) {
+  for (Value::Field& field : mapping.fields) {
+    if (field.key == section) put(field.value, key, std::to_string(number));
+  }
+}
+
 std::optional<std::int64_t> head_dim_of(const MeasuredRun& run) {
   std::int64_t number = 0;
   const char* end = run.head_dim.data() + run.head_dim.size();
@@ -80,6 +89,32 @@ std::optional<std::int64_t> head_dim_of(const MeasuredRun& run) {
 std::int64_t needed(const MeasuredRun& run, const std::optional<std::int64_t>& number, std::string_view what) {
   if (!number) fail_infeasible(run.where, fmt::format("the row does not state {}", what));
   return *number;
+}
+
+// NVIDIA's fine-tuning recipes train on SQuAD, whose examples of some 180 tokens are packed into sequences and attend
+// to themselves only: a token sees half an example in the mean.
+bool packs_examples(const MeasuredRun& run) {
+  return (run.kind == "lora" || run.kind == "sft") && RunWords(run.source).has_any({"nvidia/nemo", "megatron-bridge"});
+}
+
+void put_window(Value& model, std::int64_t tokens) {
+  Value window;
+  window.kind = Value::Kind::mapping;
+  put(window, "tokens", tokens);
+  model.fields.push_back({"sliding_window", std::move(window)});
+}
+
+// A model cut to a few layers, to fit one node: without its modules of multi-token prediction and, of the dense layers
+// in front of its mixtures, with one at most. So say the memory and the seconds of such runs (SimuMax's DeepSeek).
+void cut_short(Value& model) {
+  for (Value::Field& field : model.fields) {
+    if (field.key == "prediction_layers") field.value.scalar = "0";
+    if (field.key == "experts" && field.value.kind == Value::Kind::mapping) {
+      for (Value::Field& inner : field.value.fields) {
+        if (inner.key == "first_dense") inner.value.scalar = "1";
+      }
+    }
+  }
 }
 
 bool same(const std::optional<std::int64_t>& stated, std::int64_t value) { return !stated || *stated == value; }
@@ -159,7 +194,13 @@ std::string ModelLibrary::model_yaml_of(const MeasuredRun& run) const {
     put(model, "head_dim", head_dim_of(run));
     put(model, "ffn", run.ffn);
   }
+  if (run.experts) {
+    put(model, "prediction_layers", run.prediction_layers);
+    if (run.dense_layers) put_inside(model, "experts", "first_dense", *run.dense_layers);
+  }
   put(model, "max_sequence", std::to_string(sequence));
+  if (packs_examples(run)) put_window(model, kHalfAnExample);
+  if (entry != nullptr && run.layers && 4 * *run.layers < entry->spec.layers) cut_short(model);
   return as_section(std::move(model));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "engine/iteration.hpp"
+#include "validation/run_memory_saving.hpp"
 #include "validation/run_scenario.hpp"
 
 #include <fmt/format.h>
@@ -26,15 +27,36 @@ void predict(ValidatedRun& run, const DataFolders& folders) {
   run.activity_s = simulation->result.activity_s;
 }
 
+// As the row stands, or with the least that makes it fit where it leaves that open.
+void predict_fitting(ValidatedRun& run, const ModelLibrary& models, const DataFolders& folders) {
+  run.scenario = scenario_yaml_of(run.run, models);
+  predict(run, folders);
+  if (run.fits || run.run.out_of_memory) return;
+  for (const RunVariant& variant : variants_by_memory(run.run)) {
+    ValidatedRun other = run;
+    other.scenario = scenario_yaml_of(variant.run, models);
+    if (other.scenario == run.scenario) continue;
+    other.assumed = variant.assumed;
+    try {
+      predict(other, folders);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::internal) throw;
+      continue;  // the framework cannot do it
+    }
+    if (!other.fits) continue;
+    run = std::move(other);
+    return;
+  }
+}
+
 void validate(ValidatedRun& run, const ModelLibrary& models, const DataFolders& folders) {
-  if (!run.run.seconds) {
+  if (!run.run.seconds && !run.run.out_of_memory) {
     run.skipped = "the row states no seconds per iteration";
     return;
   }
-  run.seconds.measured = *run.run.seconds;
+  run.seconds.measured = run.run.seconds.value_or(0);
   try {
-    run.scenario = scenario_yaml_of(run.run, models);
-    predict(run, folders);
+    predict_fitting(run, models, folders);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
     run.skipped = error.hint().empty() ? error.message() : error.message() + "; " + error.hint();
@@ -65,6 +87,9 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
       pairs.push_back(run.seconds);
       if (run.run.allocated_bytes) memory.push_back(run.allocated_bytes);
       if (!run.fits) ++out.too_large;
+    } else if (run.simulated()) {
+      ++out.out_of_memory;
+      if (run.fits) ++out.wrongly_fitting;
     } else {
       ++out.skipped;
     }

@@ -14,6 +14,7 @@ namespace mirfak {
 struct ValidatedRun {
   MeasuredRun run;
   std::string skipped;   // why there is no prediction; empty: there is one
+  std::string assumed;   // what the row leaves open and the run must have done to fit; empty: nothing
   std::string scenario;  // YAML; empty where the row does not make one
   PredictedPair seconds;
   PredictedPair allocated_bytes;  // measured: 0 where the row does not say
@@ -21,7 +22,8 @@ struct ValidatedRun {
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
 
-  bool scored() const { return skipped.empty(); }
+  bool simulated() const { return skipped.empty(); }
+  bool scored() const { return simulated() && !run.out_of_memory; }  // has seconds to compare
 };
 
 // Simulates every row of `table` (measured_run.hpp), on all cores. A row that cannot be simulated is there with its
@@ -34,7 +36,9 @@ struct SourceScore {
   ErrorStatistics errors;
   ErrorStatistics memory_errors;  // of rows that state what was allocated
   int skipped = 0;
-  int too_large = 0;  // scored rows that are predicted not to fit, although they ran
+  int too_large = 0;        // scored rows that are predicted not to fit, although they ran
+  int out_of_memory = 0;    // rows that did not fit
+  int wrongly_fitting = 0;  // ... and are predicted to
 };
 
 // Scores of the tables that `runs` come from, by file, in the order of the first row of each; rows of tiers other than

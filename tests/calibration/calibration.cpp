@@ -15,7 +15,7 @@ const Catalog& catalog() {
   return catalog;
 }
 
-CalibrationTarget target() { return {catalog(), "a100-80g", {}, Precision::bf16, {}}; }
+CalibrationTarget target() { return {catalog(), "a100-80g", {}, Precision::bf16, {}, {}, false}; }
 
 // Products of a GPU that takes 10 us and reaches 200 TFLOP/s, whatever the shape.
 std::string gemm_table() {

@@ -56,6 +56,20 @@ TEST_CASE("a section replaces its namesake and nothing else") {
         "idle_w: [60, recalled]\n");
 }
 
+TEST_CASE("a dotted name stands under the keys before its dots") {
+  FittedSection nested = section(1);
+  nested.constants = {{"first", 1}, {"sizes.64.a", 2}, {"sizes.64.b", 3}, {"sizes.128.a", 4}};
+  const std::string text = with_sections("", {nested});
+  CHECK(text.find("    first: [1, gemm_bf16]\n"
+                  "    sizes:\n"
+                  "      64:\n"
+                  "        a: [2, gemm_bf16]\n"
+                  "        b: [3, gemm_bf16]\n"
+                  "      128:\n"
+                  "        a: [4, gemm_bf16]\n"
+                  "    measurements: 3\n") != std::string::npos);
+}
+
 TEST_CASE("writing the same section twice changes nothing more") {
   const std::string once = with_sections(kProfile, {section(2.5e-6)});
   CHECK(with_sections(once, {section(2.5e-6)}) == once);

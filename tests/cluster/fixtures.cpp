@@ -61,10 +61,10 @@ void visit_figures(const GpuSpec& gpu, const FigureVisitor& visit) {
   visit("kernel_launch_s", gpu.kernel_launch_s);
   for (const auto& [precision, fit] : gpu.gemm) {
     const std::string prefix = "gemm." + name_of(precision) + ".";
-    visit(prefix + "overhead_s", fit.overhead_s);
-    visit(prefix + "compute_efficiency", fit.compute_efficiency);
-    visit(prefix + "memory_efficiency", fit.memory_efficiency);
-    visit(prefix + "exponent", fit.exponent);
+    for (std::size_t i = 0; i < kGemmConstants.size(); ++i) {
+      const GemmConstantKey& key = kGemmConstants[i];
+      if (!key.of_casts) visit(prefix + std::string(key.name), {fit.constants.*key.value, fit.sources[i]});
+    }
   }
 }
 
@@ -97,6 +97,7 @@ void visit_figures(const LinkSpec& link, const FigureVisitor& visit) {
     visit("exchange.peer_s", link.exchange->peer_s);
     visit("exchange.efficiency", link.exchange->efficiency);
     visit("exchange.extra_peers", link.exchange->extra_peers);
+    visit("exchange.settling_bytes", link.exchange->settling_bytes);
     visit("exchange.short_base_s", link.exchange->short_base_s);
     visit("exchange.short_peer_s", link.exchange->short_peer_s);
     visit("exchange.short_efficiency", link.exchange->short_efficiency);

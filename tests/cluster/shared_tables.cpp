@@ -102,19 +102,6 @@ TEST_CASE("GPU figures are those of the table") {
   }
 }
 
-TEST_CASE("GEMM fits are those of the table") {
-  const std::map<std::string, Row> table = read_table("kernels/gemm_fit.csv", "system");
-  if (table.empty()) return;
-  const Row& row = table.at("a100_sxm");
-  const GemmFit fit = catalog().gpu("a100-80g").gemm.at(Precision::bf16);
-  CHECK(fit.overhead_s.value == doctest::Approx(std::stod(row.at("t0_us")) * 1e-6));
-  CHECK(fit.compute_efficiency.value == doctest::Approx(std::stod(row.at("eff_compute"))));
-  CHECK(fit.memory_efficiency.value == doctest::Approx(std::stod(row.at("eff_mem"))));
-  CHECK(fit.exponent.value == doctest::Approx(std::stod(row.at("p_norm"))));
-  CHECK(fit.shapes == std::stoi(row.at("shapes")));
-  CHECK(fit.mean_error == doctest::Approx(std::stod(row.at("mean_abs_rel_err"))));
-}
-
 TEST_CASE("median prices are those of the table") {
   const std::map<std::string, Row> table = read_table("price_medians.csv", "gpu");
   if (table.empty()) return;

@@ -43,7 +43,9 @@ GpuSpec gpu() {
   return spec;
 }
 
-AttentionShape shape(double heads, double tokens, bool causal) { return {1, tokens, tokens, heads, heads, 64, causal}; }
+AttentionShape shape(double heads, double tokens, bool causal) {
+  return {1, tokens, tokens, heads, heads, 64, causal, 0, 0};
+}
 
 // 64 queries and 64 keys of heads of 64: 4 x 64^3 FLOP at 5 TFLOP/s.
 constexpr double kBlock = 4 * 64.0 * 64 * 64 / 5e12;
@@ -78,7 +80,7 @@ TEST_CASE("a causal mask leaves out blocks without a visible key") {
 TEST_CASE("queries are the last of the keys' tokens") {
   const GpuSpec spec = gpu();
   // Causal attention of 256 tokens, its second half of queries alone: tiles of 3 and 4 blocks; the first half: 1 and 2.
-  const AttentionShape late{100, 128, 256, 1, 1, 64, true};
+  const AttentionShape late{100, 128, 256, 1, 1, 64, true, 0, 0};
   CHECK(forward(spec, late).compute_s == doctest::Approx(100 * 7 * kBlock / 10));
   CHECK(forward(spec, late).compute_s + forward(spec, shape(100, 128, true)).compute_s ==
         doctest::Approx(forward(spec, shape(100, 256, true)).compute_s));
@@ -124,6 +126,17 @@ TEST_CASE("shared keys cost the same products and less traffic") {
   CHECK(shared.seconds == doctest::Approx(2e-6 + 18 * head_bytes / 1e9));
 }
 
+TEST_CASE("narrower values: one of two products forward, two of five backward") {
+  const GpuSpec spec = gpu();
+  const AttentionModel model(spec, spec.attention.at("flash-2"));
+  AttentionShape call = shape(100, 4096, true);
+  const double forward_flop = model.forward(call).executed_flop;
+  const double backward_flop = model.backward(call).executed_flop;
+  call.value_dim = 32;
+  CHECK(model.forward(call).executed_flop == doctest::Approx(forward_flop * (1 + 0.5) / 2));
+  CHECK(model.backward(call).executed_flop == doctest::Approx(backward_flop * (3 + 2 * 0.5) / 5));
+}
+
 TEST_CASE("between measured head dimensions the time of a product lies between theirs") {
   GpuSpec spec = gpu();
   AttentionFit& fit = spec.attention.at("flash-2");
@@ -146,9 +159,9 @@ TEST_CASE("the power limit slows what the tables show and what matrix products s
   AttentionTiles& tiles = spec.attention.at("flash-2").head_dims.at(64);
   const AttentionModel model(spec, spec.attention.at("flash-2"));
   spec.sustained_share = figure(0.9);
-  CHECK(model.clock_share(64) == 0.9);
+  CHECK(model.settled_clock(64) == 0.9);
   tiles.throttle = figure(0.25);
-  CHECK(model.clock_share(64) == doctest::Approx(0.8));
+  CHECK(model.settled_clock(64) == doctest::Approx(0.8));
 }
 
 TEST_CASE("a framework gets the kernels it prefers, of those the GPU has") {
@@ -173,7 +186,7 @@ TEST_CASE("on every GPU with kernels: more keys, heads or tokens take no less ti
       for (const double head_dim : {64.0, 80.0, 128.0}) {
         double before = 0;
         for (double tokens = 128; tokens <= 65536; tokens *= 2) {
-          AttentionShape call{1, tokens, tokens, 32, 8, head_dim, true};
+          AttentionShape call{1, tokens, tokens, 32, 8, head_dim, true, 0, 0};
           const double seconds = model.forward(call).seconds;
           CHECK(seconds > before);
           CHECK(model.backward(call).seconds > seconds);

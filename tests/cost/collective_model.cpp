@@ -30,10 +30,10 @@ NodeHardware hardware() {
   }
   node.scale_up.name = "scale-up";
   node.scale_up.bandwidth = figure(100e9);
-  node.scale_up.protocols = RingProtocols{figure(0.4),   figure(10e-6), figure(2e-6), figure(0.9),
-                                          figure(12e-6), figure(4e-6),  figure(1),    figure(0.5)};
-  node.scale_up.exchange =
-      ExchangeFit{figure(10e-6), figure(1e-6), figure(0.8), figure(0.5), figure(5e-6), figure(1e-6), figure(0.1)};
+  node.scale_up.protocols = RingProtocols{figure(0.4),  figure(10e-6), figure(2e-6), figure(0.9), figure(12e-6),
+                                          figure(4e-6), figure(1),     figure(0.5),  {}};
+  node.scale_up.exchange = ExchangeFit{figure(10e-6), figure(1e-6), figure(0.8),  figure(0.5), figure(0),
+                                       figure(1),     figure(5e-6), figure(1e-6), figure(0.1), {}};
   node.network.name = "network";
   node.network.bandwidth = figure(10e9);
   node.network.latency_s = figure(4e-6);
@@ -125,7 +125,7 @@ TEST_CASE("in-switch reduction sends each byte once") {
   NodeHardware node = hardware();
   node.spec.gpus = node.spec.scale_up_domain = 8;
   node.scale_up.in_switch_reduction =
-      InSwitchReduction{5, figure(20e-6), figure(0.6), {}, figure(30e-6), figure(1e6), figure(0.9), figure(0.7)};
+      InSwitchReduction{5, figure(20e-6), figure(0.6), {}, figure(30e-6), figure(1e6), figure(0.9), figure(0.7), {}};
   const Cluster c({{node, 1, std::nullopt}}, default_fabric());
   const CommunicationCost eight = price(c, CollectiveKind::all_reduce, 1e9, range(8));
   REQUIRE(eight.algorithm == "in-switch");

@@ -14,21 +14,25 @@ namespace {
 
 Figure figure(double value) { return {value, "test"}; }
 
-// 100 TFLOP/s at efficiency 0.8, 1 TB/s at 0.5 for GEMMs and 0.8 for streams, exponent 2, launch 2 us.
+// 100 TFLOP/s at efficiency 0.8 without waves, 1 TB/s at 0.5 for GEMMs and 0.8 for streams, exponent 2, launch 2 us.
 GpuSpec gpu() {
   GpuSpec spec;
   spec.name = spec.title = "test GPU";
+  spec.multiprocessors = 100;
   spec.peak_flops = {{Precision::fp32, figure(10e12)}, {Precision::bf16, figure(100e12)}};
   spec.memory_bandwidth = figure(1e12);
   spec.memory_bandwidth_efficiency = figure(0.8);
+  spec.l2_bytes = figure(40e6);
   spec.kernel_launch_s = figure(2e-6);
   spec.l2_bytes = figure(10e6);
   spec.memory_kernels = {figure(0.5), figure(0.5), figure(0.5), figure(0.25), figure(4)};
   GemmFit fit;
-  fit.overhead_s = figure(5e-6);
-  fit.compute_efficiency = figure(0.8);
-  fit.memory_efficiency = figure(0.5);
-  fit.exponent = figure(2);
+  fit.constants.overhead_s = 5e-6;
+  fit.constants.efficiency = 0.8;
+  fit.constants.memory_efficiency = 0.5;
+  fit.constants.exponent = 2;
+  fit.constants.quantisation = 0;
+  fit.sources.fill("test");
   spec.gemm = {{Precision::bf16, fit}};
   spec.multiprocessors = 10;
   AttentionTiles tiles;
@@ -77,21 +81,33 @@ const BlockStep& step_named(const PartitionedBlock& block, const std::vector<Blo
 
 }  // namespace
 
-TEST_CASE("a GEMM: overhead and the p-norm of compute and memory time") {
+TEST_CASE("a GEMM: overhead and the norm of compute and memory time") {
   const GpuSpec spec = gpu();
   const KernelModel kernels(spec, Precision::bf16);
-  // 2 x 4000 x 1000 x 2000 = 16 GFLOP / 80 TFLOP/s = 200 us; 75 MB / 0.5 TB/s = 150 us; sqrt(200^2 + 150^2) = 250.
-  const KernelCost cost = kernels.price_gemm({1, 4000, 1000, 2000}, 75e6);
-  CHECK(cost.seconds == doctest::Approx(255e-6).epsilon(1e-12));
-  CHECK(cost.flop == 16e9);
+  // 2 x 4096 x 1280 x 2000 = 20.97 GFLOP / 80 TFLOP/s = 262.144 us (160 tiles of 256 x 128 on 100 multiprocessors,
+  // whose tails cost nothing here); 98.304 MB / 0.5 TB/s = 196.608 us; sqrt(262.144^2 + 196.608^2) = 327.68.
+  const KernelCost cost = kernels.price_gemm({1, 4096, 1280, 2000}, 98.304e6);
+  CHECK(cost.seconds == doctest::Approx(332.68e-6).epsilon(1e-12));
+  CHECK(cost.flop == 20.97152e9);
 }
 
-TEST_CASE("long runs hold less than the clock of a short benchmark") {
-  GpuSpec spec = gpu();
-  const double fast = KernelModel(spec, Precision::bf16).price_gemm({1, 4096, 4096, 4096}, 1e6).compute_s;
-  spec.sustained_share = figure(0.9);
-  CHECK(KernelModel(spec, Precision::bf16).price_gemm({1, 4096, 4096, 4096}, 1e6).compute_s ==
-        doctest::Approx(fast / 0.9));
+TEST_CASE("a lower clock stretches products and attention, and spares energy; memory keeps its pace") {
+  const GpuSpec spec = gpu();
+  const KernelModel full(spec, Precision::bf16);
+  KernelModel slower(spec, Precision::bf16);
+  slower.set_clock_share(0.8);
+  const PartitionedBlock block = layer(true);
+  int clocked = 0;
+  for (const BlockStep& step : block.forward) {
+    const KernelCost fast = full.price(block, step);
+    const KernelCost slow = slower.price(block, step);
+    CHECK(slow.seconds == doctest::Approx(fast.seconds + fast.clocked_s * (1 / 0.8 - 1)).epsilon(1e-9));
+    CHECK(slow.clocked_s == fast.clocked_s);
+    if (fast.clocked_s == 0) continue;
+    ++clocked;
+    CHECK(energy_above_waiting_j(slower, slow) < energy_above_waiting_j(full, fast));
+  }
+  CHECK(clocked == 5);  // four linear layers and attention
 }
 
 TEST_CASE("shapes and FLOPs of a layer's products") {
@@ -193,7 +209,9 @@ TEST_CASE("every explanation gives its constants with their sources") {
         const Explanation why = kernels.explain(block, step);
         CHECK_FALSE(why.formula.empty());
         CHECK(why.inputs.size() >= 3);
-        for (const Explanation::Input& input : why.inputs) CHECK(input.source == "test");
+        for (const Explanation::Input& input : why.inputs) {
+          CHECK((input.source == "test" || input.name == "clock share"));
+        }
       }
     }
   }

@@ -1,6 +1,7 @@
 // Blocks against the counts of the models in models/: parameters, and FLOPs of a forward pass.
 #include "model/blocks.hpp"
 
+#include "model/backward.hpp"
 #include "model/model_loader.hpp"
 
 #include <doctest/doctest.h>
@@ -57,6 +58,70 @@ TEST_CASE("the blocks of every model hold the parameters that are counted") {
     }
     CHECK(total == doctest::Approx(count_parameters(model).total).epsilon(1e-12));
   }
+}
+
+TEST_CASE("what kernels share does not change parameters") {
+  const ModelSpec model = load_model("bert-large", folder, {"test", 0, 0});
+  BlockOptions options = options_for(model);
+  options.fused_bias_activation = false;
+  const double apart = parameters(build_layer_block(model, options));
+  options.fused_linear_bias = options.wide_norm_inputs = options.chained_gelu = true;
+  const OperatorGraph graph = build_layer_block(model, options);
+  CHECK(parameters(graph) == apart);
+  CHECK(named(graph, "mlp_up_bias").part_of_kernel);
+  CHECK(named(graph, "qkv_bias").part_of_kernel);
+  CHECK(graph.tensor(named(graph, "mlp_norm").inputs[0].tensor).bytes_per_element == 4);
+  CHECK(named(graph, "activation").passes == 1);  // an encoder's GELU is PyTorch's own
+}
+
+TEST_CASE("a gated activation in two kernels moves five tensors forward and nine backward") {
+  const ModelSpec model = load_model("llama3-8b", folder, {"test", 0, 0});
+  BlockOptions options = options_for(model);
+  const auto moved = [&](const OperatorGraph& graph, const char* name) {
+    const Operator& op = named(graph, name);
+    double bytes = 0;
+    for (const auto* operands : {&op.inputs, &op.outputs}) {
+      for (const Operand& operand : *operands) bytes += graph.bytes(operand.tensor);
+    }
+    return bytes * op.passes;
+  };
+  for (const bool fused : {true, false}) {
+    CAPTURE(fused);
+    options.fused_bias_activation = fused;
+    const OperatorGraph graph = with_backward(build_layer_block(model, options), {});
+    const double one = graph.bytes(named(graph, "activation").outputs[0].tensor);
+    CHECK(moved(graph, "activation") == doctest::Approx((fused ? 3 : 5) * one));
+    CHECK(moved(graph, "d_activation") == doctest::Approx((fused ? 5 : 9) * one));
+  }
+}
+
+TEST_CASE("a loss that recomputes the softmax keeps the logits and moves them three times") {
+  const ModelSpec model = load_model("llama3-8b", folder, {"test", 0, 0});
+  BlockOptions options = options_for(model);
+  options.fused_cross_entropy = options.loss_recomputes_softmax = true;
+  options.logit_metric_bytes = 14;
+  const OperatorGraph graph = with_backward(build_head_block(model, options), {});
+  const Operator& gradient = named(graph, "d_cross_entropy");
+  const double logits = graph.bytes(named(graph, "logits").outputs[0].tensor);
+  CHECK(graph.bytes(gradient.inputs[0].tensor) + graph.bytes(gradient.outputs[0].tensor) == 2 * logits);
+  CHECK(named(graph, "cross_entropy").inputs.size() == 1);
+  CHECK(named(graph, "metrics").passes * logits == 7 * logits);  // 14 bytes per logit of 2
+}
+
+TEST_CASE("gradients of a normalization's parameters: by kernels as fast, by plain sums, or beside") {
+  const ModelSpec model = load_model("llama3-8b", folder, {"test", 0, 0});
+  const OperatorGraph layer = build_layer_block(model, options_for(model));
+  const auto with = [&](NormKernels norms) {
+    BackwardOptions options;
+    options.norms = norms;
+    return with_backward(layer, options);
+  };
+  const auto sums = [&](NormKernels norms) { return named(with(norms), "d_mlp_norm_parameters"); };
+  CHECK(sums(NormKernels::separate).kind == OperatorKind::normalization);
+  CHECK(sums(NormKernels::plain).kind == OperatorKind::reduction);
+  CHECK(sums(NormKernels::fused).part_of_kernel);
+  CHECK_FALSE(sums(NormKernels::plain).part_of_kernel);
+  CHECK(named(with(NormKernels::plain), "d_mlp_norm").passes == doctest::Approx(10.0 / 6));
 }
 
 TEST_CASE("rows of experts exist for the experts that a token visits") {

@@ -78,6 +78,9 @@ TEST_CASE("published parameter counts") {
   check("bloom-3b", 3'002'557'440);
   check("bloom-7b1", 7'069'016'064);
   check("bloom-176b", 176'247'271'424);
+  // BERT's checkpoints for pre-training, 336,226,108 and 110,106,428, and six rows of padding in the vocabulary.
+  check("bert-large", 336'226'108 + 6 * 1025);
+  check("bert-base", 110'106'428 + 6 * 769);
 }
 
 TEST_CASE("published parameter counts of OPT, less the two position rows that are kept for padding") {

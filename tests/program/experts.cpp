@@ -62,7 +62,7 @@ TEST_CASE("experts are held once by each group, their gradients summed among the
     CHECK(group_of(plan.costs, reductions[1].among).shape.ranks == 16 / expert);
     // Each rank updates its shard: of the experts it holds a share among fewer ranks.
     CHECK(shard_of(job, plan.parameters.held()) ==
-          plan.parameters.held().shared / 16 + plan.parameters.held().experts / (16 / expert));
+          plan.parameters.held().shared / 16 + plan.parameters.held().experts / strategy.expert_replicas());
   }
 }
 

@@ -37,8 +37,8 @@ Job free_communication(Job job) {
       link->latency_s.value = link->base_latency_s.value = link->send_latency_s.value = link->settling_s.value = 0;
       const Figure nothing = {0, ""};
       const Figure all = {1, ""};
-      link->protocols = RingProtocols{all, nothing, nothing, all, nothing, nothing, all, nothing};
-      link->exchange = ExchangeFit{nothing, nothing, all, nothing, nothing, nothing, all};
+      link->protocols = RingProtocols{all, nothing, nothing, all, nothing, nothing, all, nothing, {}};
+      link->exchange = ExchangeFit{nothing, nothing, all, nothing, nothing, all, nothing, nothing, all, {}};
     }
   }
   job.cluster = Cluster(nodes, job.cluster.fabric());

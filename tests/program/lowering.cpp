@@ -182,7 +182,9 @@ TEST_CASE("overlapped buckets and transfers share the ports: never faster than w
   CHECK(to_seconds(with) < 2 * to_seconds(without));
 }
 
-TEST_CASE("the host of an eager framework: 1.0 ms forward, 1.2 ms backward and 0.1 ms for collectives per GPT layer") {
+TEST_CASE(
+    "the host of an eager framework per GPT layer: 1.0 and 1.2 ms, 0.1 ms for collectives, 20 us for each rank they "
+    "meet") {
   const auto host_s = [](int tensor) {
     Strategy strategy;
     strategy.tensor = tensor;
@@ -197,7 +199,7 @@ TEST_CASE("the host of an eager framework: 1.0 ms forward, 1.2 ms backward and 0
   CHECK(forward == doctest::Approx(1.0e-3).epsilon(1e-6));
   CHECK(backward == doctest::Approx(1.2e-3).epsilon(1e-6));
   const auto [forward2, backward2] = host_s(2);
-  CHECK(forward2 + backward2 == doctest::Approx(2.3e-3).epsilon(1e-6));
+  CHECK(forward2 + backward2 == doctest::Approx(2.36e-3).epsilon(1e-6));
 }
 
 TEST_CASE("a GPU without a fused attention kernel makes the whole job do without") {

@@ -1,10 +1,12 @@
 #include "program/memory.hpp"
 
 #include "job_fixture.hpp"
+#include "program/sharded_state.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -33,10 +35,72 @@ TEST_CASE("18 bytes per parameter, 6 + 12/d with the distributed optimizer") {
     Job job = small_job(8, 2, strategy, 16);
     job.framework = *find_framework("megatron-core");
     const Accounted a(job);
-    const MemoryUse& use = a.memory[0].peak;
+    const MemoryUse use = sharded_state(job, a.plans[0]);
     const double per_parameter = (use.parameters + use.gradients + use.optimizer) / a.plans[0].parameters.elements;
     CHECK(per_parameter == doctest::Approx(zero == 0 ? 18.0 : 6 + 12.0 / 16).epsilon(1e-12));
   }
+}
+
+TEST_CASE("where products add into the gradient buffer, an empty gradient stands in for each shape of weight") {
+  Strategy strategy;
+  strategy.data = 16;
+  Job job = small_job(8, 2, strategy, 16);
+  job.framework = *find_framework("megatron-core");
+  const Accounted a(job);
+  // 16 bits of one 3h x h, h x h, 4h x h and h x 4h, h = 1024, and of the output projection, 8192 x h.
+  const double expected = 2 * (12.0 * 1024 * 1024 + 8192 * 1024);
+  CHECK(a.memory[0].peak.gradients - sharded_state(job, a.plans[0]).gradients == doctest::Approx(expected));
+  job.framework = *find_framework("megatron-lm-2021");
+  const Accounted without(job);
+  CHECK(without.memory[0].peak.gradients == sharded_state(job, without.plans[0]).gradients);
+}
+
+TEST_CASE("gradients in less than fp32 are copied for the step, of the parameters that the rank updates") {
+  const auto copied = [](const char* framework, const char* precision, int zero) {
+    Strategy strategy;
+    strategy.data = 16;
+    strategy.zero = zero;
+    Job job = small_job(8, 2, strategy, 16);
+    job.training.precision = precision;
+    job.training.framework = framework;
+    job.framework = *find_framework(framework);
+    const Accounted a(job);
+    return step_workspace(job, a.plans[0]) / a.plans[0].parameters.elements;
+  };
+  CHECK(copied("megatron-lm-2021", "fp16", 0) == doctest::Approx(4));
+  CHECK(copied("megatron-lm-2021", "bf16", 0) == 0);  // they accumulate in fp32
+  CHECK(copied("deepspeed", "fp16", 1) == doctest::Approx(4.0 / 16));
+  CHECK(copied("pytorch-fsdp", "bf16", 3) == 0);  // the shards are fp32
+}
+
+TEST_CASE("the step comes behind the passes: the larger of the two is the peak") {
+  Strategy strategy;
+  strategy.data = 16;
+  const auto peak = [&](int micro_batch) {
+    strategy.micro_batch = micro_batch;
+    const Accounted a(small_job(8, 2, strategy, 16L * micro_batch));
+    const double state = resident_memory(a.job, a.blocks, a.plans[0]).total();
+    return std::pair(a.memory[0].peak.total() - state, step_workspace(a.job, a.plans[0]));
+  };
+  const auto [small, copy] = peak(1);
+  const auto [large, same_copy] = peak(64);
+  CHECK(small >= copy);
+  CHECK(copy == same_copy);
+  CHECK(large > 32 * copy / 2);
+}
+
+TEST_CASE("offloaded layers keep nothing on the device between their passes") {
+  Strategy strategy;
+  strategy.data = 16;
+  const auto activations = [&](int layers) {
+    strategy.offload_layers = layers;
+    return Accounted(small_job(8, 2, strategy, 16)).memory[0].peak.activations;
+  };
+  const double all = activations(0);
+  const double layer = (all - activations(4)) / 4;
+  CHECK(layer > 0);
+  CHECK(activations(6) == doctest::Approx(all - 6 * layer));
+  CHECK(Accounted(small_job(8, 2, {}, 16)).blocks.layer().kept_bytes == doctest::Approx(layer));
 }
 
 TEST_CASE("context ranks hold the same parameters, share the optimizer state, and divide activations and buffers") {

@@ -63,6 +63,27 @@ TEST_CASE("overlapped tensor communication hides behind products and changes no 
   CHECK(overlapped.activity_s[exposed] < plain.activity_s[exposed]);
 }
 
+TEST_CASE("recomputing some layers of each chunk lies between none and all, by their share") {
+  const auto result = [](Recompute recompute, int layers) {
+    Strategy strategy;
+    strategy.pipeline = 2;
+    strategy.data = 8;
+    strategy.recompute = recompute;
+    strategy.recompute_layers = layers;
+    return simulate(small_job(8, 2, strategy, 32))->result;
+  };
+  const IterationResult none = result(Recompute::none, 0);
+  const IterationResult all = result(Recompute::full, 0);
+  CHECK(result(Recompute::full, 4).hardware_flop == all.hardware_flop);
+  CHECK(result(Recompute::full, 4).iteration_time_s == all.iteration_time_s);
+  const IterationResult one = result(Recompute::full, 1);
+  const double share = (one.hardware_flop - none.hardware_flop) / (all.hardware_flop - none.hardware_flop);
+  CHECK(share == doctest::Approx(1.0 / 4).epsilon(1e-12));
+  const auto activations = [](const IterationResult& r) { return r.stages[0].memory.peak.activations; };
+  CHECK(activations(one) < activations(none));
+  CHECK(activations(one) > activations(all));
+}
+
 TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), interleaved (m + (p - 1)/v)(f + b)") {
   for (const int p : {2, 4, 8}) {
     for (const int v : {1, 2, 4}) {

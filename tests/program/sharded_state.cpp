@@ -56,6 +56,24 @@ TEST_CASE("FSDP's fp32 shards: 4 of parameters, 4 of gradients, 8 of moments, ov
   CHECK(use.optimizer == doctest::Approx(8 * parameters / 16));
 }
 
+TEST_CASE("a framework that gathers single parameters holds no whole layers of a large model") {
+  // hidden 1024: 1e9 parameters that are used again soon are more than all, so layers decide as above; few are not.
+  Strategy strategy;
+  strategy.data = 16;
+  strategy.zero = 3;
+  Job job = small_job(8, 2, strategy, 16);
+  job.framework = *find_framework("deepspeed");
+  const auto gathered = [&](double reuse, double bucket) {
+    job.framework.sharding.reuse_parameters = reuse;
+    job.framework.bucket_parameters = bucket;
+    const ShardedBlocks blocks = shard_blocks(job);
+    return sharded_state(job, plan_stages(job, blocks)[0]).gathered;
+  };
+  constexpr double embedding = 8192 * 1024.0;  // the largest parameter
+  CHECK(gathered(1e6, 1e5) == doctest::Approx(2 * (1e6 + embedding) + 2 * (1e5 + embedding)));
+  CHECK(gathered(1e9, 1e9) > gathered(1e6, 1e5));
+}
+
 TEST_CASE("in flight: the root, two layers, and one unit's gradients; all of it where stage 2 keeps what it gathers") {
   // hidden 1024: a layer of 12 h^2 + 13 h parameters; root: 8192 h + 512 h + 2 h.
   constexpr double h = 1024;

@@ -49,6 +49,24 @@ TEST_CASE("the JSON has the keys that programs rely on, and all rows that count"
   CHECK(validation_json(example(), "ABC").at("n") == 3);
 }
 
+TEST_CASE("runs that did not fit are told from skipped ones and have no error") {
+  std::vector<ValidationTable> tables = example();
+  ValidatedRun failed = run_of(6, "A", 1, 0);
+  failed.run.out_of_memory = true;
+  tables[0].runs.push_back(failed);
+  failed.fits = true;
+  tables[0].runs.push_back(failed);
+  const nlohmann::ordered_json json = validation_json(tables, "AB");
+  CHECK(json.at("n") == 2);
+  CHECK(json.at("skipped") == 1);
+  CHECK(json.at("out_of_memory").at("n") == 2);
+  CHECK(json.at("out_of_memory").at("predicted_to_fit") == 1);
+  REQUIRE(json.at("out_of_memory_rows").size() == 2);
+  CHECK(json.at("out_of_memory_rows")[1].at("fits") == true);
+  CHECK(validation_text(tables, "AB", 1).find("out of memory") != std::string::npos);
+  CHECK(CsvTable::from_text(validation_csv(tables), "errors.csv").rows() == 6);
+}
+
 TEST_CASE("the text lists the worst rows first, and every skipped row with its reason") {
   const std::string text = validation_text(example(), "AB", 1);
   CHECK(text.find("15.0 %") != std::string::npos);

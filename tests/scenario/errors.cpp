@@ -56,6 +56,8 @@ TEST_CASE("errors in overrides name the override") {
       {"strategy.context=0", ErrorKind::input, "from 1"},
       {"strategy.context_communication=ring", ErrorKind::input, "p2p, all-gather or a2a"},
       {"strategy.context=16", ErrorKind::infeasible, "8 GPUs"},
+      {"strategy.overlap_tensor=true", ErrorKind::infeasible, "sequence_parallel"},
+      {"strategy.recompute_layers=2", ErrorKind::infeasible, "strategy.recompute is none"},
       {"strategy.schedule=1f1f", ErrorKind::input, "did you mean '1f1b'"},
       {"strategy.recompute=some", ErrorKind::input, "none, selective or full"},
       {"strategy.zero=4", ErrorKind::input, "from 0 to 3"},

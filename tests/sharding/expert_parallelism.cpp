@@ -134,6 +134,17 @@ TEST_CASE("tensor ranks that divide each expert gather rows and reduce-scatter r
   CHECK(expert_parameters(layer) == 16.0 / 4 * 2 * 128 * 64 / 2);
 }
 
+TEST_CASE("what an expert makes inside stays divided where the expert is") {
+  const PartitionedBlock layer = expert_layer({.tensor = 2, .data = 8, .expert = 4, .expert_tensor = 2});
+  for (const auto* steps : {&layer.forward, &layer.backward}) {
+    for (const BlockStep& step : *steps) {
+      if (step.kind != BlockStep::Kind::collective) continue;
+      const std::vector<Axis>& axes = layer.graph.tensor(step.tensor).axes;
+      CHECK(std::find(axes.begin(), axes.end(), Axis::expert_ffn) == axes.end());
+    }
+  }
+}
+
 TEST_CASE("over context ranks: tokens of a sequence meet other experts") {
   const PartitionedBlock layer = expert_layer({.context = 2, .data = 4, .expert = 4});
   const auto exchanged = rows_exchanged(layer, layer.forward);

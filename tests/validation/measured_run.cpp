@@ -31,6 +31,22 @@ TEST_CASE("seconds follow from a throughput") {
   CHECK_FALSE(read("n_gpus,gpu,metric,value\n16,H100,mfu,0.5\n")[0].seconds);
 }
 
+TEST_CASE("memory: what was allocated, and runs that did not fit") {
+  const auto runs =
+      read("n_gpus,gpu,s_per_iter_derived,memory_allocated_gib,outcome\n8,A100,1,2.5,\n8,A100,,,out of memory\n");
+  CHECK(runs[0].allocated_bytes == 2.5 * 1024 * 1024 * 1024);
+  CHECK_FALSE(runs[0].out_of_memory);
+  CHECK_FALSE(runs[1].allocated_bytes);
+  CHECK(runs[1].out_of_memory);
+}
+
+TEST_CASE("layers of mixtures of experts may be none of a kind") {
+  const auto runs = read("n_gpus,gpu,s_per_iter_derived,dense_layers,prediction_layers\n8,B200,1,1,0\n8,B200,1,,\n");
+  CHECK(runs[0].dense_layers == 1);
+  CHECK(runs[0].prediction_layers == 0);
+  CHECK_FALSE(runs[1].dense_layers);
+}
+
 TEST_CASE("what is no number is refused at its place") {
   CHECK_THROWS_WITH_AS(read("n_gpus,gpu,s_per_iter_derived\n8,A100,1\nmany,A100,1\n"),
                        doctest::Contains("runs.csv:3:1: n_gpus: expected a number, found 'many'"), Error);

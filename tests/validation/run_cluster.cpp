@@ -35,6 +35,12 @@ TEST_CASE("ports and rate come from the words of the interconnect") {
   says("NVLINK Gen5 1800 GB/s + NVSWITCH Gen5 | 4x ConnectX-8 IB XDR 800 Gb/s", "network: ib-xdr, ports: 4}");
 }
 
+TEST_CASE("NVLink between H100s does not make them H100 NVLs") {
+  CHECK(cluster_of("H100", 16, 8, "NVLink4 8-GPU + IB (DGX-H100)").find("type: hgx-h100,") != std::string::npos);
+  CHECK(cluster_of("H100 NVL 94GB", 8, 8, "PCIe").find("type: h100-") != std::string::npos);
+  CHECK(cluster_of("H100-NVL-94GB", 8, 8, "").find("type: h100-nvl-8,") != std::string::npos);
+}
+
 TEST_CASE("an interconnect that says nothing leaves the node type its own network") {
   for (const char* text : {"", "NVLink3 NVSwitch (DGX A100)", "NVLINK Gen5 1800 GB/s + NVSWITCH Gen5 | Ethernet",
                            "18x 5th Gen NVLink, 14.4 TB/s aggregated bandwidth", "NVL72"}) {

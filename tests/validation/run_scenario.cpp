@@ -40,6 +40,33 @@ TEST_CASE("a row becomes the scenario that it describes") {
   CHECK(runs[0].seconds.predicted > 0);
 }
 
+TEST_CASE("NeMo's recipes reduce gradients in 16 bits, keep parameters in 8, and divide tokens beside tp") {
+  const std::string row = ",32,4096,32,128256,8192,H100-80GB,8,2,1,1,32,fp8,none,,1\n";
+  const auto job_of = [&](const std::string& name) {
+    const auto runs = validate("A," + name + row);
+    REQUIRE_MESSAGE(runs[0].scored(), runs[0].skipped);
+    return parse_scenario(Document::from_text(runs[0].scenario, "row"), folders()).job;
+  };
+  const Job nemo = job_of("llama3-8b (NeMo)");
+  CHECK(nemo.training.gradient_precision == "bf16");
+  CHECK(nemo.training.fp8_parameters);
+  CHECK(nemo.strategy.sequence_parallel);
+  const Job other = job_of("llama3-8b");
+  CHECK(other.training.gradient_precision.empty());
+  CHECK_FALSE(other.training.fp8_parameters);
+  CHECK_FALSE(other.strategy.sequence_parallel);
+}
+
+TEST_CASE("a run with blocking launches is simulated with them") {
+  const auto runs = validate(
+      "A,GPT 22B,48,6144,64,51200,2048,A100-80GB,8,8,1,4,4,fp16,full,Megatron-LM (2021),1.42\n"
+      "A,GPT 22B,48,6144,64,51200,2048,A100-80GB,8,8,1,4,4,fp16,full,Megatron-LM (2021); "
+      "CUDA_LAUNCH_BLOCKING=1,1.42\n");
+  REQUIRE_MESSAGE(runs[1].scored(), runs[1].skipped);
+  CHECK(parse_scenario(Document::from_text(runs[1].scenario, "row"), folders()).job.training.blocking_launches);
+  CHECK(runs[1].seconds.predicted > runs[0].seconds.predicted);
+}
+
 TEST_CASE("rows that cannot be simulated are there with their reasons") {
   const auto runs = validate(
       "A,GPT,24,1024,16,,1024,Abacus,8,1,1,4,64,fp16,,,1\n"

@@ -1,0 +1,38 @@
+#include "cost/power_limit.hpp"
+
+#include <cmath>
+
+namespace mirfak {
+
+double PowerLimit::clock_share(double utilisation) const {
+  return utilisation <= threshold ? 1 : std::pow(threshold / utilisation, 1 / kPowerExponent);
+}
+
+void PowerMix::add_clocked(double seconds, double draw) {
+  clocked_s_ += seconds;
+  clocked_energy_ += seconds * draw;
+}
+
+void PowerMix::add_other(double seconds, double draw) {
+  other_s_ += seconds;
+  other_energy_ += seconds * draw;
+}
+
+// Energy falls with the clock and the time to spend it in grows, so the two meet once.
+double PowerMix::clock_share() const {
+  const auto too_much = [&](double clock) {
+    return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ > clocked_s_ / clock + other_s_;
+  };
+  if (clocked_s_ == 0 || !too_much(1)) return 1;
+  constexpr double kLowest = 0.1;
+  constexpr int kHalvings = 30;
+  double low = kLowest;
+  double high = 1;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (too_much(middle) ? high : low) = middle;
+  }
+  return low;
+}
+
+}  // namespace mirfak

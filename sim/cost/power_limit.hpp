@@ -1,0 +1,40 @@
+#pragma once
+
+namespace mirfak {
+
+// By which power of the clock the draw of a busy device grows: voltage falls with the clock. 2.3 to 2.8 on an A100
+// between 0.93 and 1 of its highest clock: 200 + 287 c^4.7 W, fitted to the profiles of Perseus (arXiv 2312.06902).
+inline constexpr double kPowerExponent = 2.3;
+
+// What a kernel draws that waits for memory, as a share of the power limit, whatever the clock. Recalled, to be
+// confirmed: 270 to 300 of 400 W while an A100 streams.
+inline constexpr double kMemoryBoundDraw = 0.7;
+
+// Draws are shares of the power limit, at the full clock: products that execute `utilisation` of the peak draw
+// utilisation / threshold.
+struct PowerLimit {
+  double threshold = 1;
+
+  double draw(double utilisation) const { return utilisation / threshold; }
+  // The clock, as a share of the full one, that a device settles at which does nothing else: 1 or less.
+  double clock_share(double utilisation) const;
+};
+
+// What a device does in turns of milliseconds: the power limit holds for the mean over tens of them, so that kernels
+// above the limit keep their clock where others leave room. At a clock share c, work that depends on the clock takes
+// t / c and draws p c^kPowerExponent; other work (memory, waiting) keeps time and draw. The clock is the highest with
+//   sum of energies <= power limit x sum of times.
+class PowerMix {
+ public:
+  void add_clocked(double seconds, double draw);  // time and draw at the full clock
+  void add_other(double seconds, double draw);
+  double clock_share() const;  // 1 or less
+
+ private:
+  double clocked_s_ = 0;
+  double clocked_energy_ = 0;  // of the power limit, in seconds
+  double other_s_ = 0;
+  double other_energy_ = 0;
+};
+
+}  // namespace mirfak

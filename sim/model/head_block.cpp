@@ -1,0 +1,97 @@
+// The end of a model: final normalization, logits and loss. A masked language model picks out the tokens to predict and
+// transforms them first; one of sentence pairs classifies the pair by its first token beside.
+
+#include "model/block_builder.hpp"
+
+namespace mirfak {
+
+namespace {
+
+// Cross entropy over classes that may be sharded: three reductions over them (largest logit, sum of exponentials, the
+// target's logit), one number per token each. Unfused (Megatron-LM's vocab_parallel_cross_entropy) the logits are cast
+// to fp32 and then read or written by max, subtract, exp, sum and divide, 38 bytes per logit where one pass moves 6,
+// and the softmax is kept in fp32 for backward, which scales it in place and casts it: 14 bytes. A fused kernel writes
+// the gradient over the logits, in their precision (Transformer Engine,
+// transformer_engine/pytorch/triton/cross_entropy.py; Liger, flash-attn).
+void add_loss(Builder& b, const std::string& prefix, TensorId logits) {
+  constexpr double unfused_passes = 38.0 / 6.0;
+  constexpr double unfused_gradient_passes = 14.0 / 6.0;
+  const std::vector<Axis> tokens(b.axes(logits).begin(), b.axes(logits).end() - 1);
+  const auto statistic = [&](const char* name) {
+    return b.tensor(prefix + name, tokens, TensorRole::activation, kStatisticsBytes);
+  };
+  if (b.options().logit_metric_bytes > 0 && prefix.empty()) {
+    b.op("metrics", OperatorKind::elementwise, {logits}, {}).passes =
+        b.options().logit_metric_bytes / b.options().element_bytes;
+  }
+  const TensorId largest = statistic("largest_logit");
+  const TensorId sum = statistic("sum_of_exponentials");
+  const TensorId target = statistic("target_logit");
+  if (b.options().loss_recomputes_softmax) {
+    b.op(prefix + "cross_entropy", OperatorKind::cross_entropy, {logits}, {largest, sum, target},
+         {logits, largest, sum});
+    return;
+  }
+  const bool fused = b.options().fused_cross_entropy;
+  const TensorId softmax = b.tensor(prefix + "softmax", b.axes(logits), TensorRole::activation,
+                                    fused ? b.options().element_bytes : kStatisticsBytes);
+  Operator& loss =
+      b.op(prefix + "cross_entropy", OperatorKind::cross_entropy, {logits}, {largest, sum, target, softmax}, {softmax});
+  if (fused) return;
+  loss.passes = unfused_passes;
+  loss.gradient_passes = unfused_gradient_passes;
+}
+
+// x of some tokens of each sequence.
+TensorId pick_tokens(Builder& b, const std::string& name, TensorId x, std::vector<Axis> tokens) {
+  const TensorId places = b.tensor(name + "_places", tokens, TensorRole::input, kTokenBytes);
+  tokens.push_back(Axis::hidden);
+  const TensorId picked = b.activation(name, std::move(tokens));
+  b.op(name, OperatorKind::gather, {x, places}, {picked}, {places});
+  return picked;
+}
+
+TensorId dense(Builder& b, const std::string& name, TensorId x) {
+  std::vector<Axis> result_axes = b.axes(x);
+  result_axes.back() = Axis::transform;
+  const TensorId weight = b.parameter(name + "_weight", {Axis::hidden, Axis::transform});
+  const TensorId y = b.project(name, x, weight, std::move(result_axes));
+  const TensorId biased = b.add_bias(name + "_bias", y, b.parameter(name + "_bias", {Axis::transform}));
+  return b.elementwise(name + "_activation", {biased}, {biased});
+}
+
+// What a masked language model's head does before the output projection.
+TensorId transform_tokens(Builder& b, TensorId x) {
+  if (b.options().masked > 0) x = pick_tokens(b, "masked_tokens", x, {Axis::batch, Axis::masked});
+  return b.normalize("transform_norm", dense(b, "transform", x), Axis::transform);
+}
+
+// Whether the second sentence of a pair follows the first, by the first token.
+void classify_pairs(Builder& b, TensorId x) {
+  const TensorId pooled = dense(b, "pooler", pick_tokens(b, "first_token", x, {Axis::batch}));
+  const TensorId weight = b.parameter("pair_weight", {Axis::transform, Axis::pair});
+  const TensorId classes = b.project("pair_logits", pooled, weight, {Axis::batch, Axis::pair});
+  add_loss(b, "pair_", b.add("pair_bias", classes, b.parameter("pair_bias", {Axis::pair})));
+}
+
+}  // namespace
+
+OperatorGraph build_head_block(const ModelSpec& model, const BlockOptions& options) {
+  Builder b("head", model, options);
+  const TensorId x = b.input("head_input", kResidual);
+  const TensorId normalized = model.post_norm ? x : b.normalize("final_norm", x);
+  const bool masked = model.masked_share > 0;
+  const TensorId read = masked ? transform_tokens(b, normalized) : normalized;
+  const TensorId weight = b.parameter("output_weight", {Axis::vocabulary, b.axes(read).back()});
+  std::vector<Axis> logit_axes = b.axes(read);
+  logit_axes.back() = Axis::vocabulary;
+  TensorId logits = b.project("logits", read, weight, std::move(logit_axes));
+  if (masked) logits = b.add_bias("logits_bias", logits, b.parameter("logits_bias", {Axis::vocabulary}));
+  add_loss(b, "", logits);
+  if (model.sentence_pairs) classify_pairs(b, normalized);
+  OperatorGraph graph = b.take();
+  graph.input = x;
+  return graph;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,233 @@
+// Liveness of tensors, as a compiler computes it for registers. Example, the plain MLP of a layer, nothing recomputed:
+//
+//   forward    y = norm(x);  u = y W;  a = gelu(u);  z = a V;  r = z + x      kept x y u a, so z exists for two steps
+//   backward   da = dr V';  dV = a' dr, a dies;  du = gelu'(u) da, u and da die;  dy = du W';  dW = y' du ...
+//
+// The most is reached where the widest tensor and its gradient meet: u, du and da beside what is still kept. A loss
+// kernel that writes the gradient of the logits over the logits makes nothing new.
+
+#include "program/block_memory.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+class Walk {
+ public:
+  Walk(const PartitionedBlock& block, const DeviceMesh& mesh)
+      : block_(block),
+        mesh_(mesh),
+        held_as_(block.graph.tensors.size()),
+        last_use_(block.graph.tensors.size(), -1),
+        pinned_(block.graph.tensors.size(), false) {
+    for (std::size_t id = 0; id < held_as_.size(); ++id) held_as_[id] = static_cast<TensorId>(id);
+    find_aliases();
+    find_parameter_products();
+  }
+
+  BlockMemory run() {
+    BlockMemory out;
+    out.kept = block_.kept_bytes;
+    for (const TensorId id : block_.kept) pin(id);
+    pin(block_.graph.output);
+    append(block_.forward);
+    create(block_.graph.input);
+    out.forward = std::max(out.kept, most());
+
+    reset();
+    append(block_.recompute);
+    append(block_.backward);
+    for (const TensorId id : block_.kept) create(id);
+    for (const TensorId id : read_but_never_made()) create(id);
+    for (const Tensor& tensor : block_.graph.tensors) {
+      const bool leaves = tensor.role == TensorRole::gradient && tensor.of >= 0 && tensor.of == block_.graph.input;
+      if (leaves) pin(static_cast<TensorId>(&tensor - block_.graph.tensors.data()));
+    }
+    out.backward = std::max(out.kept, most());
+    return out;
+  }
+
+ private:
+  const Tensor& tensor(TensorId id) const { return block_.graph.tensor(id); }
+  bool is_kept(TensorId id) const { return std::binary_search(block_.kept.begin(), block_.kept.end(), id); }
+  double bytes(TensorId id) const {
+    return local_bytes(block_.graph, id, block_.shardings[static_cast<std::size_t>(id)], mesh_);
+  }
+  TensorId& held_as(TensorId id) { return held_as_[static_cast<std::size_t>(id)]; }
+
+  // A view is its operand; what is kept of it is a copy. A loss overwrites logits of its result's width.
+  void find_aliases() {
+    for (const Operator& op : block_.graph.operators) {
+      if (op.kind == OperatorKind::view) {
+        for (const Operand& output : op.outputs) {
+          if (!is_kept(output.tensor)) held_as(output.tensor) = held_as(op.inputs.front().tensor);
+        }
+      }
+      if (op.kind != OperatorKind::cross_entropy || op.inputs.empty()) continue;
+      const TensorId logits = op.inputs.front().tensor;
+      if (op.phase == Phase::forward) {
+        for (const Operand& output : op.outputs) {
+          if (bytes(output.tensor) == bytes(logits)) held_as(logits) = output.tensor;
+        }
+        continue;
+      }
+      for (const Operand& input : op.inputs) {
+        if (bytes(input.tensor) == bytes(op.outputs.front().tensor)) held_as(op.outputs.front().tensor) = input.tensor;
+      }
+    }
+  }
+
+  // Weight gradients of one microbatch that a kernel behind the product adds to the buffer.
+  void find_parameter_products() {
+    added_.assign(block_.graph.tensors.size(), false);
+    for (const Operator& op : block_.graph.operators) {
+      for (const Operand& input : op.inputs) {
+        const bool written = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                         [&](const Operand& output) { return output.tensor == input.tensor; });
+        if (!written) added_[static_cast<std::size_t>(input.tensor)] = true;
+      }
+    }
+  }
+
+  bool counts(TensorId id) const {
+    switch (tensor(id).role) {
+      case TensorRole::parameter:
+        return false;
+      case TensorRole::parameter_copy:
+        return tensor(id).passing;
+      case TensorRole::parameter_gradient:
+        return added_[static_cast<std::size_t>(id)];
+      default:
+        return true;
+    }
+  }
+
+  void reset() {
+    steps_.clear();
+    live_.clear();
+    std::fill(pinned_.begin(), pinned_.end(), false);
+    std::fill(last_use_.begin(), last_use_.end(), -1);
+  }
+
+  void append(const std::vector<BlockStep>& steps) {
+    for (const BlockStep& step : steps) {
+      const int place = static_cast<int>(steps_.size());
+      steps_.push_back(&step);
+      if (step.kind == BlockStep::Kind::collective) {
+        use(step.tensor, place);
+        continue;
+      }
+      for (const Operand& input : block_.graph.op(step.op).inputs) use(input.tensor, place);
+      for (const Operand& output : block_.graph.op(step.op).outputs) use(output.tensor, place);
+    }
+  }
+
+  void use(TensorId id, int place) { last_use_[static_cast<std::size_t>(held_as(id))] = place; }
+  void pin(TensorId id) {
+    if (id >= 0) pinned_[static_cast<std::size_t>(held_as(id))] = true;
+  }
+  void create(TensorId id) {
+    if (id >= 0 && counts(held_as(id))) live_.emplace(held_as(id), bytes(held_as(id)));
+  }
+
+  std::vector<TensorId> read_but_never_made() {
+    std::vector<bool> made(block_.graph.tensors.size(), false);
+    std::vector<TensorId> out;
+    for (const BlockStep* step : steps_) {
+      if (step->kind == BlockStep::Kind::collective) continue;
+      const Operator& op = block_.graph.op(step->op);
+      for (const Operand& input : op.inputs) {
+        const bool gradient = tensor(input.tensor).role == TensorRole::gradient;
+        if (gradient && !made[static_cast<std::size_t>(held_as(input.tensor))]) out.push_back(input.tensor);
+      }
+      for (const Operand& output : op.outputs) made[static_cast<std::size_t>(held_as(output.tensor))] = true;
+    }
+    return out;
+  }
+
+  // A collective's buffer exists from the collective to the next kernel of its operator, which reads it, or from the
+  // last one before it, which wrote it. An all-reduce works in place.
+  std::vector<double> buffers() const {
+    std::vector<double> at(steps_.size(), 0);
+    std::map<OperatorId, std::size_t> wrote;
+    std::map<OperatorId, std::vector<std::pair<std::size_t, double>>> awaited;
+    const auto add = [&](std::size_t first, std::size_t last, double size) {
+      for (std::size_t i = first; i <= last; ++i) at[i] += size;
+    };
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const BlockStep& step = *steps_[i];
+      if (step.kind == BlockStep::Kind::kernel) {
+        for (const auto& [from, size] : awaited[step.op]) add(from, i, size);
+        awaited[step.op].clear();
+        wrote[step.op] = i;
+        continue;
+      }
+      if (step.collective == CollectiveKind::all_reduce) continue;
+      const auto before = wrote.find(step.op);
+      if (before == wrote.end()) {
+        awaited[step.op].emplace_back(i, step.bytes);
+      } else {
+        add(before->second, i, std::max(0.0, step.bytes - bytes(step.tensor)));
+      }
+    }
+    return at;
+  }
+
+  double most() {
+    const std::vector<double> extra = buffers();
+    double now = 0;
+    for (const auto& [id, size] : live_) now += size;
+    double most = now;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const BlockStep& step = *steps_[i];
+      if (step.kind == BlockStep::Kind::kernel) {
+        for (const Operand& output : block_.graph.op(step.op).outputs) {
+          const TensorId id = held_as(output.tensor);
+          if (counts(id) && live_.emplace(id, bytes(id)).second) now += bytes(id);
+        }
+      }
+      most = std::max(most, now + extra[i]);
+      now -= free_after(static_cast<int>(i));
+    }
+    return most;
+  }
+
+  double free_after(int place) {
+    double freed = 0;
+    const auto free = [&](TensorId id) {
+      id = held_as(id);
+      const auto found = live_.find(id);
+      const bool needed = pinned_[static_cast<std::size_t>(id)];
+      if (found == live_.end() || needed || last_use_[static_cast<std::size_t>(id)] > place) return;
+      freed += found->second;
+      live_.erase(found);
+    };
+    const BlockStep& step = *steps_[static_cast<std::size_t>(place)];
+    if (step.kind == BlockStep::Kind::collective) {
+      free(step.tensor);
+      return freed;
+    }
+    for (const Operand& input : block_.graph.op(step.op).inputs) free(input.tensor);
+    for (const Operand& output : block_.graph.op(step.op).outputs) free(output.tensor);
+    return freed;
+  }
+
+  const PartitionedBlock& block_;
+  const DeviceMesh& mesh_;
+  std::vector<TensorId> held_as_;  // the tensor whose memory each has
+  std::vector<int> last_use_;      // the last step that reads or writes it
+  std::vector<bool> added_;        // read by an operator that does not write it
+  std::vector<const BlockStep*> steps_;
+  std::vector<bool> pinned_;  // outlives the walk
+  std::map<TensorId, double> live_;
+};
+
+}  // namespace
+
+BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh) { return Walk(block, mesh).run(); }
+
+}  // namespace mirfak

@@ -1,0 +1,76 @@
+// All published runs of validate/published against their predictions: a change that makes predictions worse shows here.
+// The bounds are what the models reach today, rounded up; better predictions are a reason to lower them.
+
+#include "validation/validate_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+using namespace mirfak;
+
+namespace {
+
+struct Accuracy {
+  int tables = 0;
+  double mean_mape = 0;
+  double mean_median = 0;
+  int rows = 0;
+  int skipped = 0;
+  int too_large = 0;
+  ErrorStatistics memory;
+  std::vector<SourceScore> scores;
+
+  const SourceScore& of(const std::string& name) const {
+    for (const SourceScore& each : scores) {
+      if (each.source == name) return each;
+    }
+    throw std::out_of_range(name);
+  }
+};
+
+Accuracy measure(const std::string& tiers) {
+  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const DataFolders folders{source / "models", source / "hw_profiles"};
+  Accuracy out;
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(source / "validate" / "published")) {
+    if (entry.path().extension() == ".csv") files.insert(entry.path());
+  }
+  for (const std::filesystem::path& file : files) {
+    const SourceScore scored =
+        score(validate_runs(CsvTable::from_file(file), folders), file.stem().string(), tiers);
+    out.scores.push_back(scored);
+    out.skipped += scored.skipped;
+    out.too_large += scored.too_large;
+    out.rows += static_cast<int>(scored.errors.count);
+    if (scored.memory_errors.count > 0) out.memory = scored.memory_errors;
+    if (scored.errors.count == 0) continue;
+    ++out.tables;
+    out.mean_mape += scored.errors.mape;
+    out.mean_median += scored.errors.median_ape;
+  }
+  out.mean_mape /= out.tables;
+  out.mean_median /= out.tables;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 9.5 %, of the median 8 %") {
+  const Accuracy accuracy = measure("A");
+  CHECK(accuracy.tables >= 19);
+  CHECK(accuracy.rows >= 1500);
+  CHECK(accuracy.mean_mape <= 0.095);
+  CHECK(accuracy.mean_median <= 0.08);
+  CHECK(accuracy.skipped <= 0.01 * accuracy.rows);
+  CHECK(accuracy.too_large <= 0.005 * accuracy.rows);
+  CHECK(accuracy.of("korthikanti-2022-seqpar-selective").errors.mape <= 0.025);
+  CHECK(accuracy.of("mosaicml-llm-foundry").errors.mape <= 0.05);
+  CHECK(accuracy.of("vtrain-single").errors.mape <= 0.075);
+  CHECK(accuracy.of("vtrain-multi").errors.mape <= 0.1);
+  CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.08);
+  CHECK(accuracy.memory.mape <= 0.02);
+}

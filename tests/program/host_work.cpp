@@ -1,0 +1,124 @@
+// The host's share of a pass: what it issues kernel by kernel, what a CUDA graph spares it, and what a pass costs it
+// beside kernels.
+
+#include "engine/execute.hpp"
+#include "job_fixture.hpp"
+#include "program/lowering.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+Job eager_job() {
+  Strategy strategy;
+  strategy.tensor = 2;
+  strategy.pipeline = 2;
+  strategy.data = 2;
+  Job job = small_job(4, 1, strategy, 16);
+  job.framework.host_forward_s = 50e-6;
+  job.framework.host_backward_s = 40e-6;
+  job.framework.host_collective_s = 30e-6;
+  job.framework.host_peer_s = 0;
+  job.framework.host_waits_for_passes = false;
+  job.framework.host_graph_s = 25e-6;
+  return job;
+}
+
+FoldedBody forward_layer(const Job& job) {
+  const ShardedBlocks blocks = shard_blocks(job);
+  const std::vector<StagePlan> stages = plan_stages(job, blocks);
+  return stages.front().bodies_of(blocks.layer_id(0)).folded_forward;
+}
+
+double seconds(const Job& job, bool operators) {
+  const ShardedBlocks blocks = shard_blocks(job);
+  const std::vector<StagePlan> stages = plan_stages(job, blocks);
+  LoweringOptions options;
+  options.operators = operators;
+  return to_seconds(execute(lower(job, blocks, stages, options)).makespan);
+}
+
+}  // namespace
+
+TEST_CASE("a captured layer costs the host one launch, a captured iteration nothing") {
+  Job job = eager_job();
+  const Picoseconds eager = forward_layer(job).host;
+  // A layer as Megatron-LM of 2021 fuses it, without dropout: 2 norms, 4 linear products, QKV's bias, the activation, 2
+  // residual sums; attention's 2 products, its softmax and the copy of its heads. And 2 collectives.
+  CHECK(eager == to_picoseconds(14 * 50e-6 + 2 * 30e-6));
+  job.training.cuda_graphs.attention = job.training.cuda_graphs.mlp = true;
+  CHECK(forward_layer(job).host == to_picoseconds(25e-6));
+  job.training.cuda_graphs = {};
+  job.training.cuda_graphs.iteration = true;
+  CHECK(forward_layer(job).host == 0);
+}
+
+TEST_CASE("capturing attention alone leaves the MLP to the host") {
+  Job job = eager_job();
+  const Picoseconds eager = forward_layer(job).host;
+  job.training.cuda_graphs.attention = true;
+  const Picoseconds attention = forward_layer(job).host;
+  job.training.cuda_graphs = {};
+  job.training.cuda_graphs.mlp = true;
+  const Picoseconds mlp = forward_layer(job).host;
+  // Each part's kernels are issued in exactly one of the two.
+  CHECK(attention + mlp == eager + 2 * to_picoseconds(25e-6));
+}
+
+TEST_CASE("where launches block, the device waits for the host before each kernel, and the host issues nothing ahead") {
+  Job job = eager_job();
+  const FoldedBody ahead = forward_layer(job);
+  job.training.blocking_launches = true;
+  job.framework.host_blocking_s = 20e-6;
+  const FoldedBody blocking = forward_layer(job);
+  // 14 kernels and 2 collectives.
+  CHECK(blocking.device == ahead.device + ahead.host + 16 * to_picoseconds(20e-6));
+  CHECK(blocking.host == 0);
+  const double waiting = blocking.activity_s[static_cast<std::size_t>(Activity::host)];
+  CHECK(waiting <= to_seconds(blocking.device - ahead.device));
+  CHECK(waiting >= 14 * (50e-6 + 20e-6) * (1 - 1e-9));
+}
+
+TEST_CASE("a collective costs the host more the more ranks it meets") {
+  Job job = eager_job();
+  const Picoseconds alone = forward_layer(job).host;
+  job.framework.host_peer_s = 5e-6;
+  CHECK(forward_layer(job).host == alone + 2 * to_picoseconds(5e-6));  // 2 collectives of 2 ranks
+}
+
+TEST_CASE("a host that waits for each pass hides none of its work behind the pass before") {
+  Job job = eager_job();
+  const double ahead = seconds(job, false);
+  job.framework.host_waits_for_passes = true;
+  const double waiting = seconds(job, false);
+  CHECK(waiting >= ahead);
+  CHECK(seconds(job, true) == waiting);
+  job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_collective_s = 0;
+  const double free_host = seconds(job, false);
+  job.framework.host_waits_for_passes = false;
+  CHECK(seconds(job, false) == free_host);
+}
+
+TEST_CASE("small kernels follow each other sooner in a graph") {
+  Job job = eager_job();
+  const Picoseconds eager = forward_layer(job).device;
+  job.training.cuda_graphs.iteration = true;
+  CHECK(forward_layer(job).device < eager);
+}
+
+TEST_CASE("work at the start of a pass holds every pass back where the host bounds, at both levels of detail") {
+  Job job = eager_job();
+  const double before = seconds(job, false);
+  job.framework.host_pass_s = 1e-3;
+  const double after = seconds(job, false);
+  CHECK(seconds(job, true) == after);
+  // 8 microbatches through 2 stages: at least the 8 forward and 8 backward passes of a stage, each 1 ms later.
+  CHECK(after - before >= 16 * 1e-3 * 0.999);
+  job.training.cuda_graphs.iteration = true;
+  CHECK(seconds(job, true) < before);
+}
