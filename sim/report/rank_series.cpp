@@ -1,5 +1,7 @@
 #include "report/rank_series.hpp"
 
+#include "program/sharded_state.hpp"
+
 namespace mirfak {
 
 namespace {
@@ -31,6 +33,12 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, const St
   MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);
   std::vector<MemoryPoint> points = {{0, use}};
   for (const PassSpan& span : spans) {
+    if (span.kind == TaskKind::optimizer) {
+      use.workspace = step_workspace(simulation.job, plan);
+      put(points, {span.start, use});
+      use.workspace = 0;
+      put(points, {span.end, use});
+    }
     if (span.kind != TaskKind::forward && span.kind != TaskKind::backward) continue;
     const ChunkMemory& chunk = chunks[static_cast<std::size_t>(span.chunk)];
     if (span.kind == TaskKind::forward) {

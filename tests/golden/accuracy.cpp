@@ -40,8 +40,7 @@ Accuracy measure(const std::string& tiers) {
     if (entry.path().extension() == ".csv") files.insert(entry.path());
   }
   for (const std::filesystem::path& file : files) {
-    const SourceScore scored =
-        score(validate_runs(CsvTable::from_file(file), folders), file.stem().string(), tiers);
+    const SourceScore scored = score(validate_runs(CsvTable::from_file(file), folders), file.stem().string(), tiers);
     out.scores.push_back(scored);
     out.skipped += scored.skipped;
     out.too_large += scored.too_large;
