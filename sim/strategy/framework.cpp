@@ -25,8 +25,7 @@ constexpr double kEagerPeer = 15e-6;
 // launches), and routing without CUDA graphs is a few dozen small kernels (scores, top-k, losses, counts, offsets).
 constexpr const char* kMegatronCoreHost =
     "vTrain single-node runs (MICRO'24) as for eager frameworks; experts and routing: set by hand after differences "
-    "per "
-    "layer between published runs of Qwen3 30B and 235B (Megatron Bridge; with and without CUDA graphs)";
+    "between published runs of Qwen3 30B and 235B (Megatron Bridge; with and without CUDA graphs), per layer";
 constexpr double kGroupedExpert = 50e-6;
 constexpr double kRouting = 1.5e-3;
 
@@ -62,8 +61,7 @@ Framework megatron_lm_2021() {
   f.optimizer_traffic_bytes_fp16 = 44;
   f.platform_bytes = kPlatformBytes;
   f.memory_source =
-      "fp16: parameters 2, gradients 2, fp32 master and two Adam moments 12 (arXiv 1910.02054), a copy of the "
-      "gradients "
+      "fp16: parameters 2, gradients 2, fp32 master and two Adam moments 12 (arXiv 1910.02054), gradients once more "
       "in fp32 during the step; bf16: gradients accumulate in fp32; platform 2 GiB recalled, to be measured";
   return f;
 }
