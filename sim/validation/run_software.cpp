@@ -254,15 +254,21 @@ std::string lora_of(const MeasuredRun& run) {
                         : "{rank: 32, targets: [qkv, proj, fc1, fc2]}";
 }
 
-}  // namespace
-
-std::string framework_of(const MeasuredRun& run) {
+std::string framework_in_words(const MeasuredRun& run) {
   const RunWords words(run.flags + " " + run.source + " " + run.model + " " + run.precision);
   if (const auto stated = words.value_of("framework"); stated && find_framework(*stated) != nullptr) return *stated;
   for (const FrameworkWords& candidate : kFrameworks) {
     if (words.has(candidate.words) && words.has(candidate.also)) return std::string(candidate.framework);
   }
   return RunWords(run.gpu).has("v100") ? "megatron-lm-2021" : "megatron-core";
+}
+
+}  // namespace
+
+std::string framework_of(const MeasuredRun& run) {
+  // Megatron Core's own optimizer shards state only; what shards parameters too is Megatron FSDP.
+  const std::string framework = framework_in_words(run);
+  return framework == "megatron-core" && RunWords(run.zero_stage).has("fsdp") ? "megatron-fsdp" : framework;
 }
 
 std::string training_yaml_of(const MeasuredRun& run) {

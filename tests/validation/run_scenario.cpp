@@ -40,6 +40,18 @@ TEST_CASE("a row becomes the scenario that it describes") {
   CHECK(runs[0].seconds.predicted > 0);
 }
 
+TEST_CASE("parameters that Megatron Core shards are Megatron FSDP's") {
+  const std::string header = std::string("zero_stage,") + kHeader;
+  const auto framework_with = [&](const std::string& zero) {
+    const std::string row = zero + ",A,llama3-8b (NeMo),32,4096,32,128256,8192,H100-80GB,8,1,1,1,32,bf16,none,,1\n";
+    const auto runs = validate_runs(CsvTable::from_text(header + row, "runs.csv"), folders());
+    REQUIRE_MESSAGE(runs[0].scored(), runs[0].skipped);
+    return parse_scenario(Document::from_text(runs[0].scenario, "row"), folders()).job.framework.name;
+  };
+  CHECK(framework_with("1") == "megatron-core");
+  CHECK(framework_with("3 (FSDP)") == "megatron-fsdp");
+}
+
 TEST_CASE("NeMo's recipes reduce gradients in 16 bits, keep parameters in 8, and divide tokens beside tp") {
   const std::string row = ",32,4096,32,128256,8192,H100-80GB,8,2,1,1,32,fp8,none,,1\n";
   const auto job_of = [&](const std::string& name) {
