@@ -97,14 +97,7 @@ int best_rows(const GpuSpec& gpu, const Samples& samples, int head_dim) {
 }
 
 FitScore score_of(std::string name, const ParameterFit& fit, const Samples& samples, double tokens) {
-  const auto part = [&](const std::vector<PredictedPair>& pairs, const std::vector<std::size_t>& indices) {
-    std::vector<PredictedPair> chosen;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (samples[indices[i]].shape.queries >= tokens) chosen.push_back(pairs[i]);
-    }
-    return error_statistics(chosen);
-  };
-  return {std::move(name), part(fit.fitted, fit.fitted_samples), part(fit.held_out, fit.held_out_samples)};
+  return score_where(std::move(name), fit, [&](std::size_t sample) { return samples[sample].shape.queries >= tokens; });
 }
 
 std::vector<FittedConstant> constants_of(const ParameterFit& fit, const TileRows& rows) {

@@ -31,7 +31,10 @@ std::vector<FittedSection> calibrate(std::vector<CsvTable> tables, const Calibra
       if (kinds[i] == &kind) own.push_back(std::move(tables[i]));
     }
     if (own.empty()) continue;
-    for (FittedSection& section : kind.fit(own, target)) out.push_back(std::move(section));
+    for (FittedSection& section : kind.fit(own, target)) {
+      section.source = target.source_of(section.source, own);
+      out.push_back(std::move(section));
+    }
   }
   return out;
 }

@@ -100,14 +100,7 @@ CommunicationGroup group_of(int ranks) {
 
 FitScore score_of(std::string name, const ParameterFit& fit, const std::vector<MeasuredCollective>& samples,
                   double bytes) {
-  const auto part = [&](const std::vector<PredictedPair>& pairs, const std::vector<std::size_t>& indices) {
-    std::vector<PredictedPair> chosen;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (samples[indices[i]].bytes >= bytes) chosen.push_back(pairs[i]);
-    }
-    return error_statistics(chosen);
-  };
-  return {std::move(name), part(fit.fitted, fit.fitted_samples), part(fit.held_out, fit.held_out_samples)};
+  return score_where(std::move(name), fit, [&](std::size_t sample) { return samples[sample].bytes >= bytes; });
 }
 
 // One mapping of a link's profile.
@@ -210,7 +203,6 @@ std::vector<FittedSection> fit_collective_tables(std::span<const CsvTable> table
   const auto add = [&](const LinkSection& section, const std::vector<MeasuredCollective>& samples) {
     if (samples.empty()) return;
     out.push_back(fit_section(section, node, samples, target.score_only));
-    out.back().source = target.source_of(out.back().source, tables);
   };
   add({{"protocols"}, "protocols", unknowns_of_rings(node.spec.wiring == Wiring::switched)}, rings);
   add({{"exchange"}, "exchange", unknowns_of_exchange()}, exchanges);

@@ -60,8 +60,7 @@ class GemmFitting {
   GemmFitting(std::vector<MeasuredGemm> samples, const GpuSpec& gpu, Precision precision)
       : samples_(std::move(samples)), gpu_(gpu), precision_(precision), base_(usual_constants()) {
     const auto known = gpu.gemm.find(precision);
-    profiled_ = known != gpu.gemm.end();
-    if (profiled_) base_ = known->second.constants;
+    if (known != gpu.gemm.end()) base_ = known->second.constants;
     for (const MeasuredGemm& sample : samples_) {
       const GemmShape& s = sample.shape;
       problem_.measured.push_back(sample.seconds);
@@ -149,15 +148,10 @@ class GemmFitting {
   }
 
   FitScore score_of(std::string name, const ParameterFit& fit, double rows, double width) const {
-    const auto part = [&](const std::vector<PredictedPair>& pairs, const std::vector<std::size_t>& indices) {
-      std::vector<PredictedPair> chosen;
-      for (std::size_t i = 0; i < pairs.size(); ++i) {
-        const GemmShape& s = samples_[indices[i]].shape;
-        if (s.m >= rows && s.n >= width && s.k >= width) chosen.push_back(pairs[i]);
-      }
-      return error_statistics(chosen);
-    };
-    return {std::move(name), part(fit.fitted, fit.fitted_samples), part(fit.held_out, fit.held_out_samples)};
+    return score_where(std::move(name), fit, [&](std::size_t sample) {
+      const GemmShape& s = samples_[sample].shape;
+      return s.m >= rows && s.n >= width && s.k >= width;
+    });
   }
 
   double training_error(const ParameterFit& fit) const {
@@ -184,7 +178,6 @@ class GemmFitting {
   const GpuSpec& gpu_;
   Precision precision_;
   GemmConstants base_;
-  bool profiled_ = false;
   std::vector<const GemmConstantKey*> unknowns_;
   FitProblem problem_;
 };
@@ -203,9 +196,7 @@ std::vector<FittedSection> fit_gemm_tables(std::span<const CsvTable> tables, con
     samples.insert(samples.end(), own.begin(), own.end());
   }
   GemmFitting fitting(std::move(samples), gpu, precision);
-  FittedSection section = target.score_only ? fitting.score() : fitting.fit();
-  section.source = target.source_of(section.source, tables);
-  return {section};
+  return {target.score_only ? fitting.score() : fitting.fit()};
 }
 
 }  // namespace mirfak

@@ -34,6 +34,17 @@ bool CalibrationTarget::selects(const CsvTable& table, std::size_t row) const {
   });
 }
 
+FitScore score_where(std::string name, const ParameterFit& fit, const std::function<bool(std::size_t)>& counts) {
+  const auto part = [&](const std::vector<PredictedPair>& pairs, const std::vector<std::size_t>& samples) {
+    std::vector<PredictedPair> chosen;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (counts(samples[i])) chosen.push_back(pairs[i]);
+    }
+    return error_statistics(chosen);
+  };
+  return {std::move(name), part(fit.fitted, fit.fitted_samples), part(fit.held_out, fit.held_out_samples)};
+}
+
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {"gemm", kGemmColumns, is_gemm_table, fit_gemm_tables},

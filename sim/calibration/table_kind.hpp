@@ -2,8 +2,10 @@
 
 #include "base/csv.hpp"
 #include "base/error_statistics.hpp"
+#include "calibration/parameter_fit.hpp"
 #include "cluster/catalog.hpp"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +50,9 @@ struct FitScore {
   ErrorStatistics fitted;
   ErrorStatistics held_out;
 };
+
+// Errors of the samples that `counts` accepts; it gets their indices in the problem's `measured`.
+FitScore score_where(std::string name, const ParameterFit& fit, const std::function<bool(std::size_t)>& counts);
 
 // One mapping of a profile: gemm.bf16 of a GPU.
 struct FittedSection {

@@ -61,10 +61,10 @@ void ProfileFile::finish() const {
 FitQuality read_fit_quality(Mapping& mapping) {
   FitQuality quality;
   quality.measurements = static_cast<int>(mapping.require("measurements").as_integer(1, 10'000'000));
-  quality.median_error = mapping.require("median_error").as_number(0, 10);
-  quality.p90_error = mapping.require("p90_error").as_number(0, 10);
-  quality.held_out_median_error = mapping.require("held_out_median_error").as_number(0, 10);
-  quality.held_out_p90_error = mapping.require("held_out_p90_error").as_number(0, 10);
+  quality.median_error = mapping.require("median_error").as_number(0, 1);
+  quality.p90_error = mapping.require("p90_error").as_number(0, 2);
+  quality.held_out_median_error = mapping.require("held_out_median_error").as_number(0, 1);
+  quality.held_out_p90_error = mapping.require("held_out_p90_error").as_number(0, 2);
   return quality;
 }
 

@@ -22,26 +22,20 @@ int offloaded(const Job& job, const ChunkPlan& chunk, int first, int count) {
 // transformer_engine/pytorch/module/base.py; Megatron Core's own linear layer takes it from there).
 double stand_ins(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
   if (!job.framework.fused_gradient_accumulation) return 0;
-  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  std::set<std::pair<double, double>> shapes;
   for (const ChunkPlan& chunk : plan.chunks) {
     for (const BlockRun& run : chunk.runs) {
       const PartitionedBlock& block = blocks.of(run.block);
       for (const BlockStep& step : block.backward) {
         if (step.kind != BlockStep::Kind::kernel || step.phase != Phase::weight_gradient) continue;
-        const Operator& op = block.graph.op(step.op);
-        if (op.kind != OperatorKind::einsum) continue;
-        const EinsumLabels labels = classify_labels(op);
-        const auto extent = [&](const std::vector<Axis>& axes) {
-          std::int64_t product = 1;
-          for (const Axis axis : axes) product *= step.local[static_cast<std::size_t>(axis)];
-          return product;
-        };
-        shapes.emplace(extent(labels.rows), extent(labels.columns));
+        if (block.graph.op(step.op).kind != OperatorKind::einsum) continue;
+        const GemmShape shape = gemm_shape(block.graph, step);
+        shapes.emplace(shape.m, shape.n);
       }
     }
   }
   double elements = 0;
-  for (const auto& [rows, columns] : shapes) elements += static_cast<double>(rows) * static_cast<double>(columns);
+  for (const auto& [rows, columns] : shapes) elements += rows * columns;
   return elements * bytes_per_element(job.precision());
 }
 

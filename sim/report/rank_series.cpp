@@ -25,9 +25,8 @@ void close_at(std::vector<Point>& points, Picoseconds end) {
 
 }  // namespace
 
-std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, const StagePlan& plan,
-                                          std::span<const PassSpan> spans) {
-  const std::vector<BlockMemory> blocks = memory_of_blocks(simulation.job, simulation.blocks);
+std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
+                                          const StagePlan& plan, std::span<const PassSpan> spans) {
   std::vector<ChunkMemory> chunks;
   for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.job, blocks, chunk));
   MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);

@@ -19,9 +19,10 @@ struct PowerPoint {
   double watts = 0;
 };
 
-// As account_memory counts it: the largest total is StageMemory::peak's, to the bit. `spans`: of a rank of `plan`.
-std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, const StagePlan& plan,
-                                          std::span<const PassSpan> spans);
+// As account_memory counts it: the largest total is StageMemory::peak's, to the bit. `blocks`: memory_of_blocks of the
+// simulation. `spans`: of a rank of `plan`.
+std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
+                                          const StagePlan& plan, std::span<const PassSpan> spans);
 
 // Blocked power, and above it the energy of each task of the compute stream spread evenly over the task. Its
 // integral is the rank's energy.

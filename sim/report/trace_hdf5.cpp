@@ -186,9 +186,10 @@ void TraceWriter::write_links() {
 void TraceWriter::write_memory() {
   Columns<std::uint32_t, double, double, double, double> columns(file_, "/memory", "rank", "time_s", "bytes",
                                                                  "activation_bytes", "workspace_bytes");
+  const std::vector<BlockMemory> blocks = memory_of_blocks(simulation_.job, simulation_.blocks);
   for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
     const auto spans = pass_spans(program_, simulation_.timeline, index_.compute_tasks_of(rank));
-    for (const MemoryPoint& point : memory_over_time(simulation_, plan_of(rank), spans)) {
+    for (const MemoryPoint& point : memory_over_time(simulation_, blocks, plan_of(rank), spans)) {
       columns.append(global_rank(rank), to_seconds(point.time), point.use.total(), point.use.activations,
                      point.use.workspace);
     }

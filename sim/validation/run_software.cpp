@@ -277,7 +277,7 @@ std::string training_yaml_of(const MeasuredRun& run) {
   const std::string framework = framework_of(run);
   SectionWriter out("training");
   out.line("global_batch", *run.global_batch);
-  out.line("sequence_length", sequence_length_of(run, framework_of(run)));
+  out.line("sequence_length", sequence_length_of(run, framework));
   out.line("precision", precision_of(run));
   out.line("framework", framework);
   if (run.kind == "lora") out.line("lora", lora_of(run));
