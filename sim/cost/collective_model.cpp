@@ -115,6 +115,10 @@ NcclGroup CollectiveModel::nccl_group(const CommunicationGroup& group) const {
   return out;
 }
 
+double CollectiveModel::link_share(const GroupShape& shape) const {
+  return hardware_.scale_up.bandwidth.value * inside_share(shape.ranks_per_domain);
+}
+
 CollectiveModel::Case CollectiveModel::case_of(CollectiveKind kind, double bytes,
                                                const CommunicationGroup& group) const {
   const GroupShape& shape = group.shape;

@@ -62,6 +62,8 @@ class CollectiveModel {
   Explanation explain_send(double bytes, bool same_domain, bool crosses_leaves) const;
 
   double port_share() const;  // bytes/s of network line rate that one device of a full node gets
+  // Bytes/s of the scale-up link's line rate that a device has towards others of its domain in a group.
+  double link_share(const GroupShape& shape) const;
 
   NcclChoice choice(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
 

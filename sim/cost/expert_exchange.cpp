@@ -23,6 +23,12 @@ double places_visited(const ExpertExchange& exchange, double places) {
 
 namespace {
 
+// Of the scale-up link's line rate, what HybridEP's kernels reach on 32 multiprocessors, as Megatron Bridge runs them:
+// 616 GB/s to the experts and 520 back, of 900, among 8 GB200 (deepseek-ai/DeepEP, pull request 420; 521 and 443 among
+// 16). The bytes count what stays on the device.
+constexpr double kHybridShare = 2 / (900 / 616.0 + 900 / 520.0);
+constexpr int kHybridMultiprocessors = 32;
+
 // The two parts of an exchange of tokens, and the bytes of each.
 struct TokenExchange {
   CommunicationGroup rail;    // ranks of the same place in every domain
@@ -46,6 +52,17 @@ TokenExchange token_exchange(double bytes, const CommunicationGroup& group, cons
   return out;
 }
 
+// Among the ranks of one domain.
+CommunicationCost price_inside(const CollectiveModel& model, const TokenExchange& parts,
+                               const ExpertExchange& exchange) {
+  CommunicationCost cost = model.price(CollectiveKind::all_to_all, parts.inside, parts.domain);
+  if (exchange.dispatcher != ExpertDispatcher::hybrid_ep) return cost;
+  cost.transfer_s = std::max(cost.transfer_s, parts.inside / (kHybridShare * model.link_share(parts.domain.shape)));
+  cost.seconds = cost.latency_s + cost.transfer_s;
+  cost.multiprocessors = kHybridMultiprocessors;
+  return cost;
+}
+
 }  // namespace
 
 CommunicationCost price_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
@@ -54,13 +71,14 @@ CommunicationCost price_expert_exchange(const CollectiveModel& model, double byt
     return model.price(CollectiveKind::all_to_all, bytes, group);
   }
   const TokenExchange parts = token_exchange(bytes, group, exchange);
-  const CommunicationCost inside = model.price(CollectiveKind::all_to_all, parts.inside, parts.domain);
+  const CommunicationCost inside = price_inside(model, parts, exchange);
   if (group.shape.domains <= 1) return inside;
   CommunicationCost cost = model.price(CollectiveKind::all_to_all, parts.over_rail, parts.rail);
   cost.transfer_s = std::max(cost.transfer_s, inside.transfer_s);
   cost.latency_s += inside.latency_s;
   cost.seconds = cost.latency_s + cost.transfer_s;
   cost.bytes_sent += inside.bytes_sent;
+  cost.multiprocessors = std::max(cost.multiprocessors, inside.multiprocessors);
   return cost;
 }
 

@@ -18,17 +18,30 @@ TensorId sparse(Builder& b, const std::string& name, std::vector<Axis> inner, do
 }
 
 TensorId project_experts(Builder& b, const std::string& name, TensorId x, std::vector<Axis> weight_axes,
-                         std::vector<Axis> result_axes, double element_bytes) {
+                         const std::vector<Axis>& result_axes, double element_bytes) {
   std::vector<Axis> axes = {Axis::experts};
   axes.insert(axes.end(), weight_axes.begin(), weight_axes.end());
-  TensorId y = sparse(b, name, result_axes, element_bytes);
+  const TensorId y = sparse(b, name, result_axes, element_bytes);
   b.op(name, OperatorKind::einsum, {x, b.parameter(name + "_weight", std::move(axes))}, {y});
+  return y;
+}
+
+// The product adds the bias where `in_product`. Else, weighted as the expert is, it may take several kernels.
+TensorId add_expert_bias(Builder& b, const std::string& name, TensorId y, const std::vector<Axis>& result_axes,
+                         double element_bytes, bool in_product) {
   if (!b.model().linear_bias) return y;
-  axes = {Axis::experts};
+  std::vector<Axis> axes = {Axis::experts};
   axes.insert(axes.end(), result_axes.begin(), result_axes.end());
   const TensorId bias = b.parameter(name + "_bias", std::move(axes));
-  const TensorId sum = sparse(b, name + "_biased", std::move(result_axes), element_bytes);
-  b.op(name + "_bias", OperatorKind::elementwise, {y, bias}, {sum}).passes_gradient = {y};
+  const TensorId sum = sparse(b, name + "_biased", result_axes, element_bytes);
+  Operator& added = b.op(name + "_bias", OperatorKind::elementwise, {y, bias}, {sum});
+  added.part_of_kernel = in_product;
+  if (in_product || b.options().expert_bias_bytes <= 0) {
+    added.passes_gradient = {y};
+  } else {
+    added.passes = b.options().expert_bias_bytes / (2 * element_bytes);
+    added.gradient_passes = b.options().expert_bias_gradient_bytes / (2 * element_bytes);
+  }
   return sum;
 }
 
@@ -54,31 +67,33 @@ TensorId build_experts(Builder& b, TensorId x) {
   const auto rows_of_hidden = [&](const char* name) { return sparse(b, name, {Axis::hidden}, bytes); };
   TensorId rows = rows_of_hidden("dispatched");
   const TensorId row_weights = sparse(b, "dispatched_weights", {}, kStatisticsBytes);
-  const double passes = b.options().exchange_permutes ? 0 : 1;
+  // Sorting reads what has arrived, or the tokens themselves, and writes rows; back likewise.
+  const double per_token = b.model().mixture.per_token;
+  const double passes = (per_token + b.options().copies_per_token) / (per_token + 1);
   b.op("dispatch", OperatorKind::dispatch, {x, weights}, {rows, row_weights}).passes = passes;
-  if (b.options().rows_sorted) {
-    const TensorId sorted = rows_of_hidden("sorted_rows");
-    b.op("sort_rows", OperatorKind::elementwise, {rows}, {sorted});
-    rows = sorted;
-  }
+  const auto copy_rows = [&](TensorId from, const char* name, const char* to) {
+    const TensorId copied = rows_of_hidden(to);
+    b.op(name, OperatorKind::elementwise, {from}, {copied});
+    return copied;
+  };
+  if (b.options().rows_sorted) rows = copy_rows(rows, "sort_rows", "sorted_rows");
+  if (b.options().rows_padded) rows = copy_rows(rows, "pad_rows", "padded_rows");
 
   std::vector<Axis> inner = {Axis::expert_ffn};
   if (b.model().gated()) inner.insert(inner.begin(), Axis::gate);
   std::vector<Axis> up_axes = inner;
   up_axes.insert(up_axes.begin(), Axis::hidden);
-  const TensorId up = project_experts(b, "expert_up", rows, up_axes, inner, bytes);
+  TensorId up = project_experts(b, "expert_up", rows, up_axes, inner, bytes);
+  up = add_expert_bias(b, "expert_up", up, inner, bytes, b.options().fused_linear_bias);
   // Multiplies by the weight of the expert as well.
   const std::size_t first = b.operator_count();
   const TensorId activated = sparse(b, "expert_activation", {Axis::expert_ffn}, bytes);
   b.op("expert_activation", OperatorKind::elementwise, {up, row_weights}, {activated}, {up, row_weights});
   b.mark(Module::expert_activation, first);
   TensorId down = project_experts(b, "expert_down", activated, {Axis::expert_ffn, Axis::hidden}, {Axis::hidden}, bytes);
-
-  if (b.options().rows_sorted) {
-    const TensorId unsorted = rows_of_hidden("unsorted_rows");
-    b.op("unsort_rows", OperatorKind::elementwise, {down}, {unsorted});
-    down = unsorted;
-  }
+  if (b.options().rows_padded) down = copy_rows(down, "unpad_rows", "unpadded_rows");
+  down = add_expert_bias(b, "expert_down", down, {Axis::hidden}, bytes, false);
+  if (b.options().rows_sorted) down = copy_rows(down, "unsort_rows", "unsorted_rows");
   const TensorId combined = b.activation("combined", kResidual);
   b.op("combine", OperatorKind::combine, {down}, {combined}).passes = passes;
   if (b.model().mixture.shared_ffn == 0) return combined;

@@ -53,7 +53,18 @@ BlockOptions block_options(const Job& job) {
   options.logit_metric_bytes = framework.logit_metric_bytes;
   options.rows_sorted = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all && job.strategy.expert > 1 &&
                         job.model.mixture.experts > job.strategy.expert;
-  options.exchange_permutes = job.strategy.expert_dispatcher == ExpertDispatcher::hybrid_ep && job.strategy.expert > 1;
+  const bool splits_on_host = !job.training.cuda_graphs.iteration;
+  if (job.strategy.expert_dispatcher != ExpertDispatcher::all_to_all && job.strategy.expert > 1) {
+    const ExpertExchange exchange = {job.strategy.expert_dispatcher, static_cast<double>(job.model.mixture.experts),
+                                     static_cast<double>(job.model.mixture.per_token)};
+    options.copies_per_token = places_visited(exchange, job.strategy.expert);
+  } else {
+    options.rows_padded = framework.pads_expert_rows && splits_on_host && job.recipe().narrow();
+  }
+  if (splits_on_host) {
+    options.expert_bias_bytes = framework.expert_bias_bytes;
+    options.expert_bias_gradient_bytes = framework.expert_bias_gradient_bytes;
+  }
   return options;
 }
 

@@ -62,10 +62,10 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
   const double width = of.gathered_bytes_per_element;
   const bool broadcast = job.framework.sharding.broadcast_parameters && job.strategy.zero == 1;
   const bool in_passes = data_parallel_plan(job).gathers_in_passes();
-  std::vector<ReplicaCollective> out = {{"gather parameters", CollectiveKind::all_gather, held.shared * width,
-                                         ReplicaGroup::shard,
-                                         broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1,
-                                         in_passes ? job.framework.sharding.most_gather_bytes_per_s : 0}};
+  std::vector<ReplicaCollective> out = {
+      {"gather parameters", broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather, held.shared * width,
+       ReplicaGroup::shard, broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1,
+       in_passes ? job.framework.sharding.most_gather_bytes_per_s : 0}};
   if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
     out.push_back({"gather experts", CollectiveKind::all_gather, held.experts * width, ReplicaGroup::experts});
   }
@@ -90,7 +90,6 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
   return costs.data_group;
 }
 
-// A ring broadcast passes its data once around the ring, as an all-gather does: the same hops and bytes per rank.
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
   CommunicationCost cost = costs.communication.price(collective.kind, collective.bytes / collective.pieces,
                                                      group_of(costs, collective.among));

@@ -80,7 +80,15 @@ Framework megatron_core() {
   f.fused_rotary = true;
   f.norm_kernels = NormKernels::fused;
   f.fused_bias_sums = true;
+  f.fused_linear_bias = true;
   f.fused_gradient_accumulation = true;
+  // megatron/core/transformer/moe/experts.py, TEGroupedMLP: quantization_padding and quantization_unpadding;
+  // _apply_bias goes through the experts with weights in fp32: product (writes 4), sum (reads 6, writes 4),
+  // concatenation (8), cast (6). Backward: cast (6), its concatenation (2 + 4), the gradients of bias and weight (8 + 4
+  // each) and of the sum (4).
+  f.pads_expert_rows = true;
+  f.expert_bias_bytes = 28;
+  f.expert_bias_gradient_bytes = 40;
   f.sharding.most = 1;  // stage 3 is megatron-fsdp
   f.overlap_tensor_gradients = true;
   f.overlap_pipeline = true;

@@ -64,8 +64,13 @@ struct Framework {
   bool loss_recomputes_softmax = false;  // a fused loss keeps the logits, which its gradient overwrites
   double logit_metric_bytes = 0;         // moved per logit by metrics that are computed with every loss
   bool gathers_masked_tokens = false;    // a masked language model's head works on the predicted tokens only
-  bool casts_weights = false;            // autocast: weights are fp32, every product casts its weight first
-  int vocabulary_multiple = 128;         // the vocabulary is padded to a multiple of this times tp
+  bool pads_expert_rows = false;         // in narrow formats, a copy that gives each expert a multiple of 16 or 32 rows
+  // Moved per element of experts' results to add their biases and weight them, forward and backward, where the host
+  // knows the shapes; 0: one addition.
+  double expert_bias_bytes = 0;
+  double expert_bias_gradient_bytes = 0;
+  bool casts_weights = false;     // autocast: weights are fp32, every product casts its weight first
+  int vocabulary_multiple = 128;  // the vocabulary is padded to a multiple of this times tp
 
   // Communication
   bool overlap_tensor_gradients = false;  // backward's tensor-parallel collectives run beside weight gradients

@@ -26,7 +26,7 @@ enum class ContextCommunication {
 enum class ExpertDispatcher {
   all_to_all,  // permuted, exchanged (a row for every expert that a token visits), sorted by expert
   deep_ep,     // a token crosses to each rank, and to each node, once (DeepEP: github.com/deepseek-ai/DeepEP)
-  hybrid_ep,   // ... and the kernel that exchanges permutes as well
+  hybrid_ep,   // ... by kernels that sort and pad as well as exchange (DeepEP's branch hybrid-ep)
 };
 
 // The ranks that divide experts among them. Ranks of a stage are numbered tensor fastest, then context, then data; an

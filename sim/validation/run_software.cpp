@@ -32,6 +32,7 @@ constexpr FrameworkWords kFrameworks[] = {
     {"megatron-deepspeed", "", "megatron-deepspeed"},
     {"deepspeed 3d", "", "megatron-deepspeed"},
     {"deepspeed pipeline", "", "megatron-deepspeed"},
+    {"(deepspeed)", "2104.04473", "deepspeed-2021"},
     {"(deepspeed)", "", "deepspeed"},
     {"deepspeed-azure", "", "deepspeed"},
     {"jax", "transformerengine", "jax-transformer-engine"},
@@ -187,7 +188,9 @@ std::string_view cuda_graphs_of(const MeasuredRun& run) {
   const bool layers = flags.switch_of("layer_cuda_graph").value_or(false) || flags.has("(_cg)") ||
                       flags.has("cuda_graph=transformer_engine") || flags.switch_of("cuda_graphs").value_or(false);
   if (is_mlperf_lora(run) && run.context.value_or(1) >= 4 && !RunWords(run.source).has("v4.")) return "layer";
-  return layers ? "layer" : "none";
+  if (!layers) return "none";
+  // Routers are captured since Megatron Core knows scopes (moe_router), which a run then names.
+  return run.experts.value_or(0) > 0 ? "[attention, mlp]" : "layer";
 }
 
 std::int64_t gpus_of_replica(const MeasuredRun& run) {

@@ -8,9 +8,9 @@ using namespace mirfak;
 
 namespace {
 
-Cluster hgx_h100(int nodes) {
+Cluster cluster_of(const std::string& node, int nodes) {
   const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
-  return Cluster({{catalog.node("hgx-h100"), nodes, {}}}, default_fabric());
+  return Cluster({{catalog.node(node), nodes, {}}}, default_fabric());
 }
 
 CommunicationGroup group_of(const Cluster& cluster, int ranks) {
@@ -32,7 +32,7 @@ TEST_CASE("places that a token visits") {
 }
 
 TEST_CASE("one expert for each token: all dispatchers send the same within a node") {
-  const Cluster cluster = hgx_h100(1);
+  const Cluster cluster = cluster_of("hgx-h100", 1);
   const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
   const CommunicationGroup group = group_of(cluster, 8);
   const auto seconds = [&](ExpertDispatcher dispatcher, double per_token) {
@@ -40,4 +40,14 @@ TEST_CASE("one expert for each token: all dispatchers send the same within a nod
   };
   CHECK(seconds(ExpertDispatcher::deep_ep, 1) == doctest::Approx(seconds(ExpertDispatcher::all_to_all, 1)));
   CHECK(seconds(ExpertDispatcher::deep_ep, 8) < seconds(ExpertDispatcher::all_to_all, 8));
+}
+
+TEST_CASE("HybridEP's kernels reach what was measured among 8 GPUs over NVLink 5: 564 of 900 GB/s both ways") {
+  const Cluster cluster = cluster_of("hgx-b200", 1);
+  const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
+  const ExpertExchange exchange = {ExpertDispatcher::hybrid_ep, 256, 8};
+  const double bytes = 8e9;  // of a rank's rows
+  const CommunicationCost cost = price_expert_exchange(model, bytes, group_of(cluster, 8), exchange);
+  CHECK(bytes / 8 * places_visited(exchange, 8) / cost.transfer_s == doctest::Approx(564e9).epsilon(0.002));
+  CHECK(cost.multiprocessors == 32);
 }

@@ -44,6 +44,15 @@ const Tensor& tensor(const OperatorGraph& graph, const std::string& name) {
   return *std::find_if(graph.tensors.begin(), graph.tensors.end(), [&](const Tensor& t) { return t.name == name; });
 }
 
+double moved(const OperatorGraph& graph, const std::string& name) {
+  const Operator& op = named(graph, name);
+  double bytes = 0;
+  for (const auto* operands : {&op.inputs, &op.outputs}) {
+    for (const Operand& operand : *operands) bytes += graph.bytes(operand.tensor);
+  }
+  return bytes * op.passes;
+}
+
 }  // namespace
 
 TEST_CASE("the blocks of every model hold the parameters that are counted") {
@@ -77,14 +86,6 @@ TEST_CASE("what kernels share does not change parameters") {
 TEST_CASE("a gated activation in two kernels moves five tensors forward and nine backward") {
   const ModelSpec model = load_model("llama3-8b", folder, {"test", 0, 0});
   BlockOptions options = options_for(model);
-  const auto moved = [&](const OperatorGraph& graph, const char* name) {
-    const Operator& op = named(graph, name);
-    double bytes = 0;
-    for (const auto* operands : {&op.inputs, &op.outputs}) {
-      for (const Operand& operand : *operands) bytes += graph.bytes(operand.tensor);
-    }
-    return bytes * op.passes;
-  };
   for (const bool fused : {true, false}) {
     CAPTURE(fused);
     options.fused_bias_activation = fused;
@@ -134,6 +135,42 @@ TEST_CASE("rows of experts exist for the experts that a token visits") {
   CHECK(graph.bytes(up.inputs[0].tensor) == tokens * 8 * 7168 * 2);
   CHECK(graph.bytes(up.outputs[0].tensor) == tokens * 8 * 2 * 2048 * 2);
   CHECK(tensor(graph, "combined").density == 1);
+}
+
+TEST_CASE("sorting rows by expert reads the copies that arrived, and padding copies rows once each way") {
+  const ModelSpec model = load_model("mixtral-8x7b", folder, {"test", 0, 0});  // 2 of 8 experts
+  BlockOptions options = options_for(model);
+  const auto layer = [&] { return build_layer_block(model, options, {.experts = true, .window = 0}); };
+  const double tokens = static_cast<double>(model.max_sequence);
+  const double row = 2.0 * static_cast<double>(model.hidden);
+  const double once = moved(layer(), "combine");
+  CHECK(once == doctest::Approx(tokens * row * (2 + 1)));
+  options.copies_per_token = 1.5;
+  CHECK(moved(layer(), "combine") == doctest::Approx(tokens * row * (2 + 1.5)));
+  options.rows_padded = true;
+  const OperatorGraph padded = layer();
+  CHECK(moved(padded, "pad_rows") == doctest::Approx(2 * tokens * 2 * row));
+  CHECK(named(padded, "expert_up").inputs[0].tensor == named(padded, "pad_rows").outputs[0].tensor);
+  CHECK(named(padded, "combine").inputs[0].tensor == named(padded, "unpad_rows").outputs[0].tensor);
+}
+
+TEST_CASE("biases of experts: in the product, one addition, or the bytes that the framework says") {
+  const ModelSpec model = load_model("gpt-oss-20b", folder, {"test", 0, 0});
+  BlockOptions options = options_for(model);
+  options.fused_linear_bias = true;
+  const auto layer = [&] {
+    return with_backward(build_layer_block(model, options, {.experts = true, .window = 0}), {});
+  };
+  const double elements = static_cast<double>(model.max_sequence * model.mixture.per_token * model.hidden);
+  const OperatorGraph added = layer();
+  CHECK(named(added, "expert_up_bias").part_of_kernel);
+  CHECK_FALSE(named(added, "expert_down_bias").part_of_kernel);
+  CHECK(moved(added, "expert_down_bias") == doctest::Approx(4 * elements).epsilon(0.01));  // and the bias itself
+  options.expert_bias_bytes = 28;
+  options.expert_bias_gradient_bytes = 40;
+  const OperatorGraph looped = layer();
+  CHECK(moved(looped, "expert_down_bias") == doctest::Approx(28 * elements).epsilon(0.01));
+  CHECK(moved(looped, "d_expert_down_bias") == doctest::Approx(40 * elements).epsilon(0.01));
 }
 
 TEST_CASE("latent attention multiplies heads of 192 and of 128") {

@@ -183,7 +183,7 @@ TEST_CASE("gathers and reductions hide behind compute but for the first and the 
 }
 
 TEST_CASE("without overlap an iteration takes compute and collectives together") {
-  Job job = job_of({"deepspeed", 1, 1, 16, 3, 0, false}, 64);
+  Job job = job_of({"deepspeed-2021", 1, 1, 16, 3, 0, false}, 64);
   job.framework.host_forward_s = job.framework.host_backward_s = 0;
   job.framework.sharding.overlaps_gathers = false;
   const Lowered lowered(job);
@@ -197,7 +197,7 @@ TEST_CASE("without overlap an iteration takes compute and collectives together")
 }
 
 TEST_CASE("where reductions block, an iteration takes compute and reductions together at least") {
-  Job job = job_of({"deepspeed", 1, 1, 16, 3, 0, false}, 64);
+  Job job = job_of({"deepspeed-2021", 1, 1, 16, 3, 0, false}, 64);
   job.framework.host_forward_s = job.framework.host_backward_s = 0;
   job.framework.sharding.most_gather_bytes_per_s = 0;
   REQUIRE(job.framework.sharding.reduction_blocks);
@@ -245,6 +245,7 @@ TEST_CASE("whole tensors broadcast one by one pay the ring's latency once per te
   held.tensors = 1000;
   const ReplicaCollective broadcasts = parameter_gather(job, held, {1e8, 0}).front();
   CHECK(broadcasts.pieces == 16);
+  CHECK(broadcasts.kind == CollectiveKind::broadcast);
   ReplicaCollective once = broadcasts;
   once.pieces = 1;
   CHECK(price(broadcasts, costs).seconds >= price(once, costs).seconds);
