@@ -5,6 +5,7 @@
 #include "model/blocks.hpp"
 #include "program/data_parallel.hpp"
 #include "program/job_layers.hpp"
+#include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
 #include "sharding/axis_rules.hpp"
 
@@ -117,10 +118,10 @@ Activity activity_of(StreamKind stream) {
   }
 }
 
-// Turns a block's steps into a body. Shifts and collectives that the framework overlaps depend on data alone; the
-// others block: they start after the kernel before them, and nothing starts before they have ended. Where exchanges of
-// experts' rows run beside other microbatches, what comes behind an exchange waits for what came before it instead: in
-// the long run both streams are busy, and the longer decides.
+// Turns a block's steps into a body. Shifts depend on data alone; collectives start after the kernel before them, and
+// nothing starts before they have ended, but where the framework overlaps them: then what reads their result. Where
+// exchanges of experts' rows run beside other microbatches, what comes behind an exchange waits for what came before it
+// instead: in the long run both streams are busy, and the longer decides.
 class BodyWriter {
  public:
   BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
@@ -150,12 +151,18 @@ class BodyWriter {
         else
           priced.after.insert(priced.after.end(), exchange->second.begin(), exchange->second.end());
       }
-      const bool blocks = collective && !elsewhere && step.collective != CollectiveKind::shift &&
-                          (forward || !job_.framework.overlap_tensor_gradients);
+      const bool issued = collective && !elsewhere && step.collective != CollectiveKind::shift;
+      const bool blocks = issued && (forward || !job_.framework.overlap_tensor_gradients);
       const int index = static_cast<int>(body_.steps.size());
       if (barrier_ >= 0) priced.after.push_back(barrier_);
       if (blocks && index > 0) priced.after.push_back(index - 1);
+      if (issued && last_kernel_ >= 0) priced.after.push_back(last_kernel_);
       if (blocks) barrier_ = index;
+      if (issued && !blocks) beside_s_ = to_seconds(priced.device);
+      if (!collective) {
+        last_kernel_ = index;
+        slow_down(priced);
+      }
       if (elsewhere) replaced_[index] = priced.after;
       body_.steps.push_back(std::move(priced));
     }
@@ -164,6 +171,15 @@ class BodyWriter {
   Body take() { return std::move(body_); }
 
  private:
+  // A kernel beside a collective that holds multiprocessors.
+  void slow_down(BodyStep& kernel) {
+    if (beside_s_ <= 0) return;
+    const double device_s = to_seconds(kernel.device);
+    const double lost = lost_beside(beside_s_, beside_share_, device_s);
+    kernel.device += to_picoseconds(lost);
+    beside_s_ -= std::min(beside_s_, device_s + lost);
+  }
+
   // The host issues a kernel once the one before has ended and it has noticed.
   void hold(BodyStep& step) const {
     if (step.host == 0) return;
@@ -242,8 +258,12 @@ class BodyWriter {
     return step.over == MeshAxisSet(MeshAxis::context) ? StreamKind::context : StreamKind::tensor;
   }
 
-  BodyStep price_collective(const BlockStep& step) const {
+  BodyStep price_collective(const BlockStep& step) {
     const CommunicationCost cost = price_collective_step(job_, block_, step, costs_);
+    if (step.collective != CollectiveKind::shift) {
+      const double multiprocessors = costs_.hardware.hardware.gpu.multiprocessors;
+      beside_share_ = cost.multiprocessors / multiprocessors;
+    }
     BodyStep out;
     out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
     out.stream = stream_of(step);
@@ -261,6 +281,9 @@ class BodyWriter {
   Body body_;
   bool in_graph_ = false;                     // the step before is captured
   int barrier_ = -1;                          // the step that everything after it waits for
+  int last_kernel_ = -1;                      // issued before: a collective starts behind it, whatever it reads
+  double beside_s_ = 0;                       // left of an overlapped collective, which holds a share ...
+  double beside_share_ = 0;                   // ... of the multiprocessors
   std::map<int, std::vector<int>> replaced_;  // exchanges that run beside other microbatches: what stands for them
 };
 

@@ -101,8 +101,11 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
   return body;
 }
 
-// While a collective of T seconds holds a share s of the multiprocessors, kernels progress at a rate of 1 - s: they are
-// behind by s T when it ends, or by as much as they do not end before it.
+double lost_beside(double beside_s, double share, double device_s) {
+  share = std::min(share, kMostHeld);
+  return std::min(share * beside_s, device_s * share / (1 - share));
+}
+
 double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
                            const PassPart& part, double device_s) {
   const ShardingHabits& habits = job.framework.sharding;
@@ -121,8 +124,7 @@ double lost_to_collectives(const Job& job, const StageCosts& costs, const StageP
   if (gathers && part.gathers.total() > 0) add(parameter_gather(job, parameters, part.gathers));
   if (reduces && part.reduces.total() > 0) add(gradient_reduction(job, part.reduces));
   if (beside_s <= 0) return 0;
-  const double share = std::min(held_s / beside_s, kMostHeld);
-  return std::min(share * beside_s, device_s * share / (1 - share));
+  return lost_beside(beside_s, held_s / beside_s, device_s);
 }
 
 std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {

@@ -24,6 +24,10 @@ std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::K
 // the buffer that is reduced, scaling, casts. Empty where it has none.
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part);
 
+// While a collective of `beside_s` seconds holds a share of the multiprocessors, kernels of `device_s` progress at a
+// rate of 1 - share: they are behind by share x beside_s when it ends, or by as much as they do not end before it.
+double lost_beside(double beside_s, double share, double device_s);
+
 // How much longer kernels of `device_s` take beside the collectives of a part, whose channels hold multiprocessors. A
 // part runs beside the gather for the part behind it and the reduction of the part before it, taken to be as large as
 // its own.

@@ -31,6 +31,7 @@ class StepWriter {
     for (const Operand& input : op.inputs) {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
     }
+    if (op.phase == Phase::activation_gradient && op.kind == OperatorKind::einsum) bring_for_weight_gradient(id);
     if (op.kind == OperatorKind::view || op.part_of_kernel) {
       // Its result is ready when its first operand is.
       return settle_all(id, labels, {}, ready(op.inputs.front().tensor));
@@ -235,6 +236,22 @@ class StepWriter {
     const auto key = std::pair(input.tensor, wanted.axes);
     if (const auto copy = copies_.find(key); copy != copies_.end()) return copy->second;
     return copies_[key] = collectives(id, input.tensor, lies(input), wanted, std::move(after));
+  }
+
+  // What the product behind this one, a weight gradient, reads of forward's tensors is on its way while this one runs
+  // (arXiv 2205.05198, section 4.2.2).
+  void bring_for_weight_gradient(OperatorId id) {
+    const auto end = graph_.operators.end();
+    const auto next = std::find_if(graph_.operators.begin() + id + 1, end,
+                                   [](const Operator& op) { return op.kind == OperatorKind::einsum; });
+    if (next == end || next->phase != Phase::weight_gradient) return;
+    const LabelSharding labels = labels_of(*next);
+    for (const Operand& input : next->inputs) {
+      const bool of_forward = graph_.tensor(input.tensor).role == TensorRole::activation;
+      if (of_forward && ready(input.tensor).empty()) {
+        bring(static_cast<OperatorId>(next - graph_.operators.begin()), input, labels);
+      }
+    }
   }
 
   // What forward's attention read or wrote with other labels divided is kept so for backward: it is no larger.

@@ -66,6 +66,19 @@ Framework megatron_lm_2021() {
   return f;
 }
 
+// Megatron-LM as of arXiv 2205.05198: tensor-parallel collectives of backward passes beside products.
+Framework megatron_lm_2022() {
+  Framework f = megatron_lm_2021();
+  f.name = "megatron-lm-2022";
+  f.source =
+      "as megatron-lm-2021; arXiv 2205.05198, section 4.2.2: the all-gather of what a weight gradient needs runs "
+      "beside "
+      "the other gradient's product; LinearWithGradAccumulationAndAsyncCommunication of that year reduces beside the "
+      "weight's";
+  f.overlap_tensor_gradients = true;
+  return f;
+}
+
 // Megatron Core, as its GPT recipes run it (Transformer Engine layers, distributed optimizer available).
 Framework megatron_core() {
   Framework f;
@@ -118,7 +131,7 @@ namespace {
 
 const std::vector<Framework>& table() {
   static const std::vector<Framework> frameworks = [] {
-    std::vector<Framework> all = {megatron_core(), megatron_lm_2021()};
+    std::vector<Framework> all = {megatron_core(), megatron_lm_2022(), megatron_lm_2021()};
     for (const auto& family : {fsdp_frameworks, deepspeed_frameworks, data_parallel_frameworks}) {
       for (Framework& framework : family()) all.push_back(std::move(framework));
     }

@@ -6,8 +6,9 @@
 
 namespace mirfak {
 
-// Megatron-LM of 2021 and Megatron Core, from which others differ in part.
+// Megatron-LM of 2021 and 2022 and Megatron Core, from which others differ in part.
 Framework megatron_lm_2021();
+Framework megatron_lm_2022();
 Framework megatron_core();
 
 // A rank's share of the time that an iteration waits for whichever host pauses. Fitted to iterations of equal work on

@@ -49,7 +49,7 @@ constexpr FrameworkWords kFrameworks[] = {
     {"megatron-lm e156d2f", "", "megatron-lm-2021"},
     {"readme sept 2020", "", "megatron-lm-2021"},
     {"2104.04473", "", "megatron-lm-2021"},
-    {"2205.05198", "", "megatron-lm-2021"},
+    {"2205.05198", "", "megatron-lm-2022"},
     {"ptd-p", "", "megatron-lm-2021"},
     {"pp-partition-method", "", "megatron-deepspeed"},
 };

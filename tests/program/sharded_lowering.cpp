@@ -252,6 +252,14 @@ TEST_CASE("whole tensors broadcast one by one pay the ring's latency once per te
   CHECK(price(broadcasts, costs).bytes_sent == doctest::Approx(price(once, costs).bytes_sent));
 }
 
+TEST_CASE("kernels beside a collective that holds a quarter of the multiprocessors run at three quarters") {
+  CHECK(lost_beside(3, 0.25, 30) == doctest::Approx(0.75));   // the collective ends first
+  CHECK(lost_beside(30, 0.25, 3) == doctest::Approx(1));      // 3 s of work take 4
+  CHECK(lost_beside(4, 0.25, 3) == doctest::Approx(1));       // both end together
+  CHECK(lost_beside(1, 0.9, 10) == lost_beside(1, 0.5, 10));  // half of them at most
+  CHECK(lost_beside(0, 0.25, 3) == 0);
+}
+
 TEST_CASE("kernels beside collectives are behind by the share of the multiprocessors that these hold") {
   const Lowered lowered(job_of({"pytorch-fsdp", 1, 1, 16, 3, 0, false}));
   const StagePlan& plan = lowered.plans.front();

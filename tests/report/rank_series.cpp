@@ -81,7 +81,7 @@ TEST_CASE("power over time adds up to the energy of the iteration and keeps to i
             points[i].watts * to_seconds(points[i + 1].time - points[i].time) * s.program.ranks[rank].multiplicity;
         CHECK(points[i].watts >= plan.costs.hardware.hardware.gpu.blocked_w.value);
         // The limit holds for the mean over the passes of layers; a block alone, such as the logits, may draw more.
-        CHECK(points[i].watts <= 1.25 * plan.costs.hardware.hardware.gpu.tdp_w.value);
+        CHECK(points[i].watts <= 1.4 * plan.costs.hardware.hardware.gpu.tdp_w.value);
       }
     }
     CHECK(energy == doctest::Approx(s.result.energy_j).epsilon(1e-9));

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -84,6 +85,28 @@ TEST_CASE("sequence parallelism: the same volume as all-gathers and reduce-scatt
   CHECK(backward.at(CollectiveKind::reduce_scatter).number == 2);
   CHECK(backward.at(CollectiveKind::all_gather).number == 4);
   CHECK(backward.at(CollectiveKind::all_gather).bytes == 4 * activation);
+}
+
+TEST_CASE("sequence parallelism: what a weight gradient gathers is on its way before the product in front of it") {
+  const PartitionedBlock layer = sharded_layer(small_gpt(), tensor_parallel(4, true));
+  const std::vector<BlockStep>& steps = layer.backward;
+  const auto place = [&](const std::string& op, BlockStep::Kind kind) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].kind == kind && layer.graph.op(steps[i].op).name == op) return i;
+    }
+    return steps.size();
+  };
+  for (const std::string product : {"mlp_up", "qkv_projection"}) {
+    CAPTURE(product);
+    const std::size_t gather = place("d_" + product + "_weight", BlockStep::Kind::collective);
+    const std::size_t weight_gradient = place("d_" + product + "_weight", BlockStep::Kind::kernel);
+    REQUIRE(weight_gradient < steps.size());
+    CHECK(steps[gather].collective == CollectiveKind::all_gather);
+    CHECK(steps[gather].after.empty());
+    CHECK(gather < place("d_" + product, BlockStep::Kind::kernel));
+    const std::vector<int>& after = steps[weight_gradient].after;
+    CHECK(std::find(after.begin(), after.end(), static_cast<int>(gather)) != after.end());
+  }
 }
 
 TEST_CASE("full recomputation repeats the forward pass with its collectives") {
