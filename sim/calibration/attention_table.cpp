@@ -23,6 +23,7 @@ namespace {
 constexpr double kTrainingTokens = 1024;
 constexpr std::array<int, 3> kTileRows = {64, 128, 256};
 constexpr double kOutlier = 0.03;
+constexpr std::string_view kTableKernels = "trtllm";  // whose calls the tables measure
 
 using Samples = std::vector<MeasuredAttention>;
 using TileRows = std::map<int, int>;  // of the tile by head dimension
@@ -60,7 +61,8 @@ AttentionFit fit_with(std::span<const double> values, const TileRows& rows) {
   return fit;
 }
 
-ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileRows& rows) {
+// Times and keys; the caller says what is unknown and how it predicts.
+FitProblem problem_of(const Samples& samples) {
   FitProblem problem;
   for (const MeasuredAttention& sample : samples) {
     const AttentionShape& shape = sample.shape;
@@ -68,6 +70,16 @@ ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileR
     problem.keys.push_back(fmt::format("batch={} seq={} heads={} kv_heads={} head_dim={}", shape.batch, shape.queries,
                                        shape.heads, shape.kv_heads, shape.head_dim));
   }
+  return problem;
+}
+
+void predict_with(const AttentionModel& model, const Samples& samples, std::span<const std::size_t> indices,
+                  std::span<double> predicted) {
+  for (std::size_t i = 0; i < indices.size(); ++i) predicted[i] = model.table_seconds(samples[indices[i]].shape);
+}
+
+ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileRows& rows) {
+  FitProblem problem = problem_of(samples);
   problem.unknowns.assign(kShared.begin(), kShared.end());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     problem.unknowns.insert(problem.unknowns.end(), kOfHeads.begin(), kOfHeads.end());
@@ -75,10 +87,19 @@ ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileR
   problem.predict = [&](std::span<const double> values, std::span<const std::size_t> indices,
                         std::span<double> predicted) {
     const AttentionFit fit = fit_with(values, rows);
-    const AttentionModel model(gpu, fit);
-    for (std::size_t i = 0; i < indices.size(); ++i) predicted[i] = model.table_seconds(samples[indices[i]].shape);
+    predict_with(AttentionModel(gpu, fit), samples, indices, predicted);
   };
   return fit_parameters(problem, kOutlier);
+}
+
+// With the constants that the profile has.
+ParameterFit score_samples(const GpuSpec& gpu, const AttentionFit& fit, const Samples& samples) {
+  FitProblem problem = problem_of(samples);
+  const AttentionModel model(gpu, fit);
+  problem.predict = [&](std::span<const double>, std::span<const std::size_t> indices, std::span<double> predicted) {
+    predict_with(model, samples, indices, predicted);
+  };
+  return evaluate(problem, {});
 }
 
 int best_rows(const GpuSpec& gpu, const Samples& samples, int head_dim) {
@@ -100,6 +121,25 @@ FitScore score_of(std::string name, const ParameterFit& fit, const Samples& samp
   return score_where(std::move(name), fit, [&](std::size_t sample) { return samples[sample].shape.queries >= tokens; });
 }
 
+// The profile's own, in the order of kShared and, for each head dimension, its tile's.
+std::vector<FittedConstant> constants_of(const AttentionFit& fit) {
+  const AttentionTable& table = *fit.table;
+  std::vector<FittedConstant> out = {
+      {"overhead_s", table.overhead_s.value},   {"io_passes", fit.io_passes.value},
+      {"side_passes", table.side_passes.value}, {"cache_speedup", table.cache_speedup.value},
+      {"cache_share", table.cache_share.value}, {"throttle_s", table.throttle_s.value},
+  };
+  for (const auto& [head_dim, tiles] : fit.head_dims) {
+    const std::string prefix = fmt::format("head_dims.{}.", head_dim);
+    out.push_back({prefix + "rows", tiles.rows.value});
+    out.push_back({prefix + "efficiency", tiles.efficiency.value});
+    out.push_back({prefix + "ramp_s", tiles.ramp_s.value});
+    out.push_back({prefix + "tail", tiles.tail.value});
+    if (tiles.throttle) out.push_back({prefix + "throttle", tiles.throttle->value});
+  }
+  return out;
+}
+
 std::vector<FittedConstant> constants_of(const ParameterFit& fit, const TileRows& rows) {
   std::vector<FittedConstant> out;
   std::size_t next = 0;
@@ -110,6 +150,30 @@ std::vector<FittedConstant> constants_of(const ParameterFit& fit, const TileRows
     for (const Unknown& unknown : kOfHeads) out.push_back({prefix + unknown.name, fit.values[next++]});
   }
   return out;
+}
+
+// The constants that the profile has, and how well they do.
+ParameterFit score(const GpuSpec& gpu, const Samples& samples, FittedSection& section) {
+  const auto known = gpu.attention.find(std::string(kTableKernels));
+  if (known == gpu.attention.end() || !known->second.table) {
+    fail_input({}, fmt::format("{} has no constants of a measured attention table to score", gpu.name),
+               "leave out --score to fit them");
+  }
+  section.constants = constants_of(known->second);
+  section.source = fmt::format("the profile's constants on {} measured forward calls of at least {:g} tokens",
+                               samples.size(), kTrainingTokens);
+  return score_samples(gpu, known->second, samples);
+}
+
+ParameterFit fit_and_note(const GpuSpec& gpu, const Samples& samples, FittedSection& section) {
+  TileRows rows;
+  for (const MeasuredAttention& sample : samples) rows.emplace(static_cast<int>(sample.shape.head_dim), 0);
+  for (auto& [head_dim, tile_rows] : rows) tile_rows = best_rows(gpu, samples, head_dim);
+  ParameterFit fit = fit_samples(gpu, samples, rows);
+  section.constants = constants_of(fit, rows);
+  section.source = fmt::format("fit of {} of {} measured forward calls of at least {:g} tokens", fit.fitted.size(),
+                               samples.size(), kTrainingTokens);
+  return fit;
 }
 
 }  // namespace
@@ -145,17 +209,10 @@ std::vector<FittedSection> fit_attention_tables(std::span<const CsvTable> tables
   for (const CsvTable& table : tables) {
     for (const MeasuredAttention& sample : read_attention_table(table, target)) samples.push_back(sample);
   }
-  TileRows rows;
-  for (const MeasuredAttention& sample : samples) rows.emplace(static_cast<int>(sample.shape.head_dim), 0);
-  for (auto& [head_dim, tile_rows] : rows) tile_rows = best_rows(gpu, samples, head_dim);
-  const ParameterFit fit = fit_samples(gpu, samples, rows);
-
   FittedSection section;
-  section.path = {"attention", "trtllm"};
+  const ParameterFit fit = target.score_only ? score(gpu, samples, section) : fit_and_note(gpu, samples, section);
+  section.path = {"attention", std::string(kTableKernels)};
   section.source_key = "attention";
-  section.source = fmt::format("fit of {} of {} measured forward calls of at least {:g} tokens", fit.fitted.size(),
-                               samples.size(), kTrainingTokens);
-  section.constants = constants_of(fit, rows);
   section.scores.push_back(score_of(fmt::format("sequence >= {:g}", kTrainingTokens), fit, samples, kTrainingTokens));
   section.scores.push_back(score_of("all", fit, samples, 0));
   return {section};

@@ -106,11 +106,7 @@ class AttentionReader {
     table.cache_speedup = file_.figure(mapping, "cache_speedup", 1, 20);
     table.cache_share = file_.figure(mapping, "cache_share", 0.01, 10);
     table.throttle_s = file_.figure(mapping, "throttle_s", 0, 1);
-    table.measurements = static_cast<int>(mapping.require("measurements").as_integer(1, 10'000'000));
-    table.median_error = mapping.require("median_error").as_number(0, 1);
-    table.p90_error = mapping.require("p90_error").as_number(0, 2);
-    table.held_out_median_error = mapping.require("held_out_median_error").as_number(0, 1);
-    table.held_out_p90_error = mapping.require("held_out_p90_error").as_number(0, 2);
+    table.quality = read_fit_quality(mapping);
     return table;
   }
 

@@ -44,16 +44,12 @@ struct AttentionTiles {
 
 // What the timings of a measured table hold beside the attention kernel, and how well they are met.
 struct AttentionTable {
-  Figure overhead_s;        // fixed, of all kernels together
-  Figure side_passes;       // of query, key and value through memory, for copying them into a cache
-  Figure cache_speedup;     // bandwidth of what the second-level cache holds over that of memory
-  Figure cache_share;       // of the second-level cache that tensors can fill
-  Figure throttle_s;        // kernels that last as long are half throttled
-  int measurements = 0;     // calls of at least 1024 tokens; a third of them was kept out of the fit
-  double median_error = 0;  // shares of the measured time
-  double p90_error = 0;
-  double held_out_median_error = 0;
-  double held_out_p90_error = 0;
+  Figure overhead_s;     // fixed, of all kernels together
+  Figure side_passes;    // of query, key and value through memory, for copying them into a cache
+  Figure cache_speedup;  // bandwidth of what the second-level cache holds over that of memory
+  Figure cache_share;    // of the second-level cache that tensors can fill
+  Figure throttle_s;     // kernels that last as long are half throttled
+  FitQuality quality;    // on calls of at least 1024 tokens
 };
 
 // One generation of fused attention kernels on one GPU type. sim/cost/attention_model.hpp says what the constants mean.

@@ -240,17 +240,7 @@ class BodyWriter {
 
   BodyStep price_kernel(const BlockStep& step) const {
     const KernelCost cost = costs_.kernels.price(block_, step, captured(step) ? Launch::graph : Launch::stream);
-    BodyStep out;
-    out.name = block_.graph.op(step.op).name;
-    out.stream = StreamKind::compute;
-    out.activity = cost.activity;
-    out.device = to_picoseconds(cost.seconds);
-    out.flop = cost.flop;
-    out.bytes = cost.bytes;
-    out.energy_j = energy_above_waiting_j(costs_.kernels, cost);
-    out.clocked_s = cost.clocked_s;
-    out.draw = cost.draw;
-    return out;
+    return kernel_step(block_.graph.op(step.op).name, costs_.kernels, cost);
   }
 
   StreamKind stream_of(const BlockStep& step) const {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace mirfak {
 
@@ -93,6 +94,19 @@ ActivitySeconds activities(const Body& body, const std::vector<Picoseconds>& end
 }
 
 }  // namespace
+
+BodyStep kernel_step(std::string name, const KernelModel& kernels, const KernelCost& cost) {
+  BodyStep step;
+  step.name = std::move(name);
+  step.activity = cost.activity;
+  step.device = to_picoseconds(cost.seconds);
+  step.flop = cost.flop;
+  step.bytes = cost.bytes;
+  step.energy_j = energy_above_waiting_j(kernels, cost);
+  step.clocked_s = cost.clocked_s;
+  step.draw = cost.draw;
+  return step;
+}
 
 FoldedBody fold(const Body& body) {
   FoldedBody out;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cost/activity.hpp"
+#include "cost/kernel_model.hpp"
 #include "program/program.hpp"
 
 #include <string>
@@ -24,6 +24,9 @@ struct BodyStep {
   bool host_waits = false;  // the host issues it once the compute stream has done all before it
   std::vector<int> after;   // earlier steps of the body that must have ended
 };
+
+// A kernel on the compute stream; what the host takes to issue it is left to the caller.
+BodyStep kernel_step(std::string name, const KernelModel& kernels, const KernelCost& cost);
 
 // The ordered kernels and collectives of one block's forward or backward pass. When a body starts, all its device
 // streams are free; it has ended when all its steps have.

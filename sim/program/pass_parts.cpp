@@ -76,17 +76,6 @@ std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk,
   return parts;
 }
 
-BodyStep copy_step(const StageCosts& costs, const char* name, double bytes) {
-  const KernelCost cost = costs.kernels.price_memory_bound(bytes);
-  BodyStep step;
-  step.name = name;
-  step.activity = cost.activity;
-  step.device = to_picoseconds(cost.seconds);
-  step.bytes = bytes;
-  step.energy_j = energy_above_waiting_j(costs.kernels, cost);
-  return step;
-}
-
 }  // namespace
 
 Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& part) {
@@ -96,8 +85,11 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
   const double behind = part.gathers.total() * habits.gather_copy_bytes;
   Body body;
   if (!data_parallel_plan(job).gathers_in_passes()) return body;
-  if (behind > 0) body.steps.push_back(copy_step(costs, "copy gathered parameters", behind));
-  if (before > 0) body.steps.push_back(copy_step(costs, "copy gradients", before));
+  const auto copy = [&](const char* name, double bytes) {
+    body.steps.push_back(kernel_step(name, costs.kernels, costs.kernels.price_memory_bound(bytes)));
+  };
+  if (behind > 0) copy("copy gathered parameters", behind);
+  if (before > 0) copy("copy gradients", before);
   return body;
 }
 

@@ -57,6 +57,18 @@ TEST_CASE("a sweep made of known constants gives them back") {
   CHECK(sections[0].scores.back().held_out.median_ape < 0.005);
 }
 
+TEST_CASE("scores only: the profile's constants stay, and a table twice as slow finds them half of its times") {
+  CalibrationTarget scoring = target();
+  scoring.score_only = true;
+  const auto scored = [&](double slower) {
+    return calibrate({CsvTable::from_text(sweep(slower), "t.csv")}, scoring).front();
+  };
+  const AttentionTiles& tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
+  CHECK(constant(scored(2), "head_dims.128.efficiency") == tiles.efficiency.value);
+  CHECK(scored(1).scores.back().fitted.mape == doctest::Approx(0).epsilon(1e-3));
+  CHECK(scored(2).scores.back().fitted.mape == doctest::Approx(0.5).epsilon(0.1));
+}
+
 TEST_CASE("a kernel twice as slow has half of the efficiency") {
   const std::vector<FittedSection> sections = calibrate({CsvTable::from_text(sweep(2), "t.csv")}, target());
   const AttentionTiles& tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);

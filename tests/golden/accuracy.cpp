@@ -58,18 +58,18 @@ Accuracy measure(const std::string& tiers) {
 
 }  // namespace
 
-TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 7.2 %, of the median 5.8 %") {
+TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 7.1 %, of the median 5.6 %") {
   const Accuracy accuracy = measure("A");
   CHECK(accuracy.tables >= 19);
   CHECK(accuracy.rows >= 1500);
-  CHECK(accuracy.mean_mape <= 0.072);
-  CHECK(accuracy.mean_median <= 0.058);
+  CHECK(accuracy.mean_mape <= 0.071);
+  CHECK(accuracy.mean_median <= 0.056);
   CHECK(accuracy.skipped <= 0.01 * accuracy.rows);
   CHECK(accuracy.too_large <= 0.005 * accuracy.rows);
   CHECK(accuracy.of("korthikanti-2022-seqpar-selective").errors.mape <= 0.055);
   CHECK(accuracy.of("mosaicml-llm-foundry").errors.mape <= 0.05);
   CHECK(accuracy.of("vtrain-single").errors.mape <= 0.075);
   CHECK(accuracy.of("vtrain-multi").errors.mape <= 0.1);
-  CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.085);
+  CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.09);
   CHECK(accuracy.memory.mape <= 0.02);
 }
