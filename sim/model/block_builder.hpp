@@ -36,6 +36,7 @@ class Builder {
     set(Axis::transform, model.hidden);
     set(Axis::pair, 2);
     set(Axis::low_rank, options.adapters.rank);
+    set(Axis::divided_rank, options.adapters.rank);
     set_experts(model.mixture);
     set_latent_attention(model);
     set(Axis::merged, 2 * model.hidden);
@@ -118,22 +119,27 @@ class Builder {
     return y;
   }
 
-  // A linear layer, with a low-rank adapter beside the weight where there is one.
+  // A linear layer, with a low-rank adapter beside the weight where there is one. As in NeMo's ParallelLinearAdapter,
+  // tensor ranks divide the first product of an adapter by the rank where they divide the layer by columns (it reads
+  // the residual stream alone), and the second one reads its result whole.
   TensorId project(const std::string& name, TensorId x, TensorId weight, const std::vector<Axis>& result_axes,
                    bool adapted) {
     const TensorId y = project(name, x, weight, result_axes);
     if (!adapted) return y;
-    std::vector<Axis> inward = {Axis::low_rank};
+    std::vector<Axis> inward;
     std::vector<Axis> outward = {Axis::low_rank};
     for (const Axis axis : axes(weight)) {
       const bool kept = std::find(result_axes.begin(), result_axes.end(), axis) != result_axes.end();
       (kept ? outward : inward).push_back(axis);
     }
+    const Axis rank = inward == std::vector<Axis>{Axis::hidden} ? Axis::divided_rank : Axis::low_rank;
+    inward.insert(inward.begin(), rank);
     const TensorId source = options_.adapters.dropout > 0 ? dropout(name + "_adapter_dropout", x) : x;
     const TensorId low = project(name + "_adapter_in", source, adapter_parameter(name + "_adapter_in_weight", inward),
-                                 {Axis::batch, Axis::sequence, Axis::low_rank});
+                                 {Axis::batch, Axis::sequence, rank});
     const TensorId up =
         project(name + "_adapter_out", low, adapter_parameter(name + "_adapter_out_weight", outward), result_axes);
+    relabel(graph_.operators.back().inputs[0], Axis::divided_rank, Axis::low_rank);
     return add(name + "_adapter", y, up);
   }
 

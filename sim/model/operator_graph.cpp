@@ -7,11 +7,11 @@ namespace mirfak {
 
 std::string_view name_of(Axis axis) {
   constexpr std::array<std::string_view, kAxes> names = {
-      "batch",          "sequence",         "kv_sequence",  "hidden",        "kv_heads",
-      "query_group",    "qkv_group",        "head_dim",     "ffn",           "gate",
-      "vocabulary",     "experts",          "candidates",   "expert_ffn",    "query_rank",
-      "key_value_rank", "key_value_packed", "position_dim", "content_value", "value_dim",
-      "merged",         "masked",           "transform",    "pair",          "low_rank"};
+      "batch",         "sequence",    "kv_sequence", "hidden",         "kv_heads",         "query_group",
+      "qkv_group",     "head_dim",    "ffn",         "gate",           "vocabulary",       "experts",
+      "candidates",    "expert_ffn",  "query_rank",  "key_value_rank", "key_value_packed", "position_dim",
+      "content_value", "value_dim",   "merged",      "masked",         "transform",        "pair",
+      "low_rank",      "divided_rank"};
   return names[static_cast<std::size_t>(axis)];
 }
 

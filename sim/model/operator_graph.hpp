@@ -37,9 +37,11 @@ enum class Axis : std::uint8_t {
   transform,         // what the head of such a model makes of the hidden axis: as large
   pair,              // the two sentences of a pair, or whether the second follows the first
   low_rank,          // between the two products of a low-rank adapter
+  divided_rank,      // ... as the first leaves it beside a layer that tensor ranks divide by columns
 };
-inline constexpr std::size_t kAxes = 25;
+inline constexpr std::size_t kAxes = 26;
 std::string_view name_of(Axis axis);
+constexpr bool of_adapter(Axis axis) { return axis == Axis::low_rank || axis == Axis::divided_rank; }
 
 using AxisExtents = std::array<std::int64_t, kAxes>;
 

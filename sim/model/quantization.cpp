@@ -65,7 +65,7 @@ class Quantizer {
   bool is_linear(const Operator& op) const {
     if (op.kind != OperatorKind::einsum || op.phase != Phase::forward) return false;
     const Tensor& weight = tensor(op.inputs[1].tensor);
-    const bool adapter = std::find(weight.axes.begin(), weight.axes.end(), Axis::low_rank) != weight.axes.end();
+    const bool adapter = std::any_of(weight.axes.begin(), weight.axes.end(), of_adapter);
     return weight.role == TensorRole::parameter && !adapter &&
            tensor(op.outputs[0].tensor).bytes_per_element == weight.bytes_per_element;
   }

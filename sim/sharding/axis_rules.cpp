@@ -46,6 +46,7 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy) {
     rules.push_back({Axis::kv_heads, MeshAxis::tensor, On::parameters});
     rules.push_back({Axis::ffn, MeshAxis::tensor, On::parameters});
     rules.push_back({Axis::vocabulary, MeshAxis::tensor, On::parameters});
+    rules.push_back({Axis::divided_rank, MeshAxis::tensor, On::parameters});
     if (strategy.sequence_parallel) rules.push_back({Axis::sequence, MeshAxis::tensor, On::residual});
     if (strategy.sequence_parallel && strategy.overlap_tensor) {
       rules.push_back({Axis::sequence, MeshAxis::tensor, On::products});

@@ -14,6 +14,15 @@ namespace {
 // Steps of the same list, those that something waits for.
 using Steps = std::vector<int>;
 
+// The gradient of an adapter's first weight, beside a layer divided by columns.
+bool keeps_gathered(const Operator& op) {
+  const auto divided = [](const Operand& operand) {
+    return std::find(operand.labels.begin(), operand.labels.end(), Axis::divided_rank) != operand.labels.end();
+  };
+  return op.kind == OperatorKind::einsum && op.phase == Phase::weight_gradient &&
+         std::any_of(op.inputs.begin(), op.inputs.end(), divided);
+}
+
 // Writes the steps of one list (forward, recompute or backward) of a block.
 class StepWriter {
  public:
@@ -177,8 +186,9 @@ class StepWriter {
   }
 
   static bool uses_adapter(const Operator& op) {
-    return std::any_of(op.inputs.begin(), op.inputs.end(),
-                       [](const Operand& input) { return uses(input, Axis::low_rank); });
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [](const Operand& input) {
+      return std::any_of(input.labels.begin(), input.labels.end(), of_adapter);
+    });
   }
 
   int add_piece(OperatorId id, LabelSharding labels, const AxisRule& rule, int piece, Steps after) {
@@ -254,9 +264,11 @@ class StepWriter {
     }
   }
 
-  // What forward's attention read or wrote with other labels divided is kept so for backward: it is no larger.
+  // What forward's attention read or wrote with other labels divided is kept so for backward: it is no larger. What an
+  // adapter's first product gathered is kept whole.
   bool kept_as_used(const Operator& op, const Operand& input) const {
     const TensorRole role = graph_.tensor(input.tensor).role;
+    if (keeps_gathered(op) && role == TensorRole::activation) return true;
     if (op.kind != OperatorKind::attention || op.phase == Phase::forward || role != TensorRole::activation) {
       return false;
     }
@@ -319,6 +331,25 @@ double total_bytes(const PartitionedBlock& block, const DeviceMesh& mesh, const 
   return bytes;
 }
 
+// What adapters keep whole of tensors that lie divided.
+double gathered_bytes(const PartitionedBlock& block, const DeviceMesh& mesh) {
+  std::set<TensorId> tensors;
+  for (const Operator& op : block.graph.operators) {
+    if (!keeps_gathered(op)) continue;
+    for (const Operand& input : op.inputs) {
+      if (block.graph.tensor(input.tensor).role == TensorRole::activation) tensors.insert(input.tensor);
+    }
+  }
+  double bytes = 0;
+  for (const TensorId id : tensors) {
+    Sharding whole = block.shardings[static_cast<std::size_t>(id)];
+    const double divided = local_bytes(block.graph, id, whole, mesh);
+    for (MeshAxisSet& axes : whole.axes) axes.erase(MeshAxis::tensor);
+    bytes += local_bytes(block.graph, id, whole, mesh) - divided;
+  }
+  return bytes;
+}
+
 void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::map<TensorId, MeshAxisSet>& partial) {
   for (std::size_t id = 0; id < block.graph.tensors.size(); ++id) {
     const TensorRole role = block.graph.tensors[id].role;
@@ -364,7 +395,7 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   block.update = update.take();
   add_parameters(block, mesh, backward.partial_gradients());
   block.kept = plan.kept;
-  block.kept_bytes = total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()});
+  block.kept_bytes = total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()}) + gathered_bytes(block, mesh);
   block.recomputed_bytes = total_bytes(block, mesh, recomputed);
   const TensorId boundary = block.graph.output >= 0 ? block.graph.output : block.graph.input;
   block.residual_bytes = total_bytes(block, mesh, {boundary});

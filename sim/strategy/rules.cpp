@@ -133,6 +133,16 @@ Broken sequence_divides(const RuleInput& in) {
                    "turn sequence_parallel off or change training.sequence_length"};
 }
 
+Broken adapters_divide(const RuleInput& in) {
+  const LowRankAdapters& adapters = in.training.adapters;
+  const bool by_columns = adapters.query_key_value || adapters.mlp_up;
+  if (adapters.rank == 0 || !by_columns || adapters.rank % in.strategy.tensor == 0) return std::nullopt;
+  return Violation{
+      "strategy.tensor",
+      fmt::format("adapters of rank {} cannot be divided over tensor {}", adapters.rank, in.strategy.tensor),
+      "choose a divisor of training.lora.rank"};
+}
+
 Broken overlap_needs_sequence(const RuleInput& in) {
   if (!in.strategy.overlap_tensor || in.strategy.sequence_parallel) return std::nullopt;
   return Violation{"strategy.overlap_tensor",
@@ -283,6 +293,8 @@ constexpr std::array kRules = {
          "Experts and tensor parallelism together need sequence parallelism, as in Megatron Core.",
          experts_need_sequence},
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
+    Rule{"adapters-divide", "The tensor size divides the rank of adapters beside layers divided by columns.",
+         adapters_divide},
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
          overlap_needs_sequence},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},

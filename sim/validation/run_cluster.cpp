@@ -56,6 +56,7 @@ constexpr NodeWords kNodes[] = {
     {"v100", "pcie", "v100-pcie-8"},
     {"v100-16gb", "", "dgx-1-v100-16g"},
     {"v100", "", "dgx-1-v100-32g"},
+    {"l40s", "bf3", "ovx-l40s-4"},
     {"l40s", "", "l40s-pcie-8"},
     {"rtx pro 6000", "", "rtx-pro-6000-pcie-8"},
     {"rtx-3090", "", "rtx-3090-pcie-8"},

@@ -58,12 +58,12 @@ Accuracy measure(const std::string& tiers) {
 
 }  // namespace
 
-TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 7.1 %, of the median 5.6 %") {
+TEST_CASE("published runs of tier A: mean over sources of the absolute error at most 6.9 %, of the median 5.4 %") {
   const Accuracy accuracy = measure("A");
   CHECK(accuracy.tables >= 19);
   CHECK(accuracy.rows >= 1500);
-  CHECK(accuracy.mean_mape <= 0.071);
-  CHECK(accuracy.mean_median <= 0.056);
+  CHECK(accuracy.mean_mape <= 0.069);
+  CHECK(accuracy.mean_median <= 0.054);
   CHECK(accuracy.skipped <= 0.01 * accuracy.rows);
   CHECK(accuracy.too_large <= 0.005 * accuracy.rows);
   CHECK(accuracy.of("korthikanti-2022-seqpar-selective").errors.mape <= 0.055);

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -89,7 +90,7 @@ TEST_CASE("tensor ranks: adapters add exchanges of rank r only") {
     for (const BlockStep& step : blocks.layer().forward) {
       if (step.kind != BlockStep::Kind::collective) continue;
       sum += step.bytes;
-      if (step.tensor >= 0 && blocks.layer().graph.tensor(step.tensor).axes.back() == Axis::low_rank) {
+      if (step.tensor >= 0 && of_adapter(blocks.layer().graph.tensor(step.tensor).axes.back())) {
         most = std::max(most, step.bytes);
       }
     }
@@ -100,4 +101,35 @@ TEST_CASE("tensor ranks: adapters add exchanges of rank r only") {
   CHECK(none == 0);
   CHECK(largest == 2.0 * 512 * kRank);
   CHECK(beside == alone + 4 * largest);
+}
+
+TEST_CASE("sequence parallelism: an adapter beside qkv gathers all tokens and scatters their gradient, NeMo's way") {
+  LowRankAdapters adapters;
+  adapters.rank = kRank;
+  adapters.dropout = 0.1;  // else what qkv itself gathers serves both
+  adapters.query_key_value = true;
+  const auto block = [](const LowRankAdapters& beside) {
+    Job job = adapted(beside, 4);
+    job.strategy.sequence_parallel = true;
+    return shard_blocks(job).layer();
+  };
+  const auto moved = [](const std::vector<BlockStep>& steps) {
+    std::map<CollectiveKind, double> bytes;
+    for (const BlockStep& step : steps) {
+      if (step.kind == BlockStep::Kind::collective) bytes[step.collective] += step.bytes;
+    }
+    return bytes;
+  };
+  const PartitionedBlock alone = block({});
+  const PartitionedBlock beside = block(adapters);
+  const double hidden = static_cast<double>(beside.graph.extent(Axis::hidden));
+  const double tokens = static_cast<double>(beside.graph.extent(Axis::sequence));
+  const double whole = 2 * tokens * hidden;
+  const double low = 2 * tokens * kRank;
+  auto before = moved(alone.forward);
+  auto after = moved(beside.forward);
+  CHECK(after[CollectiveKind::all_gather] - before[CollectiveKind::all_gather] == doctest::Approx(whole + low));
+  before = moved(alone.backward);
+  after = moved(beside.backward);
+  CHECK(after[CollectiveKind::reduce_scatter] - before[CollectiveKind::reduce_scatter] == doctest::Approx(whole + low));
 }
