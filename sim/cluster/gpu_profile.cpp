@@ -124,6 +124,22 @@ void read_sustained_share(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu)
   gpu.sustained_share = own ? file.figure("sustained_share", 0.3, 1) : other->sustained_share;
 }
 
+// Static power and the voltage that falls with the clock are much alike: GPUs without measurements take over the
+// A100's.
+void read_clock_power(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
+  if (const std::optional<Node> section = file.root().find("clock_power")) {
+    Mapping mapping(*section);
+    gpu.clock_power.static_share = file.figure(mapping, "static_share", 0, 1);
+    gpu.clock_power.exponent = file.figure(mapping, "exponent", 1, 10);
+    mapping.finish();
+  } else if (other != nullptr) {
+    gpu.clock_power = other->clock_power;
+  } else {
+    const std::string source = "no measurement of this GPU: taken over from a100-80g";
+    gpu.clock_power = {{0.35, source}, {4.6, source}};
+  }
+}
+
 void check_order(const Node& node, const Figure& low, const Figure& high, const char* what) {
   if (low.value > high.value) node.fail(fmt::format("{}: {:g} is above {:g}", what, low.value, high.value));
 }
@@ -169,6 +185,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
   read_attention(file, other ? &*other : nullptr, gpu);
   read_long_run_power(file, other ? &*other : nullptr, gpu);
   read_sustained_share(file, other ? &*other : nullptr, gpu);
+  read_clock_power(file, other ? &*other : nullptr, gpu);
   file.finish();
   return gpu;
 }

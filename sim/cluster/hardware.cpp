@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 
 #include <array>
+#include <cmath>
 
 namespace mirfak {
 
@@ -41,6 +42,10 @@ const GemmFit& GpuSpec::gemm_fit(Precision precision) const {
   const auto past = gemm.upper_bound(last);
   if (past == gemm.begin()) fail_internal("GPU '" + name + "' has no GEMM fit");
   return std::prev(past)->second;
+}
+
+double ClockPower::draw(double clock_share) const {
+  return static_share.value + (1 - static_share.value) * std::pow(clock_share, exponent.value);
 }
 
 const Figure& InSwitchReduction::efficiency_for(int ranks) const {

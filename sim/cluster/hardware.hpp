@@ -65,6 +65,14 @@ struct AttentionFit {
 // which the measured tables are of).
 const std::vector<std::string>& attention_kernel_names();
 
+// What a device draws at a clock that is set, over what it draws at the full one: static + (1 - static) clock^exponent.
+struct ClockPower {
+  Figure static_share;
+  Figure exponent;
+
+  double draw(double clock_share) const;
+};
+
 struct GpuSpec {
   std::string name;          // "a100-80g"
   std::string title;         // "NVIDIA A100 SXM4 80 GB"
@@ -83,9 +91,10 @@ struct GpuSpec {
   Figure clock_min_hz;
   Figure clock_step_hz;
   MemoryKernels memory_kernels;
-  Figure kernel_launch_s;                         // shortest period of dependent kernels in one stream
-  std::map<Precision, GemmFit> gemm;              // keys are precisions of peak_flops; bf16 or fp16 is always there
-  std::map<Precision, Figure> long_run_power;     // of a fit's power_threshold, what long runs hold; absent: all of it
+  Figure kernel_launch_s;                      // shortest period of dependent kernels in one stream
+  std::map<Precision, GemmFit> gemm;           // keys are precisions of peak_flops; bf16 or fp16 is always there
+  std::map<Precision, Figure> long_run_power;  // of a fit's power_threshold, what long runs hold; absent: all of it
+  ClockPower clock_power;
   Figure sustained_share;                         // of the tables' clock that a long run holds under the power limit
   std::map<std::string, AttentionFit> attention;  // by generation of kernels ("flash-2"); empty: none runs on it
 

@@ -308,11 +308,13 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
 }
 
 double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost) {
-  const double clock = model.clock_share();
-  const double clocked_s = cost.clocked_s / clock;
+  const ClockPower& power = model.gpu().clock_power;
+  const double settled = model.settled_share();
+  const double clocked_s = cost.clocked_s / model.clock_share();
   const double share =
-      clocked_s * cost.draw * std::pow(clock, kPowerExponent) + (cost.seconds - clocked_s) * kMemoryBoundDraw;
-  return model.gpu().tdp_w.value * share - model.gpu().blocked_w.value * cost.seconds;
+      clocked_s * cost.draw * std::pow(settled, kPowerExponent) + (cost.seconds - clocked_s) * kMemoryBoundDraw;
+  const double set_lower = power.draw(model.clock_share()) / power.draw(settled);
+  return model.gpu().tdp_w.value * share * set_lower - model.gpu().blocked_w.value * cost.seconds;
 }
 
 }  // namespace mirfak

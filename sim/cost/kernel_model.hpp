@@ -51,8 +51,13 @@ class KernelModel {
   KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
               std::span<const std::string> attention_kernels = {});
 
-  // Prices kernels at this share of the full clock from now on; before, at the full one (see PowerMix).
-  void set_clock_share(double clock) { clock_ = clock; }
+  // Prices kernels at this share of the full clock from now on; before, at the full one. `settled` is the share that
+  // the device would hold by itself (see PowerMix), `limit` one that it is set to: the lower counts.
+  void set_clock_share(double settled, double limit = 1) {
+    settled_ = settled;
+    clock_ = settled < limit ? settled : limit;
+  }
+  double settled_share() const { return settled_; }
   double clock_share() const { return clock_; }
 
   // The kernel of a step of a partitioned block.
@@ -93,6 +98,7 @@ class KernelModel {
   Products narrow_;
   double stream_bandwidth_ = 0;  // bytes/s that a streaming kernel reaches
   double clock_ = 1;
+  double settled_ = 1;
   std::optional<AttentionModel> attention_;
 };
 
@@ -106,7 +112,9 @@ GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step);
 AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step);
 
 // What a device draws for a kernel that `model` priced, above what it draws while it waits in communication
-// (GpuSpec::blocked_w).
+// (GpuSpec::blocked_w). A clock that is set below the settled one scales the draw of all kernels by
+// GpuSpec::clock_power: that is fitted to whole passes, whose share of memory-bound kernels draws less too as their
+// cores are clocked down.
 double energy_above_waiting_j(const KernelModel& model, const KernelCost& cost);
 
 }  // namespace mirfak

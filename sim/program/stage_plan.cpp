@@ -203,14 +203,14 @@ FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int f
   return out;
 }
 
-std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) {
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits) {
   struct Priced {
     double clock_share = 1;
     std::shared_ptr<const std::vector<BlockBodies>> bodies;
   };
-  // Bodies depend on the node type and on where the groups lie that blocks communicate in.
+  // Bodies depend on the node type, the clock and on where the groups lie that blocks communicate in.
   using Place = std::tuple<int, int, bool>;
-  using Key = std::tuple<const NodeGroup*, Place, Place, Place>;
+  using Key = std::tuple<const NodeGroup*, double, Place, Place, Place>;
   std::map<Key, Priced> priced_at;
   std::vector<StagePlan> plans;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
@@ -218,10 +218,11 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks) 
     const auto place = [](const CommunicationGroup& group) {
       return Place(group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves);
     };
-    Priced& priced = priced_at[{&plan.costs.hardware, place(plan.costs.tensor_group), place(plan.costs.context_group),
-                                place(plan.costs.expert_group)}];
+    const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(stage)];
+    Priced& priced = priced_at[{&plan.costs.hardware, limit, place(plan.costs.tensor_group),
+                                place(plan.costs.context_group), place(plan.costs.expert_group)}];
     if (!priced.bodies) priced.clock_share = settled_clock(job, blocks, plan);
-    plan.costs.kernels.set_clock_share(priced.clock_share);
+    plan.costs.kernels.set_clock_share(priced.clock_share, limit);
     if (!priced.bodies) {
       auto made = std::make_shared<std::vector<BlockBodies>>();
       for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, plan.costs));

@@ -94,8 +94,10 @@ struct StagePlan {
   FoldedBody folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const;
 };
 
-// One plan per stage. Stages on the same hardware share priced bodies.
-std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks);
+// One plan per stage. Stages on the same hardware share priced bodies. `clock_limits`: by stage, the share of the full
+// clock that its devices are set to; empty: they are left to themselves.
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
+                                   std::span<const double> clock_limits = {});
 
 PipelineShape pipeline_shape(const Job& job);
 

@@ -40,6 +40,15 @@ TEST_CASE("the catalog holds the hardware that scenarios name") {
   holds(ProfileKind::price, {"aws", "azure", "gcp", "median"});
 }
 
+TEST_CASE("a clock that is set lowers what kernels draw, where nothing is measured as on an A100") {
+  const ClockPower a100 = catalog().gpu("a100-80g").clock_power;
+  CHECK(a100.draw(1) == doctest::Approx(1));
+  CHECK(a100.draw(0.5) == doctest::Approx(a100.static_share.value).epsilon(0.1));
+  CHECK(catalog().gpu("a100-pcie-80g").clock_power.draw(0.8) == a100.draw(0.8));
+  CHECK(catalog().gpu("h100").clock_power.draw(0.8) == a100.draw(0.8));
+  CHECK(catalog().gpu("a40").clock_power.draw(0.8) != a100.draw(0.8));
+}
+
 TEST_CASE("every GPU loads, with a source for every figure and figures that make sense together") {
   for (const std::string& name : catalog().names(ProfileKind::gpu)) {
     CAPTURE(name);

@@ -45,6 +45,7 @@ GpuSpec gpu() {
   attention.io_passes = attention.backward_passes = figure(0);
   spec.attention = {{"flash-2", attention}};
   spec.sustained_share = figure(1);
+  spec.clock_power = {figure(0.4), figure(4)};
   spec.tdp_w = figure(400);
   return spec;
 }
@@ -108,6 +109,24 @@ TEST_CASE("a lower clock stretches products and attention, and spares energy; me
     CHECK(energy_above_waiting_j(slower, slow) < energy_above_waiting_j(full, fast));
   }
   CHECK(clocked == 5);  // four linear layers and attention
+}
+
+TEST_CASE("a clock set below the settled one scales draw by the GPU's power of the clock, one above changes nothing") {
+  const GpuSpec spec = gpu();
+  KernelModel settled(spec, Precision::bf16);
+  settled.set_clock_share(0.9);
+  KernelModel above(spec, Precision::bf16);
+  above.set_clock_share(0.9, 0.95);
+  KernelModel below(spec, Precision::bf16);
+  below.set_clock_share(0.9, 0.6);
+  CHECK(below.clock_share() == 0.6);
+  const KernelCost stream = settled.price_memory_bound(1e9);
+  const double blocked_j = spec.blocked_w.value * stream.seconds;
+  const double settled_j = energy_above_waiting_j(settled, stream) + blocked_j;
+  CHECK(energy_above_waiting_j(above, stream) + blocked_j == settled_j);
+  const double ratio = spec.clock_power.draw(0.6) / spec.clock_power.draw(0.9);
+  CHECK(ratio < 0.75);
+  CHECK(energy_above_waiting_j(below, stream) + blocked_j == doctest::Approx(ratio * settled_j));
 }
 
 TEST_CASE("shapes and FLOPs of a layer's products") {
