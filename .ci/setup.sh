@@ -11,7 +11,7 @@ packages=(
 )
 # clang-format is pinned, because each version formats differently; the notebooks run in the system's own Python.
 packages_for_tests=(
-  clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
+  clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev coinor-libclp-dev
   python3 python3-h5py python3-pandas python3-matplotlib python3-ipykernel jupyter-nbconvert
 )
 

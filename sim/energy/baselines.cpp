@@ -1,0 +1,172 @@
+#include "energy/baselines.hpp"
+
+#include "engine/execute.hpp"
+#include "engine/sweep.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+
+namespace mirfak {
+
+namespace {
+
+// Shares of their highest clock that the stages' devices are limited to.
+using StageShares = std::vector<double>;
+
+// Of all passes of a stage in an iteration.
+struct StageWork {
+  Picoseconds duration = 0;
+  double energy_j = 0;  // above waiting
+};
+
+class StageClocks {
+ public:
+  explicit StageClocks(const ClockedProgram& clocked) : clocked_(clocked), scratch_(clocked.program) {
+    for (const auto& settings : clocked.settings) {
+      for (const ClockChoice& choice : settings) shares_.push_back(choice.clock_hz / settings.front().clock_hz);
+    }
+    std::sort(shares_.begin(), shares_.end(), std::greater<>());
+    shares_.erase(std::unique(shares_.begin(), shares_.end()), shares_.end());
+    for (const TaskClass& of : clocked.program.classes) stages_ = std::max(stages_, of.stage + 1);
+    passes_.resize(static_cast<std::size_t>(stages_));
+    for (TaskId task = 0; task < clocked.program.size(); ++task) {
+      if (!clocked.is_clocked(task)) continue;
+      const auto stage = static_cast<std::size_t>(clocked.program.class_of(task).stage);
+      ++passes_[stage][static_cast<std::size_t>(clocked.kind_of(task))];
+    }
+  }
+
+  int stages() const { return stages_; }
+  const std::vector<double>& shares() const { return shares_; }  // that make a difference, highest first
+
+  // The highest clock of a kind of pass that is not above the share; the lowest if all are.
+  const ClockChoice& choice(std::size_t kind, double share) const {
+    const auto& settings = clocked_.settings[kind];
+    const auto found = std::find_if(settings.begin(), settings.end(), [&](const ClockChoice& setting) {
+      return setting.clock_hz <= share * settings.front().clock_hz;
+    });
+    return found == settings.end() ? settings.back() : *found;
+  }
+
+  ClockAssignment assignment(const StageShares& shares) const {
+    ClockAssignment clocks(clocked_.program.size());
+    each_clocked(shares, [&](TaskId task, const ClockChoice& choice) { clocks[task] = choice; });
+    return clocks;
+  }
+
+  Picoseconds makespan(const StageShares& shares) {
+    each_clocked(shares, [&](TaskId task, const ClockChoice& choice) { scratch_.duration[task] = choice.duration; });
+    return scratch_.shares_links() ? execute(scratch_).makespan : sweep_.makespan(scratch_);
+  }
+
+  // Of the passes, above waiting.
+  double energy_j(const StageShares& shares) const {
+    double sum = 0;
+    each_clocked(shares, [&](TaskId, const ClockChoice& choice) { sum += choice.energy_j; });
+    return sum;
+  }
+
+  // Of one stage's passes, if its share of the clock is this.
+  StageWork work(int stage, double share) const {
+    StageWork sum;
+    const auto id = static_cast<std::size_t>(stage);
+    for (const auto& [kind, count] : passes_[id]) {
+      const ClockChoice& at = choice(kind, share);
+      sum.duration += at.duration * count;
+      sum.energy_j += at.energy_j * static_cast<double>(count);
+    }
+    return sum;
+  }
+
+ private:
+  template <class Each>
+  void each_clocked(const StageShares& shares, const Each& each) const {
+    const Program& program = clocked_.program;
+    std::vector<const ClockChoice*> of_class(program.classes.size(), nullptr);
+    for (ClassId id = 0; id < of_class.size(); ++id) {
+      if (clocked_.choices_of[id] < 0) continue;
+      const double share = shares[static_cast<std::size_t>(program.classes[id].stage)];
+      of_class[id] = &choice(static_cast<std::size_t>(clocked_.choices_of[id]), share);
+    }
+    for (TaskId task = 0; task < program.size(); ++task) {
+      if (const ClockChoice* at = of_class[program.task_class[task]]) each(task, *at);
+    }
+  }
+
+  const ClockedProgram& clocked_;
+  Program scratch_;
+  Sweep sweep_;
+  std::vector<double> shares_;
+  int stages_ = 0;
+  std::vector<std::map<std::size_t, std::int64_t>> passes_;  // by stage and kind, how many
+};
+
+StageShares one_clock(StageClocks& clocks, double blocked_w, Picoseconds deadline) {
+  const auto all = [&](double share) { return StageShares(static_cast<std::size_t>(clocks.stages()), share); };
+  StageShares best = all(1);
+  double least = std::numeric_limits<double>::infinity();
+  for (const double share : clocks.shares()) {
+    if (clocks.makespan(all(share)) > deadline) break;
+    const double energy = clocks.energy_j(all(share)) + blocked_w * to_seconds(deadline);
+    if (energy >= least) continue;
+    least = energy;
+    best = all(share);
+  }
+  return best;
+}
+
+// Every stage at the clock that needs least energy of those at which its passes take no longer than `longest`.
+StageShares balanced(const StageClocks& clocks, Picoseconds longest) {
+  StageShares shares(static_cast<std::size_t>(clocks.stages()), 1.0);
+  for (int stage = 0; stage < clocks.stages(); ++stage) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const double share : clocks.shares()) {
+      const StageWork work = clocks.work(stage, share);
+      if (work.duration > longest) break;
+      if (work.energy_j >= least) continue;
+      least = work.energy_j;
+      shares[static_cast<std::size_t>(stage)] = share;
+    }
+  }
+  return shares;
+}
+
+Picoseconds longest_work(const StageClocks& clocks, double share) {
+  Picoseconds longest = 0;
+  for (int stage = 0; stage < clocks.stages(); ++stage) longest = std::max(longest, clocks.work(stage, share).duration);
+  return longest;
+}
+
+// Stages balanced to the longest time with which the iteration keeps the deadline.
+StageShares clock_per_stage(StageClocks& clocks, Picoseconds deadline) {
+  constexpr int kHalvings = 20;
+  const StageShares highest(static_cast<std::size_t>(clocks.stages()), 1.0);
+  Picoseconds kept = 0;
+  Picoseconds missed = longest_work(clocks, clocks.shares().back()) + 1;
+  for (int i = 0; i < kHalvings; ++i) {
+    const Picoseconds middle = kept + (missed - kept) / 2;
+    (clocks.makespan(balanced(clocks, middle)) <= deadline ? kept : missed) = middle;
+  }
+  return kept == 0 ? highest : balanced(clocks, kept);
+}
+
+}  // namespace
+
+std::vector<Baseline> baselines(const ClockedProgram& clocked, Picoseconds deadline) {
+  StageClocks clocks(clocked);
+  const auto everywhere = [&](double share) { return StageShares(static_cast<std::size_t>(clocks.stages()), share); };
+  std::vector<Baseline> out;
+  const auto add = [&](const char* name, const StageShares& shares) {
+    out.push_back({name, execute_clocks(clocked, clocks.assignment(shares))});
+  };
+  add("highest clock", everywhere(1));
+  add("lowest clock", everywhere(clocks.shares().back()));
+  add("one clock", one_clock(clocks, clocked.blocked_w, deadline));
+  add("a clock per stage", clock_per_stage(clocks, deadline));
+  add("balanced stages", balanced(clocks, longest_work(clocks, 1)));
+  return out;
+}
+
+}  // namespace mirfak

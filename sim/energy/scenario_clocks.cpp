@@ -1,0 +1,127 @@
+#include "energy/scenario_clocks.hpp"
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "engine/execute.hpp"
+#include "program/lowering.hpp"
+#include "program/stage_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kLowestShare = 0.4;  // of the highest clock: far below where any pass needs least energy
+constexpr std::size_t kMostClocks = 64;
+
+// The clocks of a GPU, highest first.
+std::vector<double> clocks_of(const GpuSpec& gpu) {
+  const double highest = gpu.clock_max_hz.value;
+  const double lowest = std::max(gpu.clock_min_hz.value, kLowestShare * highest);
+  const double step = gpu.clock_step_hz.value;
+  const auto steps = static_cast<std::size_t>(std::floor((highest - lowest) / step + 1e-9));
+  const std::size_t stride = steps / kMostClocks + 1;
+  std::vector<double> out;
+  for (std::size_t i = 0; i <= steps; i += stride) out.push_back(highest - static_cast<double>(i) * step);
+  return out;
+}
+
+struct Priced {
+  Picoseconds duration = 0;
+  double energy_j = 0;  // of one rank
+};
+
+class ClockedJob {
+ public:
+  explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
+    for (const StagePlan& plan : plan_stages(job, blocks_))
+      clocks_.push_back(clocks_of(plan.costs.hardware.hardware.gpu));
+  }
+
+  ClockedProgram write() {
+    out_.program = lower_at(0);
+    find_passes();
+    price_clocks();
+    const Timeline timeline = execute(out_.program);
+    for (TaskId task = 0; task < out_.program.size(); ++task) {
+      out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
+    }
+    for (const ProgramRank& rank : out_.program.ranks) {
+      out_.blocked_w += job_.hardware_of(static_cast<int>(rank.stage)).hardware.gpu.blocked_w.value * rank.multiplicity;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  double clock_of(int stage, std::size_t setting) const {
+    const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(stage)];
+    return clocks[std::min(setting, clocks.size() - 1)];
+  }
+
+  // The program with all devices at a place in their list of clocks.
+  Program lower_at(std::size_t setting) const {
+    std::vector<double> limits;
+    for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+      limits.push_back(clock_of(stage, setting) / clock_of(stage, 0));
+    }
+    const std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
+    return lower(job_, blocks_, plans);
+  }
+
+  void find_passes();
+  void price_clocks();
+
+  const Job& job_;
+  ShardedBlocks blocks_;
+  std::vector<std::vector<double>> clocks_;  // by stage
+  ClockedProgram out_;
+  std::vector<TaskId> first_of_kind_;  // a task of each kind of pass
+};
+
+// The classes whose tasks are passes on a compute stream.
+void ClockedJob::find_passes() {
+  const Program& program = out_.program;
+  out_.choices_of.assign(program.classes.size(), -1);
+  for (TaskId task = 0; task < program.size(); ++task) {
+    const TaskClass& of = program.class_of(task);
+    std::int32_t& kind = out_.choices_of[program.task_class[task]];
+    if (of.kind != TaskKind::forward && of.kind != TaskKind::backward) continue;
+    if (program.streams[program.stream[task]].kind != StreamKind::compute || kind >= 0) continue;
+    kind = static_cast<std::int32_t>(first_of_kind_.size());
+    first_of_kind_.push_back(task);
+  }
+}
+
+void ClockedJob::price_clocks() {
+  std::size_t settings = 0;
+  for (const std::vector<double>& clocks : clocks_) settings = std::max(settings, clocks.size());
+  std::vector<std::vector<Priced>> priced(settings);
+  parallel_for(settings, [&](std::size_t setting) {
+    const Program program = lower_at(setting);
+    if (program.size() != out_.program.size()) fail_internal("a clock changes the tasks of a program");
+    for (const TaskId task : first_of_kind_) {
+      priced[setting].push_back({program.duration[task], program.class_of(task).energy_j});
+    }
+  });
+  for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
+    const TaskId task = first_of_kind_[kind];
+    const int stage = out_.program.class_of(task).stage;
+    std::vector<ClockChoice> choices;
+    for (std::size_t setting = 0; setting < clocks_[static_cast<std::size_t>(stage)].size(); ++setting) {
+      const Priced& at = priced[setting][kind];
+      choices.push_back({clock_of(stage, setting), at.duration, at.energy_j * out_.multiplicity(task)});
+    }
+    out_.choices.push_back(pass_choices(choices));
+    out_.settings.push_back(std::move(choices));
+  }
+}
+
+}  // namespace
+
+ClockedProgram clocked_program(const Job& job) { return ClockedJob(job).write(); }
+
+}  // namespace mirfak

@@ -1,0 +1,94 @@
+#include "energy/scenario_clocks.hpp"
+
+#include "energy/frontier.hpp"
+#include "engine/iteration.hpp"
+#include "profiles.hpp"
+#include "scenario/scenario.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace mirfak;
+
+namespace {
+
+Job job_of(const std::string& scenario, const std::vector<std::string>& overrides = {}) {
+  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  return load_scenario(source / "scenarios" / scenario, overrides, {source / "models", source / "hw_profiles"}).job;
+}
+
+}  // namespace
+
+TEST_CASE("at the highest clock it is the iteration that simulate predicts") {
+  for (const char* name : {"llama2-70b-h100-a100.yaml", "llama3-405b-h100.yaml", "llama3-8b-h100-single-node.yaml"}) {
+    const ClockedProgram clocked = clocked_program(job_of(name));
+    const auto simulation = simulate(job_of(name));
+    const ExecutedClocks executed = execute_clocks(clocked, highest_clocks(clocked));
+    CHECK(executed.makespan == simulation->timeline.makespan);
+    CHECK(executed.energy_j == doctest::Approx(simulation->result.energy_j).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a lower clock never makes a pass faster, and stretches it by less than the clock") {
+  const ClockedProgram clocked = clocked_program(job_of("gpt3-13b-gpipe-a100.yaml"));
+  for (const std::vector<ClockChoice>& settings : clocked.settings) {
+    CHECK(settings.front().clock_hz == 1410e6);
+    for (std::size_t i = 1; i < settings.size(); ++i) {
+      CHECK(settings[i].clock_hz < settings[i - 1].clock_hz);
+      CHECK(settings[i].duration >= settings[i - 1].duration);
+      const double stretch = static_cast<double>(settings[i].duration) / static_cast<double>(settings[0].duration);
+      CHECK(stretch <= settings[0].clock_hz / settings[i].clock_hz + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("stages on other GPUs have clocks of their own") {
+  const ClockedProgram clocked = clocked_program(job_of("llama2-70b-h100-a100.yaml"));
+  std::set<double> highest;
+  for (const std::vector<ClockChoice>& settings : clocked.settings) highest.insert(settings.front().clock_hz);
+  CHECK(highest == std::set<double>{1410e6, 1980e6});
+}
+
+TEST_CASE("plans keep their deadlines where replicas communicate, links are shared and GPUs differ") {
+  const std::vector<double> slowdowns = {1.1};
+  for (const char* name : {"llama2-70b-h100-a100.yaml", "llama3-405b-h100.yaml", "gpt3-13b-gpipe-a100.yaml"}) {
+    const Frontier found = frontier(clocked_program(job_of(name)), slowdowns);
+    for (const StragglerPlan& plan : found.plans) {
+      CHECK(plan.executed.makespan <= plan.deadline);
+      CHECK(plan.saving(plan.executed, found.blocked_w) > 0.01);
+    }
+  }
+}
+
+// The power model against passes measured at 38 clocks. A layer of the profile is one of the scenario's; what is
+// compared is how time and energy change with the clock, not how long a pass takes.
+TEST_CASE("time and energy follow the clock as measured on an A100") {
+  const std::filesystem::path measured = test::shared_file(test::kGpt3Profile);
+  if (measured.empty()) {
+    MESSAGE("skipped: no measured profiles beside the source tree");
+    return;
+  }
+  const StageProfile profile = read_stage_profile(measured);
+  const ClockedProgram clocked = clocked_program(job_of("gpt3-175b-a100.yaml"));
+  for (const Pass::Kind kind : {Pass::Kind::forward, Pass::Kind::backward}) {
+    const TaskKind wanted = kind == Pass::Kind::forward ? TaskKind::forward : TaskKind::backward;
+    const auto found = std::find_if(clocked.program.classes.begin(), clocked.program.classes.end(),
+                                    [&](const TaskClass& of) { return of.kind == wanted && of.stage == 1; });
+    const auto id = static_cast<std::size_t>(found - clocked.program.classes.begin());
+    const auto& settings = clocked.settings[static_cast<std::size_t>(clocked.choices_of[id])];
+    const auto& rows = profile.stages[1][static_cast<std::size_t>(kind)];
+    const auto at = [](const std::vector<ClockChoice>& of, double hertz) {
+      return *std::find_if(of.begin(), of.end(), [&](const ClockChoice& choice) { return choice.clock_hz == hertz; });
+    };
+    // Against 1275 MHz, a clock that the scenario's passes hold under their power limit.
+    const ClockChoice ours = at(settings, 1275e6);
+    const ClockChoice theirs = at(rows, 1275e6);
+    for (const double hertz : {1200e6, 1095e6, 990e6, 900e6}) {
+      const double predicted = static_cast<double>(at(settings, hertz).duration) / static_cast<double>(ours.duration);
+      const double seen = static_cast<double>(at(rows, hertz).duration) / static_cast<double>(theirs.duration);
+      CHECK(predicted == doctest::Approx(seen).epsilon(0.06));
+    }
+  }
+}
