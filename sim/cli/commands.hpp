@@ -35,6 +35,7 @@ struct Command {
 };
 
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_frontier(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);

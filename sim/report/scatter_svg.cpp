@@ -1,5 +1,7 @@
 #include "report/scatter_svg.hpp"
 
+#include "report/markup.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,20 +46,6 @@ std::string colour(std::size_t index) {
   // Hues a golden angle apart, so that neighbours in the legend differ.
   return fmt::format("hsl({:.0f},65%,{}%)", std::fmod(137.508 * static_cast<double>(index), 360.0),
                      index % 2 == 0 ? 40 : 55);
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 std::string label_of(double exponent) {

@@ -1,0 +1,200 @@
+#include "energy/frontier.hpp"
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "energy/profiled_pipeline.hpp"
+#include "energy/scenario_clocks.hpp"
+#include "report/frontier_report.hpp"
+#include "report/staged_file.hpp"
+#include "scenario/scenario.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr int kMostStages = 4096;
+constexpr int kMostMicrobatches = 1'000'000;
+constexpr std::int64_t kMostPasses = 16'000'000;
+
+struct FrontierOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  std::string data;
+  std::string profile;
+  int stages = 0;
+  int microbatches = 0;
+  std::string schedule;
+  int chunks = 1;
+  double blocking_power = 0;
+  std::vector<double> stragglers;
+  std::string format;
+  std::string plan;
+  std::string out;
+  std::string report;
+};
+
+CommandSyntax syntax_for(FrontierOptions& options) {
+  CommandSyntax syntax(
+      "mirfak frontier SCENARIO [OPTION]...\n"
+      "       mirfak frontier --profile P.csv --stages S --microbatches M [OPTION]...",
+      "The least energy of a training iteration for every time it may take: which pass runs at which clock,\n"
+      "and what that saves, for the job of the YAML file SCENARIO or for measured passes of a pipeline.");
+  auto add = syntax.options.add_options();
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
+  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  add("profile", po::value(&options.profile)->value_name("P.csv"),
+      "measured passes: a table with columns stage, instruction, frequency (MHz), time (s), energy (J)");
+  add("stages", po::value(&options.stages)->value_name("S"), "pipeline stages of the profile");
+  add("microbatches", po::value(&options.microbatches)->value_name("M"), "microbatches of an iteration");
+  add("schedule", po::value(&options.schedule)->value_name("NAME"),
+      "order of passes: gpipe, 1f1b or interleaved-1f1b; default 1f1b, interleaved-1f1b with chunks");
+  add("chunks", po::value(&options.chunks)->default_value(1)->value_name("V"), "chunks of each stage");
+  add("blocking-power", po::value(&options.blocking_power)->default_value(0)->value_name("W"),
+      "what a GPU of the profile draws while it waits");
+  add("straggler", po::value(&options.stragglers)->value_name("X"),
+      "also plan for another pipeline that takes X times as long; may be given several times");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("plan", po::value(&options.plan)->value_name("FILE.json"), "write the clock of every pass");
+  add("out", po::value(&options.out)->value_name("FILE.csv"), "write the corners of the frontier");
+  add("report", po::value(&options.report)->value_name("FILE.html"), "write a page with the frontier and the clocks");
+  return syntax;
+}
+
+int whole_number(const char* option, int value, int most) {
+  if (value >= 1 && value <= most) return value;
+  fail_input({}, fmt::format("--{}: expected a number from 1 to {}, found {}", option, most, value));
+}
+
+void check_numbers(const FrontierOptions& options) {
+  constexpr double kMostWatts = 1e5;
+  constexpr double kMostSlowdown = 1000;
+  if (!(options.blocking_power >= 0 && options.blocking_power <= kMostWatts)) {
+    fail_input(
+        {}, fmt::format("--blocking-power: expected watts from 0 to {}, found {}", kMostWatts, options.blocking_power));
+  }
+  for (const double slowdown : options.stragglers) {
+    if (slowdown >= 1 && slowdown <= kMostSlowdown) continue;
+    fail_input({}, fmt::format("--straggler: expected a factor from 1 to {}, found {}", kMostSlowdown, slowdown),
+               "1.2 is a pipeline that takes 20 % longer");
+  }
+}
+
+const Schedule& schedule_named(const FrontierOptions& options) {
+  const std::string name = !options.schedule.empty() ? options.schedule
+                           : options.chunks > 1      ? "interleaved-1f1b"
+                                                     : "1f1b";
+  const Schedule& schedule = schedules()[choice("--schedule", name, schedule_names())];
+  if (schedule.kind != ScheduleKind::interleaved && options.chunks > 1) {
+    fail_input({}, fmt::format("--chunks: the schedule {} has one chunk per stage", name), "choose interleaved-1f1b");
+  }
+  return schedule;
+}
+
+// What a frontier is computed for, and what to call it.
+struct Subject {
+  std::string title;
+  ClockedProgram clocked;
+  std::vector<std::string> notes;
+};
+
+// "1 stage", "8 stages", "12 microbatches"
+std::string counted(std::int64_t count, const std::string& noun) {
+  const char* plural = noun.ends_with("ch") ? "es" : "s";
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
+}
+
+Subject profiled(const FrontierOptions& options) {
+  if (!options.overrides.empty()) fail_input({}, "--set belongs to a scenario, not to a profile");
+  PipelineShape shape;
+  shape.stages = whole_number("stages", options.stages, kMostStages);
+  shape.microbatches = whole_number("microbatches", options.microbatches, kMostMicrobatches);
+  shape.chunks = whole_number("chunks", options.chunks, kMostStages);
+  shape.group = shape.stages;
+  if (std::int64_t(2) * shape.stages * shape.microbatches * shape.chunks > kMostPasses) {
+    fail_input({}, fmt::format("more than {} passes", kMostPasses), "choose fewer --microbatches");
+  }
+  const Schedule& schedule = schedule_named(options);
+  if (schedule.kind == ScheduleKind::interleaved && shape.microbatches % shape.stages != 0) {
+    fail_infeasible({}, fmt::format("{} needs microbatches in groups of {}, one per stage; {} cannot be divided",
+                                    schedule.name, shape.stages, shape.microbatches));
+  }
+  Subject out;
+  out.title = fmt::format("{}: {}{}, {}, {}", options.profile, counted(shape.stages, "stage"),
+                          shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
+                          counted(shape.microbatches, "microbatch"), schedule.name);
+  out.clocked = profiled_pipeline(read_stage_profile(options.profile), shape, schedule.kind, options.blocking_power);
+  out.notes = notes_on_choices(out.clocked);
+  if (options.blocking_power == 0) {
+    out.notes.emplace_back("without --blocking-power waiting counts nothing, so that the slowest clocks look best");
+  }
+  return out;
+}
+
+Subject simulated(const FrontierOptions& options) {
+  const bool of_profile =
+      options.stages != 0 || options.microbatches != 0 || !options.schedule.empty() || options.chunks != 1;
+  if (of_profile || options.blocking_power != 0) {
+    fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
+               "a scenario says all that; override its keys with --set");
+  }
+  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  Subject out;
+  out.title = fmt::format("{}: {}, {}", options.scenario, counted(scenario.job.strategy.ranks(), "GPU"),
+                          counted(scenario.job.strategy.pipeline, "stage"));
+  out.clocked = clocked_program(scenario.job);
+  out.notes = notes_on_choices(out.clocked);
+  return out;
+}
+
+void write_file(const std::string& name, const std::string& text) {
+  if (name.empty()) return;
+  StagedFile file(name);
+  std::ofstream out(file.path(), std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail_internal("cannot write " + file.path().string());
+  file.commit();
+}
+
+}  // namespace
+
+CommandOutput run_frontier(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  FrontierOptions options;
+  CommandSyntax syntax = syntax_for(options);
+  const bool has_profile = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+    return argument == "--profile" || argument.starts_with("--profile=");
+  });
+  if (!has_profile) syntax.operand = &options.scenario;
+  if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  check_numbers(options);
+
+  const Subject subject = has_profile ? profiled(options) : simulated(options);
+  const Frontier found = frontier(subject.clocked, options.stragglers);
+  const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
+  if (!options.plan.empty()) write_file(options.plan, clock_plan_json(report).dump(1) + "\n");
+  if (!options.out.empty()) write_file(options.out, frontier_csv(found));
+  if (!options.report.empty()) write_file(options.report, frontier_html(report));
+
+  CommandOutput output;
+  if (format == OutputFormat::text) {
+    output.text = frontier_text(report);
+  } else {
+    const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+    output.text = frontier_json(report, so_far.count()).dump(2) + "\n";
+  }
+  return output;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "energy/frontier.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// What a frontier is of, and the frontier: all that its reports say.
+struct FrontierReport {
+  std::string title;  // "profile.csv: 8 stages, 96 microbatches, 1f1b"
+  const ClockedProgram& clocked;
+  const Frontier& frontier;
+  std::vector<std::string> notes;
+};
+
+// For people: the shortest and the thriftiest iteration, the curve drawn in letters, a table of clocks per straggler.
+std::string frontier_text(const FrontierReport& report);
+// sim/report/README.md: every key.
+nlohmann::ordered_json frontier_json(const FrontierReport& report, double wall_time_s);
+// The corners of the curve: a line of iteration_time_s,energy_j each.
+std::string frontier_csv(const Frontier& frontier);
+// A page by itself, with the curve and the clocks over time as graphics.
+std::string frontier_html(const FrontierReport& report);
+// Per straggler, stage and pass, in the order in which the stage executes them, the clock to set.
+nlohmann::ordered_json clock_plan_json(const FrontierReport& report);
+
+}  // namespace mirfak

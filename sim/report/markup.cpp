@@ -1,0 +1,19 @@
+#include "report/markup.hpp"
+
+namespace mirfak {
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak
