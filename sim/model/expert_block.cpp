@@ -68,7 +68,7 @@ TensorId build_experts(Builder& b, TensorId x) {
   TensorId rows = rows_of_hidden("dispatched");
   const TensorId row_weights = sparse(b, "dispatched_weights", {}, kStatisticsBytes);
   // Sorting reads what has arrived, or the tokens themselves, and writes rows; back likewise.
-  const double per_token = b.model().mixture.per_token;
+  const auto per_token = static_cast<double>(b.model().mixture.per_token);
   const double passes = (per_token + b.options().copies_per_token) / (per_token + 1);
   b.op("dispatch", OperatorKind::dispatch, {x, weights}, {rows, row_weights}).passes = passes;
   const auto copy_rows = [&](TensorId from, const char* name, const char* to) {

@@ -100,7 +100,8 @@ std::string frontier_text(const FrontierReport& report) {
   ends.add_row(
       {"shortest iteration", format_seconds(frontier.t_min_s), format_joules(frontier.points.front().energy_j)});
   ends.add_row({"least energy", format_seconds(frontier.t_star_s), format_joules(frontier.points.back().energy_j)});
-  out += ends.text() + fmt::format("  {} passes, {} corners between\n\n", frontier.activities, frontier.points.size());
+  out += ends.text() + fmt::format("  {} passes, {} corner{} between\n\n", frontier.activities, frontier.points.size(),
+                                   frontier.points.size() == 1 ? "" : "s");
   out += plot_text(frontier);
   for (const StragglerPlan& plan : frontier.plans) out += plan_text(plan, frontier.blocked_w);
   out += "energy: of all ranks until the iteration is over for all, waiting included; as executed\n";
