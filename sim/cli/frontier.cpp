@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <optional>
 
 namespace mirfak {
 
@@ -31,8 +32,8 @@ struct FrontierOptions {
   std::vector<std::string> overrides;
   std::string data;
   std::string profile;
-  int stages = 0;
-  int microbatches = 0;
+  std::optional<int> stages;
+  std::optional<int> microbatches;
   std::string schedule;
   int chunks = 1;
   double blocking_power = 0;
@@ -55,8 +56,10 @@ CommandSyntax syntax_for(FrontierOptions& options) {
       "holds models/ and hw_profiles/");
   add("profile", po::value(&options.profile)->value_name("P.csv"),
       "measured passes: a table with columns stage, instruction, frequency (MHz), time (s), energy (J)");
-  add("stages", po::value(&options.stages)->value_name("S"), "pipeline stages of the profile");
-  add("microbatches", po::value(&options.microbatches)->value_name("M"), "microbatches of an iteration");
+  add("stages", po::value<int>()->notifier([&](int count) { options.stages = count; })->value_name("S"),
+      "pipeline stages of the profile");
+  add("microbatches", po::value<int>()->notifier([&](int count) { options.microbatches = count; })->value_name("M"),
+      "microbatches of an iteration");
   add("schedule", po::value(&options.schedule)->value_name("NAME"),
       "order of passes: gpipe, 1f1b or interleaved-1f1b; default 1f1b, interleaved-1f1b with chunks");
   add("chunks", po::value(&options.chunks)->default_value(1)->value_name("V"), "chunks of each stage");
@@ -71,9 +74,10 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   return syntax;
 }
 
-int whole_number(const char* option, int value, int most) {
-  if (value >= 1 && value <= most) return value;
-  fail_input({}, fmt::format("--{}: expected a number from 1 to {}, found {}", option, most, value));
+int whole_number(const char* option, std::optional<int> value, int most) {
+  if (!value) fail_input({}, fmt::format("--profile needs --{}", option), "a number from 1");
+  if (*value >= 1 && *value <= most) return *value;
+  fail_input({}, fmt::format("--{}: expected a number from 1 to {}, found {}", option, most, *value));
 }
 
 void check_numbers(const FrontierOptions& options) {
@@ -142,8 +146,7 @@ Subject profiled(const FrontierOptions& options) {
 }
 
 Subject simulated(const FrontierOptions& options) {
-  const bool of_profile =
-      options.stages != 0 || options.microbatches != 0 || !options.schedule.empty() || options.chunks != 1;
+  const bool of_profile = options.stages || options.microbatches || !options.schedule.empty() || options.chunks != 1;
   if (of_profile || options.blocking_power != 0) {
     fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
                "a scenario says all that; override its keys with --set");

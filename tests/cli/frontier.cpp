@@ -127,5 +127,7 @@ TEST_CASE("what cannot be computed is refused, and leaves nothing behind") {
   CHECK(run({"frontier", "--profile", profile.path("p.csv"), "--stages", "3", "--microbatches", "2"}).status == 2);
   CHECK(run({"frontier", "--profile", profile.path("p.csv"), "--stages", "2", "--microbatches", "3", "--chunks", "2"})
             .status == 3);
-  CHECK(run({"frontier", "--profile", profile.path("p.csv"), "--stages", "2"}).status == 2);
+  const Finished missing = run({"frontier", "--profile", profile.path("p.csv"), "--stages", "2"});
+  CHECK(missing.status == 2);
+  CHECK(missing.err.find("--profile needs --microbatches") != std::string::npos);
 }
