@@ -300,4 +300,13 @@ std::string emit_yaml(const Value& value) {
   return std::string(out.c_str()) + "\n";
 }
 
+std::string quoted_yaml(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
 }  // namespace mirfak

@@ -20,6 +20,9 @@ void check_characters(const std::string& text, const std::string& name);
 // come back quoted.
 std::string emit_yaml(const Value& value);
 
+// A YAML string in double quotes, so that no name can be read as anything else.
+std::string quoted_yaml(const std::string& text);
+
 // Nesting allowed in a document, overrides included.
 inline constexpr std::size_t kMaxDocumentDepth = 64;
 

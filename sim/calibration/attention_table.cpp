@@ -61,8 +61,26 @@ AttentionFit fit_with(std::span<const double> values, const TileRows& rows) {
   return fit;
 }
 
-// Times and keys; the caller says what is unknown and how it predicts.
-FitProblem problem_of(const Samples& samples) {
+// The unknowns of kShared and kOfHeads as a profile has them.
+std::vector<double> values_of(const AttentionFit& fit) {
+  const AttentionTable& table = *fit.table;
+  std::vector<double> out = {table.overhead_s.value,    fit.io_passes.value,     table.side_passes.value,
+                             table.cache_speedup.value, table.cache_share.value, table.throttle_s.value};
+  for (const auto& [head_dim, tiles] : fit.head_dims) {
+    const double throttle = tiles.throttle ? tiles.throttle->value : 0;
+    out.insert(out.end(), {tiles.efficiency.value, tiles.ramp_s.value, tiles.tail.value, throttle});
+  }
+  return out;
+}
+
+TileRows rows_of(const AttentionFit& fit) {
+  TileRows rows;
+  for (const auto& [head_dim, tiles] : fit.head_dims) rows.emplace(head_dim, static_cast<int>(tiles.rows.value));
+  return rows;
+}
+
+// The arguments must outlive it.
+FitProblem problem_of(const GpuSpec& gpu, const Samples& samples, const TileRows& rows) {
   FitProblem problem;
   for (const MeasuredAttention& sample : samples) {
     const AttentionShape& shape = sample.shape;
@@ -70,16 +88,6 @@ FitProblem problem_of(const Samples& samples) {
     problem.keys.push_back(fmt::format("batch={} seq={} heads={} kv_heads={} head_dim={}", shape.batch, shape.queries,
                                        shape.heads, shape.kv_heads, shape.head_dim));
   }
-  return problem;
-}
-
-void predict_with(const AttentionModel& model, const Samples& samples, std::span<const std::size_t> indices,
-                  std::span<double> predicted) {
-  for (std::size_t i = 0; i < indices.size(); ++i) predicted[i] = model.table_seconds(samples[indices[i]].shape);
-}
-
-ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileRows& rows) {
-  FitProblem problem = problem_of(samples);
   problem.unknowns.assign(kShared.begin(), kShared.end());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     problem.unknowns.insert(problem.unknowns.end(), kOfHeads.begin(), kOfHeads.end());
@@ -87,19 +95,14 @@ ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileR
   problem.predict = [&](std::span<const double> values, std::span<const std::size_t> indices,
                         std::span<double> predicted) {
     const AttentionFit fit = fit_with(values, rows);
-    predict_with(AttentionModel(gpu, fit), samples, indices, predicted);
+    const AttentionModel model(gpu, fit);
+    for (std::size_t i = 0; i < indices.size(); ++i) predicted[i] = model.table_seconds(samples[indices[i]].shape);
   };
-  return fit_parameters(problem, kOutlier);
+  return problem;
 }
 
-// With the constants that the profile has.
-ParameterFit score_samples(const GpuSpec& gpu, const AttentionFit& fit, const Samples& samples) {
-  FitProblem problem = problem_of(samples);
-  const AttentionModel model(gpu, fit);
-  problem.predict = [&](std::span<const double>, std::span<const std::size_t> indices, std::span<double> predicted) {
-    predict_with(model, samples, indices, predicted);
-  };
-  return evaluate(problem, {});
+ParameterFit fit_samples(const GpuSpec& gpu, const Samples& samples, const TileRows& rows) {
+  return fit_parameters(problem_of(gpu, samples, rows), kOutlier);
 }
 
 int best_rows(const GpuSpec& gpu, const Samples& samples, int head_dim) {
@@ -121,25 +124,6 @@ FitScore score_of(std::string name, const ParameterFit& fit, const Samples& samp
   return score_where(std::move(name), fit, [&](std::size_t sample) { return samples[sample].shape.queries >= tokens; });
 }
 
-// The profile's own, in the order of kShared and, for each head dimension, its tile's.
-std::vector<FittedConstant> constants_of(const AttentionFit& fit) {
-  const AttentionTable& table = *fit.table;
-  std::vector<FittedConstant> out = {
-      {"overhead_s", table.overhead_s.value},   {"io_passes", fit.io_passes.value},
-      {"side_passes", table.side_passes.value}, {"cache_speedup", table.cache_speedup.value},
-      {"cache_share", table.cache_share.value}, {"throttle_s", table.throttle_s.value},
-  };
-  for (const auto& [head_dim, tiles] : fit.head_dims) {
-    const std::string prefix = fmt::format("head_dims.{}.", head_dim);
-    out.push_back({prefix + "rows", tiles.rows.value});
-    out.push_back({prefix + "efficiency", tiles.efficiency.value});
-    out.push_back({prefix + "ramp_s", tiles.ramp_s.value});
-    out.push_back({prefix + "tail", tiles.tail.value});
-    if (tiles.throttle) out.push_back({prefix + "throttle", tiles.throttle->value});
-  }
-  return out;
-}
-
 std::vector<FittedConstant> constants_of(const ParameterFit& fit, const TileRows& rows) {
   std::vector<FittedConstant> out;
   std::size_t next = 0;
@@ -159,10 +143,12 @@ ParameterFit score(const GpuSpec& gpu, const Samples& samples, FittedSection& se
     fail_input({}, fmt::format("{} has no constants of a measured attention table to score", gpu.name),
                "leave out --score to fit them");
   }
-  section.constants = constants_of(known->second);
+  const TileRows rows = rows_of(known->second);
+  ParameterFit fit = evaluate(problem_of(gpu, samples, rows), values_of(known->second));
+  section.constants = constants_of(fit, rows);
   section.source = fmt::format("the profile's constants on {} measured forward calls of at least {:g} tokens",
                                samples.size(), kTrainingTokens);
-  return score_samples(gpu, known->second, samples);
+  return fit;
 }
 
 ParameterFit fit_and_note(const GpuSpec& gpu, const Samples& samples, FittedSection& section) {

@@ -1,5 +1,7 @@
 #include "calibration/profile_text.hpp"
 
+#include "base/yaml.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,15 +49,6 @@ void replace(Lines& lines, Block block, const Lines& by) {
   lines.insert(after, by.begin(), by.end());
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 // Puts `body` under the keys of `path`, making those that are missing.
 void set_mapping(Lines& lines, std::span<const std::string> path, const Lines& body) {
   Block within{0, lines.size()};
@@ -84,7 +77,7 @@ void set_source(Lines& lines, const std::string& key, const std::string& text) {
     sources = {0, 1};
   }
   const Block entry = find_block(lines, {sources.key + 1, sources.end}, 2, key);
-  replace(lines, entry, {fmt::format("  {}: {}", key, quoted(text))});
+  replace(lines, entry, {fmt::format("  {}: {}", key, quoted_yaml(text))});
 }
 
 // Constants under the same keys stand together.

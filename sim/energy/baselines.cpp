@@ -39,6 +39,7 @@ class StageClocks {
   }
 
   int stages() const { return stages_; }
+  StageShares everywhere(double share) const { return StageShares(static_cast<std::size_t>(stages_), share); }
   const std::vector<double>& shares() const { return shares_; }  // that make a difference, highest first
 
   // The highest clock of a kind of pass that is not above the share; the lowest if all are.
@@ -104,22 +105,22 @@ class StageClocks {
 };
 
 StageShares one_clock(StageClocks& clocks, double blocked_w, Picoseconds deadline) {
-  const auto all = [&](double share) { return StageShares(static_cast<std::size_t>(clocks.stages()), share); };
-  StageShares best = all(1);
+  StageShares best = clocks.everywhere(1);
   double least = std::numeric_limits<double>::infinity();
   for (const double share : clocks.shares()) {
-    if (clocks.makespan(all(share)) > deadline) break;
-    const double energy = clocks.energy_j(all(share)) + blocked_w * to_seconds(deadline);
+    const StageShares all = clocks.everywhere(share);
+    if (clocks.makespan(all) > deadline) break;
+    const double energy = clocks.energy_j(all) + blocked_w * to_seconds(deadline);
     if (energy >= least) continue;
     least = energy;
-    best = all(share);
+    best = all;
   }
   return best;
 }
 
 // Every stage at the clock that needs least energy of those at which its passes take no longer than `longest`.
 StageShares balanced(const StageClocks& clocks, Picoseconds longest) {
-  StageShares shares(static_cast<std::size_t>(clocks.stages()), 1.0);
+  StageShares shares = clocks.everywhere(1);
   for (int stage = 0; stage < clocks.stages(); ++stage) {
     double least = std::numeric_limits<double>::infinity();
     for (const double share : clocks.shares()) {
@@ -142,27 +143,25 @@ Picoseconds longest_work(const StageClocks& clocks, double share) {
 // Stages balanced to the longest time with which the iteration keeps the deadline.
 StageShares clock_per_stage(StageClocks& clocks, Picoseconds deadline) {
   constexpr int kHalvings = 20;
-  const StageShares highest(static_cast<std::size_t>(clocks.stages()), 1.0);
   Picoseconds kept = 0;
   Picoseconds missed = longest_work(clocks, clocks.shares().back()) + 1;
   for (int i = 0; i < kHalvings; ++i) {
     const Picoseconds middle = kept + (missed - kept) / 2;
     (clocks.makespan(balanced(clocks, middle)) <= deadline ? kept : missed) = middle;
   }
-  return kept == 0 ? highest : balanced(clocks, kept);
+  return kept == 0 ? clocks.everywhere(1) : balanced(clocks, kept);
 }
 
 }  // namespace
 
 std::vector<Baseline> baselines(const ClockedProgram& clocked, Picoseconds deadline) {
   StageClocks clocks(clocked);
-  const auto everywhere = [&](double share) { return StageShares(static_cast<std::size_t>(clocks.stages()), share); };
   std::vector<Baseline> out;
   const auto add = [&](const char* name, const StageShares& shares) {
     out.push_back({name, execute_clocks(clocked, clocks.assignment(shares))});
   };
-  add("highest clock", everywhere(1));
-  add("lowest clock", everywhere(clocks.shares().back()));
+  add("highest clock", clocks.everywhere(1));
+  add("lowest clock", clocks.everywhere(clocks.shares().back()));
   add("one clock", one_clock(clocks, clocked.blocked_w, deadline));
   add("a clock per stage", clock_per_stage(clocks, deadline));
   add("balanced stages", balanced(clocks, longest_work(clocks, 1)));

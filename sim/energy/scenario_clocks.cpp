@@ -38,8 +38,9 @@ struct Priced {
 class ClockedJob {
  public:
   explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
-    for (const StagePlan& plan : plan_stages(job, blocks_))
-      clocks_.push_back(clocks_of(plan.costs.hardware.hardware.gpu));
+    for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+      clocks_.push_back(clocks_of(job.hardware_of(stage).hardware.gpu));
+    }
   }
 
   ClockedProgram write() {

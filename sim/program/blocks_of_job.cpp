@@ -25,6 +25,11 @@ bool has_fused_attention(const Job& job) {
          });
 }
 
+ExpertExchange exchange_of(const Job& job) {
+  const MixtureOfExperts& mixture = job.model.mixture;
+  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
+}
+
 BlockOptions block_options(const Job& job) {
   const Framework& framework = job.framework;
   const std::int64_t padding = std::int64_t{framework.vocabulary_multiple} * job.strategy.tensor;
@@ -56,9 +61,7 @@ BlockOptions block_options(const Job& job) {
                         job.model.mixture.experts > job.strategy.expert;
   const bool splits_on_host = !job.training.cuda_graphs.iteration;
   if (job.strategy.expert_dispatcher != ExpertDispatcher::all_to_all && job.strategy.expert > 1) {
-    const ExpertExchange exchange = {job.strategy.expert_dispatcher, static_cast<double>(job.model.mixture.experts),
-                                     static_cast<double>(job.model.mixture.per_token)};
-    options.copies_per_token = places_visited(exchange, job.strategy.expert);
+    options.copies_per_token = places_visited(exchange_of(job), job.strategy.expert);
   } else {
     options.rows_padded = framework.pads_expert_rows && splits_on_host && job.recipe().narrow();
   }
@@ -158,7 +161,10 @@ class BodyWriter {
       if (blocks && index > 0) priced.after.push_back(index - 1);
       if (issued && last_kernel_ >= 0) priced.after.push_back(last_kernel_);
       if (blocks) barrier_ = index;
-      if (issued && !blocks) beside_s_ = to_seconds(priced.device);
+      if (issued && !blocks) {
+        beside_s_ = to_seconds(priced.device);
+        beside_share_ = priced.held_share;
+      }
       if (!collective) {
         last_kernel_ = index;
         slow_down(priced);
@@ -248,12 +254,8 @@ class BodyWriter {
     return step.over == MeshAxisSet(MeshAxis::context) ? StreamKind::context : StreamKind::tensor;
   }
 
-  BodyStep price_collective(const BlockStep& step) {
+  BodyStep price_collective(const BlockStep& step) const {
     const CommunicationCost cost = price_collective_step(job_, block_, step, costs_);
-    if (step.collective != CollectiveKind::shift) {
-      const double multiprocessors = costs_.hardware.hardware.gpu.multiprocessors;
-      beside_share_ = cost.multiprocessors / multiprocessors;
-    }
     BodyStep out;
     out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
     out.stream = stream_of(step);
@@ -262,6 +264,8 @@ class BodyWriter {
     const int peers = costs_.group_over(step.over).shape.ranks - 1;
     out.host = to_picoseconds(job_.framework.host_collective_s + peers * job_.framework.host_peer_s);
     out.bytes = cost.bytes_sent;
+    const double multiprocessors = costs_.hardware.hardware.gpu.multiprocessors;
+    out.held_share = cost.multiprocessors / multiprocessors;
     return out;
   }
 
@@ -328,15 +332,6 @@ const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
   if (axes == MeshAxisSet(MeshAxis::tensor)) return tensor_group;
   return axes == MeshAxisSet(MeshAxis::context) ? context_group : expert_group;
 }
-
-namespace {
-
-ExpertExchange exchange_of(const Job& job) {
-  const MixtureOfExperts& mixture = job.model.mixture;
-  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
-}
-
-}  // namespace
 
 CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
                                         const StageCosts& costs) {

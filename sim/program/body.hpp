@@ -18,8 +18,9 @@ struct BodyStep {
   Picoseconds held = 0;    // of `device`, what the stream waits for a host that issues nothing ahead
   double flop = 0;
   double bytes = 0;
-  double energy_j = 0;   // above that of waiting
-  double clocked_s = 0;  // as in KernelCost
+  double energy_j = 0;    // above that of waiting
+  double clocked_s = 0;   // as in KernelCost
+  double held_share = 0;  // of the multiprocessors, by a collective
   double draw = 0;
   bool host_waits = false;  // the host issues it once the compute stream has done all before it
   std::vector<int> after;   // earlier steps of the body that must have ended

@@ -8,6 +8,7 @@
 #include "cost/power_limit.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace mirfak {
 
@@ -32,10 +33,13 @@ double settled_clock(const Job& job, const ShardedBlocks& blocks, const StagePla
   const GpuSpec& gpu = plan.costs.hardware.hardware.gpu;
   const double waiting_draw = gpu.blocked_w.value / gpu.tdp_w.value;
   PowerMix mix;
+  std::map<BlockId, BlockBodies> priced;
   for (const ChunkPlan& chunk : plan.chunks) {
     for (const BlockRun& run : chunk.runs) {
       if (run.block == ShardedBlocks::kEmbedding || run.block == blocks.head_id()) continue;
-      const BlockBodies bodies = price_block(job, blocks.of(run.block), plan.costs);
+      const auto [known, is_new] = priced.try_emplace(run.block);
+      BlockBodies& bodies = known->second;
+      if (is_new) bodies = price_block(job, blocks.of(run.block), plan.costs);
       add(mix, bodies.forward, bodies.folded_forward, run.count, waiting_draw);
       add(mix, bodies.backward, bodies.folded_backward, run.count, waiting_draw);
     }

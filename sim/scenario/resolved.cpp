@@ -12,18 +12,8 @@ namespace mirfak {
 
 namespace {
 
-// A YAML string in double quotes, so that no name can be read as anything else.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 std::string model_yaml(const Node& model) {
-  if (!model.is_mapping()) return fmt::format("model: {}\n", quoted(model.as_string()));
+  if (!model.is_mapping()) return fmt::format("model: {}\n", quoted_yaml(model.as_string()));
   Value whole;
   whole.kind = Value::Kind::mapping;
   whole.fields.push_back({"model", model.value()});
@@ -45,8 +35,8 @@ std::string cluster_yaml(const Cluster& cluster) {
   std::string out = "cluster:\n  nodes:\n";
   for (const NodeGroup& group : cluster.groups()) {
     const NodeSpec& spec = group.hardware.spec;
-    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, network: {}, ports: {}}}\n", quoted(spec.name),
-                       group.count, spec.gpus, quoted(spec.network), spec.ports);
+    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, network: {}, ports: {}}}\n", quoted_yaml(spec.name),
+                       group.count, spec.gpus, quoted_yaml(spec.network), spec.ports);
   }
   const Fabric& fabric = cluster.fabric();
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",

@@ -14,13 +14,15 @@ namespace {
 // Steps of the same list, those that something waits for.
 using Steps = std::vector<int>;
 
+bool uses(const Operand& operand, Axis label) {
+  return std::find(operand.labels.begin(), operand.labels.end(), label) != operand.labels.end();
+}
+
 // The gradient of an adapter's first weight, beside a layer divided by columns.
 bool keeps_gathered(const Operator& op) {
-  const auto divided = [](const Operand& operand) {
-    return std::find(operand.labels.begin(), operand.labels.end(), Axis::divided_rank) != operand.labels.end();
-  };
   return op.kind == OperatorKind::einsum && op.phase == Phase::weight_gradient &&
-         std::any_of(op.inputs.begin(), op.inputs.end(), divided);
+         std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [](const Operand& input) { return uses(input, Axis::divided_rank); });
 }
 
 // Writes the steps of one list (forward, recompute or backward) of a block.
@@ -57,10 +59,6 @@ class StepWriter {
  private:
   static void add_once(Steps& list, int step) {
     if (std::find(list.begin(), list.end(), step) == list.end()) list.push_back(step);
-  }
-
-  static bool uses(const Operand& operand, Axis label) {
-    return std::find(operand.labels.begin(), operand.labels.end(), label) != operand.labels.end();
   }
 
   const Sharding& lies(const Operand& operand) const { return shardings_[static_cast<std::size_t>(operand.tensor)]; }
