@@ -16,7 +16,8 @@ using BlockId = int;
 // The blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
 struct ShardedBlocks {
   // The embedding, a layer of each kind of the model, the module of multi-token prediction if it has one, the head.
-  // Where only some layers are recomputed, each kind of layer has a second block behind it that is not.
+  // Where only some layers are recomputed, each kind of layer has a second block behind it that is not. Such blocks
+  // serve jobs that recompute all layers or none as well, but for the prediction module.
   std::vector<PartitionedBlock> all;
   bool partly_recomputed = false;
 

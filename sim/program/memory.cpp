@@ -20,10 +20,10 @@ int offloaded(const Job& job, const ChunkPlan& chunk, int first, int count) {
 // Autograd hands on a weight's gradient. Where the product has added it to the gradient buffer already, Transformer
 // Engine hands on an empty tensor in its stead, one for each shape of weight, and keeps it (get_dummy_wgrad in
 // transformer_engine/pytorch/module/base.py; Megatron Core's own linear layer takes it from there).
-double stand_ins(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
+double stand_ins(const Job& job, const ShardedBlocks& blocks, const StageContents& stage) {
   if (!job.framework.fused_gradient_accumulation) return 0;
   std::set<std::pair<double, double>> shapes;
-  for (const ChunkPlan& chunk : plan.chunks) {
+  for (const ChunkPlan& chunk : stage.chunks) {
     for (const BlockRun& run : chunk.runs) {
       const PartitionedBlock& block = blocks.of(run.block);
       for (const BlockStep& step : block.backward) {
@@ -80,9 +80,9 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
   return out;
 }
 
-MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
-  MemoryUse use = sharded_state(job, plan);
-  use.gradients += stand_ins(job, blocks, plan);
+MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage) {
+  MemoryUse use = sharded_state(job, stage);
+  use.gradients += stand_ins(job, blocks, stage);
   // One activation and one gradient each way.
   use.communication = job.strategy.pipeline > 1 ? 4 * blocks.residual_bytes() : 0;
   use.platform = job.framework.platform_bytes;

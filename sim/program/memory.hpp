@@ -59,6 +59,6 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks);
 
 // What a rank of the stage holds whatever it runs: all but activations and workspace.
-MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan);
+MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage);
 
 }  // namespace mirfak

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace mirfak {
 
@@ -29,20 +30,28 @@ void add(PowerMix& mix, const Body& body, const FoldedBody& folded, int times, d
 
 }  // namespace
 
-double settled_clock(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan) {
-  const GpuSpec& gpu = plan.costs.hardware.hardware.gpu;
+LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage) {
+  std::map<BlockId, int> counts;
+  for (const ChunkPlan& chunk : stage.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      if (run.block != ShardedBlocks::kEmbedding && run.block != blocks.head_id()) counts[run.block] += run.count;
+    }
+  }
+  int divisor = 0;
+  for (const auto& [block, count] : counts) divisor = std::gcd(divisor, count);
+  LayerMix mix(counts.begin(), counts.end());
+  for (auto& [block, count] : mix) count /= divisor;
+  return mix;
+}
+
+double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs) {
+  const GpuSpec& gpu = costs.hardware.hardware.gpu;
   const double waiting_draw = gpu.blocked_w.value / gpu.tdp_w.value;
   PowerMix mix;
-  std::map<BlockId, BlockBodies> priced;
-  for (const ChunkPlan& chunk : plan.chunks) {
-    for (const BlockRun& run : chunk.runs) {
-      if (run.block == ShardedBlocks::kEmbedding || run.block == blocks.head_id()) continue;
-      const auto [known, is_new] = priced.try_emplace(run.block);
-      BlockBodies& bodies = known->second;
-      if (is_new) bodies = price_block(job, blocks.of(run.block), plan.costs);
-      add(mix, bodies.forward, bodies.folded_forward, run.count, waiting_draw);
-      add(mix, bodies.backward, bodies.folded_backward, run.count, waiting_draw);
-    }
+  for (const auto& [block, count] : layers) {
+    const BlockBodies bodies = price_block(job, blocks.of(block), costs);
+    add(mix, bodies.forward, bodies.folded_forward, count, waiting_draw);
+    add(mix, bodies.backward, bodies.folded_backward, count, waiting_draw);
   }
   return std::min(mix.clock_share(), gpu.sustained_share.value);
 }

@@ -2,10 +2,18 @@
 
 #include "program/stage_plan.hpp"
 
+#include <utility>
+#include <vector>
+
 namespace mirfak {
 
-// The share of the full clock at which a stage's devices settle under their power limit: over forward and backward
-// passes of the stage's layers, what waits between kernels included. `plan` needs no bodies yet.
-double settled_clock(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan);
+// The layers of a stage by block, ascending, as the smallest whole numbers of that proportion: all that the clock
+// depends on.
+using LayerMix = std::vector<std::pair<BlockId, int>>;
+LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage);
+
+// The share of the full clock at which devices settle under their power limit: over forward and backward passes of these
+// layers, what waits between kernels included. `costs` are at the full clock.
+double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs);
 
 }  // namespace mirfak

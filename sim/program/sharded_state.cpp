@@ -16,12 +16,12 @@ constexpr double kMasterBytes = 4;
 // until they are reduced, in the precision of the reduction too where that differs. A framework that gathers and
 // releases single parameters holds those that are used again soon and the one in use, and gradients up to a bucket
 // beside the one that a product writes (DeepSpeed: stage3_max_live_parameters, reduce_bucket_size).
-double in_flight(const Job& job, const StagePlan& plan) {
+double in_flight(const Job& job, const StageContents& stage) {
   const double width = bytes_per_element(job.precision());
   const double gradient_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
   const DataParallelPlan replicas = data_parallel_plan(job);
   double bytes = 0;
-  for (const ChunkPlan& chunk : plan.chunks) {
+  for (const ChunkPlan& chunk : stage.chunks) {
     double largest = 0;
     double all = 0;
     double kept = 0;
@@ -41,21 +41,21 @@ double in_flight(const Job& job, const StagePlan& plan) {
       gathered = std::min(gathered, job.framework.sharding.reuse_parameters + one);
       reduced = std::min(reduced, job.framework.bucket_parameters + one);
     }
-    bytes = std::max(bytes, gathered * plan.parameters.gathered_bytes_per_element + reduced * gradient_width);
+    bytes = std::max(bytes, gathered * stage.parameters.gathered_bytes_per_element + reduced * gradient_width);
   }
   return bytes;
 }
 
 }  // namespace
 
-MemoryUse sharded_state(const Job& job, const StagePlan& plan) {
+MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const Framework& framework = job.framework;
   const DataParallelPlan replicas = data_parallel_plan(job);
-  const double elements = plan.parameters.elements;
-  const double frozen = plan.parameters.frozen_elements;
-  const double shard = shard_of(job, plan.parameters.held());
+  const double elements = stage.parameters.elements;
+  const double frozen = stage.parameters.frozen_elements;
+  const double shard = shard_of(job, stage.parameters.held());
   const double width = bytes_per_element(job.precision());
-  const double narrow = plan.parameters.gathered_bytes_per_element;
+  const double narrow = stage.parameters.gathered_bytes_per_element;
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
   MemoryUse use;
   use.optimizer = shard * optimizer_bytes(job);
@@ -64,17 +64,17 @@ MemoryUse sharded_state(const Job& job, const StagePlan& plan) {
     use.gradients = shard * (master ? kMasterBytes : gradient_bytes(job));
     if (master) use.optimizer = std::max(0.0, use.optimizer - shard * kMasterBytes);
   } else {
-    use.parameters = plan.parameters.bytes + plan.parameters.copy_bytes;
+    use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
     use.gradients = (job.strategy.zero >= 2 ? shard : elements) * gradient_bytes(job);
   }
-  if (job.strategy.zero >= 2) use.gathered = in_flight(job, plan);
+  if (job.strategy.zero >= 2) use.gathered = in_flight(job, stage);
   return use;
 }
 
-double step_workspace(const Job& job, const StagePlan& plan) {
+double step_workspace(const Job& job, const StageContents& stage) {
   const bool copied = gradient_bytes(job) < kMasterBytes && !job.framework.sharding.master_is_parameter;
   if (!copied || job.training.optimizer == Optimizer::none) return 0;
-  return shard_of(job, plan.parameters.held()) * kMasterBytes;
+  return shard_of(job, stage.parameters.held()) * kMasterBytes;
 }
 
 }  // namespace mirfak

@@ -2,14 +2,12 @@
 
 #include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
-#include "program/settled_clock.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
-#include <tuple>
 
 namespace mirfak {
 
@@ -79,6 +77,11 @@ double tied_parameters(const Job& job, const ShardedBlocks& blocks) {
   return 0;
 }
 
+// Whether a layer is recomputed, by its place in its chunk.
+bool recomputes(const Strategy& strategy, std::int64_t place) {
+  return strategy.recompute != Recompute::none && (strategy.recompute_layers == 0 || place < strategy.recompute_layers);
+}
+
 std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {
   const std::vector<JobLayer> kinds = job_layers(job);
   const auto block_of_layer = [&](std::int64_t layer, bool recomputed) {
@@ -94,7 +97,7 @@ std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, 
         stage + 1 == job.strategy.pipeline && static_cast<int>(chunks.size()) + 1 == job.strategy.virtual_pipeline;
     if (plan.embedding) plan.append(ShardedBlocks::kEmbedding);
     for (std::int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
-      plan.append(block_of_layer(layer, layer - layers.first < job.strategy.recompute_layers));
+      plan.append(block_of_layer(layer, recomputes(job.strategy, layer - layers.first)));
     }
     if (plan.head) {
       const auto predictions = static_cast<int>(job.model.prediction_layers);
@@ -181,12 +184,15 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
 
 }  // namespace
 
-StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_index)
+StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index)
     : stage(stage_index),
-      costs(job, stage_index),
       chunks(plan_chunks(job, blocks, stage_index)),
+      parameters(count_stage(job, blocks, chunks)) {}
+
+StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_index)
+    : StageContents(job, blocks, stage_index),
+      costs(job, stage_index),
       order(schedule_of(job.strategy.schedule).order(pipeline_shape(job), stage_index)),
-      parameters(count_stage(job, blocks, chunks)),
       pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host_pass_s)) {}
 
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
@@ -204,40 +210,37 @@ FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int f
 }
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits) {
-  struct Priced {
-    double clock_share = 1;
-    std::shared_ptr<const std::vector<BlockBodies>> bodies;
-  };
-  // Bodies depend on the node type, the clock and on where the groups lie that blocks communicate in.
-  using Place = std::tuple<int, int, bool>;
-  using Key = std::tuple<const NodeGroup*, double, Place, Place, Place>;
-  std::map<Key, Priced> priced_at;
+  BodyCache cache;
+  return plan_stages(job, blocks, clock_limits, cache);
+}
+
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
+                                   BodyCache& cache) {
+  // Stages on the same hardware run at the clock of the first of them.
+  std::map<BodyCache::Place, PricedBodies> priced_at;
   std::vector<StagePlan> plans;
+  plans.reserve(static_cast<std::size_t>(job.strategy.pipeline));
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    StagePlan plan(job, blocks, stage);
-    const auto place = [](const CommunicationGroup& group) {
-      return Place(group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves);
-    };
+    StagePlan& plan = plans.emplace_back(job, blocks, stage);
     const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(stage)];
-    Priced& priced = priced_at[{&plan.costs.hardware, limit, place(plan.costs.tensor_group),
-                                place(plan.costs.context_group), place(plan.costs.expert_group)}];
-    if (!priced.bodies) priced.clock_share = settled_clock(job, blocks, plan);
+    PricedBodies& priced = priced_at[BodyCache::place_of(plan.costs, limit)];
+    if (!priced.bodies) priced = cache.price(job, blocks, plan, limit);
     plan.costs.kernels.set_clock_share(priced.clock_share, limit);
-    if (!priced.bodies) {
-      auto made = std::make_shared<std::vector<BlockBodies>>();
-      for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, plan.costs));
-      priced.bodies = made;
-    }
     plan.bodies = priced.bodies;
-    plans.push_back(std::move(plan));
   }
   return plans;
 }
 
 TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
                            int to) {
-  const int sender = job.rank_of(from, 0, 0);
-  const int receiver = job.rank_of(to, 0, 0);
+  return transfer_cost(job, stages[static_cast<std::size_t>(from)].costs, stages[static_cast<std::size_t>(to)].costs,
+                       blocks.residual_bytes(), from, to);
+}
+
+TransferCost transfer_cost(const Job& job, const StageCosts& from, const StageCosts& to, double residual_bytes,
+                           int from_stage, int to_stage) {
+  const int sender = job.rank_of(from_stage, 0, 0);
+  const int receiver = job.rank_of(to_stage, 0, 0);
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
   const std::array<int, 2> both = {sender, receiver};
   const bool crosses = communication_group(job.cluster, both).crosses_leaves;
@@ -245,20 +248,17 @@ TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, co
       job.framework.scatter_gather_pipeline && !job.strategy.sequence_parallel && job.strategy.tensor > 1;
 
   TransferCost out;
-  out.bytes = blocks.residual_bytes() / (scatter ? job.strategy.tensor : 1);
+  out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
-  for (const int stage : {from, to}) {
-    const StageCosts& costs = stages[static_cast<std::size_t>(stage)].costs;
-    const CommunicationCost cost = costs.communication.price_send(out.bytes, same_domain, crosses);
+  for (const StageCosts* end : {&from, &to}) {
+    const CommunicationCost cost = end->communication.price_send(out.bytes, same_domain, crosses);
     if (cost.seconds <= out.seconds) continue;
     out.seconds = cost.seconds;
     out.bytes_per_s = cost.bytes_per_s;
     out.on_network = cost.on_network;
   }
   if (scatter) {
-    const StageCosts& costs = stages[static_cast<std::size_t>(to)].costs;
-    out.seconds +=
-        costs.communication.price(CollectiveKind::all_gather, blocks.residual_bytes(), costs.tensor_group).seconds;
+    out.seconds += to.communication.price(CollectiveKind::all_gather, residual_bytes, to.tensor_group).seconds;
   }
   return out;
 }

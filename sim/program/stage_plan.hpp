@@ -1,6 +1,7 @@
 #pragma once
 
 #include "program/blocks_of_job.hpp"
+#include "program/body_cache.hpp"
 #include "schedule/schedule.hpp"
 
 #include <memory>
@@ -75,15 +76,21 @@ struct StageParameters {
   HeldParameters held() const { return {elements - expert_elements, expert_elements}; }
 };
 
-// What one stage does, its passes priced on its hardware: enough to build any of its ranks.
-struct StagePlan {
-  explicit StagePlan(const Job& job, const ShardedBlocks& blocks, int stage);
+// What one stage holds, whatever hardware it runs on.
+struct StageContents {
+  StageContents(const Job& job, const ShardedBlocks& blocks, int stage);
 
   int stage = 0;
-  StageCosts costs;
   std::vector<ChunkPlan> chunks;
-  std::vector<Pass> order;
   StageParameters parameters;
+};
+
+// What one stage does, its passes priced on its hardware: enough to build any of its ranks.
+struct StagePlan : StageContents {
+  explicit StagePlan(const Job& job, const ShardedBlocks& blocks, int stage);
+
+  StageCosts costs;
+  std::vector<Pass> order;
   Picoseconds pass_host = 0;                               // the host's work at the start of a pass
   std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockId; equal stages share them
 
@@ -98,6 +105,9 @@ struct StagePlan {
 // clock that its devices are set to; empty: they are left to themselves.
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
                                    std::span<const double> clock_limits = {});
+// The same with bodies that other jobs share: see BodyCache for what these must have in common.
+std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
+                                   BodyCache& cache);
 
 PipelineShape pipeline_shape(const Job& job);
 
@@ -110,5 +120,8 @@ struct TransferCost {
 };
 TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
                            int to);
+// `residual_bytes`: of one microbatch's activations on one device.
+TransferCost transfer_cost(const Job& job, const StageCosts& from, const StageCosts& to, double residual_bytes,
+                           int from_stage, int to_stage);
 
 }  // namespace mirfak

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "program/blocks_of_job.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+struct StagePlan;
+
+// The bodies of all blocks, indexed by BlockId, at the clock that the devices settle at.
+struct PricedBodies {
+  double clock_share = 1;
+  std::shared_ptr<const std::vector<BlockBodies>> bodies;
+};
+
+// Prices each block once for all stages, and all jobs, for which it costs the same. Such jobs have the same model,
+// training, framework and fabric, strategies that shard blocks alike, and the same `blocks`; pipeline and data sizes,
+// schedule, the number of recomputed layers and what is overlapped between replicas may differ, and so may the number of
+// nodes. May be used by several threads at once.
+class BodyCache {
+ public:
+  // What prices depend on beside the clock: the node type, the clock limit, and where the groups lie that blocks
+  // communicate in.
+  using Group = std::tuple<int, int, int, int, int, bool>;
+  using Node = std::tuple<std::string, std::string, int, int, int>;
+  using Place = std::tuple<Node, double, Group, Group, Group>;
+  static Place place_of(const StageCosts& costs, double clock_limit);
+
+  // `plan.costs` are at the full clock. Two threads that ask for the same at once may both price it, with one result.
+  PricedBodies price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit);
+
+ private:
+  using Mix = std::vector<std::pair<BlockId, int>>;
+  double clock_at(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, const Place& place);
+
+  std::mutex mutex_;
+  std::map<std::pair<Place, Mix>, double> clocks_;
+  std::map<std::pair<Place, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
+};
+
+}  // namespace mirfak
