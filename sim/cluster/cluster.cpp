@@ -94,42 +94,46 @@ Fabric default_fabric() {
   return fabric;
 }
 
-Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric) : fabric_(std::move(fabric)) {
+Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric) {
   if (nodes.empty()) fail_input({}, "a cluster needs at least one node");
+  Held held;
+  held.fabric = std::move(fabric);
   for (NodeAllotment& allotment : nodes) {
     const NodeSpec& spec = allotment.hardware.spec;
-    if (allotment.count < 1 || allotment.count > (kMaxGpus - gpus_) / spec.gpus) {
+    if (allotment.count < 1 || allotment.count > (kMaxGpus - held.gpus) / spec.gpus) {
       fail_input({}, "a cluster has 1 to 2^20 GPUs, and at least one node of each type");
     }
     const int nodes_per_domain = nodes_of_a_domain(spec, allotment.count);
     allotment.hardware.spec.scale_up_domain = nodes_per_domain * spec.gpus;
-    first_domain_.push_back(domains_);
-    domains_ += (allotment.count + nodes_per_domain - 1) / nodes_per_domain;
+    held.first_domain.push_back(held.domains);
+    held.domains += (allotment.count + nodes_per_domain - 1) / nodes_per_domain;
     const int gpus = allotment.count * spec.gpus;
     const int count = allotment.count;
-    groups_.push_back({std::move(allotment), nodes_, gpus_});
-    nodes_ += count;
-    gpus_ += gpus;
+    held.groups.push_back({std::move(allotment), held.nodes, held.gpus});
+    held.nodes += count;
+    held.gpus += gpus;
   }
+  held_ = std::make_shared<const Held>(std::move(held));
 }
 
 std::size_t Cluster::group_index(int device) const {
-  const auto after = std::upper_bound(groups_.begin(), groups_.end(), device,
+  const std::vector<NodeGroup>& groups = held_->groups;
+  const auto after = std::upper_bound(groups.begin(), groups.end(), device,
                                       [](int wanted, const NodeGroup& group) { return wanted < group.first_device; });
-  return static_cast<std::size_t>(after - groups_.begin()) - 1;
+  return static_cast<std::size_t>(after - groups.begin()) - 1;
 }
 
-const NodeGroup& Cluster::group_of(int device) const { return groups_[group_index(device)]; }
+const NodeGroup& Cluster::group_of(int device) const { return held_->groups[group_index(device)]; }
 
 DevicePlace Cluster::place_of(int device) const {
   const std::size_t index = group_index(device);
-  const NodeGroup& group = groups_[index];
+  const NodeGroup& group = held_->groups[index];
   const int within = device - group.first_device;
   DevicePlace place;
   place.group = static_cast<int>(index);
   place.node = group.first_node + within / group.hardware.spec.gpus;
   place.local = within % group.hardware.spec.gpus;
-  place.domain = first_domain_[index] + within / group.hardware.spec.scale_up_domain;
+  place.domain = held_->first_domain[index] + within / group.hardware.spec.scale_up_domain;
   return place;
 }
 

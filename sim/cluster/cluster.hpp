@@ -2,6 +2,7 @@
 
 #include "cluster/catalog.hpp"
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,18 +46,19 @@ struct DevicePlace {
   int domain = 0;  // scale-up domain: the devices of one share NVLink
 };
 
-// Devices, nodes and domains are numbered from 0, group after group, node after node.
+// Devices, nodes and domains are numbered from 0, group after group, node after node. Never changes, and copies share
+// what they hold: references into it are good as long as any copy lives.
 class Cluster {
  public:
   // Error(input) without `where` for an empty list, a count below 1, or more than 2^20 GPUs.
   Cluster(std::vector<NodeAllotment> nodes, Fabric fabric);
 
-  std::span<const NodeGroup> groups() const { return groups_; }
-  const Fabric& fabric() const { return fabric_; }
+  std::span<const NodeGroup> groups() const { return held_->groups; }
+  const Fabric& fabric() const { return held_->fabric; }
 
-  int gpus() const { return gpus_; }
-  int nodes() const { return nodes_; }
-  int domains() const { return domains_; }
+  int gpus() const { return held_->gpus; }
+  int nodes() const { return held_->nodes; }
+  int domains() const { return held_->domains; }
 
   // 0 <= device < gpus(), 0 <= node < nodes(); O(log groups).
   DevicePlace place_of(int device) const;
@@ -64,14 +66,17 @@ class Cluster {
   const GpuSpec& gpu_of(int device) const { return group_of(device).hardware.gpu; }
 
  private:
+  struct Held {
+    std::vector<NodeGroup> groups;
+    std::vector<int> first_domain;  // of each group
+    Fabric fabric;
+    int gpus = 0;
+    int nodes = 0;
+    int domains = 0;
+  };
   std::size_t group_index(int device) const;
 
-  std::vector<NodeGroup> groups_;
-  std::vector<int> first_domain_;  // of each group
-  Fabric fabric_;
-  int gpus_ = 0;
-  int nodes_ = 0;
-  int domains_ = 0;
+  std::shared_ptr<const Held> held_;
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, network, ports}], fabric: {type,

@@ -1,6 +1,7 @@
 #include "engine/iteration.hpp"
 
 #include "engine/breakdown.hpp"
+#include "engine/score.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
@@ -78,18 +79,12 @@ void break_down(const Simulation& simulation, IterationResult& result) {
       at(result.activity_s, Activity::pipeline_communication);
 }
 
-// Energy: every GPU draws its blocked power throughout, and what its tasks draw above it (arXiv 2312.06902, eq. 3).
 void add_up_costs(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
-  const Program& program = simulation.program;
-  for (TaskId task = 0; task < program.size(); ++task) {
-    result.energy_j +=
-        program.class_of(task).energy_j * program.ranks[program.streams[program.stream[task]].rank].multiplicity;
-  }
+  result.energy_j = energy_of_iteration(job, simulation.plans, simulation.program, result.iteration_time_s);
   result.priced = true;
   for (const StagePlan& plan : simulation.plans) {
     const double ranks = static_cast<double>(job.strategy.team()) * job.strategy.data;
-    result.energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * ranks * result.iteration_time_s;
     if (!plan.costs.hardware.price) {
       result.priced = false;
       continue;

@@ -16,34 +16,37 @@ BodyCache::Place BodyCache::place_of(const StageCosts& costs, double clock_limit
           group(costs.tensor_group), group(costs.context_group), group(costs.expert_group)};
 }
 
-double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, const Place& place) {
-  std::pair<Place, Mix> key(place, layer_mix(blocks, plan));
+double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
+                           double clock_limit) {
+  std::pair<Place, Mix> key(place_of(costs, clock_limit), std::move(layers));
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
   }
-  const double clock = settled_clock(job, blocks, key.second, plan.costs);
+  const double clock = settled_clock(job, blocks, key.second, costs);
   const std::lock_guard lock(mutex_);
   return clocks_.emplace(std::move(key), clock).first->second;
 }
 
 PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit) {
-  const Place place = place_of(plan.costs, clock_limit);
-  PricedBodies out;
-  out.clock_share = clock_at(job, blocks, plan, place);
-  const std::pair<Place, double> key(place, out.clock_share);
+  const double clock = clock_at(job, blocks, layer_mix(blocks, plan), plan.costs, clock_limit);
+  return price_at(job, blocks, plan.costs, clock, clock_limit);
+}
+
+PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs,
+                                 double settled_clock, double clock_limit) {
+  const std::pair<Place, double> key(place_of(costs, clock_limit), settled_clock);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = bodies_.find(key); known != bodies_.end()) return {out.clock_share, known->second};
+    if (const auto known = bodies_.find(key); known != bodies_.end()) return {settled_clock, known->second};
   }
-  StageCosts costs = plan.costs;
-  costs.kernels.set_clock_share(out.clock_share, clock_limit);
+  StageCosts clocked = costs;
+  clocked.kernels.set_clock_share(settled_clock, clock_limit);
   auto made = std::make_shared<std::vector<BlockBodies>>();
   made->reserve(blocks.all.size());
-  for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, costs));
+  for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, clocked));
   const std::lock_guard lock(mutex_);
-  out.bodies = bodies_.emplace(key, std::move(made)).first->second;
-  return out;
+  return {settled_clock, bodies_.emplace(key, std::move(made)).first->second};
 }
 
 }  // namespace mirfak

@@ -35,11 +35,15 @@ class BodyCache {
 
   // `plan.costs` are at the full clock. Two threads that ask for the same at once may both price it, with one result.
   PricedBodies price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit);
+  // At a clock that devices would settle at.
+  PricedBodies price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs, double settled_clock,
+                        double clock_limit);
+
+  // The share of the full clock at which devices settle that run these layers (LayerMix in settled_clock.hpp).
+  using Mix = std::vector<std::pair<BlockId, int>>;
+  double clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs, double clock_limit);
 
  private:
-  using Mix = std::vector<std::pair<BlockId, int>>;
-  double clock_at(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, const Place& place);
-
   std::mutex mutex_;
   std::map<std::pair<Place, Mix>, double> clocks_;
   std::map<std::pair<Place, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;

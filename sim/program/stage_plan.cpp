@@ -77,53 +77,44 @@ double tied_parameters(const Job& job, const ShardedBlocks& blocks) {
   return 0;
 }
 
+// The parameters of a chunk's blocks.
+void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& plan) {
+  for (BlockRun& run : plan.runs) {
+    run.experts = experts_of(blocks.of(run.block));
+    for (const ParameterShard& shard : blocks.of(run.block).parameters) {
+      run.largest = std::max(run.largest, shard.elements);
+    }
+    run.parameters = parameters_of(blocks.of(run.block), false);
+    run.frozen = parameters_of(blocks.of(run.block), true);
+    // One copy serves as word embedding and as output projection.
+    if (plan.embedding && run.block == blocks.head_id()) {
+      (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(job, blocks);
+    }
+    // Prediction modules use the model's one head.
+    if (run.block == blocks.head_id()) {
+      run.parameters /= run.count;
+      run.frozen /= run.count;
+    }
+    plan.parameters += run.count * run.parameters;
+    plan.frozen += run.count * run.frozen;
+  }
+}
+
 // Whether a layer is recomputed, by its place in its chunk.
 bool recomputes(const Strategy& strategy, std::int64_t place) {
   return strategy.recompute != Recompute::none && (strategy.recompute_layers == 0 || place < strategy.recompute_layers);
 }
 
 std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {
-  const std::vector<JobLayer> kinds = job_layers(job);
-  const auto block_of_layer = [&](std::int64_t layer, bool recomputed) {
-    const auto found = std::find(kinds.begin(), kinds.end(), job_layer(job, layer));
-    return blocks.layer_id(static_cast<std::size_t>(found - kinds.begin()), recomputed);
-  };
+  const std::vector<LayerBlocks> layers = layer_blocks(job, blocks);
   const std::vector<std::vector<LayerRange>> layers_of = layers_of_chunks(job.strategy, job.model);
   std::vector<ChunkPlan> chunks;
-  for (const LayerRange& layers : layers_of[static_cast<std::size_t>(stage)]) {
-    ChunkPlan plan;
-    plan.embedding = stage == 0 && chunks.empty();
-    plan.head =
+  for (const LayerRange& range : layers_of[static_cast<std::size_t>(stage)]) {
+    const bool embedding = stage == 0 && chunks.empty();
+    const bool head =
         stage + 1 == job.strategy.pipeline && static_cast<int>(chunks.size()) + 1 == job.strategy.virtual_pipeline;
-    if (plan.embedding) plan.append(ShardedBlocks::kEmbedding);
-    for (std::int64_t layer = layers.first; layer < layers.first + layers.count; ++layer) {
-      plan.append(block_of_layer(layer, recomputes(job.strategy, layer - layers.first)));
-    }
-    if (plan.head) {
-      const auto predictions = static_cast<int>(job.model.prediction_layers);
-      plan.append(blocks.prediction_id(), predictions);
-      plan.append(blocks.head_id(), 1 + predictions);
-    }
-    for (BlockRun& run : plan.runs) {
-      run.experts = experts_of(blocks.of(run.block));
-      for (const ParameterShard& shard : blocks.of(run.block).parameters) {
-        run.largest = std::max(run.largest, shard.elements);
-      }
-      run.parameters = parameters_of(blocks.of(run.block), false);
-      run.frozen = parameters_of(blocks.of(run.block), true);
-      // One copy serves as word embedding and as output projection.
-      if (plan.embedding && run.block == blocks.head_id()) {
-        (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(job, blocks);
-      }
-      // Prediction modules use the model's one head.
-      if (run.block == blocks.head_id()) {
-        run.parameters /= run.count;
-        run.frozen /= run.count;
-      }
-      plan.parameters += run.count * run.parameters;
-      plan.frozen += run.count * run.frozen;
-    }
-    chunks.push_back(std::move(plan));
+    chunks.push_back(chunk_of(job, blocks, layers, range, embedding, head));
+    count_parameters(job, blocks, chunks.back());
   }
   return chunks;
 }
@@ -184,10 +175,44 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
 
 }  // namespace
 
+std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& blocks) {
+  const std::vector<JobLayer> kinds = job_layers(job);
+  std::vector<LayerBlocks> out;
+  for (std::int64_t layer = 0; layer < job.model.layers; ++layer) {
+    const auto kind = static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), job_layer(job, layer)) - kinds.begin());
+    out.push_back({blocks.layer_id(kind, true), blocks.layer_id(kind, false)});
+  }
+  return out;
+}
+
+ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const LayerBlocks> layers,
+                   const LayerRange& range, bool embedding, bool head) {
+  ChunkPlan plan;
+  plan.embedding = embedding;
+  plan.head = head;
+  if (embedding) plan.append(ShardedBlocks::kEmbedding);
+  for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
+    const LayerBlocks& block = layers[static_cast<std::size_t>(layer)];
+    plan.append(recomputes(job.strategy, layer - range.first) ? block.recomputed : block.kept);
+  }
+  if (!head) return plan;
+  const auto predictions = static_cast<int>(job.model.prediction_layers);
+  plan.append(blocks.prediction_id(), predictions);
+  plan.append(blocks.head_id(), 1 + predictions);
+  return plan;
+}
+
 StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index)
     : stage(stage_index),
       chunks(plan_chunks(job, blocks, stage_index)),
       parameters(count_stage(job, blocks, chunks)) {}
+
+StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index,
+                             std::vector<ChunkPlan> of_chunks)
+    : stage(stage_index), chunks(std::move(of_chunks)) {
+  for (ChunkPlan& chunk : chunks) count_parameters(job, blocks, chunk);
+  parameters = count_stage(job, blocks, chunks);
+}
 
 StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_index)
     : StageContents(job, blocks, stage_index),

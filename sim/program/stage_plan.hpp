@@ -3,6 +3,7 @@
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
 #include "schedule/schedule.hpp"
+#include "strategy/rules.hpp"
 
 #include <memory>
 #include <span>
@@ -61,6 +62,17 @@ struct ChunkPlan {
   const BlockRun& run_of(int index) const;
 };
 
+// The blocks that a layer of the model can be.
+struct LayerBlocks {
+  BlockId recomputed = 0;  // as the strategy says
+  BlockId kept = 0;        // not at all
+};
+std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& blocks);  // of every layer
+
+// The blocks of a chunk, which it runs for these layers of the model; nothing of parameters yet.
+ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const LayerBlocks> layers,
+                   const LayerRange& range, bool embedding, bool head);
+
 // Parameters that one rank of a stage holds.
 struct StageParameters {
   double elements = 0;         // trained
@@ -79,6 +91,8 @@ struct StageParameters {
 // What one stage holds, whatever hardware it runs on.
 struct StageContents {
   StageContents(const Job& job, const ShardedBlocks& blocks, int stage);
+  // Of chunks that say which blocks they run, and nothing of parameters yet.
+  StageContents(const Job& job, const ShardedBlocks& blocks, int stage, std::vector<ChunkPlan> of_chunks);
 
   int stage = 0;
   std::vector<ChunkPlan> chunks;

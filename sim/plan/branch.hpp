@@ -1,0 +1,114 @@
+#pragma once
+
+#include "plan/layout.hpp"
+#include "plan/shared_blocks.hpp"
+#include "program/stage_plan.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+// Blocks in a row as a stage of some kind runs them, at the highest clock that devices hold: no strategy is below.
+struct PassTerms {
+  Picoseconds forward = 0;  // of the compute stream
+  Picoseconds backward = 0;
+  Picoseconds issue_forward = 0;  // of the host
+  Picoseconds issue_backward = 0;
+  double energy_j = 0;  // above that of waiting, both passes
+
+  PassTerms& operator+=(const PassTerms& other);
+  PassTerms& operator-=(const PassTerms& other);
+};
+
+// How the layers of a branch are spread over chunks, and which of them are recomputed.
+struct PipelineChoice {
+  int chunks = 1;
+  ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
+  int recompute_layers = 0;  // as in Strategy
+  int middle = 0;            // layers of a chunk that is at neither end
+  int first = 0;             // ... of a chunk of the first stage
+  int last = 0;              // ... of the last stage
+
+  void apply_to(Strategy& strategy) const;
+};
+
+// How the state is divided over replicas, and what of that hides behind passes.
+struct StateChoice {
+  int zero = 0;
+  bool overlap_grad_reduce = false;
+  bool overlap_param_gather = false;
+
+  void apply_to(Strategy& strategy) const;
+};
+
+// What a stage holds between iterations, in bytes, and what its replicas do when the passes are over.
+struct StateTerms {
+  double resident = 0;
+  double step_workspace = 0;
+  Picoseconds reduce = 0;  // all gradients, once
+  Picoseconds norms = 0;
+  Picoseconds optimizer = 0;
+  Picoseconds gather = 0;  // all parameters, once
+  double optimizer_energy_j = 0;
+};
+
+// The strategies that have their layout and their blocks in common: a branch of the tree that a search walks.
+class Branch {
+ public:
+  // `layout` must outlive this. `strategy`: layout and blocks; the rest as the space says.
+  Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, SharedBlocks& shared);
+
+  const Job& job() const { return job_; }
+  const LayoutCosts& layout() const { return *layout_; }
+  BlockSet& blocks() const { return *set_; }
+  std::span<const LayerBlocks> layers() const { return layers_; }
+  // Of one microbatch's passes of a chunk.
+  PassTerms passes(int stage, const LayerRange& layers, int recompute_layers, bool embedding, bool head) const;
+  int microbatches() const { return microbatches_; }
+  // From a stage to the next (the last: to the first), and to the one before.
+  Picoseconds transfer_on(int stage) const { return transfer_on_[static_cast<std::size_t>(stage)]; }
+  Picoseconds transfer_back(int stage) const { return transfer_back_[static_cast<std::size_t>(stage)]; }
+
+  // No strategy of this branch is faster.
+  Picoseconds bound() const { return bound_; }
+  // ... or needs less energy above that of waiting, all ranks.
+  double least_energy_j() const { return least_energy_j_; }
+
+  // Every way to spread the layers that the space has, for this branch.
+  std::vector<PipelineChoice> pipelines(const StrategySpace& space) const;
+
+  // Of a stage whose chunks run these blocks. May be used by several threads at once.
+  StateTerms state_terms(int stage, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
+
+ private:
+  std::shared_ptr<const LayoutCosts> layout_;
+  Job job_;
+  std::shared_ptr<BlockSet> set_;
+  std::vector<LayerBlocks> layers_;
+  // On a kind of stages: of all layers before each one, and of what is not a layer.
+  struct KindTerms {
+    std::vector<PassTerms> recomputed;
+    std::vector<PassTerms> kept;
+    PassTerms embedding;
+    PassTerms head;
+  };
+  KindTerms kind_terms(const std::vector<BlockBodies>& bodies) const;
+  double highest_clock(const StageCosts& costs) const;
+  void bound_all();
+
+  std::vector<KindTerms> kinds_;
+  std::vector<Picoseconds> transfer_on_;
+  std::vector<Picoseconds> transfer_back_;
+  int microbatches_ = 0;
+  Picoseconds bound_ = 0;
+  double least_energy_j_ = 0;
+
+  std::mutex mutex_;
+  std::map<std::vector<int>, StateTerms> states_;
+};
+
+}  // namespace mirfak

@@ -1,0 +1,112 @@
+#include "plan/pipeline_bound.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+// The layers of one chunk; chunks lie in the order of the model, chunk 0 of every stage first.
+LayerRange layers_of(const PipelineChoice& choice, int stages, int stage, int chunk) {
+  const int round = choice.first + choice.last + (stages - 2) * choice.middle;
+  if (stages == 1) return {chunk * std::int64_t{choice.middle}, choice.middle};
+  const int before = stage == 0 ? 0 : choice.first + (stage - 1) * choice.middle;
+  const int count = stage == 0 ? choice.first : stage + 1 == stages ? choice.last : choice.middle;
+  return {std::int64_t{chunk} * round + before, count};
+}
+
+// What a stage does over all microbatches, its first chunk's passes apart.
+struct StageWorkload {
+  PassTerms all;    // chunks
+  PassTerms first;  // chunk
+};
+
+StageWorkload workload(const Branch& branch, const PipelineChoice& choice, int stage) {
+  const int stages = branch.job().strategy.pipeline;
+  StageWorkload out;
+  for (int chunk = 0; chunk < choice.chunks; ++chunk) {
+    const bool embedding = stage == 0 && chunk == 0;
+    const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
+    const PassTerms passes =
+        branch.passes(stage, layers_of(choice, stages, stage, chunk), choice.recompute_layers, embedding, head);
+    if (chunk == 0) out.first = passes;
+    out.all += passes;
+  }
+  return out;
+}
+
+// Transfers that a stage's later passes wait for: all it sends but behind its very last pass.
+Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage) {
+  const int stages = branch.job().strategy.pipeline;
+  const bool overlaps = branch.job().framework.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
+  if (stages == 1 || overlaps) return 0;
+  const int on = choice.chunks - (stage + 1 == stages ? 1 : 0);
+  const int back = choice.chunks - (stage == 0 ? 1 : 0);
+  const Picoseconds last = stage == 0 ? 0 : branch.transfer_back(stage);
+  return branch.microbatches() * (on * branch.transfer_on(stage) + back * branch.transfer_back(stage)) - last;
+}
+
+}  // namespace
+
+PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice) {
+  const Strategy& strategy = branch.job().strategy;
+  const int stages = strategy.pipeline;
+  const Picoseconds m = branch.microbatches();
+  PipelineBound out;
+  out.end.resize(static_cast<std::size_t>(stages));
+  std::vector<Picoseconds> last_backward(out.end.size());
+  Picoseconds start = 0;
+  for (int stage = 0; stage < stages; ++stage) {
+    const StageWorkload work = workload(branch, choice, stage);
+    const Picoseconds busy = m * (work.all.forward + work.all.backward) + sends(branch, choice, stage);
+    // The device ends its last pass no earlier than the host has issued all before it.
+    const Picoseconds issued = m * (work.all.issue_forward + work.all.issue_backward) - work.first.issue_backward;
+    out.end[static_cast<std::size_t>(stage)] = std::max(start + busy, issued);
+    last_backward[static_cast<std::size_t>(stage)] = work.first.backward;
+    out.energy_j += static_cast<double>(m) * work.all.energy_j;
+    if (stage + 1 < stages) start += work.first.forward + branch.transfer_on(stage);
+  }
+  for (int stage = stages - 2; stage >= 0; --stage) {
+    const auto place = static_cast<std::size_t>(stage);
+    const Picoseconds arrival = out.end[place + 1] + branch.transfer_back(stage + 1);
+    out.end[place] = std::max(out.end[place], arrival + last_backward[place]);
+  }
+  out.last = *std::max_element(out.end.begin(), out.end.end());
+  out.energy_j *= static_cast<double>(strategy.team()) * strategy.data;
+  return out;
+}
+
+std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const PipelineChoice& choice) {
+  Job job = branch.job();
+  choice.apply_to(job.strategy);
+  const int stages = job.strategy.pipeline;
+  std::vector<std::vector<ChunkPlan>> out(static_cast<std::size_t>(stages));
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int chunk = 0; chunk < choice.chunks; ++chunk) {
+      const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
+      out[static_cast<std::size_t>(stage)].push_back(chunk_of(job, branch.blocks().blocks, branch.layers(),
+                                                              layers_of(choice, stages, stage, chunk),
+                                                              stage == 0 && chunk == 0, head));
+    }
+  }
+  return out;
+}
+
+Picoseconds iteration_bound(const Branch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
+                            const StateChoice& choice) {
+  const bool at_end = branch.job().strategy.replicas() > 1 && choice.zero < 2 && !choice.overlap_grad_reduce;
+  Picoseconds reduced = 0;
+  for (std::size_t stage = 0; stage < passes.end.size(); ++stage) {
+    const Picoseconds reduction = (at_end ? states[stage].reduce : 0) + states[stage].norms;
+    reduced = std::max(reduced, passes.end[stage] + reduction);
+  }
+  const bool behind_step = choice.zero >= 1 && choice.zero < 3 && !choice.overlap_param_gather;
+  const bool in_passes = branch.job().framework.sharding.stage2_gathers_parameters && choice.zero == 2;
+  Picoseconds out = 0;
+  for (const StateTerms& state : states) {
+    out = std::max(out, reduced + state.optimizer + (behind_step && !in_passes ? state.gather : 0));
+  }
+  return out;
+}
+
+}  // namespace mirfak

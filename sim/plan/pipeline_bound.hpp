@@ -1,0 +1,31 @@
+#pragma once
+
+#include "plan/branch.hpp"
+
+#include <span>
+#include <vector>
+
+namespace mirfak {
+
+// No iteration of a strategy is shorter than what follows from its passes alone, executed without contention. With the
+// passes f, b of one microbatch through each chunk, x a transfer, m microbatches and stages s = 0 .. p - 1:
+//   first pass     start(s) >= start(s - 1) + f(s - 1, 0) + x
+//   all passes     end(s)   >= start(s) + m sum over chunks of (f + b), and the transfers that passes wait for
+//   last passes    end(s)   >= end(s + 1) + x + b(s, 0)
+// the closed form (m v + p - 1)(f + b)/v of uniform stages, and more where stages differ. Behind them stand the
+// reduction of gradients that hides behind nothing, the norm that all ranks wait for, the optimizer step and the gather.
+struct PipelineBound {
+  std::vector<Picoseconds> end;  // of each stage's passes
+  Picoseconds last = 0;          // the latest
+  double energy_j = 0;           // of all ranks' passes, above that of waiting
+};
+PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice);
+
+// The blocks of every stage's chunks.
+std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const PipelineChoice& choice);
+
+// Of a whole strategy, whose stages hold `states`.
+Picoseconds iteration_bound(const Branch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
+                            const StateChoice& choice);
+
+}  // namespace mirfak

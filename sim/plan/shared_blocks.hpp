@@ -1,0 +1,39 @@
+#pragma once
+
+#include "program/block_memory.hpp"
+#include "program/blocks_of_job.hpp"
+#include "program/body_cache.hpp"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace mirfak {
+
+// Blocks that many strategies run, with what depends on nothing else. Each kind of layer is there recomputed and not.
+struct BlockSet {
+  explicit BlockSet(const Job& job);
+
+  ShardedBlocks blocks;
+  std::vector<BlockMemory> memory;  // of each BlockId
+  BodyCache bodies;
+};
+
+// Shards the blocks of a model once for all strategies that shard them alike. May be used by several threads at once.
+class SharedBlocks {
+ public:
+  // The blocks of `job`. All jobs that are asked for have the same model, training and framework, and their clusters
+  // the same node types.
+  std::shared_ptr<BlockSet> of(const Job& job);
+
+ private:
+  using Key = std::array<int, 16>;
+  static Key key_of(const Job& job);
+
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<BlockSet>> sets_;
+};
+
+}  // namespace mirfak

@@ -1,0 +1,66 @@
+#include "plan/strategy_space.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mirfak {
+
+namespace {
+
+constexpr int kMostTensor = 64;
+constexpr int kMostContext = 16;
+constexpr int kMostMicroBatch = 16;
+constexpr int kMostChunks = 16;
+constexpr int kUnevenLayers = 2;
+
+std::vector<int> divisors(std::int64_t of, std::int64_t most) {
+  std::vector<int> out;
+  for (std::int64_t i = 1; i <= std::min(of, most); ++i) {
+    if (of % i == 0) out.push_back(static_cast<int>(i));
+  }
+  return out;
+}
+
+std::vector<int> up_to(std::int64_t most) {
+  std::vector<int> out(static_cast<std::size_t>(std::max<std::int64_t>(1, most)));
+  std::iota(out.begin(), out.end(), 1);
+  return out;
+}
+
+std::vector<int> powers_of_two(int most) {
+  std::vector<int> out;
+  for (int i = 1; i <= most; i *= 2) out.push_back(i);
+  return out;
+}
+
+std::vector<int> zero_stages(const Framework& framework) {
+  std::vector<int> out;
+  for (int stage = 0; stage <= framework.sharding.most; ++stage) out.push_back(stage);
+  return out;
+}
+
+}  // namespace
+
+StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training, const Framework& framework) {
+  StrategySpace space;
+  space.tensor = divisors(model.heads, kMostTensor);
+  space.context = powers_of_two(kMostContext);
+  space.expert = model.mixture.experts > 0 ? divisors(model.mixture.experts, model.mixture.experts) : std::vector<int>{1};
+  space.expert_tensor = model.mixture.experts > 0 ? std::vector<int>{0, 1} : std::vector<int>{0};
+  space.pipeline = up_to(model.layers);
+  space.virtual_pipeline = up_to(std::min<std::int64_t>(kMostChunks, model.layers));
+  space.schedule = {ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
+  space.micro_batch = divisors(training.global_batch, kMostMicroBatch);
+  space.sequence_parallel = {true, false};
+  space.overlap_tensor = {false, true};
+  space.recompute = {Recompute::none, Recompute::selective, Recompute::full};
+  space.recompute_layers = up_to(model.layers - 1);
+  space.recompute_layers.insert(space.recompute_layers.begin(), 0);
+  space.zero = zero_stages(framework);
+  space.overlap_grad_reduce = {false, true};
+  space.overlap_param_gather = {false, true};
+  space.uneven_layers = kUnevenLayers;
+  return space;
+}
+
+}  // namespace mirfak

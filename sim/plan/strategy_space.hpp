@@ -1,0 +1,43 @@
+#pragma once
+
+#include "strategy/strategy.hpp"
+#include "strategy/training.hpp"
+
+#include "model/model_spec.hpp"
+#include "strategy/framework.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// The values that each parameter of a strategy may take in a search; every combination that keeps the rules of
+// strategy/rules.hpp is a strategy. Data parallel size is what the GPUs leave.
+struct StrategySpace {
+  std::vector<int> tensor;
+  bool tensor_across_domains = false;  // else tensor groups stay where the scale-up link is
+  std::vector<int> context;
+  std::vector<int> expert;
+  std::vector<int> expert_tensor;  // 1, or 0: as `tensor`
+  std::vector<int> pipeline;
+  std::vector<int> virtual_pipeline;
+  std::vector<ScheduleKind> schedule;
+  std::vector<int> micro_batch;
+  std::vector<bool> sequence_parallel;
+  std::vector<bool> overlap_tensor;
+  std::vector<Recompute> recompute;
+  // Of each chunk; 0: all layers of it. Only numbers below the layers of the largest chunk count.
+  std::vector<int> recompute_layers;
+  std::vector<int> zero;
+  std::vector<bool> overlap_grad_reduce;
+  std::vector<bool> overlap_param_gather;
+  // How many layers fewer than those between the first and the last chunk of the pipeline's ends may have: the first
+  // stage's chunks and the last stage's, each on their own. 0: even splits alone.
+  int uneven_layers = 0;
+  Strategy others;  // what the search leaves as it is
+};
+
+// What a search looks through unless it is told otherwise: everything that the framework runs and that fits the model.
+// Limits are written out in the resolved search section.
+StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training, const Framework& framework);
+
+}  // namespace mirfak
