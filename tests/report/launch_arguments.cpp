@@ -98,13 +98,13 @@ void check_options(const Values& given, const char* file) {
   const auto options = options_of(file);
   REQUIRE(options.size() > 70);
   CHECK_FALSE(given.empty());
-  for (const auto& [name, value] : given) {
-    CAPTURE(name);
-    CAPTURE(value);
-    const auto known = options.find(name);
+  for (const auto& option : given) {
+    CAPTURE(option.first);
+    CAPTURE(option.second);
+    const auto known = options.find(option.first);
     REQUIRE(known != options.end());
     if (known->second.empty()) continue;
-    std::istringstream words(value);
+    std::istringstream words(option.second);
     for (std::string word; words >> word;) CHECK(known->second.contains(word));
   }
 }
@@ -133,10 +133,10 @@ Values deepspeed(const Job& job) {
 }
 
 void check_values(const Values& given, const Values& expected) {
-  for (const auto& [name, value] : expected) {
-    CAPTURE(name);
-    REQUIRE(given.contains(name));
-    CHECK(given.at(name) == value);
+  for (const auto& option : expected) {
+    CAPTURE(option.first);
+    REQUIRE(given.contains(option.first));
+    CHECK(given.at(option.first) == option.second);
   }
 }
 
