@@ -97,6 +97,27 @@ void set_location(Value& value, const Location& where) {
   for (auto& field : value.fields) set_location(field.value, where);
 }
 
+// The column (from 1) of byte `offset` of a scalar that starts at `column` of its line: text and line are followed side
+// by side as long as they agree; of the escapes, '' in single and \" and \\ in double quotes are understood.
+std::optional<std::size_t> column_in_line(std::string_view line, std::string_view text, int column,
+                                          std::size_t offset) {
+  if (column < 1 || static_cast<std::size_t>(column) > line.size() || offset > text.size()) return std::nullopt;
+  std::size_t at = static_cast<std::size_t>(column) - 1;
+  const char first = line[at];
+  const char quote = first == '\'' || first == '"' ? first : '\0';
+  if (quote != '\0') ++at;
+  for (std::size_t i = 0; i < text.size(); ++i, ++at) {
+    const std::size_t begin = at;
+    const std::string_view rest = line.substr(std::min(at, line.size()));
+    const bool escaped = quote == '\'' ? rest.starts_with("''") : quote == '"' && rest.starts_with('\\');
+    if (escaped) ++at;
+    if (at >= line.size() || line[at] != text[i]) return std::nullopt;
+    if (escaped && quote == '"' && text[i] != '"' && text[i] != '\\') return std::nullopt;
+    if (i == offset) return begin + 1;
+  }
+  return at + 1;  // behind the last
+}
+
 }  // namespace
 
 const Value* Value::find(std::string_view key) const {
@@ -189,6 +210,23 @@ void Node::fail_infeasible(std::string message, std::string hint) const {
   const bool in_file = where().file == document_->name();
   throw Error(ErrorKind::infeasible, where(), path_.empty() ? std::move(message) : path_ + ": " + message,
               std::move(hint), in_file ? document_->line(where().line) : std::string());
+}
+
+CharacterPlace Node::place_of(std::size_t offset) const {
+  CharacterPlace place{where(), {}, false};
+  if (where().file != document_->name()) return place;
+  place.line = document_->line(where().line);
+  const std::optional<std::size_t> column = column_in_line(place.line, value_->scalar, where().column, offset);
+  place.exact = column.has_value();
+  if (column) place.where.column = static_cast<int>(*column);
+  return place;
+}
+
+void Node::fail_at(std::size_t offset, std::string message, std::string hint) const {
+  const CharacterPlace place = place_of(offset);
+  if (!path_.empty()) message.insert(0, path_ + ": ");
+  if (!place.exact) message += fmt::format(", at character {} of '{}'", offset + 1, excerpt(value_->scalar));
+  throw Error(ErrorKind::input, place.where, std::move(message), std::move(hint), place.line);
 }
 
 std::string Node::as_string() const {

@@ -61,6 +61,13 @@ class Document {
   Value root_;
 };
 
+// Where one character of a scalar's text stands in its file.
+struct CharacterPlace {
+  Location where;      // of the character; of the whole scalar unless `exact`
+  std::string line;    // of the file, "" for an override
+  bool exact = false;  // false: the file writes the text otherwise than it reads (escapes, several lines, an override)
+};
+
 // A cursor on one value, for strict reading: every mapping must be consumed whole, and every error names the
 // place, what was expected, and the nearest valid name. Cheap to copy; valid as long as its Document.
 class Node {
@@ -89,6 +96,10 @@ class Node {
   // Throws Error(input) at this value: "expected ..., found ...".
   [[noreturn]] void fail(std::string message, std::string hint = {}) const;
   [[noreturn]] void fail_infeasible(std::string message, std::string hint = {}) const;
+  // The place of byte `offset` of a scalar's text, up to one behind its last; and Error(input) there, which counts
+  // characters in words where the place is not exact.
+  CharacterPlace place_of(std::size_t offset) const;
+  [[noreturn]] void fail_at(std::size_t offset, std::string message, std::string hint = {}) const;
   std::string described() const;  // "'abc'", "a mapping", ...: for error messages
   Node child(const Value& value, std::string_view key) const;
 

@@ -3,8 +3,8 @@
 #include "base/units.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
-#include "scenario/resolved.hpp"
 #include "strategy/rules.hpp"
+#include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include "base/yaml.hpp"
 #include "schedule/schedule.hpp"
+#include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

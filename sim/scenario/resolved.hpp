@@ -12,13 +12,7 @@ namespace mirfak {
 // name, a path or a mapping.
 std::string resolved_yaml(const Job& job, const Node& model);
 
-// In the order of their enumerations.
-const std::vector<std::string>& recompute_names();
-const std::vector<std::string>& context_communication_names();
-const std::vector<std::string>& optimizer_names();
-const std::vector<std::string>& expert_dispatcher_names();
-const std::vector<std::string>& module_names();
-
+const std::vector<std::string>& optimizer_names();    // in the order of the enumeration
 const std::vector<std::string>& cuda_graph_scopes();  // of training.cuda_graphs
 
 }  // namespace mirfak

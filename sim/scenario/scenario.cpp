@@ -7,6 +7,7 @@
 #include "schedule/schedule.hpp"
 #include "strategy/precision_recipe.hpp"
 #include "strategy/rules.hpp"
+#include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
 
@@ -253,26 +254,6 @@ const std::vector<std::string>& cuda_graph_scopes() {
 
 const std::vector<std::string>& optimizer_names() {
   static const std::vector<std::string> names = {"adam", "lamb", "sgd", "none"};
-  return names;
-}
-
-const std::vector<std::string>& recompute_names() {
-  static const std::vector<std::string> names = {"none", "selective", "full"};
-  return names;
-}
-
-const std::vector<std::string>& module_names() {
-  static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act", "mlp", "moe"};
-  return names;
-}
-
-const std::vector<std::string>& expert_dispatcher_names() {
-  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep"};
-  return names;
-}
-
-const std::vector<std::string>& context_communication_names() {
-  static const std::vector<std::string> names = {"p2p", "all-gather", "a2a"};
   return names;
 }
 

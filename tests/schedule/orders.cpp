@@ -1,5 +1,7 @@
 #include "schedule/schedule.hpp"
 
+#include "strategy/strategy_names.hpp"
+
 #include <doctest/doctest.h>
 
 #include <map>
@@ -91,6 +93,10 @@ TEST_CASE("microbatches in flight: GPipe all, 1F1B as many as stages follow, int
 }
 
 TEST_CASE("the table of schedules is found by kind and by name") {
-  for (const Schedule& schedule : schedules()) CHECK(&schedule_of(schedule.kind) == &schedule);
+  for (const Schedule& schedule : schedules()) {
+    CHECK(&schedule_of(schedule.kind) == &schedule);
+    CHECK(schedule_kind_names().at(static_cast<std::size_t>(schedule.kind)) == schedule.name);
+  }
+  CHECK(schedule_kind_names().size() == schedules().size());
   CHECK(schedule_names() == std::vector<std::string>{"gpipe", "1f1b", "interleaved-1f1b"});
 }
