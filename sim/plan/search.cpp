@@ -9,6 +9,7 @@
 #include "base/parallel.hpp"
 #include "engine/score.hpp"
 #include "plan/branch.hpp"
+#include "plan/candidate_clusters.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/standing.hpp"
 #include "program/memory.hpp"
@@ -98,9 +99,13 @@ constexpr std::size_t kSteps = 5;
 
 class Search {
  public:
-  Search(const Job& job, const std::vector<Cluster>& clusters, const SearchSpec& spec, int threads,
-         const SearchProgress& progress)
-      : job_(job), clusters_(clusters), spec_(spec), threads_(threads), progress_(progress), standing_(spec) {}
+  Search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress)
+      : job_(job),
+        clusters_(candidate_clusters(job.cluster, spec)),
+        spec_(spec),
+        threads_(threads),
+        progress_(progress),
+        standing_(spec) {}
 
   SearchResult run();
 
@@ -150,7 +155,7 @@ class Search {
   void report_progress();
 
   const Job& job_;
-  const std::vector<Cluster>& clusters_;
+  std::vector<Cluster> clusters_;
   const SearchSpec& spec_;
   int threads_;
   const SearchProgress& progress_;
@@ -407,9 +412,7 @@ Search::Outcome Search::judge(const Node& node, Branch& branch) {
   out.excluded = !score;
   if (!score) return out;
   const Merit merit = merit_of(*score);
-  out.entry = {merit,
-               node.place,
-               {roots_[node.branch].cluster, job.strategy, merit.time_s, merit.cost_usd, merit.energy_j}};
+  out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}}};
   return out;
 }
 
@@ -458,9 +461,13 @@ SearchResult Search::run() {
 
 }  // namespace
 
-SearchResult search(const Job& job, const std::vector<Cluster>& clusters, const SearchSpec& spec, int threads,
-                    const SearchProgress& progress) {
-  return Search(job, clusters, spec, threads, progress).run();
+const std::vector<std::string>& search_objective_names() {
+  static const std::vector<std::string> names = {"time", "cost", "energy", "pareto"};
+  return names;
+}
+
+SearchResult search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress) {
+  return Search(job, spec, threads, progress).run();
 }
 
 }  // namespace mirfak

@@ -2,33 +2,52 @@
 
 #include "plan/strategy_space.hpp"
 #include "program/job.hpp"
+#include "strategy/rule_expression.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace mirfak {
 
 enum class SearchObjective { time, cost, energy, pareto };
+const std::vector<std::string>& search_objective_names();  // in the order of the enumeration
 
+// What to look for, and where.
 struct SearchSpec {
   StrategySpace space;
+  std::vector<RuleExpression> rules;  // the user's, beside strategy/rules.hpp
   SearchObjective objective = SearchObjective::time;
-  int top = 10;              // strategies to find; the Pareto set is found whole
-  double deadline_s = 0;     // of an iteration; 0: none
-  double budget_usd = 0;     // of an iteration; 0: none
-  double power_cap_w = 0;    // of all GPUs in the mean over an iteration; 0: none
-  bool exhaustive = false;   // simulate whatever fits in memory: to check bounds by
+  int top = 10;  // strategies to find; the Pareto set is found whole
+
+  // Which part of the job's cluster to use: all of it, or any number of nodes of each type up to those there are.
+  bool any_count = false;
+  std::vector<int> node_counts;  // ... these numbers; empty: powers of two and all there are
+  bool mixed = true;             // one job may have several node types
+
+  double deadline_s = 0;    // of an iteration; 0: none
+  double budget_usd = 0;    // of an iteration; 0: none
+  double power_cap_w = 0;   // of all GPUs in the mean over an iteration; 0: none
+  bool exhaustive = false;  // simulate whatever fits in memory: to check bounds by
 };
 
-// A strategy on one of the clusters of a search, as the engine judges it.
+// The clocks that need least energy (energy/frontier.hpp).
+struct PlannedEnergy {
+  double energy_j = 0;        // of an iteration as long as at the highest clocks
+  double t_star_s = 0;        // the iteration that needs least
+  double least_energy_j = 0;  // ... and what it needs
+};
+
+// A strategy as the engine judges it.
 struct FoundStrategy {
-  std::size_t cluster = 0;
-  Strategy strategy;
+  Job job;  // on the nodes that it uses, in the order of ranks
   double iteration_time_s = 0;
   double cost_usd = 0;  // 0: no price is known
-  double energy_j = 0;
+  double energy_j = 0;  // at the highest clocks
+  std::optional<PlannedEnergy> planned;  // of a Pareto set
 };
 
 // How many strategies are left behind a step of the search, and the processor time that it took. A strategy is dropped
@@ -42,15 +61,16 @@ struct FunnelStep {
 struct SearchResult {
   std::vector<FoundStrategy> strategies;  // best first; of a Pareto set, fastest first
   std::vector<FunnelStep> funnel;
+  // Of the strategies that do not fit in memory, how much the one that is nearest lacks on its fullest stage; 0: none.
+  double least_shortage_bytes = 0;
 };
 
 // Called now and then by the thread that asked for the search, with strategies dealt with and in all.
 using SearchProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
-// Finds the best strategies of `job` on any of `clusters`, exactly: those that simulating all would find, whatever the
-// number of threads. Best first by bounds that no strategy is below. Error(infeasible) when there is none, with the
-// reason that stood in the way of most.
-SearchResult search(const Job& job, const std::vector<Cluster>& clusters, const SearchSpec& spec, int threads = 0,
-                    const SearchProgress& progress = {});
+// Finds the best strategies to train the model of `job` on nodes of its cluster, exactly: those that simulating all
+// would find, whatever the number of threads. The job's own strategy does not matter. No strategies: none keeps the
+// rules, fits in memory and is within the limits; the funnel says where they were lost.
+SearchResult search(const Job& job, const SearchSpec& spec, int threads = 0, const SearchProgress& progress = {});
 
 }  // namespace mirfak
