@@ -1,5 +1,6 @@
 #include "plan/branch.hpp"
 
+#include "plan/layer_splits.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "program/optimizer_step.hpp"
@@ -7,7 +8,7 @@
 #include "strategy/rules.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <set>
 
 namespace mirfak {
@@ -28,25 +29,6 @@ Picoseconds sum_of(const std::vector<ReplicaCollective>& collectives, const Stag
   Picoseconds sum = 0;
   for (const ReplicaCollective& collective : collectives) sum += to_picoseconds(price(collective, costs).seconds);
   return sum;
-}
-
-// The layers of a chunk between the ends, and the fewer ones at them, that add up to the model's.
-void add_splits(const Strategy& strategy, const StrategySpace& space, std::int64_t layers, PipelineChoice choice,
-                std::vector<PipelineChoice>& out) {
-  if (layers % choice.chunks != 0) return;
-  const int stages = strategy.pipeline;
-  const auto per_round = static_cast<int>(layers / choice.chunks);  // one chunk of each stage
-  const int most = stages > 1 ? space.uneven_layers : 0;
-  for (int first = 0; first <= most; ++first) {
-    for (int last = 0; last <= most; ++last) {
-      if ((per_round + first + last) % stages != 0) continue;
-      choice.middle = (per_round + first + last) / stages;
-      choice.first = choice.middle - first;
-      choice.last = choice.middle - last;
-      if (choice.first < 1 || choice.last < 1) continue;
-      out.push_back(choice);
-    }
-  }
 }
 
 }  // namespace
@@ -74,10 +56,9 @@ void PipelineChoice::apply_to(Strategy& strategy) const {
   strategy.schedule = schedule;
   strategy.recompute_layers = recompute_layers;
   strategy.layer_split.clear();
-  if (first == middle && last == middle) return;
-  for (int i = 0; i < strategy.pipeline * chunks; ++i) {
-    const int stage = i % strategy.pipeline;
-    strategy.layer_split.push_back(stage == 0 ? first : stage + 1 == strategy.pipeline ? last : middle);
+  if (std::adjacent_find(layers->begin(), layers->end(), std::not_equal_to<>()) == layers->end()) return;
+  for (int chunk = 0; chunk < chunks; ++chunk) {
+    strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
   }
 }
 
@@ -93,6 +74,7 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
   set_ = shared.of(job_);
   layers_ = layer_blocks(job_, set_->blocks);
   microbatches_ = mirfak::microbatches(strategy, job_.training);
+  for (const StageCosts& costs : layout_->stages) hardware_of_.push_back(costs.hardware.first_node);
   const ShardedBlocks& blocks = set_->blocks;
   for (const int stage : layout_->first_of_kind) {
     const StageCosts& costs = layout_->stages[static_cast<std::size_t>(stage)];
@@ -182,25 +164,42 @@ PassTerms Branch::passes(int stage, const LayerRange& layers, int recompute_laye
 }
 
 std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const {
-  std::vector<PipelineChoice> splits;
+  std::vector<PipelineChoice> out;
+  const int stages = job_.strategy.pipeline;
   for (const ScheduleKind schedule : space.schedule) {
+    const bool interleaved = schedule == ScheduleKind::interleaved;
+    if (interleaved && stages == 1) continue;
     for (const int chunks : space.virtual_pipeline) {
-      const bool interleaved = schedule == ScheduleKind::interleaved;
-      if ((chunks > 1) != interleaved || (interleaved && job_.strategy.pipeline == 1)) continue;
-      PipelineChoice choice;
-      choice.chunks = chunks;
-      choice.schedule = schedule;
-      add_splits(job_.strategy, space, job_.model.layers, choice, splits);
+      if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
+      const auto per_round = static_cast<int>(job_.model.layers / chunks);
+      for (const auto& layers : layer_splits(hardware_of_, per_round, space.uneven_layers)) {
+        PipelineChoice choice{chunks, schedule, 0, layers};
+        const std::vector<int> row = recomputations(space, choice);
+        if (row.empty()) continue;
+        choice.recompute_layers = row.front();
+        out.push_back(std::move(choice));
+      }
     }
   }
-  if (job_.strategy.recompute == Recompute::none) return splits;
-  std::vector<PipelineChoice> out;
-  for (PipelineChoice choice : splits) {
-    for (const int layers : space.recompute_layers) {
-      if (layers >= choice.middle) continue;
-      choice.recompute_layers = layers;
-      out.push_back(choice);
-    }
+  return out;
+}
+
+std::vector<int> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
+  if (job_.strategy.recompute == Recompute::none) return {0};
+  // Larger numbers than a chunk has layers tell nothing apart.
+  const int most = *std::max_element(choice.layers->begin(), choice.layers->end());
+  std::vector<int> out;
+  for (const int layers : space.recompute_layers) {
+    if (layers < most) out.push_back(layers);
+  }
+  std::sort(out.begin(), out.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
+  return out;
+}
+
+std::int64_t Branch::strategies(const StrategySpace& space) const {
+  std::int64_t out = 0;
+  for (const PipelineChoice& choice : pipelines(space)) {
+    out += static_cast<std::int64_t>(recomputations(space, choice).size());
   }
   return out;
 }

@@ -29,9 +29,8 @@ struct PipelineChoice {
   int chunks = 1;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
   int recompute_layers = 0;  // as in Strategy
-  int middle = 0;            // layers of a chunk that is at neither end
-  int first = 0;             // ... of a chunk of the first stage
-  int last = 0;              // ... of the last stage
+  // Layers of each stage's chunks: all chunks of a stage have the same.
+  std::shared_ptr<const std::vector<int>> layers;
 
   void apply_to(Strategy& strategy) const;
 };
@@ -78,8 +77,14 @@ class Branch {
   // ... or needs less energy above that of waiting, all ranks.
   double least_energy_j() const { return least_energy_j_; }
 
-  // Every way to spread the layers that the space has, for this branch.
+  // Every way to spread the layers that the space has, each with the fewest layers recomputed; behind each stands a row
+  // of choices that recompute more, none of them faster.
   std::vector<PipelineChoice> pipelines(const StrategySpace& space) const;
+  // The numbers of recomputed layers in such a row, ascending; 0, which stands for all, is last.
+  std::vector<int> recomputations(const StrategySpace& space, const PipelineChoice& choice) const;
+
+  // How many choices all rows have.
+  std::int64_t strategies(const StrategySpace& space) const;
 
   // Of a stage whose chunks run these blocks. May be used by several threads at once.
   StateTerms state_terms(int stage, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
@@ -103,6 +108,7 @@ class Branch {
   std::vector<KindTerms> kinds_;
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;
+  std::vector<int> hardware_of_;  // of each stage: equal for those on one group of nodes
   int microbatches_ = 0;
   Picoseconds bound_ = 0;
   double least_energy_j_ = 0;

@@ -40,29 +40,73 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy) : job(with(std::move(
   }
 }
 
-std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster) {
-  const int gpus = cluster.gpus();
-  int domain = gpus;
-  for (const NodeGroup& group : cluster.groups()) domain = std::min(domain, group.hardware.spec.scale_up_domain);
+std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy) {
+  Job placed = job;
+  placed.cluster = cluster;
+  placed.strategy = strategy;
+  const auto straddles = [&](int stage) {
+    const int first = placed.rank_of(stage, 0, 0);
+    const int last = placed.rank_of(stage, strategy.data - 1, strategy.team() - 1);
+    return cluster.place_of(first).group != cluster.place_of(last).group;
+  };
+  for (int stage = 0; stage < strategy.pipeline; ++stage) {
+    if (straddles(stage)) return nullptr;
+  }
+  return std::make_shared<LayoutCosts>(std::move(placed), strategy);
+}
+
+std::vector<Strategy> group_sizes(const StrategySpace& space) {
   std::vector<Strategy> out;
   Strategy strategy = space.others;
   for (const int tensor : space.tensor) {
-    if (tensor > domain && !space.tensor_across_domains) continue;
     for (const int context : space.context) {
-      for (const int pipeline : space.pipeline) {
-        const std::int64_t ranks = std::int64_t{tensor} * context * pipeline;
-        if (gpus % ranks != 0) continue;
-        strategy.tensor = tensor;
-        strategy.context = context;
-        strategy.pipeline = pipeline;
-        strategy.data = static_cast<int>(gpus / ranks);
-        for (const int expert : space.expert) {
-          for (const int expert_tensor : space.expert_tensor) {
-            if (expert_tensor == 1 && tensor == 1) continue;  // as `tensor` already
-            strategy.expert = expert;
-            strategy.expert_tensor = expert_tensor;
-            out.push_back(strategy);
-          }
+      for (const int expert : space.expert) {
+        for (const int expert_tensor : space.expert_tensor) {
+          if (expert_tensor == 1 && tensor == 1 && space.expert_tensor.size() > 1) continue;  // as `tensor` already
+          strategy.tensor = tensor;
+          strategy.context = context;
+          strategy.expert = expert;
+          strategy.expert_tensor = expert_tensor;
+          out.push_back(strategy);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster) {
+  int domain = cluster.gpus();
+  for (const NodeGroup& group : cluster.groups()) domain = std::min(domain, group.hardware.spec.scale_up_domain);
+  std::vector<Strategy> out;
+  for (Strategy strategy : group_sizes(space)) {
+    if (strategy.tensor > domain && !space.tensor_across_domains) continue;
+    for (const int pipeline : space.pipeline) {
+      const std::int64_t ranks = std::int64_t{strategy.team()} * pipeline;
+      if (cluster.gpus() % ranks != 0) continue;
+      strategy.pipeline = pipeline;
+      strategy.data = static_cast<int>(cluster.gpus() / ranks);
+      out.push_back(strategy);
+    }
+  }
+  return out;
+}
+
+std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout) {
+  std::vector<Strategy> out;
+  Strategy strategy = layout;
+  for (const int micro_batch : space.micro_batch) {
+    strategy.micro_batch = micro_batch;
+    for (const bool sequence_parallel : space.sequence_parallel) {
+      // Without tensor groups there is no sequence to divide over them.
+      if (sequence_parallel && layout.tensor == 1 && space.sequence_parallel.size() > 1) continue;
+      strategy.sequence_parallel = sequence_parallel;
+      for (const bool overlap_tensor : space.overlap_tensor) {
+        if (overlap_tensor && !sequence_parallel && space.overlap_tensor.size() > 1) continue;
+        strategy.overlap_tensor = overlap_tensor;
+        for (const Recompute recompute : space.recompute) {
+          strategy.recompute = recompute;
+          out.push_back(strategy);
         }
       }
     }

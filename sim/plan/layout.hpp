@@ -19,6 +19,16 @@ struct LayoutCosts {
   std::vector<int> first_of_kind;
 };
 
+// Null where a stage would lie on several types of GPU.
+std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy);
+
+// The sizes of groups that a stage's ranks can form: tensor, context and expert of `space.others`.
+std::vector<Strategy> group_sizes(const StrategySpace& space);
+
+// What the blocks of a layout can be: micro batch, sequence parallelism, overlap, recomputation, and whether parameters
+// are gathered in every pass. No choice is another one by another name.
+std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout);
+
 // Every way to divide the cluster into groups: the strategies of a space, others of `space` as they are, with data
 // parallelism over what is left of the GPUs.
 std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster);

@@ -6,13 +6,17 @@ namespace mirfak {
 
 namespace {
 
+// The first layer of every stage's first chunk, and behind them the layers of one round of chunks.
+std::vector<int> begins(const PipelineChoice& choice) {
+  std::vector<int> out = {0};
+  for (const int layers : *choice.layers) out.push_back(out.back() + layers);
+  return out;
+}
+
 // The layers of one chunk; chunks lie in the order of the model, chunk 0 of every stage first.
-LayerRange layers_of(const PipelineChoice& choice, int stages, int stage, int chunk) {
-  const int round = choice.first + choice.last + (stages - 2) * choice.middle;
-  if (stages == 1) return {chunk * std::int64_t{choice.middle}, choice.middle};
-  const int before = stage == 0 ? 0 : choice.first + (stage - 1) * choice.middle;
-  const int count = stage == 0 ? choice.first : stage + 1 == stages ? choice.last : choice.middle;
-  return {std::int64_t{chunk} * round + before, count};
+LayerRange layers_of(const PipelineChoice& choice, std::span<const int> begins, int stage, int chunk) {
+  const auto place = static_cast<std::size_t>(stage);
+  return {std::int64_t{chunk} * begins.back() + begins[place], (*choice.layers)[place]};
 }
 
 // What a stage does over all microbatches, its first chunk's passes apart.
@@ -21,14 +25,14 @@ struct StageWorkload {
   PassTerms first;  // chunk
 };
 
-StageWorkload workload(const Branch& branch, const PipelineChoice& choice, int stage) {
+StageWorkload workload(const Branch& branch, const PipelineChoice& choice, std::span<const int> begin, int stage) {
   const int stages = branch.job().strategy.pipeline;
   StageWorkload out;
   for (int chunk = 0; chunk < choice.chunks; ++chunk) {
     const bool embedding = stage == 0 && chunk == 0;
     const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
     const PassTerms passes =
-        branch.passes(stage, layers_of(choice, stages, stage, chunk), choice.recompute_layers, embedding, head);
+        branch.passes(stage, layers_of(choice, begin, stage, chunk), choice.recompute_layers, embedding, head);
     if (chunk == 0) out.first = passes;
     out.all += passes;
   }
@@ -55,9 +59,10 @@ PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice)
   PipelineBound out;
   out.end.resize(static_cast<std::size_t>(stages));
   std::vector<Picoseconds> last_backward(out.end.size());
+  const std::vector<int> begin = begins(choice);
   Picoseconds start = 0;
   for (int stage = 0; stage < stages; ++stage) {
-    const StageWorkload work = workload(branch, choice, stage);
+    const StageWorkload work = workload(branch, choice, begin, stage);
     const Picoseconds busy = m * (work.all.forward + work.all.backward) + sends(branch, choice, stage);
     // The device ends its last pass no earlier than the host has issued all before it.
     const Picoseconds issued = m * (work.all.issue_forward + work.all.issue_backward) - work.first.issue_backward;
@@ -80,12 +85,13 @@ std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const Pipeli
   Job job = branch.job();
   choice.apply_to(job.strategy);
   const int stages = job.strategy.pipeline;
+  const std::vector<int> begin = begins(choice);
   std::vector<std::vector<ChunkPlan>> out(static_cast<std::size_t>(stages));
   for (int stage = 0; stage < stages; ++stage) {
     for (int chunk = 0; chunk < choice.chunks; ++chunk) {
       const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
       out[static_cast<std::size_t>(stage)].push_back(chunk_of(job, branch.blocks().blocks, branch.layers(),
-                                                              layers_of(choice, stages, stage, chunk),
+                                                              layers_of(choice, begin, stage, chunk),
                                                               stage == 0 && chunk == 0, head));
     }
   }

@@ -5,27 +5,23 @@
 
 #include "plan/search.hpp"
 
-#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "engine/score.hpp"
 #include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
+#include "plan/cluster_bound.hpp"
+#include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
+#include "plan/rule_filter.hpp"
 #include "plan/standing.hpp"
-#include "program/memory.hpp"
-#include "schedule/in_flight.hpp"
-#include "strategy/rules.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
-#include <deque>
+#include <cmath>
 #include <limits>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <queue>
 #include <tuple>
@@ -34,9 +30,20 @@ namespace mirfak {
 
 namespace {
 
+std::vector<StateChoice> state_choices(const StrategySpace& space) {
+  std::vector<StateChoice> out;
+  for (const int zero : space.zero) {
+    for (const bool reduce : space.overlap_grad_reduce) {
+      for (const bool gather : space.overlap_param_gather) out.push_back({zero, reduce, gather});
+    }
+  }
+  return out;
+}
+
 constexpr double kSecondsPerHour = 3600;
-constexpr std::size_t kBatch = 48;       // nodes taken out of the queue together
-constexpr std::size_t kSimulations = 8;  // ... of these, strategies to simulate
+constexpr std::size_t kBatch = 32;       // nodes taken out of the queue together
+constexpr std::size_t kFirstBatch = 4;   // ... until there is a standing to bound by
+constexpr std::size_t kSimulations = 4;  // ... of these, strategies to simulate
 
 // What waiting and being rented costs, of a whole cluster.
 struct ClusterRates {
@@ -56,28 +63,6 @@ ClusterRates rates_of(const Cluster& cluster) {
   if (!priced) out.usd_per_s = 0;
   return out;
 }
-
-// Moments of full memory, by schedule and shape: of each stage.
-class Moments {
- public:
-  using Stages = std::vector<std::vector<InFlightMoment>>;
-
-  std::shared_ptr<const Stages> of(ScheduleKind schedule, const PipelineShape& shape) {
-    const auto key = std::tuple(schedule, shape.stages, shape.chunks, shape.microbatches, shape.group);
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = known_.find(key); known != known_.end()) return known->second;
-    }
-    auto made = std::make_shared<Stages>();
-    for (int stage = 0; stage < shape.stages; ++stage) made->push_back(fullest_moments(schedule, shape, stage));
-    const std::lock_guard lock(mutex_);
-    return known_.emplace(key, std::move(made)).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::tuple<ScheduleKind, int, int, int, int>, std::shared_ptr<const Stages>> known_;
-};
 
 // Processor time of all threads.
 class Clock {
@@ -101,22 +86,28 @@ class Search {
  public:
   Search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress)
       : job_(job),
-        clusters_(candidate_clusters(job.cluster, spec)),
         spec_(spec),
         threads_(threads),
         progress_(progress),
-        standing_(spec) {}
+        rules_(job, spec.rules),
+        cluster_bound_(job, spec.space, shared_),
+        clusters_(candidate_clusters(job.cluster, spec)),
+        states_(state_choices(spec.space)),
+        standing_(spec) {
+    for (const Cluster& cluster : clusters_) rates_.push_back(rates_of(cluster));
+  }
 
   SearchResult run();
 
  private:
   struct Node {
-    enum class Kind : std::uint8_t { branch, pipeline, strategy };
+    enum class Kind : std::uint8_t { cluster, branch, pipeline, strategy };
     Merit bound;
     double key = 0;
     std::uint64_t place = 0;
     Kind kind{};
-    std::uint32_t branch = 0;
+    std::uint32_t cluster = 0;
+    std::shared_ptr<Branch> branch;
     std::int64_t strategies = 1;  // below it
     PipelineChoice pipeline;
     StateChoice state;
@@ -130,41 +121,50 @@ class Search {
   struct Outcome {
     std::vector<Node> children;
     std::optional<Standing::Entry> entry;
+    std::int64_t enumerated = 0;
     std::int64_t against_rules = 0;
     std::int64_t too_large = 0;
+    double least_shortage = std::numeric_limits<double>::infinity();
+    std::int64_t bounded = 0;
     bool simulated = false;
-    bool excluded = false;
-  };
-  struct Root {
-    std::size_t cluster = 0;
-    std::shared_ptr<Branch> branch;
-  };
 
-  void list_states();
+    void add(Node child, const Standing& standing) {
+      if (standing.excludes(child.bound)) {
+        bounded += child.strategies;
+      } else {
+        children.push_back(std::move(child));
+      }
+    }
+  };
   void plant();
   std::vector<Node> take();
+  void settle(std::vector<Outcome>& outcomes);
   Outcome work_on(const Node& node);
-  Outcome expand(const Node& node, Branch& branch);
-  Outcome expand_pipeline(const Node& node, Branch& branch);
-  Outcome judge(const Node& node, Branch& branch);
-  bool fits(Branch& branch, const PipelineChoice& choice, const std::vector<std::vector<ChunkPlan>>& chunks,
-            const std::vector<ChunkMemory>& memory, const std::vector<StateTerms>& states);
+  Outcome expand_cluster(const Node& node);
+  Outcome expand_branch(const Node& node);
+  Outcome expand_pipeline(const Node& node);
+  Outcome judge(const Node& node);
+  void bound_pipeline(Node& node) const;
+  std::vector<int> row_of(const Node& node) const;
+  void add_next_of_row(const Node& node, Outcome& out) const;
   Strategy strategy_of(const Node& node) const;
+  SearchResult result() const;
   Merit merit(std::size_t cluster, Picoseconds time, double energy_above_waiting_j) const;
   double key_of(const Merit& bound) const;
   void report_progress();
 
   const Job& job_;
-  std::vector<Cluster> clusters_;
   const SearchSpec& spec_;
   int threads_;
   const SearchProgress& progress_;
 
   SharedBlocks shared_;
-  Moments moments_;
+  RuleFilter rules_;
+  MemoryFilter memory_;
+  ClusterBound cluster_bound_;
+  std::vector<Cluster> clusters_;
+  std::vector<ClusterRates> rates_;  // of each cluster
   std::vector<StateChoice> states_;
-  std::vector<ClusterRates> rates_;
-  std::vector<Root> roots_;
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
   Standing standing_;
   std::int64_t enumerated_ = 0;
@@ -172,6 +172,7 @@ class Search {
   std::int64_t too_large_ = 0;
   std::int64_t bounded_ = 0;
   std::int64_t simulated_ = 0;
+  double least_shortage_ = std::numeric_limits<double>::infinity();
   std::array<std::atomic<std::int64_t>, kSteps> spent_{};
 };
 
@@ -192,97 +193,24 @@ double Search::key_of(const Merit& bound) const {
   }
 }
 
-void Search::list_states() {
-  const StrategySpace& space = spec_.space;
-  for (const int zero : space.zero) {
-    for (const bool reduce : space.overlap_grad_reduce) {
-      for (const bool gather : space.overlap_param_gather) states_.push_back({zero, reduce, gather});
-    }
-  }
-}
-
-// All branches with their bounds.
 void Search::plant() {
-  struct Seed {
-    std::size_t cluster = 0;
-    std::shared_ptr<const LayoutCosts> layout;
-    Strategy strategy;
-  };
-  std::vector<Seed> seeds;
-  std::vector<std::pair<std::size_t, Strategy>> all;
-  for (std::size_t cluster = 0; cluster < clusters_.size(); ++cluster) {
-    rates_.push_back(rates_of(clusters_[cluster]));
-    for (Strategy& strategy : layouts(spec_.space, clusters_[cluster])) all.emplace_back(cluster, std::move(strategy));
-  }
-  std::vector<std::shared_ptr<const LayoutCosts>> costs(all.size());
-  parallel_for(
-      all.size(),
-      [&](std::size_t i) {
-        const Clock clock(spent_[enumerated]);
-        Job job = job_;
-        job.cluster = clusters_[all[i].first];
-        costs[i] = std::make_shared<LayoutCosts>(std::move(job), all[i].second);
-      },
-      threads_);
-  const StrategySpace& space = spec_.space;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Strategy strategy = all[i].second;
-    for (const int micro_batch : space.micro_batch) {
-      for (const bool sequence_parallel : space.sequence_parallel) {
-        for (const bool overlap_tensor : space.overlap_tensor) {
-          for (const Recompute recompute : space.recompute) {
-            strategy.micro_batch = micro_batch;
-            strategy.sequence_parallel = sequence_parallel;
-            strategy.overlap_tensor = overlap_tensor;
-            strategy.recompute = recompute;
-            seeds.push_back({all[i].first, costs[i], strategy});
-          }
-        }
-      }
-    }
-  }
-  std::vector<std::shared_ptr<Branch>> grown(seeds.size());
-  parallel_for(
-      seeds.size(),
-      [&](std::size_t i) {
-        const Clock clock(spent_[enumerated]);
-        const Seed& seed = seeds[i];
-        Strategy plain = seed.strategy;
-        // Any split and any stage of ZeRO: those are asked about one by one.
-        plain.layer_split.assign(static_cast<std::size_t>(plain.pipeline), 0);
-        plain.layer_split.front() = static_cast<int>(job_.model.layers);
-        const int gpus = clusters_[seed.cluster].gpus();
-        if (first_violation({job_.model, job_.training, plain, gpus})) return;
-        if (seed.strategy.pipeline > job_.model.layers) return;
-        grown[i] = std::make_shared<Branch>(seed.layout, seed.strategy, shared_);
-      },
-      threads_);
-  const auto per_pipeline = static_cast<std::int64_t>(states_.size());
-  for (std::size_t i = 0; i < seeds.size(); ++i) {
-    if (grown[i] == nullptr) {
-      // Nothing of it runs: it counts once.
-      ++enumerated_;
-      ++against_rules_;
-      continue;
-    }
+  for (std::size_t i = 0; i < clusters_.size(); ++i) {
     Node node;
-    node.kind = Node::Kind::branch;
-    node.branch = static_cast<std::uint32_t>(roots_.size());
-    node.place = std::uint64_t{node.branch} << 32U;
-    node.bound = merit(seeds[i].cluster, grown[i]->bound(), grown[i]->least_energy_j());
+    node.kind = Node::Kind::cluster;
+    node.cluster = static_cast<std::uint32_t>(i);
+    node.place = std::uint64_t{i} << 44U;
+    node.strategies = 0;  // counted when they are listed
+    if (clusters_.size() > 1) node.bound = merit(i, to_picoseconds(cluster_bound_.seconds(clusters_[i])), 0);
     node.key = key_of(node.bound);
-    node.strategies = static_cast<std::int64_t>(grown[i]->pipelines(space).size()) * per_pipeline;
-    enumerated_ += node.strategies;
-    roots_.push_back({seeds[i].cluster, grown[i]});
-    if (node.strategies > 0) queue_.push(std::move(node));
+    queue_.push(std::move(node));
   }
 }
 
 std::vector<Search::Node> Search::take() {
   std::vector<Node> out;
-  std::vector<Node> back;
   std::size_t simulations = 0;
-  while (!queue_.empty() && out.size() < kBatch) {
+  const std::size_t most = standing_.entries().empty() ? kFirstBatch : kBatch;
+  while (!queue_.empty() && out.size() < most) {
     Node node = queue_.top();
     queue_.pop();
     if (standing_.excludes(node.bound)) {
@@ -297,86 +225,122 @@ std::vector<Search::Node> Search::take() {
 }
 
 Strategy Search::strategy_of(const Node& node) const {
-  Strategy strategy = roots_[node.branch].branch->job().strategy;
+  Strategy strategy = node.branch->job().strategy;
   node.pipeline.apply_to(strategy);
   node.state.apply_to(strategy);
   return strategy;
 }
 
 Search::Outcome Search::work_on(const Node& node) {
-  Branch& branch = *roots_[node.branch].branch;
   switch (node.kind) {
+    case Node::Kind::cluster:
+      return expand_cluster(node);
     case Node::Kind::branch:
-      return expand(node, branch);
+      return expand_branch(node);
     case Node::Kind::pipeline:
-      return expand_pipeline(node, branch);
+      return expand_pipeline(node);
     default:
-      return judge(node, branch);
+      return judge(node);
   }
 }
 
-Search::Outcome Search::expand(const Node& node, Branch& branch) {
-  const Clock clock(spent_[after_bounds]);
+// All branches with their bounds.
+Search::Outcome Search::expand_cluster(const Node& node) {
+  const Cluster& cluster = clusters_[node.cluster];
+  std::vector<std::vector<Strategy>> choices;
+  for (const Strategy& layout : layouts(spec_.space, cluster)) choices.push_back(block_choices(spec_.space, layout));
+  std::vector<std::vector<std::shared_ptr<Branch>>> grown(choices.size());
+  parallel_for(
+      choices.size(),
+      [&](std::size_t i) {
+        const Clock clock(spent_[enumerated]);
+        std::shared_ptr<const LayoutCosts> costs;
+        for (const Strategy& choice : choices[i]) {
+          std::shared_ptr<Branch>& branch = grown[i].emplace_back();
+          if (!rules_.allows_branch(choice, cluster)) continue;
+          if (!costs) costs = layout_costs(job_, cluster, choice);
+          if (costs) branch = std::make_shared<Branch>(costs, choice, shared_);
+        }
+      },
+      threads_);
   Outcome out;
   std::uint64_t index = 0;
-  for (const PipelineChoice& choice : branch.pipelines(spec_.space)) {
-    const PipelineBound bound = pipeline_bound(branch, choice);
-    Node child = node;
-    child.kind = Node::Kind::pipeline;
-    child.bound = merit(roots_[node.branch].cluster, bound.last, bound.energy_j);
-    child.key = key_of(child.bound);
-    child.place = node.place + (index++ << 8U);
-    child.strategies = static_cast<std::int64_t>(states_.size());
-    child.pipeline = choice;
-    out.children.push_back(std::move(child));
+  for (const auto& branches : grown) {
+    for (const std::shared_ptr<Branch>& branch : branches) {
+      if (branch == nullptr) {
+        // Nothing of it runs: it counts once.
+        ++out.enumerated;
+        ++out.against_rules;
+        continue;
+      }
+      Node child = node;
+      child.kind = Node::Kind::branch;
+      child.branch = branch;
+      child.bound = merit(node.cluster, branch->bound(), branch->least_energy_j());
+      child.key = key_of(child.bound);
+      child.place = node.place + (index++ << 24U);
+      child.strategies = branch->strategies(spec_.space) * static_cast<std::int64_t>(states_.size());
+      out.enumerated += child.strategies;
+      if (child.strategies > 0) out.add(std::move(child), standing_);
+    }
   }
   return out;
 }
 
-// The fullest moment of each stage against its capacity, as account_memory() finds it pass by pass.
-bool Search::fits(Branch& branch, const PipelineChoice& choice, const std::vector<std::vector<ChunkPlan>>& chunks,
-                  const std::vector<ChunkMemory>& memory, const std::vector<StateTerms>& states) {
-  Job shaped = branch.job();
-  choice.apply_to(shaped.strategy);
-  const std::shared_ptr<const Moments::Stages> moments = moments_.of(choice.schedule, pipeline_shape(shaped));
-  const auto v = static_cast<std::size_t>(choice.chunks);
-  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
-    double most = states[stage].step_workspace;
-    for (const InFlightMoment& moment : (*moments)[stage]) {
-      const ChunkMemory& runs = memory[stage * v + static_cast<std::size_t>(moment.chunk)];
-      double now = moment.kind == Pass::Kind::forward ? runs.forward : runs.backward;
-      for (std::size_t chunk = 0; chunk < v; ++chunk) now += moment.microbatches[chunk] * memory[stage * v + chunk].kept;
-      most = std::max(most, now);
-    }
-    const double capacity = branch.layout().stages[stage].hardware.hardware.gpu.memory_bytes.value;
-    if (states[stage].resident + most > capacity) return false;
+Search::Outcome Search::expand_branch(const Node& node) {
+  const Clock clock(spent_[after_bounds]);
+  Outcome out;
+  std::uint64_t index = 0;
+  for (const PipelineChoice& choice : node.branch->pipelines(spec_.space)) {
+    Node child = node;
+    child.kind = Node::Kind::pipeline;
+    child.place = node.place + (index++ << 14U);
+    child.pipeline = choice;
+    child.strategies = static_cast<std::int64_t>(row_of(child).size() * states_.size());
+    bound_pipeline(child);
+    out.add(std::move(child), standing_);
   }
-  return true;
+  return out;
 }
 
-Search::Outcome Search::expand_pipeline(const Node& node, Branch& branch) {
+void Search::bound_pipeline(Node& node) const {
+  const PipelineBound bound = pipeline_bound(*node.branch, node.pipeline);
+  node.bound = merit(node.cluster, bound.last, bound.energy_j);
+  node.key = key_of(node.bound);
+}
+
+std::vector<int> Search::row_of(const Node& node) const {
+  return node.branch->recomputations(spec_.space, node.pipeline);
+}
+
+// The choice that recomputes more than this one.
+void Search::add_next_of_row(const Node& node, Outcome& out) const {
+  const std::vector<int> row = row_of(node);
+  const auto next = std::find(row.begin(), row.end(), node.pipeline.recompute_layers) + 1;
+  if (next == row.end()) return;
+  Node sibling = node;
+  sibling.pipeline.recompute_layers = *next;
+  sibling.place += 1U << 4U;
+  sibling.strategies -= static_cast<std::int64_t>(states_.size());
+  bound_pipeline(sibling);
+  out.add(std::move(sibling), standing_);
+}
+
+Search::Outcome Search::expand_pipeline(const Node& node) {
+  const Clock clock(spent_[after_memory]);
+  Branch& branch = *node.branch;
+  const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
+  const std::vector<ChunkMemory> memory = memory_of_chunks(branch, chunks);
+  const PipelineBound passes = pipeline_bound(branch, node.pipeline);
   Outcome out;
-  std::vector<std::vector<ChunkPlan>> chunks;
-  std::vector<ChunkMemory> memory;
-  PipelineBound passes;
-  {
-    const Clock clock(spent_[after_memory]);
-    chunks = chunks_of(branch, node.pipeline);
-    for (const auto& stage : chunks) {
-      for (const ChunkPlan& chunk : stage) memory.push_back(chunk_memory(branch.job(), branch.blocks().memory, chunk));
-    }
-    passes = pipeline_bound(branch, node.pipeline);
-  }
+  add_next_of_row(node, out);
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    const Clock clock(spent_[after_memory]);
     Node child = node;
     child.kind = Node::Kind::strategy;
     child.state = states_[i];
     child.strategies = 1;
     child.place = node.place + i;
-    const Strategy strategy = strategy_of(child);
-    const int gpus = clusters_[roots_[node.branch].cluster].gpus();
-    if (first_violation({job_.model, job_.training, strategy, gpus})) {
+    if (!rules_.allows(strategy_of(child), clusters_[node.cluster])) {
       ++out.against_rules;
       continue;
     }
@@ -384,32 +348,34 @@ Search::Outcome Search::expand_pipeline(const Node& node, Branch& branch) {
     for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
       states.push_back(branch.state_terms(static_cast<int>(stage), chunks[stage], child.state));
     }
-    if (!fits(branch, node.pipeline, chunks, memory, states)) {
+    const double shortage = memory_.shortage(branch, node.pipeline, memory, states);
+    if (shortage > 0) {
+      out.least_shortage = std::min(out.least_shortage, shortage);
       ++out.too_large;
       continue;
     }
-    child.bound = merit(roots_[node.branch].cluster, iteration_bound(branch, passes, states, child.state),
-                        passes.energy_j);
+    child.bound = merit(node.cluster, iteration_bound(branch, passes, states, child.state), passes.energy_j);
     child.key = key_of(child.bound);
-    out.children.push_back(std::move(child));
+    out.add(std::move(child), standing_);
   }
   return out;
 }
 
-Search::Outcome Search::judge(const Node& node, Branch& branch) {
+Search::Outcome Search::judge(const Node& node) {
   const Clock clock(spent_[simulated]);
   Outcome out;
-  Job job = branch.job();
+  BlockSet& set = node.branch->blocks();
+  Job job = node.branch->job();
   job.strategy = strategy_of(node);
-  const ClusterRates& rates = rates_[roots_[node.branch].cluster];
+  const ClusterRates& rates = rates_[node.cluster];
   const auto merit_of = [&](const IterationScore& score) {
     const double seconds = to_seconds(score.time);
     return Merit{seconds, rates.usd_per_s * seconds, score.energy_j};
   };
   const auto hopeless = [&](const IterationScore& bound) { return standing_.excludes(merit_of(bound)); };
-  const auto score = score_iteration(job, branch.blocks().blocks, branch.blocks().bodies, hopeless);
+  const auto score = score_iteration(job, set.blocks, set.bodies, hopeless);
   out.simulated = score.has_value();
-  out.excluded = !score;
+  out.bounded = score ? 0 : 1;
   if (!score) return out;
   const Merit merit = merit_of(*score);
   out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}}};
@@ -420,43 +386,52 @@ void Search::report_progress() {
   if (progress_) progress_(against_rules_ + too_large_ + bounded_ + simulated_, enumerated_);
 }
 
+// In the order in which nodes were taken out.
+void Search::settle(std::vector<Outcome>& outcomes) {
+  for (Outcome& outcome : outcomes) {
+    enumerated_ += outcome.enumerated;
+    against_rules_ += outcome.against_rules;
+    too_large_ += outcome.too_large;
+    least_shortage_ = std::min(least_shortage_, outcome.least_shortage);
+    simulated_ += outcome.simulated ? 1 : 0;
+    bounded_ += outcome.bounded;
+    if (outcome.entry) standing_.add(std::move(*outcome.entry));
+  }
+  for (Outcome& outcome : outcomes) {
+    for (Node& child : outcome.children) {
+      if (standing_.excludes(child.bound)) {
+        bounded_ += child.strategies;
+      } else {
+        queue_.push(std::move(child));
+      }
+    }
+  }
+}
+
 SearchResult Search::run() {
-  list_states();
   plant();
-  while (true) {
-    const std::vector<Node> batch = take();
-    if (batch.empty()) break;
+  for (std::vector<Node> batch = take(); !batch.empty(); batch = take()) {
     std::vector<Outcome> outcomes(batch.size());
     parallel_for(
         batch.size(), [&](std::size_t i) { outcomes[i] = work_on(batch[i]); }, threads_);
-    for (Outcome& outcome : outcomes) {
-      against_rules_ += outcome.against_rules;
-      too_large_ += outcome.too_large;
-      simulated_ += outcome.simulated ? 1 : 0;
-      bounded_ += outcome.excluded ? 1 : 0;
-      if (outcome.entry) standing_.add(std::move(*outcome.entry));
-    }
-    for (Outcome& outcome : outcomes) {
-      for (Node& child : outcome.children) {
-        if (standing_.excludes(child.bound)) {
-          bounded_ += child.strategies;
-        } else {
-          queue_.push(std::move(child));
-        }
-      }
-    }
+    settle(outcomes);
     report_progress();
   }
-  SearchResult result;
-  for (const Standing::Entry& entry : standing_.entries()) result.strategies.push_back(entry.found);
+  return result();
+}
+
+SearchResult Search::result() const {
+  SearchResult out;
+  for (const Standing::Entry& entry : standing_.entries()) out.strategies.push_back(entry.found);
   const auto seconds = [&](Step step) { return static_cast<double>(spent_[step].load()) * 1e-9; };
   std::int64_t left = enumerated_;
-  result.funnel = {{"enumerated", left, seconds(enumerated)},
-                   {"after rules", left -= against_rules_, seconds(after_rules)},
-                   {"after memory", left -= too_large_, seconds(after_memory)},
-                   {"after bounds", left -= bounded_, seconds(after_bounds)},
-                   {"simulated", simulated_, seconds(simulated)}};
-  return result;
+  out.funnel = {{"enumerated", left, seconds(enumerated)},
+                {"after rules", left -= against_rules_, seconds(after_rules)},
+                {"after memory", left -= too_large_, seconds(after_memory)},
+                {"after bounds", left -= bounded_, seconds(after_bounds)},
+                {"simulated", simulated_, seconds(simulated)}};
+  if (std::isfinite(least_shortage_)) out.least_shortage_bytes = least_shortage_;
+  return out;
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+#include "plan/cluster_bound.hpp"
+
+#include "plan/layout.hpp"
+#include "program/stage_plan.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+double kernels_s(const Body& body) {
+  Picoseconds sum = 0;
+  for (const BodyStep& step : body.steps) sum += step.stream == StreamKind::compute ? step.device : 0;
+  return to_seconds(sum);
+}
+
+// Of one microbatch through all layers, none recomputed.
+double layers_s(const Job& job, BlockSet& set, const StageCosts& costs) {
+  const double clock = std::min(1.0, costs.hardware.hardware.gpu.sustained_share.value);
+  const PricedBodies priced = set.bodies.price_at(job, set.blocks, costs, clock, 1);
+  double sum = 0;
+  for (const LayerBlocks& layer : layer_blocks(job, set.blocks)) {
+    const BlockBodies& bodies = (*priced.bodies)[static_cast<std::size_t>(layer.kept)];
+    sum += kernels_s(bodies.forward) + kernels_s(bodies.backward);
+  }
+  return sum;
+}
+
+// The smallest job of one stage with these blocks; nothing where there is none.
+std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
+  Job out = job;
+  out.strategy = choice;
+  out.strategy.pipeline = 1;
+  out.strategy.data = choice.expert_span().data;
+  out.training.global_batch = std::int64_t{choice.micro_batch} * out.strategy.data;
+  const auto gpus = static_cast<int>(out.strategy.ranks());
+  if (gpus > out.cluster.gpus()) return std::nullopt;
+  if (first_violation({out.model, out.training, out.strategy, gpus})) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared)
+    : job_(job), space_(space), shared_(shared) {}
+
+double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
+  Job job = job_;
+  job.cluster = Cluster({group}, job_.cluster.fabric());
+  double least = std::numeric_limits<double>::infinity();
+  for (const Strategy& layout : group_sizes(space_)) {
+    for (const Strategy& choice : block_choices(space_, layout)) {
+      const std::optional<Job> smallest = smallest_job(job, choice);
+      if (!smallest) continue;
+      const LayoutCosts costs(*smallest, smallest->strategy);
+      const double seconds = layers_s(*smallest, *shared_.of(*smallest), costs.stages.front());
+      least = std::min(least, seconds * choice.team() / choice.micro_batch);
+    }
+  }
+  return least;
+}
+
+double ClusterBound::seconds(const Cluster& cluster) {
+  double sequences_per_s = 0;
+  for (const NodeGroup& group : cluster.groups()) {
+    const std::lock_guard lock(mutex_);
+    const auto [known, is_new] = of_type_.try_emplace(group.hardware.spec.name);
+    if (is_new) known->second = gpu_seconds_per_sequence(group);
+    sequences_per_s += static_cast<double>(group.count) * group.hardware.spec.gpus / known->second;
+  }
+  return static_cast<double>(job_.training.global_batch) / sequences_per_s * (1 - 1e-9);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,53 @@
+#include "plan/rule_filter.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+// What a branch of the tree leaves open.
+RuleFieldSet open_fields() {
+  RuleFieldSet out;
+  for (const RuleField field : {RuleField::virtual_pipeline, RuleField::schedule, RuleField::recompute_layers,
+                                RuleField::zero, RuleField::overlap_grad_reduce, RuleField::overlap_param_gather}) {
+    out.set(static_cast<std::size_t>(field));
+  }
+  return out;
+}
+
+int gpus_per_node(const Cluster& cluster) {
+  int fewest = cluster.gpus();
+  for (const NodeGroup& group : cluster.groups()) fewest = std::min(fewest, group.hardware.spec.gpus);
+  return fewest;
+}
+
+}  // namespace
+
+RuleFilter::RuleFilter(const Job& job, const std::vector<RuleExpression>& rules) : job_(job) {
+  const RuleFieldSet open = open_fields();
+  for (const RuleExpression& rule : rules) ((rule.sources() & open).none() ? early_ : late_).push_back(&rule);
+}
+
+bool RuleFilter::hold(const std::vector<const RuleExpression*>& rules, const Strategy& strategy,
+                      const Cluster& cluster) const {
+  if (rules.empty()) return true;
+  const RuleFields fields =
+      read_rule_fields({job_.model, job_.training, strategy, cluster.gpus()}, gpus_per_node(cluster));
+  return std::all_of(rules.begin(), rules.end(), [&](const RuleExpression* rule) { return rule->holds(fields); });
+}
+
+bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster) const {
+  if (strategy.pipeline > job_.model.layers) return false;
+  // Any split of layers will do.
+  Strategy plain = strategy;
+  plain.layer_split.assign(static_cast<std::size_t>(plain.pipeline), 0);
+  plain.layer_split.front() = static_cast<int>(job_.model.layers);
+  return !first_violation({job_.model, job_.training, plain, cluster.gpus()}) && hold(early_, plain, cluster);
+}
+
+bool RuleFilter::allows(const Strategy& strategy, const Cluster& cluster) const {
+  return !first_violation({job_.model, job_.training, strategy, cluster.gpus()}) && hold(late_, strategy, cluster);
+}
+
+}  // namespace mirfak
