@@ -164,4 +164,11 @@ ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline) {
   return plan.executed;
 }
 
+ExecutedClocks least_energy_plan(const ClockedProgram& clocked) {
+  const ProgramNetwork network = network_of(clocked);
+  Tracing tracing(clocked, network);
+  tracing.shorten_to_least_energy();
+  return execute_clocks(clocked, tracing.clocks());
+}
+
 }  // namespace mirfak

@@ -57,4 +57,7 @@ Frontier frontier(const ClockedProgram& clocked, std::span<const double> slowdow
 // rest of the curve.
 ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline);
 
+// The clocks with which an iteration needs least energy, waiting included, however long it takes.
+ExecutedClocks least_energy_plan(const ClockedProgram& clocked);
+
 }  // namespace mirfak

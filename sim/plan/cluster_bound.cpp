@@ -53,7 +53,7 @@ double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
   job.cluster = Cluster({group}, job_.cluster.fabric());
   double least = std::numeric_limits<double>::infinity();
   for (const Strategy& layout : group_sizes(space_)) {
-    for (const Strategy& choice : block_choices(space_, layout)) {
+    for (const Strategy& choice : block_choices(space_, layout, job_.framework)) {
       const std::optional<Job> smallest = smallest_job(job, choice);
       if (!smallest) continue;
       const LayoutCosts costs(*smallest, smallest->strategy);

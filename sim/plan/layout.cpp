@@ -92,7 +92,26 @@ std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster
   return out;
 }
 
-std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout) {
+bool gathers_in_passes(const Framework& framework, int zero) {
+  return zero == 3 || (zero == 2 && framework.sharding.stage2_gathers_parameters);
+}
+
+namespace {
+
+// One stage of ZeRO for all that gather parameters in every pass, one for all that do not.
+std::vector<int> gathering_stages(const StrategySpace& space, const Framework& framework) {
+  std::vector<int> out;
+  for (const bool in_passes : {false, true}) {
+    const auto first = std::find_if(space.zero.begin(), space.zero.end(),
+                                    [&](int zero) { return gathers_in_passes(framework, zero) == in_passes; });
+    if (first != space.zero.end()) out.push_back(*first);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout, const Framework& framework) {
   std::vector<Strategy> out;
   Strategy strategy = layout;
   for (const int micro_batch : space.micro_batch) {
@@ -106,7 +125,10 @@ std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& 
         strategy.overlap_tensor = overlap_tensor;
         for (const Recompute recompute : space.recompute) {
           strategy.recompute = recompute;
-          out.push_back(strategy);
+          for (const int zero : gathering_stages(space, framework)) {
+            strategy.zero = zero;
+            out.push_back(strategy);
+          }
         }
       }
     }

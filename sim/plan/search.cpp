@@ -6,6 +6,9 @@
 #include "plan/search.hpp"
 
 #include "base/parallel.hpp"
+#include "energy/clock_plan.hpp"
+#include "energy/frontier.hpp"
+#include "energy/scenario_clocks.hpp"
 #include "engine/score.hpp"
 #include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
@@ -30,11 +33,14 @@ namespace mirfak {
 
 namespace {
 
-std::vector<StateChoice> state_choices(const StrategySpace& space) {
-  std::vector<StateChoice> out;
+// Of branches that do not gather parameters in every pass, and of those that do.
+std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space, const Framework& framework) {
+  std::array<std::vector<StateChoice>, 2> out;
   for (const int zero : space.zero) {
     for (const bool reduce : space.overlap_grad_reduce) {
-      for (const bool gather : space.overlap_param_gather) out.push_back({zero, reduce, gather});
+      for (const bool gather : space.overlap_param_gather) {
+        out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather});
+      }
     }
   }
   return out;
@@ -92,7 +98,7 @@ class Search {
         rules_(job, spec.rules),
         cluster_bound_(job, spec.space, shared_),
         clusters_(candidate_clusters(job.cluster, spec)),
-        states_(state_choices(spec.space)),
+        states_(state_choices(spec.space, job.framework)),
         standing_(spec) {
     for (const Cluster& cluster : clusters_) rates_.push_back(rates_of(cluster));
   }
@@ -146,6 +152,9 @@ class Search {
   Outcome judge(const Node& node);
   void bound_pipeline(Node& node) const;
   std::vector<int> row_of(const Node& node) const;
+  const std::vector<StateChoice>& states_of(const Branch& branch) const {
+    return states_[gathers_in_passes(job_.framework, branch.job().strategy.zero) ? 1 : 0];
+  }
   void add_next_of_row(const Node& node, Outcome& out) const;
   Strategy strategy_of(const Node& node) const;
   SearchResult result() const;
@@ -164,7 +173,7 @@ class Search {
   ClusterBound cluster_bound_;
   std::vector<Cluster> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
-  std::vector<StateChoice> states_;
+  std::array<std::vector<StateChoice>, 2> states_;
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
   Standing standing_;
   std::int64_t enumerated_ = 0;
@@ -248,7 +257,7 @@ Search::Outcome Search::work_on(const Node& node) {
 Search::Outcome Search::expand_cluster(const Node& node) {
   const Cluster& cluster = clusters_[node.cluster];
   std::vector<std::vector<Strategy>> choices;
-  for (const Strategy& layout : layouts(spec_.space, cluster)) choices.push_back(block_choices(spec_.space, layout));
+  for (const Strategy& layout : layouts(spec_.space, cluster)) choices.push_back(block_choices(spec_.space, layout, job_.framework));
   std::vector<std::vector<std::shared_ptr<Branch>>> grown(choices.size());
   parallel_for(
       choices.size(),
@@ -279,7 +288,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
       child.bound = merit(node.cluster, branch->bound(), branch->least_energy_j());
       child.key = key_of(child.bound);
       child.place = node.place + (index++ << 24U);
-      child.strategies = branch->strategies(spec_.space) * static_cast<std::int64_t>(states_.size());
+      child.strategies = branch->strategies(spec_.space) * static_cast<std::int64_t>(states_of(*branch).size());
       out.enumerated += child.strategies;
       if (child.strategies > 0) out.add(std::move(child), standing_);
     }
@@ -296,7 +305,7 @@ Search::Outcome Search::expand_branch(const Node& node) {
     child.kind = Node::Kind::pipeline;
     child.place = node.place + (index++ << 14U);
     child.pipeline = choice;
-    child.strategies = static_cast<std::int64_t>(row_of(child).size() * states_.size());
+    child.strategies = static_cast<std::int64_t>(row_of(child).size() * states_of(*node.branch).size());
     bound_pipeline(child);
     out.add(std::move(child), standing_);
   }
@@ -321,7 +330,7 @@ void Search::add_next_of_row(const Node& node, Outcome& out) const {
   Node sibling = node;
   sibling.pipeline.recompute_layers = *next;
   sibling.place += 1U << 4U;
-  sibling.strategies -= static_cast<std::int64_t>(states_.size());
+  sibling.strategies -= static_cast<std::int64_t>(states_of(*node.branch).size());
   bound_pipeline(sibling);
   out.add(std::move(sibling), standing_);
 }
@@ -334,10 +343,11 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
   const PipelineBound passes = pipeline_bound(branch, node.pipeline);
   Outcome out;
   add_next_of_row(node, out);
-  for (std::size_t i = 0; i < states_.size(); ++i) {
+  const std::vector<StateChoice>& choices = states_of(branch);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
     Node child = node;
     child.kind = Node::Kind::strategy;
-    child.state = states_[i];
+    child.state = choices[i];
     child.strategies = 1;
     child.place = node.place + i;
     if (!rules_.allows(strategy_of(child), clusters_[node.cluster])) {
@@ -434,6 +444,18 @@ SearchResult Search::result() const {
   return out;
 }
 
+// At clocks of passes planned one by one, which have to end in the same time, or in any.
+PlannedEnergy planned_energy(const FoundStrategy& found) {
+  const ClockedProgram clocked = clocked_program(found.job);
+  const ExecutedClocks highest = execute_clocks(clocked, highest_clocks(clocked));
+  PlannedEnergy out;
+  out.energy_j = plan_for(clocked, highest.makespan).energy_j;
+  const ExecutedClocks least = least_energy_plan(clocked);
+  out.t_star_s = to_seconds(least.makespan);
+  out.least_energy_j = least.energy_j;
+  return out;
+}
+
 }  // namespace
 
 const std::vector<std::string>& search_objective_names() {
@@ -442,7 +464,12 @@ const std::vector<std::string>& search_objective_names() {
 }
 
 SearchResult search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress) {
-  return Search(job, spec, threads, progress).run();
+  SearchResult result = Search(job, spec, threads, progress).run();
+  if (spec.objective != SearchObjective::pareto) return result;
+  parallel_for(
+      result.strategies.size(), [&](std::size_t i) { result.strategies[i].planned = planned_energy(result.strategies[i]); },
+      threads);
+  return result;
 }
 
 }  // namespace mirfak
