@@ -38,9 +38,11 @@ struct Priced {
 class ClockedJob {
  public:
   explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
+    const std::vector<ReplicaClass> classes = replica_classes(job);
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-      clocks_.push_back(clocks_of(job.hardware_of(stage).hardware.gpu));
+      for (const ReplicaClass& alike : classes) gpus_.push_back(&job.hardware_of(stage, alike.first()).hardware.gpu);
     }
+    for (const GpuSpec* gpu : gpus_) clocks_.push_back(clocks_of(*gpu));
   }
 
   ClockedProgram write() {
@@ -52,22 +54,22 @@ class ClockedJob {
       out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
     }
     for (const ProgramRank& rank : out_.program.ranks) {
-      out_.blocked_w += job_.hardware_of(static_cast<int>(rank.stage)).hardware.gpu.blocked_w.value * rank.multiplicity;
+      out_.blocked_w += gpus_[rank.plan]->blocked_w.value * rank.multiplicity;
     }
     return std::move(out_);
   }
 
  private:
-  double clock_of(int stage, std::size_t setting) const {
-    const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(stage)];
+  double clock_of(std::size_t plan, std::size_t setting) const {
+    const std::vector<double>& clocks = clocks_[plan];
     return clocks[std::min(setting, clocks.size() - 1)];
   }
 
   // The program with all devices at a place in their list of clocks.
   Program lower_at(std::size_t setting) const {
     std::vector<double> limits;
-    for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
-      limits.push_back(clock_of(stage, setting) / clock_of(stage, 0));
+    for (std::size_t plan = 0; plan < clocks_.size(); ++plan) {
+      limits.push_back(clock_of(plan, setting) / clock_of(plan, 0));
     }
     const std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
     return lower(job_, blocks_, plans);
@@ -78,7 +80,8 @@ class ClockedJob {
 
   const Job& job_;
   ShardedBlocks blocks_;
-  std::vector<std::vector<double>> clocks_;  // by stage
+  std::vector<const GpuSpec*> gpus_;         // by plan (plan_stages), as are
+  std::vector<std::vector<double>> clocks_;  // in Hz, descending
   ClockedProgram out_;
   std::vector<TaskId> first_of_kind_;  // a task of each kind of pass
 };
@@ -110,11 +113,11 @@ void ClockedJob::price_clocks() {
   });
   for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
     const TaskId task = first_of_kind_[kind];
-    const int stage = out_.program.class_of(task).stage;
+    const std::size_t plan = out_.program.ranks[out_.program.streams[out_.program.stream[task]].rank].plan;
     std::vector<ClockChoice> choices;
-    for (std::size_t setting = 0; setting < clocks_[static_cast<std::size_t>(stage)].size(); ++setting) {
+    for (std::size_t setting = 0; setting < clocks_[plan].size(); ++setting) {
       const Priced& at = priced[setting][kind];
-      choices.push_back({clock_of(stage, setting), at.duration, at.energy_j * out_.multiplicity(task)});
+      choices.push_back({clock_of(plan, setting), at.duration, at.energy_j * out_.multiplicity(task)});
     }
     out_.choices.push_back(pass_choices(choices));
     out_.settings.push_back(std::move(choices));

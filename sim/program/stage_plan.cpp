@@ -35,11 +35,11 @@ const BlockRun& ChunkPlan::run_of(int index) const {
   return *run;
 }
 
-PipelineShape pipeline_shape(const Job& job) {
+PipelineShape pipeline_shape(const Job& job, int microbatches) {
   PipelineShape shape;
   shape.stages = job.strategy.pipeline;
   shape.chunks = job.strategy.virtual_pipeline;
-  shape.microbatches = microbatches(job.strategy, job.training);
+  shape.microbatches = microbatches;
   shape.group = job.strategy.microbatch_group > 0 ? job.strategy.microbatch_group : shape.stages;
   return shape;
 }
@@ -181,11 +181,15 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
 
 }  // namespace
 
-StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_index)
+StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<const ReplicaClass> classes,
+                     int stage_index, int own)
     : stage(stage_index),
-      costs(job, stage_index),
+      replica_class(own),
+      replicas(classes[static_cast<std::size_t>(own)]),
+      ranks(static_cast<double>(job.strategy.team()) * replicas.count()),
+      costs(job, classes, stage_index, own),
       chunks(plan_chunks(job, blocks, stage_index)),
-      order(schedule_of(job.strategy.schedule).order(pipeline_shape(job), stage_index)),
+      order(schedule_of(job.strategy.schedule).order(pipeline_shape(job, replicas.microbatches), stage_index)),
       parameters(count_stage(job, blocks, chunks)),
       pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host_pass_s)) {}
 
@@ -212,13 +216,15 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   using Place = std::tuple<int, int, bool>;
   using Key = std::tuple<const NodeGroup*, double, Place, Place, Place>;
   std::map<Key, Priced> priced_at;
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  const auto count = static_cast<int>(classes.size());
   std::vector<StagePlan> plans;
-  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    StagePlan plan(job, blocks, stage);
+  for (int i = 0; i < job.strategy.pipeline * count; ++i) {
+    StagePlan plan(job, blocks, classes, i / count, i % count);
     const auto place = [](const CommunicationGroup& group) {
       return Place(group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves);
     };
-    const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(stage)];
+    const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)];
     Priced& priced = priced_at[{&plan.costs.hardware, limit, place(plan.costs.tensor_group),
                                 place(plan.costs.context_group), place(plan.costs.expert_group)}];
     if (!priced.bodies) priced.clock_share = settled_clock(job, blocks, plan);
@@ -234,10 +240,24 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   return plans;
 }
 
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
-                           int to) {
-  const int sender = job.rank_of(from, 0, 0);
-  const int receiver = job.rank_of(to, 0, 0);
+int classes_of(std::span<const StagePlan> plans) {
+  return static_cast<int>(
+      std::count_if(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.stage == 0; }));
+}
+
+std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage) {
+  const auto classes = static_cast<std::size_t>(classes_of(plans));
+  return plans.subspan(static_cast<std::size_t>(stage) * classes, classes);
+}
+
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
+                           int to, int replica_class) {
+  const auto costs_of = [&](int stage) -> const StageCosts& {
+    return plans_of(plans, stage)[static_cast<std::size_t>(replica_class)].costs;
+  };
+  const int first = plans[static_cast<std::size_t>(replica_class)].replicas.first();
+  const int sender = job.rank_of(from, first, 0);
+  const int receiver = job.rank_of(to, first, 0);
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
   const std::array<int, 2> both = {sender, receiver};
   const bool crosses = communication_group(job.cluster, both).crosses_leaves;
@@ -248,15 +268,14 @@ TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, co
   out.bytes = blocks.residual_bytes() / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
   for (const int stage : {from, to}) {
-    const StageCosts& costs = stages[static_cast<std::size_t>(stage)].costs;
-    const CommunicationCost cost = costs.communication.price_send(out.bytes, same_domain, crosses);
+    const CommunicationCost cost = costs_of(stage).communication.price_send(out.bytes, same_domain, crosses);
     if (cost.seconds <= out.seconds) continue;
     out.seconds = cost.seconds;
     out.bytes_per_s = cost.bytes_per_s;
     out.on_network = cost.on_network;
   }
   if (scatter) {
-    const StageCosts& costs = stages[static_cast<std::size_t>(to)].costs;
+    const StageCosts& costs = costs_of(to);
     out.seconds +=
         costs.communication.price(CollectiveKind::all_gather, blocks.residual_bytes(), costs.tensor_group).seconds;
   }

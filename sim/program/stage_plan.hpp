@@ -75,11 +75,16 @@ struct StageParameters {
   HeldParameters held() const { return {elements - expert_elements, expert_elements}; }
 };
 
-// What one stage does, its passes priced on its hardware: enough to build any of its ranks.
+// What the replicas of one class do on one stage, their passes priced on their hardware: enough to build any of their
+// ranks.
 struct StagePlan {
-  explicit StagePlan(const Job& job, const ShardedBlocks& blocks, int stage);
+  // `classes`: all of the job; `own`: the index of these replicas' class.
+  StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<const ReplicaClass> classes, int stage, int own);
 
   int stage = 0;
+  int replica_class = 0;
+  ReplicaClass replicas;
+  double ranks = 0;  // that run it: the teams of all replicas
   StageCosts costs;
   std::vector<ChunkPlan> chunks;
   std::vector<Pass> order;
@@ -94,21 +99,27 @@ struct StagePlan {
   FoldedBody folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const;
 };
 
-// One plan per stage. Stages on the same hardware share priced bodies. `clock_limits`: by stage, the share of the full
-// clock that its devices are set to; empty: they are left to themselves.
+// One plan per stage and class of replicas: stage after stage, of each stage class after class, so the plan of class c
+// on stage s of a job of C classes stands at s * C + c. Plans on the same hardware share priced bodies. `clock_limits`:
+// by plan, the share of the full clock that its devices are set to; empty: they are left to themselves.
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
                                    std::span<const double> clock_limits = {});
 
-PipelineShape pipeline_shape(const Job& job);
+// Of the plans of a job: its classes, and a stage's part, class after class.
+int classes_of(std::span<const StagePlan> plans);
+std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage);
 
-// What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part.
+PipelineShape pipeline_shape(const Job& job, int microbatches);
+
+// What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part, between the
+// ranks of one class of replicas.
 struct TransferCost {
   double bytes = 0;    // sent by one rank
   double seconds = 0;  // with the all-gather at the receiver where the framework scatters
   double bytes_per_s = 0;
   bool on_network = false;
 };
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
-                           int to);
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
+                           int to, int replica_class);
 
 }  // namespace mirfak
