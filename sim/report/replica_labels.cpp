@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mirfak {
 
 bool has_mixed_replicas(const Simulation& simulation) { return classes_of(simulation.plans) > 1; }
@@ -28,12 +30,17 @@ std::string plans_text(const Simulation& simulation, std::span<const int> plans)
 
 std::string microbatches_text(const Simulation& simulation) {
   const auto classes = plans_of(simulation.plans, 0);
+  const int size = simulation.job.strategy.micro_batch;
+  const int first = classes.front().replicas.microbatches;
+  if (std::all_of(classes.begin(), classes.end(),
+                  [&](const StagePlan& plan) { return plan.replicas.microbatches == first; })) {
+    return fmt::format("{} microbatches of {} per replica", first, size);
+  }
   std::string out;
   for (const StagePlan& plan : classes) {
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", plan.replicas.microbatches);
-    if (classes.size() > 1) out += " on replicas " + replicas_text(plan);
+    out += fmt::format("{}{} on replicas {}", out.empty() ? "" : ", ", plan.replicas.microbatches, replicas_text(plan));
   }
-  return out;
+  return fmt::format("microbatches of {}: {}", size, out);
 }
 
 }  // namespace mirfak

@@ -19,7 +19,7 @@ std::string replicas_text(const StagePlan& plan);
 // ascending.
 std::string plans_text(const Simulation& simulation, std::span<const int> plans);
 
-// With mixed replicas the microbatches of each: "12 on replicas 0-3, 4 on replicas 4"; else the number.
+// "8 microbatches of 2 per replica", "microbatches of 2: 12 on replicas 0-3, 4 on replicas 4-7".
 std::string microbatches_text(const Simulation& simulation);
 
 }  // namespace mirfak

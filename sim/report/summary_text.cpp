@@ -75,9 +75,8 @@ std::string headline(const Scenario& scenario, const Simulation& simulation) {
   table.add_row({"cluster", cluster_line(job.cluster)});
   table.add_row({"strategy", strategy_line(job)});
   table.add_row(
-      {"batch", fmt::format("{} sequences of {} tokens: {} microbatches of {} per replica; {}, {}",
-                            training.global_batch, training.sequence_length, microbatches_text(simulation),
-                            job.strategy.micro_batch, training.precision, job.framework.name)});
+      {"batch", fmt::format("{} sequences of {} tokens: {}; {}, {}", training.global_batch, training.sequence_length,
+                            microbatches_text(simulation), training.precision, job.framework.name)});
   return table.text();
 }
 

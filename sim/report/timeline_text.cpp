@@ -261,9 +261,13 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   std::vector<Segments> stages;  // with mixed replicas, of each class
   std::vector<const ProgramRank*> drawn;
   for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {
-    if (program.ranks[rank].plan != stages.size()) continue;
+    const ProgramRank& described = program.ranks[rank];
+    const bool known = std::any_of(drawn.begin(), drawn.end(), [&](const ProgramRank* other) {
+      return other->stage == described.stage && other->plan == described.plan;
+    });
+    if (known) continue;
     stages.push_back(lay_out(program, timeline, index, rank));
-    drawn.push_back(&program.ranks[rank]);
+    drawn.push_back(&described);
   }
   const bool mixed = stages.size() > drawn.back()->stage + 1;
   const int margin = mixed ? 24 : 12;

@@ -106,7 +106,13 @@ TEST_CASE("of many stages some have no row, but never the fullest") {
   const StageResult stage = result.stages.front();
   result.stages.assign(64, stage);
   for (std::size_t i = 0; i < 64; ++i) result.stages[i].memory.peak.activations = static_cast<double>(i) * kGiB / 4;
+  std::vector<StagePlan>& plans = e.simulation->plans;
+  while (plans.size() < 64) {
+    plans.push_back(plans.front());
+    plans.back().stage = static_cast<int>(plans.size()) - 1;
+  }
   result.fullest_stage = 41;
+  result.fullest_plan = 41;
   std::size_t rows = 0;
   bool fullest = false;
   for (const std::string& line : lines_of(summary_text(e.scenario, *e.simulation))) {
