@@ -4,7 +4,10 @@
 #include "base/parallel.hpp"
 #include "engine/execute.hpp"
 #include "program/lowering.hpp"
+#include "program/replica_classes.hpp"
 #include "program/stage_plan.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,11 +41,9 @@ struct Priced {
 class ClockedJob {
  public:
   explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
-    const std::vector<ReplicaClass> classes = replica_classes(job);
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-      for (const ReplicaClass& alike : classes) gpus_.push_back(&job.hardware_of(stage, alike.first()).hardware.gpu);
+      clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware.gpu));
     }
-    for (const GpuSpec* gpu : gpus_) clocks_.push_back(clocks_of(*gpu));
   }
 
   ClockedProgram write() {
@@ -54,22 +55,23 @@ class ClockedJob {
       out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
     }
     for (const ProgramRank& rank : out_.program.ranks) {
-      out_.blocked_w += gpus_[rank.plan]->blocked_w.value * rank.multiplicity;
+      out_.blocked_w +=
+          job_.hardware_of(static_cast<int>(rank.stage), 0).hardware.gpu.blocked_w.value * rank.multiplicity;
     }
     return std::move(out_);
   }
 
  private:
-  double clock_of(std::size_t plan, std::size_t setting) const {
-    const std::vector<double>& clocks = clocks_[plan];
+  double clock_of(int stage, std::size_t setting) const {
+    const std::vector<double>& clocks = clocks_[static_cast<std::size_t>(stage)];
     return clocks[std::min(setting, clocks.size() - 1)];
   }
 
   // The program with all devices at a place in their list of clocks.
   Program lower_at(std::size_t setting) const {
     std::vector<double> limits;
-    for (std::size_t plan = 0; plan < clocks_.size(); ++plan) {
-      limits.push_back(clock_of(plan, setting) / clock_of(plan, 0));
+    for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+      limits.push_back(clock_of(stage, setting) / clock_of(stage, 0));
     }
     const std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
     return lower(job_, blocks_, plans);
@@ -80,8 +82,7 @@ class ClockedJob {
 
   const Job& job_;
   ShardedBlocks blocks_;
-  std::vector<const GpuSpec*> gpus_;         // by plan (plan_stages), as are
-  std::vector<std::vector<double>> clocks_;  // in Hz, descending
+  std::vector<std::vector<double>> clocks_;  // by stage
   ClockedProgram out_;
   std::vector<TaskId> first_of_kind_;  // a task of each kind of pass
 };
@@ -113,19 +114,34 @@ void ClockedJob::price_clocks() {
   });
   for (std::size_t kind = 0; kind < first_of_kind_.size(); ++kind) {
     const TaskId task = first_of_kind_[kind];
-    const std::size_t plan = out_.program.ranks[out_.program.streams[out_.program.stream[task]].rank].plan;
+    const int stage = out_.program.class_of(task).stage;
     std::vector<ClockChoice> choices;
-    for (std::size_t setting = 0; setting < clocks_[plan].size(); ++setting) {
+    for (std::size_t setting = 0; setting < clocks_[static_cast<std::size_t>(stage)].size(); ++setting) {
       const Priced& at = priced[setting][kind];
-      choices.push_back({clock_of(plan, setting), at.duration, at.energy_j * out_.multiplicity(task)});
+      choices.push_back({clock_of(stage, setting), at.duration, at.energy_j * out_.multiplicity(task)});
     }
     out_.choices.push_back(pass_choices(choices));
     out_.settings.push_back(std::move(choices));
   }
 }
 
+// Plans of clocks are for stages: of a stage whose replicas differ nobody would know which of them a clock is for.
+void check_replicas(const Job& job) {
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  if (classes.size() == 1) return;
+  fail_infeasible(
+      {},
+      fmt::format("replicas {} and {} differ in type of node, placement or microbatches; the frontier is of "
+                  "stages whose replicas are alike",
+                  classes[0].first(), classes[1].first()),
+      "leave strategy.replica_microbatches out, and give each stage one type of node");
+}
+
 }  // namespace
 
-ClockedProgram clocked_program(const Job& job) { return ClockedJob(job).write(); }
+ClockedProgram clocked_program(const Job& job) {
+  check_replicas(job);
+  return ClockedJob(job).write();
+}
 
 }  // namespace mirfak

@@ -40,9 +40,9 @@ struct IterationResult {
   int fullest_stage = 0;
   std::size_t fullest_plan = 0;  // the same with its class of replicas: an index of `stages`
   bool fits = false;             // on every stage
-  double energy_j = 0;         // of all GPUs
-  double average_power_w = 0;  // of all GPUs
-  double cost_usd = 0;         // 0: no price is known
+  double energy_j = 0;           // of all GPUs
+  double average_power_w = 0;    // of all GPUs
+  double cost_usd = 0;           // 0: no price is known
   bool priced = false;
   double training_time_s = 0;  // for training.tokens; 0: not asked
   double training_cost_usd = 0;

@@ -97,7 +97,8 @@ bool joins_classes(const StageCosts& costs, ReplicaGroup among) {
 const CollectiveModel& slowest_model(const ReplicaCollective& collective, const StageCosts& costs) {
   if (!joins_classes(costs, collective.among)) return costs.communication;
   const auto seconds = [&](const CollectiveModel& model) {
-    return model.price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among)).seconds;
+    return model.price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among))
+        .seconds;
   };
   const CollectiveModel* slowest = &costs.communication;
   for (const CollectiveModel& other : costs.others) {
@@ -107,9 +108,9 @@ const CollectiveModel& slowest_model(const ReplicaCollective& collective, const 
 }
 
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
-  CommunicationCost cost = slowest_model(collective, costs)
-                               .price(collective.kind, collective.bytes / collective.pieces,
-                                      group_of(costs, collective.among));
+  CommunicationCost cost =
+      slowest_model(collective, costs)
+          .price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among));
   cost.seconds *= collective.pieces;
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;

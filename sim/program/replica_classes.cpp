@@ -126,11 +126,12 @@ void check_experts(const Job& job) {
       const NodeGroup& first = job.hardware_of(stage, replica - replica % together);
       const NodeGroup& own = job.hardware_of(stage, replica);
       if (same_hardware(first, own)) continue;
-      fail_infeasible({},
-                      fmt::format("the expert-parallel group of replicas {} to {} of pipeline stage {} lies on {} and {}",
-                                  replica - replica % together, replica - replica % together + together - 1, stage,
-                                  first.hardware.spec.name, own.hardware.spec.name),
-                      "choose node counts or strategy.expert so that each expert-parallel group has one type of node");
+      fail_infeasible(
+          {},
+          fmt::format("the expert-parallel group of replicas {} to {} of pipeline stage {} lies on {} and {}",
+                      replica - replica % together, replica - replica % together + together - 1, stage,
+                      first.hardware.spec.name, own.hardware.spec.name),
+          "choose node counts or strategy.expert so that each expert-parallel group has one type of node");
     }
   }
 }

@@ -11,11 +11,12 @@
 namespace mirfak {
 
 // The ranks of a program with the writers of their tasks. An unfolded program has a team of all its ranks for every
-// stage and data-parallel replica; a folded one has, for every stage and class of replicas, one team of one rank. Below,
-// `replica` counts the teams of a stage: 0 <= replica < replicas().
+// stage and data-parallel replica; a folded one has, for every stage and class of replicas, one team of one rank.
+// Below, `replica` counts the teams of a stage: 0 <= replica < replicas().
 class ReplicaTeams {
  public:
-  // Adds the ranks to `program`, stage after stage, replica after replica, lane after lane. References must outlive this.
+  // Adds the ranks to `program`, stage after stage, replica after replica, lane after lane. References must outlive
+  // this.
   ReplicaTeams(Program& program, const Job& job, std::span<const StagePlan> plans, bool unfolded);
 
   bool folded() const { return folded_; }
@@ -26,7 +27,9 @@ class ReplicaTeams {
   int tensor_lanes() const { return tensor_lanes_; }  // of one context rank
 
   int class_of(int replica) const { return class_of_[static_cast<std::size_t>(replica)]; }
-  std::span<const int> replicas_of(int replica_class) const { return members_[static_cast<std::size_t>(replica_class)]; }
+  std::span<const int> replicas_of(int replica_class) const {
+    return members_[static_cast<std::size_t>(replica_class)];
+  }
   TeamWriter& team(int stage, int replica) { return teams_[static_cast<std::size_t>(stage * replicas() + replica)]; }
   std::span<TeamWriter> all() { return teams_; }
 

@@ -78,7 +78,8 @@ void StepWriter::reduce_over_tensor(int stage, int replica_class) {
       plan.costs.communication.price(CollectiveKind::all_reduce, bytes, plan.costs.tensor_group);
   const Communication reduction =
       communication_.collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
-  for (const int replica : teams_.replicas_of(replica_class)) reduce_over_tensor(teams_.team(stage, replica), reduction);
+  for (const int replica : teams_.replicas_of(replica_class))
+    reduce_over_tensor(teams_.team(stage, replica), reduction);
 }
 
 void StepWriter::reduce_over_tensor(TeamWriter& writer, const Communication& reduction) {

@@ -56,8 +56,8 @@ class Explainer {
     std::string out = scenario_section();
     for (const std::vector<int>& alike : plans_alike()) {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
-      out += fmt::format("\nPasses on {}: {} at {:.1f} % of its clock\n", plans_text(simulation_, alike), plan.costs.hardware.hardware.gpu.title,
-                         100 * plan.costs.kernels.clock_share());
+      out += fmt::format("\nPasses on {}: {} at {:.1f} % of its clock\n", plans_text(simulation_, alike),
+                         plan.costs.hardware.hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
       for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();

@@ -162,12 +162,13 @@ std::string replica_table(const Simulation& simulation) {
   for (std::size_t place = 0; place < simulation.plans.size(); place += every) {
     const StagePlan& plan = simulation.plans[place];
     const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;
-    table.add_row({fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware.hardware.spec.name,
-                   fmt::format("{}", plan.replicas.microbatches), format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
-                   format_seconds(
-                       seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
-                   format_seconds(seconds_of(seconds, Activity::host, Activity::host)),
-                   format_seconds(seconds_of(seconds, Activity::bubble, Activity::bubble))});
+    table.add_row(
+        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware.hardware.spec.name,
+         fmt::format("{}", plan.replicas.microbatches),
+         format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
+         format_seconds(seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
+         format_seconds(seconds_of(seconds, Activity::host, Activity::host)),
+         format_seconds(seconds_of(seconds, Activity::bubble, Activity::bubble))});
   }
   return "\nReplicas, by stage (communication: exposed)\n" + table.text();
 }
@@ -245,8 +246,8 @@ std::string memory_table(const Simulation& simulation) {
 
 std::string summary_text(const Scenario& scenario, const Simulation& simulation) {
   const IterationResult& result = simulation.result;
-  std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) +
-                    training_table(simulation) + activity_table(result) + replica_table(simulation) + memory_table(simulation);
+  std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
+                    activity_table(result) + replica_table(simulation) + memory_table(simulation);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage(result) + '\n';
   return out;
 }

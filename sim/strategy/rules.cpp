@@ -256,12 +256,12 @@ Broken meetings_need_even_batch(const RuleInput& in) {
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const int first = counts[i - i % together];
     if (counts[i] == first) continue;
-    return Violation{"strategy.replica_microbatches",
-                     fmt::format("replicas {} and {} meet in every pass ({}), but run {} and {} microbatches",
-                                 i - i % together, i, all ? fmt::format("ZeRO {}", s.zero) : "expert parallelism",
-                                 first, counts[i]),
-                     all ? "make the entries equal, or choose strategy.zero: 0 or 1"
-                         : "make the entries of each expert-parallel group equal"};
+    return Violation{
+        "strategy.replica_microbatches",
+        fmt::format("replicas {} and {} meet in every pass ({}), but run {} and {} microbatches", i - i % together, i,
+                    all ? fmt::format("ZeRO {}", s.zero) : "expert parallelism", first, counts[i]),
+        all ? "make the entries equal, or choose strategy.zero: 0 or 1"
+            : "make the entries of each expert-parallel group equal"};
   }
   return std::nullopt;
 }
@@ -277,10 +277,11 @@ Broken groups_divide(const RuleInput& in) {
   if (!in.strategy.replica_microbatches.empty()) {
     for (const int count : in.strategy.replica_microbatches) {
       if (count % group == 0) continue;
-      return Violation{"strategy.replica_microbatches",
-                       fmt::format("the interleaved schedule needs each replica's microbatches ({}) in whole groups of {}",
-                                   count, group),
-                       "make every entry a multiple of it"};
+      return Violation{
+          "strategy.replica_microbatches",
+          fmt::format("the interleaved schedule needs each replica's microbatches ({}) in whole groups of {}", count,
+                      group),
+          "make every entry a multiple of it"};
     }
     return std::nullopt;
   }

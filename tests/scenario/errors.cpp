@@ -98,8 +98,9 @@ TEST_CASE("errors in overrides name the override") {
 }
 
 TEST_CASE("a team, an expert group or a sharding group on two types of nodes is refused at cluster.nodes") {
-  const std::string mixed = "model: mixtral-8x7b\ncluster:\n  nodes:\n    - {type: dgx-a100-80g, count: 1}\n"
-                            "    - {type: hgx-h100, count: 1}\ntraining: {global_batch: 240, framework: pytorch-fsdp}\n";
+  const std::string mixed =
+      "model: mixtral-8x7b\ncluster:\n  nodes:\n    - {type: dgx-a100-80g, count: 1}\n"
+      "    - {type: hgx-h100, count: 1}\ntraining: {global_batch: 240, framework: pytorch-fsdp}\n";
   CHECK(parse(mixed).job.strategy.data == 16);
   const struct {
     std::vector<std::string> overrides;
@@ -126,8 +127,9 @@ TEST_CASE("a team, an expert group or a sharding group on two types of nodes is 
 }
 
 TEST_CASE("microbatches of replicas are a list that makes up the batch") {
-  const std::string start = "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
-                            "training: {global_batch: 20}\nstrategy: {tensor: 4, replica_microbatches: [15, 5]}\n";
+  const std::string start =
+      "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+      "training: {global_batch: 20}\nstrategy: {tensor: 4, replica_microbatches: [15, 5]}\n";
   const Job job = parse(start).job;
   CHECK(job.strategy.replica_microbatches == std::vector<int>{15, 5});
   CHECK(parse(parse(start).resolved).job.strategy.replica_microbatches == std::vector<int>{15, 5});
