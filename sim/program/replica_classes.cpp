@@ -100,6 +100,16 @@ Signature signature_of(const Job& job, int replica) {
   return out;
 }
 
+// Every class has a plan for each stage.
+void check_count(const Job& job, std::size_t classes) {
+  constexpr std::size_t most_plans = 4096;
+  if (classes * static_cast<std::size_t>(job.strategy.pipeline) <= most_plans) return;
+  fail_infeasible({},
+                  fmt::format("the {} data-parallel replicas are of more than {} kinds, each with {} pipeline stages",
+                              job.strategy.data, classes - 1, job.strategy.pipeline),
+                  "give more replicas the same type of node, placement and strategy.replica_microbatches");
+}
+
 // Which class each replica belongs to. Replicas that divide experts among them take the placement of their first.
 std::vector<int> number_classes(const Job& job) {
   const int together = job.strategy.expert_span().data;
@@ -115,6 +125,7 @@ std::vector<int> number_classes(const Job& job) {
     const auto found = std::find(known.begin(), known.end(), own);
     numbers.push_back(static_cast<int>(found - known.begin()));
     if (found == known.end()) known.push_back(std::move(own));
+    check_count(job, known.size());
   }
   return numbers;
 }

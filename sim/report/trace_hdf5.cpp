@@ -135,8 +135,11 @@ void TraceWriter::write_stages() {
   column("memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.capacity; });
 }
 
-// With mixed replicas: which class each row of /stages is of.
+// With mixed replicas: which class each row of /stages and /ranks is of.
 void TraceWriter::write_classes() {
+  Hdf5Column<std::int32_t> of_ranks(file_, "/ranks/replica_class");
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) of_ranks.append(plan_of(rank).replica_class);
+  of_ranks.finish();
   Columns<std::int32_t, std::int32_t, std::int32_t> columns(file_, "/stages", "replica_class", "replicas",
                                                             "microbatches");
   for (const StagePlan& plan : simulation_.plans) {
