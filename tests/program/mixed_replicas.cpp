@@ -134,7 +134,7 @@ TEST_CASE("classes: replicas in the order of the first of each, on all stages al
 TEST_CASE("the FLOPs of all classes are those of the batch, and ranks are counted once") {
   const Job reference = small_job(8, 2, strategy_of(2, 1, 1, 8), 48);
   const double flop = simulate(reference)->result.model_flop;
-  for (Job job : mixed_jobs()) {
+  for (const Job& job : mixed_jobs()) {
     if (job.model.layers != reference.model.layers || job.strategy.ranks() != 16) continue;
     const auto simulation = simulate(job);
     CHECK(simulation->result.model_flop == doctest::Approx(flop).epsilon(1e-9));
