@@ -4,7 +4,10 @@
 #include "base/parallel.hpp"
 #include "engine/execute.hpp"
 #include "program/lowering.hpp"
+#include "program/replica_classes.hpp"
 #include "program/stage_plan.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -39,7 +42,7 @@ class ClockedJob {
  public:
   explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-      clocks_.push_back(clocks_of(job.hardware_of(stage).hardware.gpu));
+      clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware.gpu));
     }
   }
 
@@ -52,7 +55,8 @@ class ClockedJob {
       out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
     }
     for (const ProgramRank& rank : out_.program.ranks) {
-      out_.blocked_w += job_.hardware_of(static_cast<int>(rank.stage)).hardware.gpu.blocked_w.value * rank.multiplicity;
+      out_.blocked_w +=
+          job_.hardware_of(static_cast<int>(rank.stage), 0).hardware.gpu.blocked_w.value * rank.multiplicity;
     }
     return std::move(out_);
   }
@@ -121,8 +125,23 @@ void ClockedJob::price_clocks() {
   }
 }
 
+// Plans of clocks are for stages: of a stage whose replicas differ nobody would know which of them a clock is for.
+void check_replicas(const Job& job) {
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  if (classes.size() == 1) return;
+  fail_infeasible(
+      {},
+      fmt::format("replicas {} and {} differ in type of node, placement or microbatches; the frontier is of "
+                  "stages whose replicas are alike",
+                  classes[0].first(), classes[1].first()),
+      "leave strategy.replica_microbatches out, and give each stage one type of node");
+}
+
 }  // namespace
 
-ClockedProgram clocked_program(const Job& job) { return ClockedJob(job).write(); }
+ClockedProgram clocked_program(const Job& job) {
+  check_replicas(job);
+  return ClockedJob(job).write();
+}
 
 }  // namespace mirfak

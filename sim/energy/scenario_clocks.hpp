@@ -11,7 +11,8 @@ namespace mirfak {
 // per stage, which stands for all that behave like it. Devices of several types are set to the same place in their list
 // of clocks while prices are taken; their choices are independent.
 //
-// At the highest clock this is the program that simulate() executes. Errors as of simulate().
+// At the highest clock this is the program that simulate() executes. Errors as of simulate(), and
+// Error(infeasible) where a stage has replicas of several classes (program/replica_classes.hpp).
 ClockedProgram clocked_program(const Job& job);
 
 }  // namespace mirfak

@@ -2,7 +2,6 @@
 
 #include "engine/breakdown.hpp"
 #include "engine/score.hpp"
-#include "strategy/rules.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -18,19 +17,18 @@ double at(const ActivitySeconds& seconds, Activity activity) { return seconds[st
 
 void count_work(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
-  const double passes = microbatches(job.strategy, job.training);
-  const double ranks_per_stage = static_cast<double>(job.strategy.team()) * job.strategy.data;
   double peak = 0;
   for (const StagePlan& plan : simulation.plans) {
+    const double passes = plan.replicas.microbatches;
     for (const ChunkPlan& chunk : plan.chunks) {
-      const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * ranks_per_stage;
-      const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * ranks_per_stage;
+      const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * plan.ranks;
+      const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * plan.ranks;
       for (const BlockRun& run : chunk.runs) {
-        result.model_flop += run.count * plan.bodies_of(run.block).model_flop * passes * ranks_per_stage;
+        result.model_flop += run.count * plan.bodies_of(run.block).model_flop * passes * plan.ranks;
       }
       result.hardware_flop += forward + backward;
     }
-    peak += plan.costs.kernels.peak_flops() * ranks_per_stage;
+    peak += plan.costs.kernels.peak_flops() * plan.ranks;
   }
   const double rate = 1 / result.iteration_time_s;
   const double tokens =
@@ -44,29 +42,31 @@ void count_work(const Simulation& simulation, IterationResult& result) {
   result.hfu = result.hardware_flop * rate / peak;
 }
 
-// One rank of each stage: the first, as the others behave like it.
-std::uint32_t first_rank_of(const Program& program, int stage) {
+// One rank of each plan: the first, as the others behave like it.
+std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
   const auto found = std::find_if(program.ranks.begin(), program.ranks.end(),
-                                  [&](const ProgramRank& rank) { return static_cast<int>(rank.stage) == stage; });
+                                  [&](const ProgramRank& rank) { return rank.plan == plan; });
   return static_cast<std::uint32_t>(found - program.ranks.begin());
 }
 
 void break_down(const Simulation& simulation, IterationResult& result) {
   const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans);
-  const double stages = static_cast<double>(simulation.plans.size());
+  const double stages = simulation.job.strategy.pipeline;
   double fullest = 0;
   result.fits = true;
-  for (const StagePlan& plan : simulation.plans) {
+  for (std::size_t place = 0; place < simulation.plans.size(); ++place) {
+    const StagePlan& plan = simulation.plans[place];
+    const double replicas = static_cast<double>(plan.replicas.count()) / simulation.job.strategy.data;
     StageResult stage;
-    stage.activity_s =
-        breakdown(simulation.program, simulation.timeline, first_rank_of(simulation.program, plan.stage));
-    stage.memory = memory[static_cast<std::size_t>(plan.stage)];
-    for (std::size_t i = 0; i < kActivities; ++i) result.activity_s[i] += stage.activity_s[i] / stages;
+    stage.activity_s = breakdown(simulation.program, simulation.timeline, first_rank_of(simulation.program, place));
+    stage.memory = memory[place];
+    for (std::size_t i = 0; i < kActivities; ++i) result.activity_s[i] += replicas * stage.activity_s[i] / stages;
     result.fits = result.fits && stage.memory.fits();
     const double share = stage.memory.peak.total() / stage.memory.capacity;
     if (share > fullest) {
       fullest = share;
       result.fullest_stage = plan.stage;
+      result.fullest_plan = place;
       result.memory_peak_bytes = stage.memory.peak.total();
       result.memory_capacity_bytes = stage.memory.capacity;
     }
@@ -81,16 +81,15 @@ void break_down(const Simulation& simulation, IterationResult& result) {
 
 void add_up_costs(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
-  result.energy_j = energy_of_iteration(job, simulation.plans, simulation.program, result.iteration_time_s);
+  result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
   result.priced = true;
   for (const StagePlan& plan : simulation.plans) {
-    const double ranks = static_cast<double>(job.strategy.team()) * job.strategy.data;
     if (!plan.costs.hardware.price) {
       result.priced = false;
       continue;
     }
     result.cost_usd +=
-        plan.costs.hardware.price->usd_per_gpu_hour.value * ranks * result.iteration_time_s / kSecondsPerHour;
+        plan.costs.hardware.price->usd_per_gpu_hour.value * plan.ranks * result.iteration_time_s / kSecondsPerHour;
   }
   if (!result.priced) result.cost_usd = 0;
   result.average_power_w = result.energy_j / result.iteration_time_s;

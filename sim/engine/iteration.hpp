@@ -14,7 +14,7 @@
 
 namespace mirfak {
 
-// Where one stage's time and memory go: of one of its ranks, which all behave alike.
+// Where the time and memory of one stage and class of replicas go: of one of its ranks, which all behave alike.
 struct StageResult {
   ActivitySeconds activity_s{};  // sums to the iteration time
   StageMemory memory;
@@ -32,28 +32,29 @@ struct IterationResult {
   double mfu = 0;  // of the peak of the precision trained in
   double hfu = 0;
   int gpus = 0;
-  double bubble_fraction = 0;          // mean over stages
-  double exposed_communication_s = 0;  // mean over stages
-  ActivitySeconds activity_s{};        // mean over stages; sums to the iteration time
+  double bubble_fraction = 0;          // mean over ranks
+  double exposed_communication_s = 0;  // mean over ranks
+  ActivitySeconds activity_s{};        // mean over ranks; sums to the iteration time
   double memory_peak_bytes = 0;        // of the fullest stage, relative to its capacity
   double memory_capacity_bytes = 0;    // of that stage
   int fullest_stage = 0;
-  bool fits = false;           // on every stage
-  double energy_j = 0;         // of all GPUs
-  double average_power_w = 0;  // of all GPUs
-  double cost_usd = 0;         // 0: no price is known
+  std::size_t fullest_plan = 0;  // the same with its class of replicas: an index of `stages`
+  bool fits = false;             // on every stage
+  double energy_j = 0;           // of all GPUs
+  double average_power_w = 0;    // of all GPUs
+  double cost_usd = 0;           // 0: no price is known
   bool priced = false;
   double training_time_s = 0;  // for training.tokens; 0: not asked
   double training_cost_usd = 0;
   std::uint64_t events = 0;
-  std::vector<StageResult> stages;
+  std::vector<StageResult> stages;  // of each plan: of each stage, and of each of its classes of replicas
 };
 
 // One simulated iteration with all that it was made from. A value; nothing refers to anything outside.
 struct Simulation {
   Job job;
   ShardedBlocks blocks;
-  std::vector<StagePlan> plans;
+  std::vector<StagePlan> plans;  // stage-major: plan_stages
   Program program;
   Timeline timeline;
   IterationResult result;

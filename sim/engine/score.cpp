@@ -6,7 +6,7 @@
 
 namespace mirfak {
 
-double energy_of_iteration(const Job& job, std::span<const StagePlan> plans, const Program& program,
+double energy_of_iteration(std::span<const StagePlan> plans, const Program& program,
                            double iteration_time_s) {
   double energy_j = 0;
   for (TaskId task = 0; task < program.size(); ++task) {
@@ -14,8 +14,7 @@ double energy_of_iteration(const Job& job, std::span<const StagePlan> plans, con
         program.class_of(task).energy_j * program.ranks[program.streams[program.stream[task]].rank].multiplicity;
   }
   for (const StagePlan& plan : plans) {
-    const double ranks = static_cast<double>(job.strategy.team()) * job.strategy.data;
-    energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * ranks * iteration_time_s;
+    energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * plan.ranks * iteration_time_s;
   }
   return energy_j;
 }
@@ -25,7 +24,7 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   const std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   const Program program = lower(job, blocks, plans);
   const auto score = [&](Picoseconds time) {
-    return IterationScore{time, energy_of_iteration(job, plans, program, to_seconds(time))};
+    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time))};
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless(out)) return std::nullopt;

@@ -25,7 +25,6 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
 
 // All GPUs in an iteration that takes so long: each draws its blocked power throughout, and what its tasks draw above it
 // (arXiv 2312.06902, eq. 3).
-double energy_of_iteration(const Job& job, std::span<const StagePlan> plans, const Program& program,
-                           double iteration_time_s);
+double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s);
 
 }  // namespace mirfak

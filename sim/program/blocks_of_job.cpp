@@ -316,17 +316,40 @@ ShardedBlocks shard_blocks(const Job& job) {
   return blocks;
 }
 
-StageCosts::StageCosts(const Job& job, int stage)
-    : hardware(job.hardware_of(stage)),
+namespace {
+
+// Of the other node types that a stage's replicas lie on, each once.
+std::vector<CollectiveModel> other_models(const Job& job, std::span<const ReplicaClass> classes, int stage, int own) {
+  std::vector<const NodeGroup*> known = {&job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())};
+  std::vector<CollectiveModel> out;
+  for (const ReplicaClass& alike : classes) {
+    const NodeGroup& nodes = job.hardware_of(stage, alike.first());
+    const bool found =
+        std::any_of(known.begin(), known.end(), [&](const NodeGroup* group) { return same_hardware(*group, nodes); });
+    if (found) continue;
+    known.push_back(&nodes);
+    out.emplace_back(nodes.hardware, job.cluster.fabric());
+  }
+  return out;
+}
+
+}  // namespace
+
+StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own)
+    : hardware(job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())),
       kernels(hardware.hardware.gpu, {job.precision(), job.product_precision()}, job.framework.attention_kernels),
       communication(hardware.hardware, job.cluster.fabric()),
-      tensor_group(communication_group(job.cluster, job.tensor_group(stage))),
-      context_group(communication_group(job.cluster, job.context_group(stage))),
-      expert_group(communication_group(job.cluster, job.group_over(stage, expert_axes(job.strategy)))),
-      data_group(communication_group(job.cluster, job.data_group(stage))),
-      shard_group(communication_group(job.cluster, job.shard_group(stage))),
-      expert_data_group(communication_group(job.cluster, job.expert_data_group(stage))),
-      across_group(communication_group(job.cluster, job.across_group(stage))) {}
+      others(other_models(job, classes, stage, own)) {
+  const int first = classes[static_cast<std::size_t>(own)].first();
+  const auto group = [&](const std::vector<int>& ranks) { return communication_group(job.cluster, ranks); };
+  tensor_group = group(job.tensor_group(stage, first));
+  context_group = group(job.context_group(stage, first));
+  expert_group = group(job.group_over(stage, expert_axes(job.strategy), first));
+  data_group = group(job.data_group(stage));
+  shard_group = group(job.shard_group(stage, first));
+  expert_data_group = group(job.expert_data_group(stage));
+  across_group = group(job.across_group(stage));
+}
 
 const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
   if (axes == MeshAxisSet(MeshAxis::tensor)) return tensor_group;

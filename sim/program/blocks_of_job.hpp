@@ -4,8 +4,10 @@
 #include "cost/kernel_model.hpp"
 #include "program/body.hpp"
 #include "program/job.hpp"
+#include "program/replica_classes.hpp"
 #include "sharding/partition.hpp"
 
+#include <span>
 #include <vector>
 
 namespace mirfak {
@@ -39,13 +41,15 @@ struct ShardedBlocks {
 };
 ShardedBlocks shard_blocks(const Job& job);
 
-// The kernel and communication models of one stage.
+// The kernel and communication models of the replicas of one class (program/replica_classes.hpp) on one stage.
 struct StageCosts {
-  StageCosts(const Job& job, int stage);
+  // `classes`: all of the job; `own`: the index of these replicas' class.
+  StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own);
 
   const NodeGroup& hardware;
   KernelModel kernels;
   CollectiveModel communication;
+  std::vector<CollectiveModel> others;  // of the stage's replicas on other hardware
   CommunicationGroup tensor_group;
   CommunicationGroup context_group;
   CommunicationGroup expert_group;  // ranks that divide experts among them

@@ -11,7 +11,7 @@ CommunicationClasses::CommunicationClasses(Program& program, const Job& job, con
     : program_(program), job_(job), blocks_(blocks), stages_(stages) {
   if (!contended) return;
   for (const ProgramRank& rank : program_.ranks) {
-    const double share = stages_[rank.stage].costs.communication.port_share();
+    const double share = stages_[rank.plan].costs.communication.port_share();
     const auto next = static_cast<LinkId>(program_.links.size());
     program_.links.push_back({fmt::format("rank {} to network", rank.rank), share});
     program_.links.push_back({fmt::format("network to rank {}", rank.rank), share});
@@ -19,19 +19,19 @@ CommunicationClasses::CommunicationClasses(Program& program, const Job& job, con
   }
 }
 
-Communication CommunicationClasses::transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank) {
-  const auto key = std::tuple(from, to, kind, sending, links_.empty() ? 0 : rank);
+Communication CommunicationClasses::transfer(const TransferEnd& end, std::size_t rank) {
+  const auto key = std::pair(end, links_.empty() ? 0 : rank);
   if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
-  const TransferCost cost = transfer_cost(job_, stages_, blocks_, from, to);
+  const TransferCost cost = transfer_cost(job_, stages_, blocks_, end.from, end.to, end.replica_class);
   TaskClass described;
   described.kind = TaskKind::transfer;
-  described.name =
-      fmt::format("{} {}", sending ? "send" : "receive", kind == Pass::Kind::forward ? "activations" : "gradients");
-  described.stage = sending ? from : to;
+  described.name = fmt::format("{} {}", end.sending ? "send" : "receive",
+                               end.kind == Pass::Kind::forward ? "activations" : "gradients");
+  described.stage = end.sending ? end.from : end.to;
   described.bytes = cost.bytes;
   described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
   if (!links_.empty() && cost.on_network) {
-    described.demands = {{sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
+    described.demands = {{end.sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
   }
   return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }

@@ -3,9 +3,10 @@
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
 
+#include <compare>
 #include <map>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -25,7 +26,16 @@ class CommunicationClasses {
                        bool contended);
 
   // One end of a transfer between stages: `rank` (an index into program.ranks) sends or receives.
-  Communication transfer(int from, int to, Pass::Kind kind, bool sending, std::size_t rank);
+  struct TransferEnd {
+    int from = 0;
+    int to = 0;
+    int replica_class = 0;
+    Pass::Kind kind{};
+    bool sending = false;
+
+    friend auto operator<=>(const TransferEnd&, const TransferEnd&) = default;
+  };
+  Communication transfer(const TransferEnd& end, std::size_t rank);
 
   Communication collective(int stage, std::string name, const CommunicationCost& cost, Activity activity);
 
@@ -45,7 +55,7 @@ class CommunicationClasses {
   const ShardedBlocks& blocks_;
   std::span<const StagePlan> stages_;
   std::vector<RankLinks> links_;  // of every rank; empty where nothing is contended
-  std::map<std::tuple<int, int, Pass::Kind, bool, std::size_t>, Communication> transfers_;
+  std::map<std::pair<TransferEnd, std::size_t>, Communication> transfers_;
 };
 
 }  // namespace mirfak

@@ -90,9 +90,27 @@ const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) 
   return costs.data_group;
 }
 
+bool joins_classes(const StageCosts& costs, ReplicaGroup among) {
+  return among != ReplicaGroup::shard || costs.shard_group.shape.ranks == costs.data_group.shape.ranks;
+}
+
+const CollectiveModel& slowest_model(const ReplicaCollective& collective, const StageCosts& costs) {
+  if (!joins_classes(costs, collective.among)) return costs.communication;
+  const auto seconds = [&](const CollectiveModel& model) {
+    return model.price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among))
+        .seconds;
+  };
+  const CollectiveModel* slowest = &costs.communication;
+  for (const CollectiveModel& other : costs.others) {
+    if (seconds(other) > seconds(*slowest)) slowest = &other;
+  }
+  return *slowest;
+}
+
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
-  CommunicationCost cost = costs.communication.price(collective.kind, collective.bytes / collective.pieces,
-                                                     group_of(costs, collective.among));
+  CommunicationCost cost =
+      slowest_model(collective, costs)
+          .price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among));
   cost.seconds *= collective.pieces;
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;

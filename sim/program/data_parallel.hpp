@@ -57,6 +57,10 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
 double shard_of(const Job& job, const HeldParameters& held);
 
 const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among);
+// Whether a collective joins the replicas of all classes; else each class has groups of its own.
+bool joins_classes(const StageCosts& costs, ReplicaGroup among);
+// The model that decides what a collective takes: that of the slowest of the hardware that it joins.
+const CollectiveModel& slowest_model(const ReplicaCollective& collective, const StageCosts& costs);
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs);
 
 }  // namespace mirfak

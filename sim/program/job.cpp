@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace mirfak {
 
@@ -30,15 +31,19 @@ const PrecisionRecipe& Job::recipe() const {
 Precision Job::precision() const { return precision_named(recipe().activations); }
 Precision Job::product_precision() const { return precision_named(recipe().products); }
 
-std::vector<int> Job::group_over(int stage, MeshAxisSet axes) const {
+std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
   const DeviceMesh mesh = mesh_of(strategy);
   const auto places = [&](MeshAxis axis) { return axes.contains(axis) ? mesh.size(axis) : 1; };
+  // The replica's own place on the axes of replicas that the group does not go over.
+  int own = data;
+  if (axes.contains(MeshAxis::expert)) own -= data % mesh.expert;
+  if (axes.contains(MeshAxis::data)) own = axes.contains(MeshAxis::expert) ? 0 : data % mesh.expert;
   std::vector<int> ranks;
-  for (int data = 0; data < places(MeshAxis::data); ++data) {
+  for (int replica = 0; replica < places(MeshAxis::data); ++replica) {
     for (int expert = 0; expert < places(MeshAxis::expert); ++expert) {
       for (int context = 0; context < places(MeshAxis::context); ++context) {
         for (int tensor = 0; tensor < places(MeshAxis::tensor); ++tensor) {
-          ranks.push_back(rank_of(stage, data * mesh.expert + expert, context * strategy.tensor + tensor));
+          ranks.push_back(rank_of(stage, own + replica * mesh.expert + expert, context * strategy.tensor + tensor));
         }
       }
     }
@@ -46,9 +51,9 @@ std::vector<int> Job::group_over(int stage, MeshAxisSet axes) const {
   return ranks;
 }
 
-std::vector<int> Job::tensor_group(int stage) const { return group_over(stage, {MeshAxis::tensor}); }
+std::vector<int> Job::tensor_group(int stage, int data) const { return group_over(stage, {MeshAxis::tensor}, data); }
 
-std::vector<int> Job::context_group(int stage) const { return group_over(stage, {MeshAxis::context}); }
+std::vector<int> Job::context_group(int stage, int data) const { return group_over(stage, {MeshAxis::context}, data); }
 
 std::vector<int> Job::data_group(int stage) const {
   return group_over(stage, {MeshAxis::data, MeshAxis::expert, MeshAxis::context});
@@ -61,10 +66,11 @@ std::vector<int> Job::expert_data_group(int stage) const {
   return group_over(stage, axes);
 }
 
-std::vector<int> Job::shard_group(int stage) const {
-  std::vector<int> ranks = data_group(stage);
-  ranks.resize(static_cast<std::size_t>(strategy.shards()));
-  return ranks;
+std::vector<int> Job::shard_group(int stage, int data) const {
+  const std::vector<int> all = data_group(stage);
+  const int shards = strategy.shards();
+  const auto first = all.begin() + data * strategy.context / shards * shards;
+  return {first, first + shards};
 }
 
 std::vector<int> Job::across_group(int stage) const {
@@ -74,18 +80,32 @@ std::vector<int> Job::across_group(int stage) const {
   return ranks;
 }
 
-const NodeGroup& Job::hardware_of(int stage) const {
-  const int first = rank_of(stage, 0, 0);
-  const int last = rank_of(stage, strategy.data - 1, strategy.team() - 1);
-  const int group = cluster.place_of(first).group;
-  if (cluster.place_of(last).group != group) {
-    fail_infeasible(
-        {},
-        fmt::format("cluster.nodes: the {} ranks of pipeline stage {} lie on {} and {}", last - first + 1, stage,
-                    cluster.group_of(first).hardware.spec.name, cluster.group_of(last).hardware.spec.name),
-        "choose node counts or strategy.pipeline so that each stage has one type of GPU");
+const NodeGroup& Job::hardware_of(int stage, int data) const {
+  const int first = rank_of(stage, data, 0);
+  const int last = rank_of(stage, data, strategy.team() - 1);
+  const NodeGroup& nodes = cluster.group_of(first);
+  for (int group = cluster.place_of(first).group; group < cluster.place_of(last).group; ++group) {
+    const NodeGroup& next = cluster.groups()[static_cast<std::size_t>(group) + 1];
+    if (same_hardware(nodes, next)) continue;
+    fail_infeasible({},
+                    fmt::format("cluster.nodes: the {} ranks of replica {} of pipeline stage {}, which run every pass "
+                                "together, lie on {} and {}",
+                                last - first + 1, data, stage, nodes.hardware.spec.name, next.hardware.spec.name),
+                    "choose node counts so that each tensor- and context-parallel team has one type of node");
   }
-  return cluster.groups()[static_cast<std::size_t>(group)];
+  return nodes;
+}
+
+bool same_hardware(const NodeGroup& a, const NodeGroup& b) {
+  const auto named = [](const NodeGroup& group) {
+    const NodeSpec& spec = group.hardware.spec;
+    return std::tie(spec.name, group.hardware.gpu.name, group.hardware.scale_up.name, spec.host_link, spec.network);
+  };
+  const auto counted = [](const NodeGroup& group) {
+    const NodeSpec& spec = group.hardware.spec;
+    return std::tuple(spec.gpus, spec.ports);
+  };
+  return named(a) == named(b) && counted(a) == counted(b);
 }
 
 double gradient_bytes(const Job& job) {

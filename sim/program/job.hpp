@@ -31,19 +31,23 @@ struct Job {
   int rank_of(int stage, int data, int member) const {
     return (stage * strategy.data + data) * strategy.team() + member;
   }
-  // The ranks that differ from the first of a stage in their places on these mesh axes only.
-  std::vector<int> group_over(int stage, MeshAxisSet axes) const;
-  std::vector<int> tensor_group(int stage) const;       // of the first context rank of data replica 0
-  std::vector<int> context_group(int stage) const;      // of tensor rank 0 of data replica 0
-  std::vector<int> data_group(int stage) const;         // of tensor rank 0: all that hold its parameters
-  std::vector<int> expert_data_group(int stage) const;  // ... those that hold the same experts as the first
-  std::vector<int> shard_group(int stage) const;        // ... the first that share a sharded copy of the state
-  std::vector<int> across_group(int stage) const;       // ... those that hold the same shard as the first
+  // The ranks that differ from the first rank of a stage's replica `data` in their places on these mesh axes only; of
+  // the data axis those of the whole stage.
+  std::vector<int> group_over(int stage, MeshAxisSet axes, int data = 0) const;
+  std::vector<int> tensor_group(int stage, int data = 0) const;   // of the first context rank of a replica
+  std::vector<int> context_group(int stage, int data = 0) const;  // of tensor rank 0 of a replica
+  std::vector<int> data_group(int stage) const;                   // of tensor rank 0: all that hold its parameters
+  std::vector<int> expert_data_group(int stage) const;            // ... those that hold the same experts as the first
+  std::vector<int> shard_group(int stage, int data = 0) const;    // ... those that share a replica's sharded copy
+  std::vector<int> across_group(int stage) const;                 // ... those that hold the same shard as the first
 
-  // The node type a stage runs on. Error(infeasible) if its ranks are on several: replicas of one stage on
-  // different GPUs do not behave alike.
-  const NodeGroup& hardware_of(int stage) const;
+  // The nodes that a replica of a stage runs on. Error(infeasible) if its ranks are on nodes of several types: they run
+  // every pass together.
+  const NodeGroup& hardware_of(int stage, int data) const;
 };
+
+// Whether nodes of two entries of a cluster are the same: type, GPUs used, links and network ports.
+bool same_hardware(const NodeGroup& a, const NodeGroup& b);
 
 // Bytes per parameter of the gradients that are reduced: training.gradient_precision, or the framework's for the job's
 // precision.

@@ -9,8 +9,10 @@
 namespace mirfak {
 
 struct LoweringOptions {
-  bool unfolded = false;   // every rank explicit; else one rank per stage, standing for all that behave like it
-  bool operators = false;  // every kernel and collective a task of its own; else one task per pass
+  // Every rank explicit; else one rank per stage and class of replicas, standing for all that behave like it.
+  bool unfolded = false;
+  // Every kernel and collective a task of its own; else one task per pass.
+  bool operators = false;
 };
 
 // Lowers one iteration of a job. What each rank runs, by stream:
@@ -26,8 +28,8 @@ struct LoweringOptions {
 // The optimizer starts when all ranks have their gradients (clipping needs the global norm).
 // Folded and unfolded programs take the same time, and so do both levels of detail: tests/program.
 // Error(infeasible) for a program of more than some 130 million tasks.
-// `blocks` and `stages` belong to `job`; bodies of `stages` must outlive only this call.
-Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+// `blocks` and `plans` (plan_stages) belong to `job`; bodies of `plans` must outlive only this call.
+Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
               const LoweringOptions& options = {});
 
 }  // namespace mirfak

@@ -88,6 +88,7 @@ struct ProgramRank {
   std::uint32_t context = 0;  // ... in the context-parallel group
   std::uint32_t data = 0;     // place in the data-parallel group
   std::uint32_t multiplicity = 1;
+  std::uint32_t plan = 0;  // of the job's stage plans, the one it runs (program/stage_plan.hpp)
 };
 
 // An iteration as streams of tasks with dependencies. Structure of arrays; plain data.

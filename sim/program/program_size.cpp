@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "program/data_parallel.hpp"
-#include "strategy/rules.hpp"
 
 #include <fmt/format.h>
 
@@ -23,9 +22,8 @@ void check_program_size(const Job& job, std::span<const StagePlan> stages, const
         if (options.operators) steps += 2.0 * run.count * static_cast<double>(kernels);
       }
     }
-    tasks += steps * microbatches(job.strategy, job.training);
+    tasks += steps * plan.replicas.microbatches * (options.unfolded ? plan.ranks : 1);
   }
-  if (options.unfolded) tasks *= static_cast<double>(job.strategy.data) * job.strategy.team();
   if (tasks <= most) return;
   fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, most),
                   "simulate it folded, or at --detail passes");

@@ -10,14 +10,8 @@ void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) { to.insert(
 
 }  // namespace
 
-ReplicaWriter::ReplicaWriter(Program& program, const Job& job, std::span<const StagePlan> stages,
-                             std::span<TeamWriter> teams, int replicas, CommunicationClasses& communication)
-    : program_(program),
-      job_(job),
-      stages_(stages),
-      teams_(teams),
-      replicas_(replicas),
-      communication_(communication) {}
+ReplicaWriter::ReplicaWriter(Program& program, const Job& job, ReplicaTeams& teams, CommunicationClasses& communication)
+    : program_(program), job_(job), teams_(teams), communication_(communication) {}
 
 ClassId ReplicaWriter::meeting_class() {
   TaskClass described;
@@ -26,9 +20,18 @@ ClassId ReplicaWriter::meeting_class() {
   return program_.add_class(std::move(described));
 }
 
-// A folded program has one rank per stage, which stands for every member of whatever group.
-std::vector<std::vector<std::size_t>> ReplicaWriter::groups(ReplicaGroup among) const {
-  if (replicas_ == 1 && lanes() == 1) return {{0}};
+// A folded program has one rank per stage and class, which stands for every member that a group has of the class.
+std::vector<std::vector<std::size_t>> ReplicaWriter::folded_groups(int stage, ReplicaGroup among) const {
+  const bool joint = joins_classes(teams_.plan(stage, 0).costs, among);
+  std::vector<std::vector<std::size_t>> out(static_cast<std::size_t>(joint ? 1 : teams_.classes()));
+  for (std::size_t own = 0; own < static_cast<std::size_t>(teams_.classes()); ++own) {
+    out[joint ? 0 : own].push_back(own);
+  }
+  return out;
+}
+
+std::vector<std::vector<std::size_t>> ReplicaWriter::groups(int stage, ReplicaGroup among) const {
+  if (teams_.folded()) return folded_groups(stage, among);
   const auto tensor = static_cast<std::size_t>(job_.strategy.tensor);
   const auto members = static_cast<std::size_t>(job_.strategy.replicas());
   const auto shards = static_cast<std::size_t>(job_.strategy.shards());
@@ -57,13 +60,22 @@ std::vector<std::vector<std::size_t>> ReplicaWriter::groups(ReplicaGroup among) 
   return out;
 }
 
+std::vector<ReplicaWriter::Priced> ReplicaWriter::price_for_classes(int stage, const ReplicaCollective& collective) {
+  std::vector<Priced> out;
+  for (int own = 0; own < teams_.classes(); ++own) {
+    const CommunicationCost cost = price(collective, teams_.plan(stage, own).costs);
+    out.push_back(
+        {cost, communication_.collective(stage, std::string(collective.name), cost, Activity::data_communication)});
+  }
+  return out;
+}
+
 std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& collective, const Waits& waits) {
-  const CommunicationCost cost = price(collective, stages_[static_cast<std::size_t>(stage)].costs);
-  const Communication described =
-      communication_.collective(stage, std::string(collective.name), cost, Activity::data_communication);
-  const auto writer_of = [&](std::size_t rank) -> TeamWriter& { return team(stage, static_cast<int>(rank / lanes())); };
+  const std::vector<Priced> priced = price_for_classes(stage, collective);
+  const auto replica_of = [&](std::size_t rank) { return static_cast<int>(rank / lanes()); };
+  const auto writer_of = [&](std::size_t rank) -> TeamWriter& { return teams_.team(stage, replica_of(rank)); };
   std::vector<TaskId> tasks(waits.size());
-  for (const std::vector<std::size_t>& group : groups(collective.among)) {
+  for (const std::vector<std::size_t>& group : groups(stage, collective.among)) {
     std::vector<TaskId> after;
     for (const std::size_t rank : group) append(after, waits[rank]);
     if (group.size() > 1) {
@@ -74,8 +86,9 @@ std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& colle
       after = {program_.add_task(program_.add_stream(0, StreamKind::group), meeting_class(), 0, after)};
     }
     for (const std::size_t rank : group) {
-      const std::size_t place = static_cast<std::size_t>(stage * replicas_) * lanes() + rank;
-      const Communication own = communication_.part_of(described, cost, place);
+      const Priced& of_class = priced[static_cast<std::size_t>(teams_.class_of(replica_of(rank)))];
+      const Communication own =
+          communication_.part_of(of_class.described, of_class.cost, teams_.rank_index(stage, 0, 0) + rank);
       tasks[rank] = writer_of(rank).transfer(rank % lanes(), StreamKind::data, own.task_class, own.duration, after, -1);
     }
   }
@@ -85,8 +98,8 @@ std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& colle
 // What the gradients of each rank wait for: its passes, and what reduced them so far.
 ReplicaWriter::Waits ReplicaWriter::gradients(int stage) {
   Waits waits;
-  for (int replica = 0; replica < replicas_; ++replica) {
-    const TeamWriter& writer = team(stage, replica);
+  for (int replica = 0; replica < teams_.replicas(); ++replica) {
+    const TeamWriter& writer = teams_.team(stage, replica);
     for (std::size_t lane = 0; lane < lanes(); ++lane) {
       waits.emplace_back();
       append(waits.back(), writer.done(lane));
@@ -107,7 +120,7 @@ ReplicaWriter::Waits ReplicaWriter::issue(int stage, const char* name, const Wai
   const Picoseconds lasting = to_picoseconds(job_.framework.host_unit_s);
   Waits issued;
   for (std::size_t i = 0; i < held_back.size(); ++i) {
-    TeamWriter& writer = team(stage, static_cast<int>(i / lanes()));
+    TeamWriter& writer = teams_.team(stage, static_cast<int>(i / lanes()));
     issued.push_back({writer.transfer(i % lanes(), StreamKind::host, issuing, lasting, held_back[i], -1)});
   }
   return issued;
@@ -129,8 +142,8 @@ void ReplicaWriter::sum_norms(int stage) {
 
 std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after) {
   Waits waits;
-  for (int replica = 0; replica < replicas_; ++replica) {
-    const TeamWriter& writer = team(stage, replica);
+  for (int replica = 0; replica < teams_.replicas(); ++replica) {
+    const TeamWriter& writer = teams_.team(stage, replica);
     for (std::size_t lane = 0; lane < lanes(); ++lane) {
       waits.emplace_back();
       if (after == GatherAfter::all_passes) append(waits.back(), writer.done(lane));
@@ -144,7 +157,7 @@ std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held,
   }
   // In order on one stream: what waits for the last of them waits for all.
   std::vector<TaskId> tasks;
-  const StageParameters& parameters = stages_[static_cast<std::size_t>(stage)].parameters;
+  const StageParameters& parameters = teams_.plan(stage, 0).parameters;
   for (const ReplicaCollective& collective : parameter_gather(job_, parameters, held)) {
     tasks = run(stage, collective, waits);
   }

@@ -2,9 +2,8 @@
 
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
-#include "program/team_writer.hpp"
+#include "program/replica_teams.hpp"
 
-#include <span>
 #include <vector>
 
 namespace mirfak {
@@ -13,9 +12,8 @@ namespace mirfak {
 // rank of a stage one task on its data stream, which begin together within each group.
 class ReplicaWriter {
  public:
-  // `teams`: stage after stage, `replicas` each. References must outlive this.
-  ReplicaWriter(Program& program, const Job& job, std::span<const StagePlan> stages, std::span<TeamWriter> teams,
-                int replicas, CommunicationClasses& communication);
+  // References must outlive this.
+  ReplicaWriter(Program& program, const Job& job, ReplicaTeams& teams, CommunicationClasses& communication);
 
   // The gradients of parameters (of one rank), after all that the stage's ranks have run so far.
   void reduce(int stage, const HeldParameters& held);
@@ -32,22 +30,26 @@ class ReplicaWriter {
 
  private:
   using Waits = std::vector<std::vector<TaskId>>;  // of each rank of a stage, replica after replica, lane after lane
+  // A collective as one class of replicas runs it.
+  struct Priced {
+    CommunicationCost cost;
+    Communication described;
+  };
 
-  TeamWriter& team(int stage, int replica) { return teams_[static_cast<std::size_t>(stage * replicas_ + replica)]; }
-  std::size_t lanes() const { return teams_.front().lanes(); }
+  std::size_t lanes() const { return static_cast<std::size_t>(teams_.lanes()); }
   Waits gradients(int stage);
   Waits issue(int stage, const char* name, const Waits& held_back);
+  std::vector<Priced> price_for_classes(int stage, const ReplicaCollective& collective);
   std::vector<TaskId> run(int stage, const ReplicaCollective& collective, const Waits& waits);
   // The ranks of a stage that hold the same parameters, as indices into Waits, in the order of Job::data_group; then
   // cut into groups.
-  std::vector<std::vector<std::size_t>> groups(ReplicaGroup among) const;
+  std::vector<std::vector<std::size_t>> groups(int stage, ReplicaGroup among) const;
+  std::vector<std::vector<std::size_t>> folded_groups(int stage, ReplicaGroup among) const;
   ClassId meeting_class();
 
   Program& program_;
   const Job& job_;
-  std::span<const StagePlan> stages_;
-  std::span<TeamWriter> teams_;
-  int replicas_;
+  ReplicaTeams& teams_;
   CommunicationClasses& communication_;
 };
 

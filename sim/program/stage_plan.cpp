@@ -33,11 +33,11 @@ const BlockRun& ChunkPlan::run_of(int index) const {
   return *run;
 }
 
-PipelineShape pipeline_shape(const Job& job) {
+PipelineShape pipeline_shape(const Job& job, int microbatches) {
   PipelineShape shape;
   shape.stages = job.strategy.pipeline;
   shape.chunks = job.strategy.virtual_pipeline;
-  shape.microbatches = microbatches(job.strategy, job.training);
+  shape.microbatches = microbatches;
   shape.group = job.strategy.microbatch_group > 0 ? job.strategy.microbatch_group : shape.stages;
   return shape;
 }
@@ -214,10 +214,14 @@ StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int st
   parameters = count_stage(job, blocks, chunks);
 }
 
-StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, int stage_index)
+StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<const ReplicaClass> classes,
+                     int stage_index, int own)
     : StageContents(job, blocks, stage_index),
-      costs(job, stage_index),
-      order(schedule_of(job.strategy.schedule).order(pipeline_shape(job), stage_index)),
+      replica_class(own),
+      replicas(classes[static_cast<std::size_t>(own)]),
+      ranks(static_cast<double>(job.strategy.team()) * replicas.count()),
+      costs(job, classes, stage_index, own),
+      order(schedule_of(job.strategy.schedule).order(pipeline_shape(job, replicas.microbatches), stage_index)),
       pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host_pass_s)) {}
 
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
@@ -241,13 +245,15 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache) {
-  // Stages on the same hardware run at the clock of the first of them.
+  // Plans on the same hardware run at the clock of the first of them.
   std::map<BodyCache::Place, PricedBodies> priced_at;
+  const std::vector<ReplicaClass> classes = replica_classes(job);
+  const auto count = static_cast<int>(classes.size());
   std::vector<StagePlan> plans;
-  plans.reserve(static_cast<std::size_t>(job.strategy.pipeline));
-  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    StagePlan& plan = plans.emplace_back(job, blocks, stage);
-    const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(stage)];
+  plans.reserve(static_cast<std::size_t>(job.strategy.pipeline) * classes.size());
+  for (int i = 0; i < job.strategy.pipeline * count; ++i) {
+    StagePlan& plan = plans.emplace_back(job, blocks, classes, i / count, i % count);
+    const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)];
     PricedBodies& priced = priced_at[BodyCache::place_of(plan.costs, limit)];
     if (!priced.bodies) priced = cache.price(job, blocks, plan, limit);
     plan.costs.kernels.set_clock_share(priced.clock_share, limit);
@@ -256,16 +262,29 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   return plans;
 }
 
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
-                           int to) {
-  return transfer_cost(job, stages[static_cast<std::size_t>(from)].costs, stages[static_cast<std::size_t>(to)].costs,
-                       blocks.residual_bytes(), from, to);
+int classes_of(std::span<const StagePlan> plans) {
+  return static_cast<int>(
+      std::count_if(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.stage == 0; }));
 }
 
-TransferCost transfer_cost(const Job& job, const StageCosts& from, const StageCosts& to, double residual_bytes,
-                           int from_stage, int to_stage) {
-  const int sender = job.rank_of(from_stage, 0, 0);
-  const int receiver = job.rank_of(to_stage, 0, 0);
+std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage) {
+  const auto classes = static_cast<std::size_t>(classes_of(plans));
+  return plans.subspan(static_cast<std::size_t>(stage) * classes, classes);
+}
+
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
+                           int to, int replica_class) {
+  const auto costs_of = [&](int stage) -> const StageCosts& {
+    return plans_of(plans, stage)[static_cast<std::size_t>(replica_class)].costs;
+  };
+  const int first = plans[static_cast<std::size_t>(replica_class)].replicas.first();
+  return transfer_cost(job, {costs_of(from), job.rank_of(from, first, 0)}, {costs_of(to), job.rank_of(to, first, 0)},
+                       blocks.residual_bytes());
+}
+
+TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes) {
+  const int sender = from.rank;
+  const int receiver = to.rank;
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
   const std::array<int, 2> both = {sender, receiver};
   const bool crosses = communication_group(job.cluster, both).crosses_leaves;
@@ -275,15 +294,16 @@ TransferCost transfer_cost(const Job& job, const StageCosts& from, const StageCo
   TransferCost out;
   out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
-  for (const StageCosts* end : {&from, &to}) {
-    const CommunicationCost cost = end->communication.price_send(out.bytes, same_domain, crosses);
+  for (const TransferEnd* end : {&from, &to}) {
+    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, crosses);
     if (cost.seconds <= out.seconds) continue;
     out.seconds = cost.seconds;
     out.bytes_per_s = cost.bytes_per_s;
     out.on_network = cost.on_network;
   }
   if (scatter) {
-    out.seconds += to.communication.price(CollectiveKind::all_gather, residual_bytes, to.tensor_group).seconds;
+    out.seconds +=
+        to.costs.communication.price(CollectiveKind::all_gather, residual_bytes, to.costs.tensor_group).seconds;
   }
   return out;
 }

@@ -99,10 +99,15 @@ struct StageContents {
   StageParameters parameters;
 };
 
-// What one stage does, its passes priced on its hardware: enough to build any of its ranks.
+// What the replicas of one class do on one stage, their passes priced on their hardware: enough to build any of their
+// ranks.
 struct StagePlan : StageContents {
-  explicit StagePlan(const Job& job, const ShardedBlocks& blocks, int stage);
+  // `classes`: all of the job; `own`: the index of these replicas' class.
+  StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<const ReplicaClass> classes, int stage, int own);
 
+  int replica_class = 0;
+  ReplicaClass replicas;
+  double ranks = 0;  // that run it: the teams of all replicas
   StageCosts costs;
   std::vector<Pass> order;
   Picoseconds pass_host = 0;                               // the host's work at the start of a pass
@@ -115,27 +120,38 @@ struct StagePlan : StageContents {
   FoldedBody folded_part(const ChunkPlan& chunk, Pass::Kind kind, int first, int last) const;
 };
 
-// One plan per stage. Stages on the same hardware share priced bodies. `clock_limits`: by stage, the share of the full
-// clock that its devices are set to; empty: they are left to themselves.
+// One plan per stage and class of replicas: stage after stage, of each stage class after class, so the plan of class c
+// on stage s of a job of C classes stands at s * C + c. Plans on the same hardware share priced bodies. `clock_limits`:
+// by plan, the share of the full clock that its devices are set to; empty: they are left to themselves.
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
                                    std::span<const double> clock_limits = {});
 // The same with bodies that other jobs share: see BodyCache for what these must have in common.
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache);
 
-PipelineShape pipeline_shape(const Job& job);
+// Of the plans of a job: its classes, and a stage's part, class after class.
+int classes_of(std::span<const StagePlan> plans);
+std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage);
 
-// What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part.
+PipelineShape pipeline_shape(const Job& job, int microbatches);
+
+// What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part, between the
+// ranks of one class of replicas.
 struct TransferCost {
   double bytes = 0;    // sent by one rank
   double seconds = 0;  // with the all-gather at the receiver where the framework scatters
   double bytes_per_s = 0;
   bool on_network = false;
 };
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> stages, const ShardedBlocks& blocks, int from,
-                           int to);
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
+                           int to, int replica_class);
+
+// One end of a transfer.
+struct TransferEnd {
+  const StageCosts& costs;
+  int rank = 0;
+};
 // `residual_bytes`: of one microbatch's activations on one device.
-TransferCost transfer_cost(const Job& job, const StageCosts& from, const StageCosts& to, double residual_bytes,
-                           int from_stage, int to_stage);
+TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes);
 
 }  // namespace mirfak

@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
 #include "program/optimizer_step.hpp"
+#include "report/replica_labels.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
 #include "strategy/rules.hpp"
@@ -23,20 +24,21 @@ namespace mirfak {
 
 namespace {
 
-// Rows that hold for several stages are written once.
+// Rows that hold for several plans are written once.
 class StageRows {
  public:
-  void add(int stage, const std::string& what, std::vector<std::string> cells) {
+  // `plan`: an index.
+  void add(int plan, const std::string& what, std::vector<std::string> cells) {
     cells.insert(cells.begin(), what);
-    for (auto& [stages, known] : rows_) {
-      if (known == cells) return stages.push_back(stage);
+    for (auto& [plans, known] : rows_) {
+      if (known == cells) return plans.push_back(plan);
     }
-    rows_.emplace_back(std::vector<int>{stage}, std::move(cells));
+    rows_.emplace_back(std::vector<int>{plan}, std::move(cells));
   }
-  void write(TextTable& table) const {
-    for (const auto& [stages, cells] : rows_) {
+  void write(const Simulation& simulation, TextTable& table) const {
+    for (const auto& [plans, cells] : rows_) {
       std::vector<std::string> row = cells;
-      row.insert(row.begin(), fmt::format("stage{} {}", stages.size() == 1 ? "" : "s", ranges_text(stages)));
+      row.insert(row.begin(), plans_text(simulation, plans));
       table.add_row(std::move(row));
     }
   }
@@ -52,11 +54,10 @@ class Explainer {
 
   std::string text() {
     std::string out = scenario_section();
-    for (const std::vector<int>& alike : stages_alike()) {
+    for (const std::vector<int>& alike : plans_alike()) {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
-      out += fmt::format("\nPasses on stage{} {}: {} at {:.1f} % of its clock\n", alike.size() == 1 ? "" : "s",
-                         ranges_text(alike), plan.costs.hardware.hardware.gpu.title,
-                         100 * plan.costs.kernels.clock_share());
+      out += fmt::format("\nPasses on {}: {} at {:.1f} % of its clock\n", plans_text(simulation_, alike),
+                         plan.costs.hardware.hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
       for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();
@@ -67,14 +68,15 @@ class Explainer {
   }
 
  private:
-  std::vector<std::vector<int>> stages_alike() const;
-  std::vector<BlockId> blocks_on(const std::vector<int>& stages) const;
+  std::vector<std::vector<int>> plans_alike() const;
+  std::vector<BlockId> blocks_on(const std::vector<int>& plans) const;
   std::string scenario_section();
   std::string block_section(const StagePlan& plan, BlockId id);
   std::string step_table(const StagePlan& plan, const PartitionedBlock& block, const std::vector<BlockStep>& steps);
   std::vector<std::string> step_row(const StagePlan& plan, const PartitionedBlock& block, const BlockStep& step);
   std::string communication_section();
-  void add_transfers(StageRows& rows);
+  int index_of(const StagePlan& plan) const { return static_cast<int>(&plan - simulation_.plans.data()); }
+  void add_transfers(StageRows& rows, const StagePlan& from);
   void add_reductions(StageRows& rows, const StagePlan& plan);
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
   std::string memory_section();
@@ -87,26 +89,26 @@ class Explainer {
   SourceList sources_;
 };
 
-std::vector<std::vector<int>> Explainer::stages_alike() const {
+std::vector<std::vector<int>> Explainer::plans_alike() const {
   std::vector<std::vector<int>> out;
   std::vector<const void*> bodies;
   for (const StagePlan& plan : simulation_.plans) {
     const auto found = std::find(bodies.begin(), bodies.end(), plan.bodies.get());
     if (found == bodies.end()) {
       bodies.push_back(plan.bodies.get());
-      out.push_back({plan.stage});
+      out.push_back({index_of(plan)});
     } else {
-      out[static_cast<std::size_t>(found - bodies.begin())].push_back(plan.stage);
+      out[static_cast<std::size_t>(found - bodies.begin())].push_back(index_of(plan));
     }
   }
   return out;
 }
 
 // In the order of the model.
-std::vector<BlockId> Explainer::blocks_on(const std::vector<int>& stages) const {
+std::vector<BlockId> Explainer::blocks_on(const std::vector<int>& plans) const {
   std::set<BlockId> found;
-  for (const int stage : stages) {
-    for (const ChunkPlan& chunk : simulation_.plans[static_cast<std::size_t>(stage)].chunks) {
+  for (const int plan : plans) {
+    for (const ChunkPlan& chunk : simulation_.plans[static_cast<std::size_t>(plan)].chunks) {
       for (const BlockRun& run : chunk.runs) found.insert(run.block);
     }
   }
@@ -175,22 +177,22 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, const Partit
           why.numbers};
 }
 
-void Explainer::add_transfers(StageRows& rows) {
+void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
   const int stages = job_.strategy.pipeline;
   const bool around = job_.strategy.virtual_pipeline > 1;
-  for (int from = 0; from + (around ? 0 : 1) < stages; ++from) {
-    if (stages == 1) break;
-    const int to = (from + 1) % stages;
-    const TransferCost cost = transfer_cost(job_, simulation_.plans, simulation_.blocks, from, to);
-    const std::array<int, 2> both = {job_.rank_of(from, 0, 0), job_.rank_of(to, 0, 0)};
-    const CollectiveModel& model = simulation_.plans[static_cast<std::size_t>(from)].costs.communication;
-    const bool crosses = communication_group(job_.cluster, both).crosses_leaves;
-    Explanation why = model.explain_send(cost.bytes, !cost.on_network, crosses);
-    const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, crosses).seconds;
-    if (beyond > 0) why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
-    rows.add(from, "activations to the next, gradients back",
-             {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why), why.numbers});
-  }
+  if (stages == 1 || from.stage + (around ? 0 : 1) >= stages) return;
+  const int to = (from.stage + 1) % stages;
+  const TransferCost cost =
+      transfer_cost(job_, simulation_.plans, simulation_.blocks, from.stage, to, from.replica_class);
+  const int replica = from.replicas.first();
+  const std::array<int, 2> both = {job_.rank_of(from.stage, replica, 0), job_.rank_of(to, replica, 0)};
+  const CollectiveModel& model = from.costs.communication;
+  const bool crosses = communication_group(job_.cluster, both).crosses_leaves;
+  Explanation why = model.explain_send(cost.bytes, !cost.on_network, crosses);
+  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, crosses).seconds;
+  if (beyond > 0) why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
+  rows.add(index_of(from), "activations to the next, gradients back",
+           {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why), why.numbers});
 }
 
 void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
@@ -198,17 +200,18 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   const auto add = [&](const std::string& what, CollectiveKind kind, double bytes, const CommunicationGroup& group) {
     const CommunicationCost cost = costs.communication.price(kind, bytes, group);
     const Explanation why = costs.communication.explain(kind, bytes, group);
-    rows.add(plan.stage, what,
+    rows.add(index_of(plan), what,
              {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), why.numbers});
   };
   const StageParameters& held = plan.parameters;
   const auto add_replicas = [&](const ReplicaCollective& collective, bool in_parts) {
     const CommunicationGroup& group = group_of(costs, collective.among);
     const CommunicationCost cost = price(collective, costs);
-    const Explanation why = costs.communication.explain(collective.kind, collective.bytes / collective.pieces, group);
+    const Explanation why =
+        slowest_model(collective, costs).explain(collective.kind, collective.bytes / collective.pieces, group);
     const std::string what = std::string(collective.name) + (in_parts ? " (all parts at once)" : "");
     const std::string pieces = collective.pieces > 1 ? fmt::format("{} times ", collective.pieces) : "";
-    rows.add(plan.stage, what,
+    rows.add(index_of(plan), what,
              {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), pieces + why.numbers});
   };
   const DataParallelPlan replicas = data_parallel_plan(job_);
@@ -227,7 +230,8 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
         costs.tensor_group);
   }
   if (held.tied_elements > 0) {
-    const std::array<int, 2> ends = {job_.rank_of(0, 0, 0), job_.rank_of(job_.strategy.pipeline - 1, 0, 0)};
+    const int replica = plan.replicas.first();
+    const std::array<int, 2> ends = {job_.rank_of(0, replica, 0), job_.rank_of(job_.strategy.pipeline - 1, replica, 0)};
     add("reduce tied embedding gradients", CollectiveKind::all_reduce, held.tied_elements * gradient_bytes(job_),
         communication_group(job_.cluster, ends));
   }
@@ -236,24 +240,24 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
   const double parameters = shard_of(job_, plan.parameters.held());
   const double bytes = parameters * optimizer_traffic_bytes(job_);
-  rows.add(plan.stage, "optimizer step",
+  rows.add(index_of(plan), "optimizer step",
            {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",
             fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters),
                         optimizer_traffic_bytes(job_))});
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;
-  rows.add(plan.stage, "quantize parameters",
+  rows.add(index_of(plan), "quantize parameters",
            {format_seconds(to_seconds(update.device)), "", "", format_bytes(update.bytes) + " through memory"});
 }
 
 std::string Explainer::communication_section() {
   StageRows rows;
-  add_transfers(rows);
+  for (const StagePlan& plan : simulation_.plans) add_transfers(rows, plan);
   for (const StagePlan& plan : simulation_.plans) add_reductions(rows, plan);
   for (const StagePlan& plan : simulation_.plans) add_optimizer(rows, plan);
   TextTable table("llrrll");
   table.add_row({"", "", "time", "sent", "by", "numbers"});
-  rows.write(table);
+  rows.write(simulation_, table);
   return "\nBetween stages, between replicas, and the optimizer\n" + table.text();
 }
 

@@ -28,7 +28,7 @@ std::string parts_of(const MemoryUse& peak) {
 }  // namespace
 
 std::string memory_shortage(const IterationResult& result) {
-  const StageMemory& memory = result.stages[static_cast<std::size_t>(result.fullest_stage)].memory;
+  const StageMemory& memory = result.stages[result.fullest_plan].memory;
   return fmt::format("stage {} needs {:.1f} of {:.1f} GiB: {}", result.fullest_stage, memory.peak.total() / kGiB,
                      memory.capacity / kGiB, parts_of(memory.peak));
 }

@@ -1,5 +1,6 @@
 #include "report/result_json.hpp"
 
+#include "report/replica_labels.hpp"
 #include "report/summary_values.hpp"
 
 #include <string>
@@ -46,13 +47,21 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
   out["fullest_stage"] = result.fullest_stage;
   out["wall_time_s"] = wall_time_s;
   out["activities"] = activities_json(result.activity_s);
+  const bool mixed = has_mixed_replicas(simulation);
   Json& stages = out["stages"] = Json::array();
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const StageResult& stage = result.stages[i];
-    stages.push_back({{"stage", i},
-                      {"gpu", simulation.plans[i].costs.hardware.hardware.gpu.name},
-                      {"activities", activities_json(stage.activity_s)},
-                      {"memory", memory_json(stage.memory)}});
+    const StagePlan& plan = simulation.plans[i];
+    Json& entry = stages.emplace_back(Json::object());
+    entry["stage"] = plan.stage;
+    if (mixed) {
+      entry["replicas"] = plan.replicas.replicas;
+      entry["microbatches"] = plan.replicas.microbatches;
+      entry["node"] = plan.costs.hardware.hardware.spec.name;
+    }
+    entry["gpu"] = plan.costs.hardware.hardware.gpu.name;
+    entry["activities"] = activities_json(stage.activity_s);
+    entry["memory"] = memory_json(stage.memory);
   }
   return out;
 }

@@ -2,8 +2,8 @@
 
 #include "base/units.hpp"
 #include "report/memory_shortage.hpp"
+#include "report/replica_labels.hpp"
 #include "report/text_table.hpp"
-#include "strategy/rules.hpp"
 #include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
@@ -64,7 +64,8 @@ std::string strategy_line(const Job& job) {
   return out;
 }
 
-std::string headline(const Scenario& scenario, const Job& job) {
+std::string headline(const Scenario& scenario, const Simulation& simulation) {
+  const Job& job = simulation.job;
   const TrainingSpec& training = job.training;
   TextTable table("ll", 0);
   table.add_row({"scenario", scenario.name});
@@ -74,9 +75,8 @@ std::string headline(const Scenario& scenario, const Job& job) {
   table.add_row({"cluster", cluster_line(job.cluster)});
   table.add_row({"strategy", strategy_line(job)});
   table.add_row(
-      {"batch", fmt::format("{} sequences of {} tokens: {} microbatches of {} per replica; {}, {}",
-                            training.global_batch, training.sequence_length, microbatches(job.strategy, training),
-                            job.strategy.micro_batch, training.precision, job.framework.name)});
+      {"batch", fmt::format("{} sequences of {} tokens: {}; {}, {}", training.global_batch, training.sequence_length,
+                            microbatches_text(simulation), training.precision, job.framework.name)});
   return table.text();
 }
 
@@ -145,6 +145,34 @@ std::string activity_table(const IterationResult& result) {
   return "\nWhere the time of a GPU goes\n" + table.text();
 }
 
+// The time of these activities and of those between them.
+double seconds_of(const ActivitySeconds& seconds, Activity first, Activity last) {
+  double sum = 0;
+  for (auto i = static_cast<std::size_t>(first); i <= static_cast<std::size_t>(last); ++i) sum += seconds[i];
+  return sum;
+}
+
+// With mixed replicas: where each class spends its time on each stage.
+std::string replica_table(const Simulation& simulation) {
+  if (!has_mixed_replicas(simulation)) return {};
+  constexpr std::size_t most_rows = 32;
+  TextTable table("lllrrrrr");
+  table.add_row({"stage", "replicas", "on", "microbatches", "compute", "communication", "host", "bubble"});
+  const std::size_t every = (simulation.plans.size() + most_rows - 1) / most_rows;
+  for (std::size_t place = 0; place < simulation.plans.size(); place += every) {
+    const StagePlan& plan = simulation.plans[place];
+    const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;
+    table.add_row(
+        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware.hardware.spec.name,
+         fmt::format("{}", plan.replicas.microbatches),
+         format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
+         format_seconds(seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
+         format_seconds(seconds_of(seconds, Activity::host, Activity::host)),
+         format_seconds(seconds_of(seconds, Activity::bubble, Activity::bubble))});
+  }
+  return "\nReplicas, by stage (communication: exposed)\n" + table.text();
+}
+
 std::string gib(double bytes) { return fmt::format("{:.2f}", bytes / kGiB); }
 
 std::vector<std::string> memory_cells(const StageMemory& memory) {
@@ -158,44 +186,59 @@ std::vector<std::string> memory_cells(const StageMemory& memory) {
 }
 
 struct MemoryRow {
-  int first = 0;  // of the stages that share it
-  int last = 0;
+  const StagePlan* first = nullptr;  // of the plans that share it
+  const StagePlan* last = nullptr;
   std::vector<std::string> cells;
+  bool fullest = false;  // whether the fullest is among them
+
+  std::string stages() const {
+    return first == last ? fmt::format("{}", first->stage) : fmt::format("{}-{}", first->stage, last->stage);
+  }
 };
 
-// Neighbouring stages with the same row share it.
-std::vector<MemoryRow> memory_rows(const IterationResult& result) {
+// Of each class of replicas, neighbouring stages with the same row share it.
+std::vector<MemoryRow> memory_rows(const Simulation& simulation) {
+  const IterationResult& result = simulation.result;
+  const auto classes = static_cast<std::size_t>(classes_of(simulation.plans));
+  const auto node_of = [](const StagePlan& plan) { return plan.costs.hardware.hardware.spec.name; };
   std::vector<MemoryRow> rows;
-  for (int stage = 0; stage < static_cast<int>(result.stages.size()); ++stage) {
-    std::vector<std::string> cells = memory_cells(result.stages[static_cast<std::size_t>(stage)].memory);
-    if (!rows.empty() && rows.back().cells == cells) {
-      rows.back().last = stage;
-    } else {
-      rows.push_back({stage, stage, std::move(cells)});
+  for (std::size_t own = 0; own < classes; ++own) {
+    for (std::size_t place = own; place < result.stages.size(); place += classes) {
+      const StagePlan& plan = simulation.plans[place];
+      std::vector<std::string> cells = memory_cells(result.stages[place].memory);
+      if (place == own || rows.back().cells != cells || (classes > 1 && node_of(*rows.back().last) != node_of(plan))) {
+        rows.push_back({&plan, &plan, std::move(cells)});
+      }
+      rows.back().last = &plan;
+      rows.back().fullest = rows.back().fullest || place == result.fullest_plan;
     }
   }
   return rows;
 }
 
-std::string memory_table(const IterationResult& result) {
-  TextTable table("l" + std::string(memory_parts().size() + 3, 'r') + "l");
+std::string memory_table(const Simulation& simulation) {
+  const bool mixed = has_mixed_replicas(simulation);
+  TextTable table((mixed ? "lll" : "l") + std::string(memory_parts().size() + 3, 'r') + "l");
   std::vector<std::string> head = {"stage"};
+  if (mixed) head.insert(head.end(), {"replicas", "on"});
   for (const MemoryPart& part : memory_parts()) head.emplace_back(part.name);
   head.insert(head.end(), {"total", "of", "in flight"});
   table.add_row(head);
-  const std::vector<MemoryRow> rows = memory_rows(result);
+  const std::vector<MemoryRow> rows = memory_rows(simulation);
   const std::size_t every = (rows.size() + kMostMemoryRows - 1) / kMostMemoryRows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const MemoryRow& row = rows[i];
-    const bool fullest = row.first <= result.fullest_stage && result.fullest_stage <= row.last;
-    if (i % every != 0 && i + 1 != rows.size() && !fullest) continue;
-    std::vector<std::string> cells = row.cells;
-    cells.insert(cells.begin(),
-                 row.first == row.last ? fmt::format("{}", row.first) : fmt::format("{}-{}", row.first, row.last));
+    if (i % every != 0 && i + 1 != rows.size() && !row.fullest) continue;
+    std::vector<std::string> cells = {row.stages()};
+    if (mixed) cells.insert(cells.end(), {replicas_text(*row.first), row.first->costs.hardware.hardware.spec.name});
+    cells.insert(cells.end(), row.cells.begin(), row.cells.end());
     table.add_row(std::move(cells));
   }
   std::string title = "\nPeak memory of a GPU, GiB (in flight: forward passes of chunks kept for backward)\n";
-  if (every > 1) title += fmt::format("  of {} stages, the fullest and the last among them\n", result.stages.size());
+  if (every > 1) {
+    title += fmt::format("  of {} stages{}, the fullest and the last among them\n", simulation.job.strategy.pipeline,
+                         mixed ? fmt::format(" and {} classes of replicas", classes_of(simulation.plans)) : "");
+  }
   return title + table.text();
 }
 
@@ -203,8 +246,8 @@ std::string memory_table(const IterationResult& result) {
 
 std::string summary_text(const Scenario& scenario, const Simulation& simulation) {
   const IterationResult& result = simulation.result;
-  std::string out = headline(scenario, simulation.job) + '\n' + iteration_table(simulation) +
-                    training_table(simulation) + activity_table(result) + memory_table(result);
+  std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
+                    activity_table(result) + replica_table(simulation) + memory_table(simulation);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage(result) + '\n';
   return out;
 }

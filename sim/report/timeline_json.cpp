@@ -5,6 +5,7 @@
 #include "report/timeline_json.hpp"
 
 #include "base/error.hpp"
+#include "report/replica_labels.hpp"
 #include "report/staged_file.hpp"
 #include "report/stream_index.hpp"
 
@@ -148,6 +149,11 @@ std::string TimelineWriter::rank_name(const ProgramRank& rank) const {
   if (rank.multiplicity == 1) {
     return fmt::format("stage {} rank {} (data {}, context {}, tensor {})", rank.stage, rank.rank, rank.data,
                        rank.context, rank.tensor);
+  }
+  if (has_mixed_replicas(simulation_)) {
+    const StagePlan& plan = simulation_.plans[rank.plan];
+    return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
+                       plan.costs.hardware.hardware.spec.name, rank.multiplicity);
   }
   return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
 }

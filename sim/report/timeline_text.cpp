@@ -258,23 +258,38 @@ std::string legend(const std::vector<Segments>& stages) {
 std::string timeline_text(const Program& program, const Timeline& timeline, const TimelineTextOptions& options) {
   if (timeline.makespan <= 0) return {};
   const StreamIndex index(program);
-  std::vector<Segments> stages;
+  std::vector<Segments> stages;  // with mixed replicas, of each class
+  std::vector<const ProgramRank*> drawn;
   for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {
-    if (program.ranks[rank].stage == stages.size()) stages.push_back(lay_out(program, timeline, index, rank));
+    const ProgramRank& described = program.ranks[rank];
+    const bool known = std::any_of(drawn.begin(), drawn.end(), [&](const ProgramRank* other) {
+      return other->stage == described.stage && other->plan == described.plan;
+    });
+    if (known) continue;
+    stages.push_back(lay_out(program, timeline, index, rank));
+    drawn.push_back(&described);
   }
-  const int margin = 12;
+  const bool mixed = stages.size() > drawn.back()->stage + 1;
+  const int margin = mixed ? 24 : 12;
   const int columns = std::max(40, options.width) - margin;
   const std::size_t every = (stages.size() + kMostRows - 1) / kMostRows;
   const std::vector<Window> windows = choose_windows(stages, timeline.makespan, columns);
   std::string out = "Timeline of the pipeline, one GPU of ";
-  out += every == 1 ? "each stage\n" : fmt::format("stages 0, {}, {}, ...\n", every, 2 * every);
+  if (mixed) {
+    out += every == 1 ? "each stage and class of replicas\n"
+                      : fmt::format("every {}th stage and class of replicas\n", every);
+  } else {
+    out += every == 1 ? "each stage\n" : fmt::format("stages 0, {}, {}, ...\n", every, 2 * every);
+  }
   for (const Window& window : windows) {
     out += fmt::format("  {}: {} to {} of {}, {} a column\n", window.title, format_seconds(to_seconds(window.start)),
                        format_seconds(to_seconds(window.start) + window.column * columns * 1e-12),
                        format_seconds(to_seconds(timeline.makespan)), format_seconds(window.column * 1e-12));
     for (std::size_t stage = 0; stage < stages.size(); stage += every) {
       const std::string row = draw_row(stages[stage], window, columns);
-      out += fmt::format("  stage {:>3} ", stage) + (options.colour ? coloured(row) : row) + '\n';
+      out += fmt::format("  stage {:>3} ", drawn[stage]->stage);
+      if (mixed) out += fmt::format("replica {:>3} ", drawn[stage]->data);
+      out += (options.colour ? coloured(row) : row) + '\n';
     }
     out += draw_axis(window, columns, margin, timeline.makespan);
   }

@@ -12,7 +12,8 @@ struct TimelineTextOptions {
   bool colour = false;  // ANSI colours behind the letters
 };
 
-// The pipeline drawn for a terminal: one row per stage (one of its ranks), time from left to right with an axis and a
+// The pipeline drawn for a terminal: one row per stage (one of its ranks), with mixed replicas
+// one per stage and class of replicas, time from left to right with an axis and a
 // legend. An iteration whose passes are too short to be seen at this width is shown in excerpts: its beginning, its
 // middle and its end. Of more than 24 stages every second (third, ...) is drawn. A column shows what most of its time
 // went to. Lines end with '\n'.

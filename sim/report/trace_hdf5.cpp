@@ -4,6 +4,7 @@
 #include "report/hdf5_file.hpp"
 #include "report/pass_spans.hpp"
 #include "report/rank_series.hpp"
+#include "report/replica_labels.hpp"
 #include "report/staged_file.hpp"
 #include "report/stream_index.hpp"
 #include "report/summary_values.hpp"
@@ -78,11 +79,12 @@ class TraceWriter {
 
  private:
   std::uint32_t global_rank(std::uint32_t rank) const { return program_.ranks[rank].rank; }
-  const StagePlan& plan_of(std::uint32_t rank) const { return simulation_.plans[program_.ranks[rank].stage]; }
+  const StagePlan& plan_of(std::uint32_t rank) const { return simulation_.plans[program_.ranks[rank].plan]; }
 
   void write_names();
   void write_summary(const Scenario& scenario);
   void write_stages();
+  void write_classes();
   void write_ranks();
   void write_tasks();
   void write_links();
@@ -121,6 +123,7 @@ void TraceWriter::write_stages() {
   Hdf5Column<std::int32_t> stages(file_, "/stages/stage");
   for (const StagePlan& plan : simulation_.plans) stages.append(plan.stage);
   stages.finish();
+  if (has_mixed_replicas(simulation_)) write_classes();
   for (std::size_t i = 0; i < kActivities; ++i) {
     column(std::string(key_of(static_cast<Activity>(i))) + "_s",
            [&](const StageResult& stage) { return stage.activity_s[i]; });
@@ -130,6 +133,19 @@ void TraceWriter::write_stages() {
   }
   column("memory_peak_bytes", [](const StageResult& stage) { return stage.memory.peak.total(); });
   column("memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.capacity; });
+}
+
+// With mixed replicas: which class each row of /stages and /ranks is of.
+void TraceWriter::write_classes() {
+  Hdf5Column<std::int32_t> of_ranks(file_, "/ranks/replica_class");
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) of_ranks.append(plan_of(rank).replica_class);
+  of_ranks.finish();
+  Columns<std::int32_t, std::int32_t, std::int32_t> columns(file_, "/stages", "replica_class", "replicas",
+                                                            "microbatches");
+  for (const StagePlan& plan : simulation_.plans) {
+    columns.append(plan.replica_class, plan.replicas.count(), plan.replicas.microbatches);
+  }
+  columns.finish();
 }
 
 void TraceWriter::write_ranks() {

@@ -88,12 +88,14 @@ class LineRates {
   }
   double of_tied_embeddings() const {
     const Job& job = simulation_.job;
-    const std::array<int, 2> ends = {job.rank_of(0, 0, 0), job.rank_of(job.strategy.pipeline - 1, 0, 0)};
+    const int replica = plan_.replicas.first();
+    const std::array<int, 2> ends = {job.rank_of(0, replica, 0), job.rank_of(job.strategy.pipeline - 1, replica, 0)};
     return of_group(communication_group(job.cluster, ends));
   }
   double of_transfer(StreamKind stream) const {
     const int other = other_end(simulation_.job, plan_.stage, stream);
-    const auto cost = transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks, plan_.stage, other);
+    const auto cost =
+        transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks, plan_.stage, other, plan_.replica_class);
     return cost.on_network ? port_ : scale_up_;
   }
 
@@ -198,7 +200,7 @@ void shared_links(const Simulation& simulation, const std::function<void(const L
 void stream_traffic(const Simulation& simulation, std::span<const TaskId> tasks, std::uint32_t rank, StreamKind kind,
                     const std::function<void(const LinkTraffic&)>& take) {
   const Program& program = simulation.program;
-  const LineRates rates(simulation, simulation.plans[program.ranks[rank].stage]);
+  const LineRates rates(simulation, simulation.plans[program.ranks[rank].plan]);
   std::map<ClassId, double> rate_of_class;
   std::vector<Flow> flows;
   for (const TaskId task : tasks) {

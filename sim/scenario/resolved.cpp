@@ -121,6 +121,9 @@ std::string strategy_yaml(const Strategy& s) {
   line("overlap_grad_reduce", s.overlap_grad_reduce);
   if (s.zero == 1 || s.zero == 2) line("overlap_param_gather", s.overlap_param_gather);
   if (!s.layer_split.empty()) out += fmt::format("  layer_split: [{}]\n", fmt::join(s.layer_split, ", "));
+  if (!s.replica_microbatches.empty()) {
+    out += fmt::format("  replica_microbatches: [{}]\n", fmt::join(s.replica_microbatches, ", "));
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "model/model_loader.hpp"
 #include "program/quantization_of_job.hpp"
+#include "program/replica_classes.hpp"
 #include "scenario/resolved.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/precision_recipe.hpp"
@@ -154,6 +155,15 @@ std::vector<int> read_layer_split(Mapping& section) {
   return layers;
 }
 
+std::vector<int> read_replica_microbatches(Mapping& section) {
+  std::vector<int> counts;
+  const std::optional<Node> found = section.find("replica_microbatches");
+  if (!found) return counts;
+  for (const Node& item : found->as_items()) counts.push_back(static_cast<int>(item.as_integer(1, kMaxBatch)));
+  if (counts.empty()) found->fail("expected the microbatches of each data-parallel replica");
+  return counts;
+}
+
 Strategy read_strategy(const Node& node, int gpus) {
   Mapping section(node);
   Strategy strategy;
@@ -184,6 +194,7 @@ Strategy read_strategy(const Node& node, int gpus) {
   strategy.overlap_grad_reduce = section.bool_or("overlap_grad_reduce", false);
   strategy.overlap_param_gather = section.bool_or("overlap_param_gather", false);
   strategy.layer_split = read_layer_split(section);
+  strategy.replica_microbatches = read_replica_microbatches(section);
   section.finish();
   return strategy;
 }
@@ -231,16 +242,26 @@ void check_sizes(const Document& document, const Job& job) {
             fmt::format("{} microbatches through {} chunks are more than 2^24 passes", microbatch_count, chunks),
             "lower training.global_batch or raise strategy.micro_batch");
   }
+}
+
+// The classes of replicas; what keeps some from running is the placement of ranks on nodes.
+std::vector<ReplicaClass> read_replica_classes(const Document& document, const Job& job) {
+  try {
+    return replica_classes(job);
+  } catch (const Error& error) {
+    locate(document, "cluster.nodes").fail_infeasible(error.message(), error.hint());
+  }
+}
+
+void check_hardware(const Document& document, const Job& job) {
+  const std::vector<ReplicaClass> classes = read_replica_classes(document, job);
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    try {
-      const GpuSpec& gpu = job.hardware_of(stage).hardware.gpu;
+    for (const ReplicaClass& alike : classes) {
+      const GpuSpec& gpu = job.hardware_of(stage, alike.first()).hardware.gpu;
       if (can_train(gpu, job)) continue;
       locate(document, "training.precision")
           .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
                            "choose another precision or GPU");
-    } catch (const Error& error) {
-      if (error.where().known()) throw;
-      locate(document, "cluster.nodes").fail_infeasible(error.message(), error.hint());
     }
   }
 }
@@ -276,6 +297,7 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders) {
       document.name(), {std::move(model), std::move(cluster), std::move(training), strategy, framework}, {}, {}};
   check_rules(document, scenario.job);
   check_sizes(document, scenario.job);
+  check_hardware(document, scenario.job);
   scenario.resolved = resolved_yaml(scenario.job, model_node);
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);

@@ -224,22 +224,68 @@ Broken layers_divide(const RuleInput& in) {
 
 Broken batch_divides(const RuleInput& in) {
   const std::int64_t at_once = std::int64_t{in.strategy.micro_batch} * in.strategy.data;
-  if (in.training.global_batch % at_once == 0) return std::nullopt;
+  if (!in.strategy.replica_microbatches.empty() || in.training.global_batch % at_once == 0) return std::nullopt;
   return Violation{"training.global_batch",
                    fmt::format("a global batch of {} cannot be divided into micro_batch {} x data {} = {}",
                                in.training.global_batch, in.strategy.micro_batch, in.strategy.data, at_once),
-                   "the global batch must be a multiple of it"};
+                   "the global batch must be a multiple of it, or give strategy.replica_microbatches"};
+}
+
+Broken replicas_share_batch(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const std::vector<int>& counts = s.replica_microbatches;
+  if (counts.empty()) return std::nullopt;
+  const std::int64_t sum = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const bool fills = std::all_of(counts.begin(), counts.end(), [](int count) { return count >= 1; }) &&
+                     sum * s.micro_batch == in.training.global_batch;
+  if (static_cast<int>(counts.size()) == s.data && fills) return std::nullopt;
+  return Violation{"strategy.replica_microbatches",
+                   fmt::format("{} entries with {} microbatches of {} in all, expected {} entries (data) of at least 1 "
+                               "that make up a global batch of {}",
+                               counts.size(), sum, s.micro_batch, s.data, in.training.global_batch),
+                   "change the entries, strategy.micro_batch or training.global_batch"};
+}
+
+// Replicas that meet in every pass run equally many of them: all where gradients are reduced behind every backward
+// pass, else those that divide experts among them.
+Broken meetings_need_even_batch(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const std::vector<int>& counts = s.replica_microbatches;
+  const bool all = s.zero >= 2;
+  const std::size_t together = static_cast<std::size_t>(all ? s.data : s.expert_span().data);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const int first = counts[i - i % together];
+    if (counts[i] == first) continue;
+    return Violation{
+        "strategy.replica_microbatches",
+        fmt::format("replicas {} and {} meet in every pass ({}), but run {} and {} microbatches", i - i % together, i,
+                    all ? fmt::format("ZeRO {}", s.zero) : "expert parallelism", first, counts[i]),
+        all ? "make the entries equal, or choose strategy.zero: 0 or 1"
+            : "make the entries of each expert-parallel group equal"};
+  }
+  return std::nullopt;
 }
 
 Broken groups_divide(const RuleInput& in) {
   if (in.strategy.schedule != ScheduleKind::interleaved) return std::nullopt;
   const int group = in.strategy.microbatch_group > 0 ? in.strategy.microbatch_group : in.strategy.pipeline;
-  const int count = microbatches(in.strategy, in.training);
   if (group < in.strategy.pipeline) {
     return Violation{"strategy.microbatch_group",
                      fmt::format("{} is less than the {} pipeline stages", group, in.strategy.pipeline),
                      "with fewer, a stage would wait for its own later work"};
   }
+  if (!in.strategy.replica_microbatches.empty()) {
+    for (const int count : in.strategy.replica_microbatches) {
+      if (count % group == 0) continue;
+      return Violation{
+          "strategy.replica_microbatches",
+          fmt::format("the interleaved schedule needs each replica's microbatches ({}) in whole groups of {}", count,
+                      group),
+          "make every entry a multiple of it"};
+    }
+    return std::nullopt;
+  }
+  const int count = microbatches(in.strategy, in.training);
   if (count % group == 0) return std::nullopt;
   return Violation{"strategy.schedule",
                    fmt::format("the interleaved schedule needs microbatches ({}) in whole groups of {}", count, group),
@@ -305,12 +351,18 @@ constexpr std::array kRules = {
     Rule{"chunks-need-interleaving", "Several chunks per stage and the interleaved schedule go together.",
          chunks_need_interleaving},
     Rule{"layers-divide", "The layers divide evenly over chunks unless layer_split says otherwise.", layers_divide},
-    Rule{"batch-divides", "Micro batch times data size divides the global batch.", batch_divides},
+    Rule{"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
+         batch_divides},
+    Rule{"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
+         replicas_share_batch},
+    Rule{"meetings-need-even-batch",
+         "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
+         meetings_need_even_batch},
     Rule{"framework-shards", "The framework implements the ZeRO stage, beside pipeline stages where there are any.",
          framework_shards},
     Rule{"zero-group-divides", "The sharding group divides the data-parallel ranks.", zero_group_divides},
     Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
-    Rule{"groups-divide", "The interleaved schedule takes microbatches in whole groups.", groups_divide},
+    Rule{"groups-divide", "The interleaved schedule takes each replica's microbatches in whole groups.", groups_divide},
 };
 
 }  // namespace
@@ -324,8 +376,16 @@ std::optional<Violation> first_violation(const RuleInput& input) {
   return std::nullopt;
 }
 
-int microbatches(const Strategy& strategy, const TrainingSpec& training) {
+int microbatches(const Strategy& strategy, const TrainingSpec& training, int replica) {
+  if (!strategy.replica_microbatches.empty()) {
+    return strategy.replica_microbatches[static_cast<std::size_t>(replica)];
+  }
   return static_cast<int>(training.global_batch / (std::int64_t{strategy.micro_batch} * strategy.data));
+}
+
+int microbatches(const Strategy& strategy, const TrainingSpec& training) {
+  const std::vector<int>& counts = strategy.replica_microbatches;
+  return counts.empty() ? microbatches(strategy, training, 0) : *std::max_element(counts.begin(), counts.end());
 }
 
 std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {

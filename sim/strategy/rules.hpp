@@ -40,7 +40,9 @@ std::span<const Rule> strategy_rules();
 // The first rule broken, if any.
 std::optional<Violation> first_violation(const RuleInput& input);
 
-// Microbatches of one iteration per data-parallel replica. Needs a valid strategy.
+// Microbatches of one iteration: of data-parallel replica `replica`, and of the one that has most. Need a valid
+// strategy.
+int microbatches(const Strategy& strategy, const TrainingSpec& training, int replica);
 int microbatches(const Strategy& strategy, const TrainingSpec& training);
 
 // Layers in a row.

@@ -67,6 +67,8 @@ struct Strategy {
   // Layers of each stage's chunks in the order of the model (chunk 0 of every stage, then chunk 1, ...), so
   // pipeline * virtual_pipeline entries. Empty: even.
   std::vector<int> layer_split;
+  // Microbatches of each data-parallel replica, `data` entries. Empty: even.
+  std::vector<int> replica_microbatches;
 
   std::int64_t ranks() const { return std::int64_t{tensor} * context * pipeline * data; }
   int team() const { return tensor * context; }  // ranks that run a microbatch of one stage together

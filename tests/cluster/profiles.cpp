@@ -126,7 +126,7 @@ TEST_CASE("every link loads, with a source for every figure and figures that mak
       CHECK_FALSE(figure.source.empty());
       CHECK(figure.value > 0);
     });
-    check_within(link.bandwidth.value, 1e9, 1e12);
+    check_within(link.bandwidth.value, 1e8, 1e12);
     check_within(link.latency_s.value, 0.1e-6, 100e-6);
     check_within(link.base_latency_s.value, 1e-6, 20e-6);
     check_within(link.send_latency_s.value, 1e-6, 200e-6);

@@ -51,6 +51,12 @@ TEST_CASE("stages on other GPUs have clocks of their own") {
   CHECK(highest == std::set<double>{1410e6, 1980e6});
 }
 
+TEST_CASE("replicas of different make-up are refused, with what to do") {
+  const std::vector<std::string> mixed = {"strategy.pipeline=1", "strategy.layer_split=[80]", "strategy.data=8"};
+  CHECK_THROWS_WITH_AS(clocked_program(job_of("llama2-70b-h100-a100.yaml", mixed)),
+                       doctest::Contains("replicas 0 and 4 differ"), Error);
+}
+
 TEST_CASE("plans keep their deadlines where replicas communicate, links are shared and GPUs differ") {
   const std::vector<double> slowdowns = {1.1};
   for (const char* name : {"llama2-70b-h100-a100.yaml", "llama3-405b-h100.yaml", "gpt3-13b-gpipe-a100.yaml"}) {

@@ -1,9 +1,11 @@
 #include "base/units.hpp"
 #include "example.hpp"
 #include "report/explain_text.hpp"
+#include "report/result_json.hpp"
 #include "report/source_list.hpp"
 #include "report/summary_text.hpp"
 #include "report/text_table.hpp"
+#include "report/timeline_text.hpp"
 
 #include <doctest/doctest.h>
 
@@ -100,13 +102,45 @@ TEST_CASE("what does not fit is said with its parts, the largest first") {
   CHECK(has(text, "GiB: activations"));
 }
 
+TEST_CASE("classes of replicas have rows of their own that name their nodes, in every report") {
+  const std::vector<std::string> mixed = {"cluster.nodes=[{type: dgx-a100-80g, count: 1}, {type: hgx-h100, count: 1}]",
+                                          "strategy.pipeline=1", "strategy.virtual_pipeline=1",
+                                          "strategy.schedule=1f1b",
+                                          "strategy.replica_microbatches=[1, 1, 1, 1, 3, 3, 3, 3]"};
+  const Example e = example(mixed);
+  const std::string text = summary_text(e.scenario, *e.simulation);
+  check_clean(text);
+  CHECK(has(text, "microbatches of 1: 1 on replicas 0-3, 3 on replicas 4-7"));
+  CHECK(has(text, "\n  0      0-3       dgx-a100-80g             1 "));
+  CHECK(has(text, "\n  0      4-7       hgx-h100                 3 "));
+  const std::string why = explain_text(e.scenario, *e.simulation);
+  check_clean(why);
+  CHECK(has(why, "Passes on stage 0 of replicas 0-3: NVIDIA A100"));
+  CHECK(has(why, "Passes on stage 0 of replicas 4-7: NVIDIA H100"));
+  const std::string drawing = timeline_text(e.simulation->program, e.simulation->timeline);
+  CHECK(has(drawing, "\n  stage   0 replica   4 "));
+  const auto json = result_json(*e.simulation, 0);
+  REQUIRE(json["stages"].size() == 2);
+  CHECK(json["stages"][1]["stage"] == 0);
+  CHECK(json["stages"][1]["node"] == "hgx-h100");
+  CHECK(json["stages"][1]["replicas"] == std::vector<int>{4, 5, 6, 7});
+  CHECK(json["stages"][1]["microbatches"] == 3);
+  CHECK_FALSE(has(summary_text(example().scenario, *example().simulation), "replicas"));
+}
+
 TEST_CASE("of many stages some have no row, but never the fullest") {
   Example e = example();
   IterationResult& result = e.simulation->result;
   const StageResult stage = result.stages.front();
   result.stages.assign(64, stage);
   for (std::size_t i = 0; i < 64; ++i) result.stages[i].memory.peak.activations = static_cast<double>(i) * kGiB / 4;
+  std::vector<StagePlan>& plans = e.simulation->plans;
+  while (plans.size() < 64) {
+    plans.push_back(plans.front());
+    plans.back().stage = static_cast<int>(plans.size()) - 1;
+  }
   result.fullest_stage = 41;
+  result.fullest_plan = 41;
   std::size_t rows = 0;
   bool fullest = false;
   for (const std::string& line : lines_of(summary_text(e.scenario, *e.simulation))) {

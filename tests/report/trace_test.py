@@ -104,9 +104,11 @@ def check_power(file, ranks):
 
 def check_memory(file, ranks):
     peak = frame(file["memory"]).groupby("rank")["bytes"].max()
-    stages = frame(file["stages"]).set_index("stage")
+    plan = [key for key in ("stage", "replica_class") if key in ranks]
+    stages = frame(file["stages"]).set_index(plan)
     for rank, most in peak.items():
-        assert near(most, stages.loc[ranks.loc[rank, "stage"], "memory_peak_bytes"])
+        place = tuple(ranks.loc[rank, plan])
+        assert near(most, stages.loc[place if len(plan) > 1 else place[0], "memory_peak_bytes"])
     assert near(peak.max(), file["summary"].attrs["memory_peak_bytes"])
 
 

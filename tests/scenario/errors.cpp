@@ -97,12 +97,50 @@ TEST_CASE("errors in overrides name the override") {
   }
 }
 
-TEST_CASE("a stage on two GPU types is refused at cluster.nodes") {
-  const Error error = caught(
-      "model: gpt3-1.3b\ncluster:\n  nodes:\n    - {type: dgx-a100-80g, count: 1}\n"
-      "    - {type: hgx-h100, count: 1}\ntraining: {global_batch: 64}\n");
-  CHECK(error.kind() == ErrorKind::infeasible);
-  CHECK(error.where().line == 4);
+TEST_CASE("a team, an expert group or a sharding group on two types of nodes is refused at cluster.nodes") {
+  const std::string mixed =
+      "model: mixtral-8x7b\ncluster:\n  nodes:\n    - {type: dgx-a100-80g, count: 1}\n"
+      "    - {type: hgx-h100, count: 1}\ntraining: {global_batch: 240, framework: pytorch-fsdp}\n";
+  CHECK(parse(mixed).job.strategy.data == 16);
+  const struct {
+    std::vector<std::string> overrides;
+    const char* expected;
+  } all[] = {
+      {{"strategy.tensor=16", "strategy.sequence_parallel=true", "model=llama3-70b"}, "replica 0 of pipeline stage 0"},
+      {{"cluster.nodes[0].gpus=4", "strategy.expert=8", "strategy.data=12"}, "cannot be cut"},
+      {{"cluster.nodes[0].gpus=4", "cluster.nodes[1].gpus=4", "strategy.expert=8"}, "replicas 0 to 7 of pipeline"},
+      {{"strategy.zero=1", "strategy.zero_group=8"}, ""},
+      {{"strategy.zero=1", "strategy.zero_group=16"}, ""},
+      {{"cluster.nodes[0].gpus=7", "strategy.zero=1", "strategy.zero_group=5"}, "replicas 5 and 7 share"},
+  };
+  for (const auto& bad : all) {
+    if (std::string(bad.expected).empty()) {
+      CHECK_NOTHROW(parse(mixed, bad.overrides));
+      continue;
+    }
+    const Error error = caught(mixed, bad.overrides);
+    CHECK(error.kind() == ErrorKind::infeasible);
+    INFO(error.what());
+    CHECK(std::string(error.what()).find(bad.expected) != std::string::npos);
+    CHECK(error.where().known());
+  }
+}
+
+TEST_CASE("microbatches of replicas are a list that makes up the batch") {
+  const std::string start =
+      "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+      "training: {global_batch: 20}\nstrategy: {tensor: 4, replica_microbatches: [15, 5]}\n";
+  const Job job = parse(start).job;
+  CHECK(job.strategy.replica_microbatches == std::vector<int>{15, 5});
+  CHECK(parse(parse(start).resolved).job.strategy.replica_microbatches == std::vector<int>{15, 5});
+  for (const char* list : {"[]", "[0, 20]", "[a, b]", "7"}) {
+    CHECK(caught(start, {std::string("strategy.replica_microbatches=") + list}).kind() == ErrorKind::input);
+  }
+  for (const char* list : {"[20]", "[10, 5]", "[5, 5, 10]"}) {
+    const Error error = caught(start, {std::string("strategy.replica_microbatches=") + list});
+    CHECK(error.kind() == ErrorKind::infeasible);
+    CHECK(std::string(error.what()).find("expected 2 entries") != std::string::npos);
+  }
 }
 
 TEST_CASE("a GPU that cannot compute in the precision is refused at training.precision") {

@@ -49,6 +49,34 @@ TEST_CASE("each broken rule names the key to change") {
     s.gpus = 60;
     CHECK(s.broken() == "strategy.tensor");
   }
+  SUBCASE("replicas' microbatches") {
+    s.strategy.replica_microbatches = {16, 16, 16, 16};
+    CHECK(s.broken().empty());
+    s.strategy.replica_microbatches = {24, 24, 8, 8};
+    CHECK(s.broken().empty());
+    CHECK(microbatches(s.strategy, s.training) == 24);
+    CHECK(microbatches(s.strategy, s.training, 3) == 8);
+    s.training.global_batch = 63;
+    CHECK(s.broken() == "strategy.replica_microbatches");
+    s.strategy.replica_microbatches = {24, 24, 8, 7};
+    CHECK(s.broken().empty());
+    s.training.framework = "pytorch-fsdp";
+    s.strategy.pipeline = 1;
+    s.strategy.tensor = 1;
+    s.gpus = 4;
+    for (const int zero : {0, 1, 2, 3}) {
+      s.strategy.zero = zero;
+      CHECK(s.broken() == (zero >= 2 ? "strategy.replica_microbatches" : ""));
+    }
+  }
+  SUBCASE("whole groups of each replica's microbatches") {
+    s.strategy.schedule = ScheduleKind::interleaved;
+    s.strategy.virtual_pipeline = 2;
+    s.strategy.replica_microbatches = {20, 20, 12, 12};
+    CHECK(s.broken().empty());
+    s.strategy.replica_microbatches = {22, 18, 12, 12};
+    CHECK(s.broken() == "strategy.replica_microbatches");
+  }
   SUBCASE("context ranks count") {
     s.strategy.context = 2;
     CHECK(s.broken() == "strategy.data");

@@ -1,0 +1,191 @@
+// Classes are found by comparing signatures: all that the price and the order of a replica's passes follow from. What
+// replicas do together has to look the same from every member of a class, or its members would not stay alike. That
+// holds for groups of all replicas, and for groups with one member in each block of neighbours (holders of the same
+// experts, of the same shard) if every block lies within one class.
+
+#include "program/replica_classes.hpp"
+
+#include "base/error.hpp"
+#include "cost/collective_model.hpp"
+#include "sharding/axis_rules.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// Where a group lies, as far as prices go; the last says whether a transfer to the next stage stays in its domain.
+using Place = std::tuple<int, int, bool, bool>;
+
+struct StageSignature {
+  int hardware = 0;  // the first of the cluster's entries that has the same
+  std::vector<Place> places;
+
+  friend bool operator==(const StageSignature&, const StageSignature&) = default;
+};
+
+struct Signature {
+  int microbatches = 0;
+  std::vector<StageSignature> stages;
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+int first_alike(const Cluster& cluster, int device) {
+  const auto groups = cluster.groups();
+  const NodeGroup& own = cluster.group_of(device);
+  const auto found =
+      std::find_if(groups.begin(), groups.end(), [&](const NodeGroup& group) { return same_hardware(group, own); });
+  return static_cast<int>(found - groups.begin());
+}
+
+bool one_hardware(const Cluster& cluster) {
+  const auto groups = cluster.groups();
+  return std::all_of(groups.begin(), groups.end(),
+                     [&](const NodeGroup& group) { return same_hardware(group, groups.front()); });
+}
+
+bool even(const Strategy& strategy) {
+  const std::vector<int>& counts = strategy.replica_microbatches;
+  return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
+}
+
+// One class, whatever the placement: whether each stage has one type of hardware.
+bool uniform(const Job& job) {
+  if (!even(job.strategy)) return false;
+  if (one_hardware(job.cluster)) return true;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const int first = job.rank_of(stage, 0, 0);
+    const int last = job.rank_of(stage + 1, 0, 0) - 1;
+    const int from = job.cluster.place_of(first).group;
+    const int to = job.cluster.place_of(last).group;
+    for (int group = from; group < to; ++group) {
+      const auto groups = job.cluster.groups();
+      if (!same_hardware(groups[static_cast<std::size_t>(group)], groups[static_cast<std::size_t>(to)])) return false;
+    }
+  }
+  return true;
+}
+
+Place place_of(const Job& job, const std::vector<int>& ranks) {
+  const CommunicationGroup group = communication_group(job.cluster, ranks);
+  return {group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves, group.shape.domains > 1};
+}
+
+StageSignature signature_of(const Job& job, int stage, int replica) {
+  const int stages = job.strategy.pipeline;
+  StageSignature out;
+  job.hardware_of(stage, replica);  // refuses a team on several types
+  out.hardware = first_alike(job.cluster, job.rank_of(stage, replica, 0));
+  out.places = {place_of(job, job.tensor_group(stage, replica)), place_of(job, job.context_group(stage, replica)),
+                place_of(job, job.group_over(stage, expert_axes(job.strategy), replica))};
+  for (const int other : {(stage + 1) % stages, (stage + stages - 1) % stages}) {
+    if (other == stage) continue;
+    out.places.push_back(place_of(job, {job.rank_of(stage, replica, 0), job.rank_of(other, replica, 0)}));
+  }
+  return out;
+}
+
+Signature signature_of(const Job& job, int replica) {
+  Signature out{microbatches(job.strategy, job.training, replica), {}};
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) out.stages.push_back(signature_of(job, stage, replica));
+  return out;
+}
+
+// Every class has a plan for each stage.
+void check_count(const Job& job, std::size_t classes) {
+  constexpr std::size_t most_plans = 4096;
+  if (classes * static_cast<std::size_t>(job.strategy.pipeline) <= most_plans) return;
+  fail_infeasible({},
+                  fmt::format("the {} data-parallel replicas are of more than {} kinds, each with {} pipeline stages",
+                              job.strategy.data, classes - 1, job.strategy.pipeline),
+                  "give more replicas the same type of node, placement and strategy.replica_microbatches");
+}
+
+// Which class each replica belongs to. Replicas that divide experts among them take the placement of their first.
+std::vector<int> number_classes(const Job& job) {
+  const int together = job.strategy.expert_span().data;
+  std::vector<Signature> known;
+  std::vector<int> numbers;
+  for (int replica = 0; replica < job.strategy.data; ++replica) {
+    const int block = replica - replica % together;
+    if (block != replica) {
+      numbers.push_back(numbers[static_cast<std::size_t>(block)]);
+      continue;
+    }
+    Signature own = signature_of(job, replica);
+    const auto found = std::find(known.begin(), known.end(), own);
+    numbers.push_back(static_cast<int>(found - known.begin()));
+    if (found == known.end()) known.push_back(std::move(own));
+    check_count(job, known.size());
+  }
+  return numbers;
+}
+
+void check_experts(const Job& job) {
+  const int together = job.strategy.expert_span().data;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    for (int replica = 0; replica < job.strategy.data; ++replica) {
+      const NodeGroup& first = job.hardware_of(stage, replica - replica % together);
+      const NodeGroup& own = job.hardware_of(stage, replica);
+      if (same_hardware(first, own)) continue;
+      fail_infeasible(
+          {},
+          fmt::format("the expert-parallel group of replicas {} to {} of pipeline stage {} lies on {} and {}",
+                      replica - replica % together, replica - replica % together + together - 1, stage,
+                      first.hardware.spec.name, own.hardware.spec.name),
+          "choose node counts or strategy.expert so that each expert-parallel group has one type of node");
+    }
+  }
+}
+
+// Members of a sharding group are counted over context ranks too, as Job::data_group lists them.
+void check_shards(const Job& job, const std::vector<int>& class_of) {
+  const Strategy& s = job.strategy;
+  const int shards = s.shards();
+  if (shards == s.replicas()) return;
+  for (int member = 0; member < s.replicas(); ++member) {
+    const int first = (member - member % shards) / s.context;
+    const int own = member / s.context;
+    if (class_of[static_cast<std::size_t>(first)] == class_of[static_cast<std::size_t>(own)]) continue;
+    fail_infeasible({},
+                    fmt::format("replicas {} and {} share a sharded copy of the state (groups of {}), but differ in "
+                                "type of node, placement or microbatches",
+                                first, own, shards),
+                    "leave strategy.zero_group out, or order cluster.nodes so that each group has equal replicas");
+  }
+}
+
+std::vector<int> all_replicas(const Strategy& strategy) {
+  std::vector<int> out(static_cast<std::size_t>(strategy.data));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
+}  // namespace
+
+std::vector<ReplicaClass> replica_classes(const Job& job) {
+  if (uniform(job)) {
+    return {{all_replicas(job.strategy), microbatches(job.strategy, job.training)}};
+  }
+  check_experts(job);
+  const std::vector<int> class_of = number_classes(job);
+  check_shards(job, class_of);
+  std::vector<ReplicaClass> out;
+  for (int replica = 0; replica < job.strategy.data; ++replica) {
+    const auto number = static_cast<std::size_t>(class_of[static_cast<std::size_t>(replica)]);
+    if (number == out.size()) out.push_back({{}, microbatches(job.strategy, job.training, replica)});
+    out[number].replicas.push_back(replica);
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "program/job.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// Data-parallel replicas that behave alike: on each stage the same hardware and the same placement of the groups that
+// passes communicate in, and equally many microbatches.
+struct ReplicaClass {
+  std::vector<int> replicas;  // places in the data-parallel groups, ascending, not empty
+  int microbatches = 0;       // of each of them
+
+  int first() const { return replicas.front(); }  // stands for the others
+  int count() const { return static_cast<int>(replicas.size()); }
+};
+
+// The classes in the order of their first replicas. A job whose replicas all have the same hardware and equally many
+// microbatches has one class, for which the first replica stands wherever the others lie. Error(infeasible) if a tensor
+// and context team, or the replicas that divide experts among them, lie on several types of nodes; and if a sharding
+// group that is not all replicas holds replicas of several classes.
+std::vector<ReplicaClass> replica_classes(const Job& job);
+
+}  // namespace mirfak

@@ -1,0 +1,175 @@
+#include "program/step_writer.hpp"
+
+#include "program/optimizer_step.hpp"
+
+#include <array>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+class StepWriter {
+ public:
+  StepWriter(Program& program, const Job& job, const std::deque<StageWork>& work, ReplicaTeams& teams,
+             CommunicationClasses& communication, ReplicaWriter& data)
+      : program_(program),
+        job_(job),
+        work_(work),
+        teams_(teams),
+        communication_(communication),
+        data_(data),
+        data_parallel_(data_parallel_plan(job)) {}
+
+  void reduce_gradients();
+  void step_optimizer();
+
+ private:
+  void reduce_over_tensor(int stage, int replica_class);
+  void reduce_over_tensor(TeamWriter& writer, const Communication& reduction);
+  void reduce_tied_embeddings(int replica_class);
+  CommunicationCost tied_cost(int replica_class) const;
+  TaskId meet(std::span<const TaskId> after, const char* name);
+  TaskId norm_of_gradients();
+
+  Program& program_;
+  const Job& job_;
+  const std::deque<StageWork>& work_;
+  ReplicaTeams& teams_;
+  CommunicationClasses& communication_;
+  ReplicaWriter& data_;
+  DataParallelPlan data_parallel_;
+};
+
+TaskId StepWriter::meet(std::span<const TaskId> after, const char* name) {
+  TaskClass described;
+  described.kind = TaskKind::meeting;
+  described.name = name;
+  const ClassId meeting = program_.add_class(std::move(described));
+  return program_.add_task(program_.add_stream(0, StreamKind::group), meeting, 0, after);
+}
+
+// Adds what a lane's gradients wait for: its passes, and what reduced them so far.
+void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std::size_t lane) {
+  after.insert(after.end(), writer.done(lane).begin(), writer.done(lane).end());
+  if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) after.push_back(last);
+}
+
+void StepWriter::reduce_gradients() {
+  for (int stage = 0; stage < teams_.stages(); ++stage) {
+    const StageParameters& parameters = teams_.plan(stage, 0).parameters;
+    if (data_parallel_.reduce == DataParallelPlan::Reduce::at_end) data_.reduce(stage, parameters.held());
+    if (parameters.tensor_partial_elements <= 0) continue;
+    for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
+  }
+  if (teams_.stages() > 1 && teams_.plan(0, 0).parameters.tied_elements > 0) {
+    for (int own = 0; own < teams_.classes(); ++own) reduce_tied_embeddings(own);
+  }
+  for (int stage = 0; stage < teams_.stages(); ++stage) {
+    if (data_parallel_.shards > 1) data_.sum_norms(stage);
+  }
+}
+
+// Sequence parallelism leaves the gradients of norms and biases as partial sums over the tensor ranks.
+void StepWriter::reduce_over_tensor(int stage, int replica_class) {
+  const StagePlan& plan = teams_.plan(stage, replica_class);
+  const double bytes = plan.parameters.tensor_partial_elements * gradient_bytes(job_);
+  const CommunicationCost cost =
+      plan.costs.communication.price(CollectiveKind::all_reduce, bytes, plan.costs.tensor_group);
+  const Communication reduction =
+      communication_.collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
+  for (const int replica : teams_.replicas_of(replica_class))
+    reduce_over_tensor(teams_.team(stage, replica), reduction);
+}
+
+void StepWriter::reduce_over_tensor(TeamWriter& writer, const Communication& reduction) {
+  for (int first = 0; first < teams_.lanes(); first += teams_.tensor_lanes()) {
+    std::vector<TaskId> after;
+    const auto for_each_member = [&](const auto& act) {
+      for (int lane = first; lane < first + teams_.tensor_lanes(); ++lane) act(static_cast<std::size_t>(lane));
+    };
+    for_each_member([&](std::size_t lane) { append_gradients(after, writer, lane); });
+    if (teams_.tensor_lanes() > 1) after = {meet(after, "tensor ranks meet")};
+    for_each_member([&](std::size_t lane) {
+      writer.transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
+    });
+  }
+}
+
+CommunicationCost StepWriter::tied_cost(int replica_class) const {
+  const StagePlan& first = teams_.plan(0, replica_class);
+  const StagePlan& last = teams_.plan(teams_.stages() - 1, replica_class);
+  const double bytes = first.parameters.tied_elements * gradient_bytes(job_);
+  const std::array<int, 2> devices = {job_.rank_of(first.stage, first.replicas.first(), 0),
+                                      job_.rank_of(last.stage, last.replicas.first(), 0)};
+  const CommunicationGroup group = communication_group(job_.cluster, devices);
+  CommunicationCost cost;
+  for (const StagePlan* end : {&first, &last}) {
+    const CommunicationCost other = end->costs.communication.price(CollectiveKind::all_reduce, bytes, group);
+    if (other.seconds > cost.seconds) cost = other;
+  }
+  return cost;
+}
+
+// The first and the last stage hold the same word embedding and sum its gradients.
+void StepWriter::reduce_tied_embeddings(int replica_class) {
+  const std::array<int, 2> stages = {0, teams_.stages() - 1};
+  const CommunicationCost cost = tied_cost(replica_class);
+  std::array<Communication, 2> ends;
+  for (std::size_t end = 0; end < 2; ++end) {
+    ends[end] = communication_.collective(stages[end], "reduce tied embedding gradients", cost,
+                                          Activity::pipeline_communication);
+  }
+  for (const int replica : teams_.replicas_of(replica_class)) {
+    for (int i = 0; i < teams_.lanes(); ++i) {
+      const auto lane = static_cast<std::size_t>(i);
+      std::vector<TaskId> after;
+      for (const int stage : stages) append_gradients(after, teams_.team(stage, replica), lane);
+      for (std::size_t end = 0; end < 2; ++end) {
+        teams_.team(stages[end], replica)
+            .transfer(lane, StreamKind::data, ends[end].task_class, ends[end].duration, after, -1);
+      }
+    }
+  }
+}
+
+TaskId StepWriter::norm_of_gradients() {
+  std::vector<TaskId> gradients;
+  for (const TeamWriter& writer : teams_.all()) {
+    for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+      append_gradients(gradients, writer, lane);
+      for (const StreamKind stream : {StreamKind::send_forward, StreamKind::send_backward}) {
+        if (const TaskId last = writer.last_on(lane, stream); last != kNoTask) gradients.push_back(last);
+      }
+    }
+  }
+  return meet(gradients, "global gradient norm");
+}
+
+void StepWriter::step_optimizer() {
+  const TaskId norm = norm_of_gradients();
+  for (int stage = 0; stage < teams_.stages(); ++stage) {
+    for (int replica = 0; replica < teams_.replicas(); ++replica) {
+      TeamWriter& writer = teams_.team(stage, replica);
+      for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
+        writer.device_waits_for(lane, norm);
+        if (host_step_seconds(job_) > 0) writer.host_waits_for(lane, norm);
+      }
+      writer.run(work_[teams_.index(stage, teams_.class_of(replica))].optimizer(), -1);
+    }
+    if (data_parallel_.gather == DataParallelPlan::Gather::after_step) {
+      data_.gather(stage, teams_.plan(stage, 0).parameters.held(), ReplicaWriter::GatherAfter::all_passes);
+    }
+  }
+}
+
+}  // namespace
+
+void write_step(Program& program, const Job& job, const std::deque<StageWork>& work, ReplicaTeams& teams,
+                CommunicationClasses& communication, ReplicaWriter& data) {
+  StepWriter writer(program, job, work, teams, communication, data);
+  writer.reduce_gradients();
+  writer.step_optimizer();
+}
+
+}  // namespace mirfak
