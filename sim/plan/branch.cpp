@@ -1,6 +1,6 @@
 #include "plan/branch.hpp"
 
-#include "plan/layer_splits.hpp"
+#include "plan/microbatch_shares.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "program/optimizer_step.hpp"
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
 namespace mirfak {
@@ -51,14 +52,24 @@ PassTerms& PassTerms::operator-=(const PassTerms& other) {
   return *this;
 }
 
-void PipelineChoice::apply_to(Strategy& strategy) const {
+void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const {
   strategy.virtual_pipeline = chunks;
   strategy.schedule = schedule;
   strategy.recompute_layers = recompute_layers;
   strategy.layer_split.clear();
-  if (std::adjacent_find(layers->begin(), layers->end(), std::not_equal_to<>()) == layers->end()) return;
-  for (int chunk = 0; chunk < chunks; ++chunk) {
+  const auto all_same = [](const std::vector<int>& numbers) {
+    return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
+  };
+  for (int chunk = 0; !all_same(*layers) && chunk < chunks; ++chunk) {
     strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
+  }
+  strategy.replica_microbatches.clear();
+  if (all_same(*microbatches)) return;
+  strategy.replica_microbatches.assign(static_cast<std::size_t>(strategy.data), 0);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    for (const int replica : classes[i].replicas) {
+      strategy.replica_microbatches[static_cast<std::size_t>(replica)] = (*microbatches)[i];
+    }
   }
 }
 
@@ -73,26 +84,14 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
   job_.strategy = strategy;
   set_ = shared.of(job_);
   layers_ = layer_blocks(job_, set_->blocks);
-  microbatches_ = mirfak::microbatches(strategy, job_.training);
-  for (const StageCosts& costs : layout_->stages) hardware_of_.push_back(costs.hardware.first_node);
+  shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
   const ShardedBlocks& blocks = set_->blocks;
-  for (const int stage : layout_->first_of_kind) {
-    const StageCosts& costs = layout_->stages[static_cast<std::size_t>(stage)];
+  for (const std::size_t place : layout_->first_of_kind) {
+    const StageCosts& costs = layout_->costs[place];
     const PricedBodies priced = set_->bodies.price_at(job_, blocks, costs, highest_clock(costs), 1);
     kinds_.push_back(kind_terms(*priced.bodies));
   }
-  const int stages = strategy.pipeline;
-  for (int stage = 0; stages > 1 && stage < stages; ++stage) {
-    const auto transfer = [&](int to) {
-      const auto& costs = layout_->stages;
-      return to_picoseconds(transfer_cost(job_, costs[static_cast<std::size_t>(stage)],
-                                          costs[static_cast<std::size_t>(to)], blocks.residual_bytes(), stage, to)
-                                .seconds);
-    };
-    transfer_on_.push_back(transfer((stage + 1) % stages));
-    transfer_back_.push_back(transfer((stage + stages - 1) % stages));
-  }
-
+  price_transfers();
   bound_all();
 }
 
@@ -112,20 +111,39 @@ double Branch::highest_clock(const StageCosts& costs) const {
   return clock;
 }
 
-// All passes divided over the stages as evenly as their speeds, nothing recomputed that need not be.
+void Branch::price_transfers() {
+  const int stages = job_.strategy.pipeline;
+  if (stages == 1) return;
+  for (int stage = 0; stage < stages; ++stage) {
+    for (int own = 0; own < layout_->count(); ++own) {
+      const auto end = [&](int at) {
+        const int first = layout_->classes[static_cast<std::size_t>(own)].first();
+        return TransferEnd{layout_->costs[layout_->place(at, own)], job_.rank_of(at, first, 0)};
+      };
+      const auto transfer = [&](int to) {
+        return to_picoseconds(transfer_cost(job_, end(stage), end(to), set_->blocks.residual_bytes()).seconds);
+      };
+      transfer_on_.push_back(transfer((stage + 1) % stages));
+      transfer_back_.push_back(transfer((stage + stages - 1) % stages));
+    }
+  }
+}
+
+// All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds; nothing
+// recomputed that need not be.
 void Branch::bound_all() {
-  const Strategy& strategy = job_.strategy;
-  double speed = 0;
-  double energy_j = 0;
-  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-    const PassTerms all = kinds_[kind].kept.back();
-    const auto stages = std::count(layout_->kind_of.begin(), layout_->kind_of.end(), static_cast<int>(kind));
-    speed += static_cast<double>(stages) / static_cast<double>(all.forward + all.backward);
-    energy_j = kind == 0 ? all.energy_j : std::min(energy_j, all.energy_j);
+  double speed = 0;  // microbatches a picosecond
+  double energy_j = std::numeric_limits<double>::infinity();
+  for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
+    const PassTerms all = kinds_[static_cast<std::size_t>(layout_->kind_of[place])].kept.back();
+    const ReplicaClass& own = layout_->classes[place % layout_->classes.size()];
+    speed += own.count() / static_cast<double>(all.forward + all.backward);
+    energy_j = std::min(energy_j, all.energy_j);
   }
   constexpr double rounding = 1 - 1e-9;
-  bound_ = static_cast<Picoseconds>(microbatches_ / speed * rounding);
-  least_energy_j_ = energy_j * microbatches_ * strategy.team() * strategy.data * rounding;
+  const auto microbatches = static_cast<double>(job_.training.global_batch / job_.strategy.micro_batch);
+  bound_ = static_cast<Picoseconds>(microbatches / speed * rounding);
+  least_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
 }
 
 Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& bodies) const {
@@ -147,8 +165,9 @@ Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& bodies) con
   return out;
 }
 
-PassTerms Branch::passes(int stage, const LayerRange& layers, int recompute_layers, bool embedding, bool head) const {
-  const KindTerms& kind = kinds_[static_cast<std::size_t>(layout_->kind_of[static_cast<std::size_t>(stage)])];
+PassTerms Branch::passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding,
+                         bool head) const {
+  const KindTerms& kind = kinds_[static_cast<std::size_t>(layout_->kind_of[place])];
   const bool recomputes = job_.strategy.recompute != Recompute::none;
   const auto first = static_cast<std::size_t>(layers.first);
   const auto end = first + static_cast<std::size_t>(layers.count);
@@ -172,12 +191,15 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
     for (const int chunks : space.virtual_pipeline) {
       if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
       const auto per_round = static_cast<int>(job_.model.layers / chunks);
-      for (const auto& layers : layer_splits(hardware_of_, per_round, space.uneven_layers)) {
-        PipelineChoice choice{chunks, schedule, 0, layers};
+      for (const LayerSplit& layers : layer_splits(layout_->hardware_of, per_round, space.uneven_layers)) {
+        PipelineChoice choice{chunks, schedule, 0, layers, {}};
         const std::vector<int> row = recomputations(space, choice);
         if (row.empty()) continue;
         choice.recompute_layers = row.front();
-        out.push_back(std::move(choice));
+        for (const auto& share : shares_) {
+          choice.microbatches = share;
+          out.push_back(choice);
+        }
       }
     }
   }
@@ -204,8 +226,8 @@ std::int64_t Branch::strategies(const StrategySpace& space) const {
   return out;
 }
 
-StateTerms Branch::state_terms(int stage, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
-  std::vector<int> key = {layout_->kind_of[static_cast<std::size_t>(stage)], choice.zero};
+StateTerms Branch::state_terms(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
+  std::vector<int> key = {layout_->kind_of[place], choice.zero};
   const bool by_chunk = choice.zero >= 2;
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {
@@ -222,8 +244,8 @@ StateTerms Branch::state_terms(int stage, const std::vector<ChunkPlan>& chunks, 
   }
   Job job = job_;
   choice.apply_to(job.strategy);
-  const StageContents contents(job, set_->blocks, stage, chunks);
-  const StageCosts& costs = layout_->stages[static_cast<std::size_t>(stage)];
+  const StageContents contents(job, set_->blocks, static_cast<int>(place) / layout_->count(), chunks);
+  const StageCosts& costs = layout_->costs[place];
   StateTerms out;
   out.resident = resident_memory(job, set_->blocks, contents).total();
   out.step_workspace = step_workspace(job, contents);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/layer_splits.hpp"
 #include "plan/layout.hpp"
 #include "plan/shared_blocks.hpp"
 #include "program/stage_plan.hpp"
@@ -30,9 +31,12 @@ struct PipelineChoice {
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
   int recompute_layers = 0;  // as in Strategy
   // Layers of each stage's chunks: all chunks of a stage have the same.
-  std::shared_ptr<const std::vector<int>> layers;
+  LayerSplit layers;
+  // Of each class of replicas, of one of them.
+  std::shared_ptr<const std::vector<int>> microbatches;
 
-  void apply_to(Strategy& strategy) const;
+  int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
+  void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;
 };
 
 // How the state is divided over replicas, and what of that hides behind passes.
@@ -65,12 +69,11 @@ class Branch {
   const LayoutCosts& layout() const { return *layout_; }
   BlockSet& blocks() const { return *set_; }
   std::span<const LayerBlocks> layers() const { return layers_; }
-  // Of one microbatch's passes of a chunk.
-  PassTerms passes(int stage, const LayerRange& layers, int recompute_layers, bool embedding, bool head) const;
-  int microbatches() const { return microbatches_; }
+  // `place`: of a stage and class of replicas (LayoutCosts). Of one microbatch's passes of a chunk.
+  PassTerms passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding, bool head) const;
   // From a stage to the next (the last: to the first), and to the one before.
-  Picoseconds transfer_on(int stage) const { return transfer_on_[static_cast<std::size_t>(stage)]; }
-  Picoseconds transfer_back(int stage) const { return transfer_back_[static_cast<std::size_t>(stage)]; }
+  Picoseconds transfer_on(std::size_t place) const { return transfer_on_[place]; }
+  Picoseconds transfer_back(std::size_t place) const { return transfer_back_[place]; }
 
   // No strategy of this branch is faster.
   Picoseconds bound() const { return bound_; }
@@ -87,7 +90,7 @@ class Branch {
   std::int64_t strategies(const StrategySpace& space) const;
 
   // Of a stage whose chunks run these blocks. May be used by several threads at once.
-  StateTerms state_terms(int stage, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
+  StateTerms state_terms(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
 
  private:
   std::shared_ptr<const LayoutCosts> layout_;
@@ -102,14 +105,14 @@ class Branch {
     PassTerms head;
   };
   KindTerms kind_terms(const std::vector<BlockBodies>& bodies) const;
+  void price_transfers();
   double highest_clock(const StageCosts& costs) const;
   void bound_all();
 
   std::vector<KindTerms> kinds_;
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;
-  std::vector<int> hardware_of_;  // of each stage: equal for those on one group of nodes
-  int microbatches_ = 0;
+  std::vector<std::shared_ptr<const std::vector<int>>> shares_;  // of microbatches
   Picoseconds bound_ = 0;
   double least_energy_j_ = 0;
 

@@ -57,7 +57,7 @@ double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
       const std::optional<Job> smallest = smallest_job(job, choice);
       if (!smallest) continue;
       const LayoutCosts costs(*smallest, smallest->strategy);
-      const double seconds = layers_s(*smallest, *shared_.of(*smallest), costs.stages.front());
+      const double seconds = layers_s(*smallest, *shared_.of(*smallest), costs.costs.front());
       least = std::min(least, seconds * choice.team() / choice.micro_batch);
     }
   }

@@ -1,5 +1,6 @@
 #include "plan/layout.hpp"
 
+#include "base/error.hpp"
 #include "program/body_cache.hpp"
 
 #include <algorithm>
@@ -28,31 +29,36 @@ auto signature(const StageCosts& costs) {
 
 }  // namespace
 
-LayoutCosts::LayoutCosts(Job of, const Strategy& strategy) : job(with(std::move(of), strategy)) {
-  std::vector<decltype(signature(stages.front()))> known;
+LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
+    : job(with(std::move(of), strategy)), classes(replica_classes(job)) {
+  std::vector<decltype(signature(costs.front()))> known;
+  std::vector<std::vector<BodyCache::Node>> hardware;
   for (int stage = 0; stage < strategy.pipeline; ++stage) {
-    auto own = signature(stages.emplace_back(job, stage));
-    const auto kind = std::find(known.begin(), known.end(), own) - known.begin();
-    kind_of.push_back(static_cast<int>(kind));
-    if (kind < static_cast<std::ptrdiff_t>(known.size())) continue;
-    known.push_back(std::move(own));
-    first_of_kind.push_back(stage);
+    std::vector<BodyCache::Node> nodes;
+    for (int own = 0; own < count(); ++own) {
+      const StageCosts& priced = costs.emplace_back(job, classes, stage, own);
+      auto signed_as = signature(priced);
+      const auto kind = std::find(known.begin(), known.end(), signed_as) - known.begin();
+      kind_of.push_back(static_cast<int>(kind));
+      nodes.push_back(BodyCache::node_of(priced));
+      if (kind < static_cast<std::ptrdiff_t>(known.size())) continue;
+      known.push_back(std::move(signed_as));
+      first_of_kind.push_back(costs.size() - 1);
+    }
+    hardware_of.push_back(static_cast<int>(std::find(hardware.begin(), hardware.end(), nodes) - hardware.begin()));
+    hardware.push_back(std::move(nodes));
   }
 }
 
 std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy) {
   Job placed = job;
   placed.cluster = cluster;
-  placed.strategy = strategy;
-  const auto straddles = [&](int stage) {
-    const int first = placed.rank_of(stage, 0, 0);
-    const int last = placed.rank_of(stage, strategy.data - 1, strategy.team() - 1);
-    return cluster.place_of(first).group != cluster.place_of(last).group;
-  };
-  for (int stage = 0; stage < strategy.pipeline; ++stage) {
-    if (straddles(stage)) return nullptr;
+  try {
+    return std::make_shared<LayoutCosts>(std::move(placed), strategy);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    return nullptr;
   }
-  return std::make_shared<LayoutCosts>(std::move(placed), strategy);
 }
 
 std::vector<Strategy> group_sizes(const StrategySpace& space) {

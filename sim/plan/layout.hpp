@@ -2,24 +2,34 @@
 
 #include "plan/strategy_space.hpp"
 #include "program/blocks_of_job.hpp"
+#include "program/replica_classes.hpp"
 
 #include <memory>
 #include <vector>
 
 namespace mirfak {
 
-// The groups of ranks that strategies of one layout share, and what hardware and links their stages have.
+// The groups of ranks that strategies of one layout share, and what hardware and links their stages have. Of each stage
+// and class of replicas, as StagePlans are indexed: class c of C on stage s at s * C + c.
 struct LayoutCosts {
-  // `strategy`: sizes of groups; what else it says does not matter.
+  // `strategy`: sizes of groups; what else it says does not matter. Error(infeasible) where a team of ranks lies on
+  // several types of nodes.
   LayoutCosts(Job job, const Strategy& strategy);
 
-  Job job;                         // with `strategy`, its state sharded over all replicas
-  std::vector<StageCosts> stages;  // as sharded states need them, which is enough for all
-  std::vector<int> kind_of;        // of each stage: stages of one kind have the same hardware and links
-  std::vector<int> first_of_kind;
+  int count() const { return static_cast<int>(classes.size()); }
+  std::size_t place(int stage, int replica_class) const {
+    return static_cast<std::size_t>(stage) * classes.size() + static_cast<std::size_t>(replica_class);
+  }
+
+  Job job;  // with `strategy`, its state sharded over all replicas
+  std::vector<ReplicaClass> classes;
+  std::vector<StageCosts> costs;  // as sharded states need them, which is enough for all
+  std::vector<int> kind_of;       // those of one kind have the same hardware and links
+  std::vector<std::size_t> first_of_kind;
+  std::vector<int> hardware_of;  // of each stage: equal for stages whose classes have the same hardware
 };
 
-// Null where a stage would lie on several types of GPU.
+// Null where a team of ranks would lie on several types of nodes.
 std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy);
 
 // The sizes of groups that a stage's ranks can form: tensor, context and expert of `space.others`.

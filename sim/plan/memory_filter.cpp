@@ -5,6 +5,21 @@
 
 namespace mirfak {
 
+namespace {
+
+double fullest(const std::vector<InFlightMoment>& moments, std::span<const ChunkMemory> chunks) {
+  double most = 0;
+  for (const InFlightMoment& moment : moments) {
+    const ChunkMemory& runs = chunks[static_cast<std::size_t>(moment.chunk)];
+    double now = moment.kind == Pass::Kind::forward ? runs.forward : runs.backward;
+    for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) now += moment.microbatches[chunk] * chunks[chunk].kept;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+}  // namespace
+
 std::shared_ptr<const MemoryFilter::Stages> MemoryFilter::moments_of(ScheduleKind schedule,
                                                                      const PipelineShape& shape) {
   const auto key = std::tuple(schedule, shape.stages, shape.chunks, shape.microbatches, shape.group);
@@ -23,23 +38,20 @@ double MemoryFilter::shortage(const Branch& branch, const PipelineChoice& choice
   PipelineShape shape;
   shape.stages = branch.job().strategy.pipeline;
   shape.chunks = choice.chunks;
-  shape.microbatches = branch.microbatches();
   const int group = branch.job().strategy.microbatch_group;
   shape.group = group > 0 ? group : shape.stages;
-  const std::shared_ptr<const Stages> moments = moments_of(choice.schedule, shape);
   const auto v = static_cast<std::size_t>(choice.chunks);
   double worst = -std::numeric_limits<double>::infinity();
-  for (std::size_t stage = 0; stage < states.size(); ++stage) {
-    const std::span<const ChunkMemory> own = chunks.subspan(stage * v, v);
-    double most = states[stage].step_workspace;
-    for (const InFlightMoment& moment : (*moments)[stage]) {
-      const ChunkMemory& runs = own[static_cast<std::size_t>(moment.chunk)];
-      double now = moment.kind == Pass::Kind::forward ? runs.forward : runs.backward;
-      for (std::size_t chunk = 0; chunk < v; ++chunk) now += moment.microbatches[chunk] * own[chunk].kept;
-      most = std::max(most, now);
+  for (int own = 0; own < branch.layout().count(); ++own) {
+    shape.microbatches = choice.microbatches_of(own);
+    const std::shared_ptr<const Stages> moments = moments_of(choice.schedule, shape);
+    for (std::size_t stage = 0; stage < moments->size(); ++stage) {
+      const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
+      const std::span<const ChunkMemory> runs = chunks.subspan(stage * v, v);
+      const double most = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
+      const double capacity = branch.layout().costs[place].hardware.hardware.gpu.memory_bytes.value;
+      worst = std::max(worst, states[place].resident + most - capacity);
     }
-    const double capacity = branch.layout().stages[stage].hardware.hardware.gpu.memory_bytes.value;
-    worst = std::max(worst, states[stage].resident + most - capacity);
   }
   return worst;
 }

@@ -15,7 +15,7 @@ namespace mirfak {
 // the closed form (m v + p - 1)(f + b)/v of uniform stages, and more where stages differ. Behind them stand the
 // reduction of gradients that hides behind nothing, the norm that all ranks wait for, the optimizer step and the gather.
 struct PipelineBound {
-  std::vector<Picoseconds> end;  // of each stage's passes
+  std::vector<Picoseconds> end;  // of the passes of each stage and class of replicas (LayoutCosts)
   Picoseconds last = 0;          // the latest
   double energy_j = 0;           // of all ranks' passes, above that of waiting
 };
@@ -24,7 +24,7 @@ PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice)
 // The blocks of every stage's chunks.
 std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const PipelineChoice& choice);
 
-// Of a whole strategy, whose stages hold `states`.
+// Of a whole strategy; `states`: of each stage and class of replicas.
 Picoseconds iteration_bound(const Branch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
                             const StateChoice& choice);
 

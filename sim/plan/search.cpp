@@ -235,7 +235,7 @@ std::vector<Search::Node> Search::take() {
 
 Strategy Search::strategy_of(const Node& node) const {
   Strategy strategy = node.branch->job().strategy;
-  node.pipeline.apply_to(strategy);
+  node.pipeline.apply_to(strategy, node.branch->layout().classes);
   node.state.apply_to(strategy);
   return strategy;
 }
@@ -355,8 +355,9 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
       continue;
     }
     std::vector<StateTerms> states;
-    for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
-      states.push_back(branch.state_terms(static_cast<int>(stage), chunks[stage], child.state));
+    const auto classes = static_cast<std::size_t>(branch.layout().count());
+    for (std::size_t place = 0; place < chunks.size() * classes; ++place) {
+      states.push_back(branch.state_terms(place, chunks[place / classes], child.state));
     }
     const double shortage = memory_.shortage(branch, node.pipeline, memory, states);
     if (shortage > 0) {

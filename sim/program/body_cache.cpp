@@ -5,15 +5,19 @@
 
 namespace mirfak {
 
+BodyCache::Node BodyCache::node_of(const StageCosts& costs) {
+  const NodeSpec& spec = costs.hardware.hardware.spec;
+  return {spec.name, spec.network, spec.gpus, spec.ports, spec.scale_up_domain};
+}
+
 BodyCache::Place BodyCache::place_of(const StageCosts& costs, double clock_limit) {
   const auto group = [](const CommunicationGroup& of) {
     const GroupShape& shape = of.shape;
     return Group(shape.ranks, shape.nodes, shape.ranks_per_node, shape.domains, shape.ranks_per_domain,
                  of.crosses_leaves);
   };
-  const NodeSpec& spec = costs.hardware.hardware.spec;
-  return {Node(spec.name, spec.network, spec.gpus, spec.ports, spec.scale_up_domain), clock_limit,
-          group(costs.tensor_group), group(costs.context_group), group(costs.expert_group)};
+  return {node_of(costs), clock_limit, group(costs.tensor_group), group(costs.context_group),
+          group(costs.expert_group)};
 }
 
 double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,

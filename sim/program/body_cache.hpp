@@ -32,6 +32,7 @@ class BodyCache {
   using Node = std::tuple<std::string, std::string, int, int, int>;
   using Place = std::tuple<Node, double, Group, Group, Group>;
   static Place place_of(const StageCosts& costs, double clock_limit);
+  static Node node_of(const StageCosts& costs);
 
   // `plan.costs` are at the full clock. Two threads that ask for the same at once may both price it, with one result.
   PricedBodies price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit);
