@@ -21,12 +21,12 @@ std::vector<int> counts_of(int most, const SearchSpec& spec) {
   return counts;
 }
 
-std::vector<Cluster> in_every_order(const Cluster& cluster, const std::vector<int>& counts) {
+std::vector<CandidateCluster> in_every_order(const Cluster& cluster, const std::vector<int>& counts) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] > 0) used.push_back(i);
   }
-  std::vector<Cluster> out;
+  std::vector<CandidateCluster> out;
   if (used.empty()) return out;
   do {
     std::vector<NodeAllotment> nodes;
@@ -34,14 +34,14 @@ std::vector<Cluster> in_every_order(const Cluster& cluster, const std::vector<in
       NodeAllotment& allotment = nodes.emplace_back(cluster.groups()[i]);
       allotment.count = counts[i];
     }
-    out.emplace_back(std::move(nodes), cluster.fabric());
+    out.push_back({Cluster(std::move(nodes), cluster.fabric()), out.empty()});
   } while (std::next_permutation(used.begin(), used.end()));
   return out;
 }
 
 }  // namespace
 
-std::vector<Cluster> candidate_clusters(const Cluster& cluster, const SearchSpec& spec) {
+std::vector<CandidateCluster> candidate_clusters(const Cluster& cluster, const SearchSpec& spec) {
   std::vector<std::vector<int>> choices = {{}};
   for (const NodeGroup& group : cluster.groups()) {
     std::vector<std::vector<int>> longer;
@@ -55,12 +55,23 @@ std::vector<Cluster> candidate_clusters(const Cluster& cluster, const SearchSpec
     }
     choices = std::move(longer);
   }
-  std::vector<Cluster> out;
+  std::vector<CandidateCluster> out;
   for (const std::vector<int>& choice : choices) {
-    const std::vector<Cluster> ordered = in_every_order(cluster, choice);
+    const std::vector<CandidateCluster> ordered = in_every_order(cluster, choice);
     out.insert(out.end(), ordered.begin(), ordered.end());
   }
   return out;
+}
+
+std::optional<Cluster> spread_over_stages(const Cluster& cluster, int stages) {
+  const auto groups = cluster.groups();
+  const auto divides = [&](const NodeGroup& group) { return group.count % stages == 0; };
+  if (groups.size() == 1 || stages == 1 || !std::all_of(groups.begin(), groups.end(), divides)) return std::nullopt;
+  std::vector<NodeAllotment> nodes;
+  for (int stage = 0; stage < stages; ++stage) {
+    for (const NodeGroup& group : groups) nodes.emplace_back(group).count = group.count / stages;
+  }
+  return Cluster(std::move(nodes), cluster.fabric());
 }
 
 }  // namespace mirfak

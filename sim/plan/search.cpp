@@ -100,7 +100,7 @@ class Search {
         clusters_(candidate_clusters(job.cluster, spec)),
         states_(state_choices(spec.space, job.framework)),
         standing_(spec) {
-    for (const Cluster& cluster : clusters_) rates_.push_back(rates_of(cluster));
+    for (const CandidateCluster& candidate : clusters_) rates_.push_back(rates_of(candidate.cluster));
   }
 
   SearchResult run();
@@ -142,6 +142,11 @@ class Search {
       }
     }
   };
+  struct Placement {
+    Cluster cluster;
+    Strategy layout;
+  };
+  std::vector<Placement> placements_of(const CandidateCluster& candidate) const;
   void plant();
   std::vector<Node> take();
   void settle(std::vector<Outcome>& outcomes);
@@ -171,7 +176,7 @@ class Search {
   RuleFilter rules_;
   MemoryFilter memory_;
   ClusterBound cluster_bound_;
-  std::vector<Cluster> clusters_;
+  std::vector<CandidateCluster> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
   std::array<std::vector<StateChoice>, 2> states_;
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
@@ -209,7 +214,7 @@ void Search::plant() {
     node.cluster = static_cast<std::uint32_t>(i);
     node.place = std::uint64_t{i} << 44U;
     node.strategies = 0;  // counted when they are listed
-    if (clusters_.size() > 1) node.bound = merit(i, to_picoseconds(cluster_bound_.seconds(clusters_[i])), 0);
+    if (clusters_.size() > 1) node.bound = merit(i, to_picoseconds(cluster_bound_.seconds(clusters_[i].cluster)), 0);
     node.key = key_of(node.bound);
     queue_.push(std::move(node));
   }
@@ -253,18 +258,28 @@ Search::Outcome Search::work_on(const Node& node) {
   }
 }
 
+// Stages of one type each, or, where several types are there, replicas of one type each.
+std::vector<Search::Placement> Search::placements_of(const CandidateCluster& candidate) const {
+  std::vector<Placement> out;
+  for (const Strategy& layout : layouts(spec_.space, candidate.cluster)) {
+    out.push_back({candidate.cluster, layout});
+    if (!candidate.first_order) continue;
+    if (auto spread = spread_over_stages(candidate.cluster, layout.pipeline)) out.push_back({std::move(*spread), layout});
+  }
+  return out;
+}
+
 // All branches with their bounds.
 Search::Outcome Search::expand_cluster(const Node& node) {
-  const Cluster& cluster = clusters_[node.cluster];
-  std::vector<std::vector<Strategy>> choices;
-  for (const Strategy& layout : layouts(spec_.space, cluster)) choices.push_back(block_choices(spec_.space, layout, job_.framework));
-  std::vector<std::vector<std::shared_ptr<Branch>>> grown(choices.size());
+  const std::vector<Placement> placements = placements_of(clusters_[node.cluster]);
+  std::vector<std::vector<std::shared_ptr<Branch>>> grown(placements.size());
   parallel_for(
-      choices.size(),
+      placements.size(),
       [&](std::size_t i) {
         const Clock clock(spent_[enumerated]);
+        const Cluster& cluster = placements[i].cluster;
         std::shared_ptr<const LayoutCosts> costs;
-        for (const Strategy& choice : choices[i]) {
+        for (const Strategy& choice : block_choices(spec_.space, placements[i].layout, job_.framework)) {
           std::shared_ptr<Branch>& branch = grown[i].emplace_back();
           if (!rules_.allows_branch(choice, cluster)) continue;
           if (!costs) costs = layout_costs(job_, cluster, choice);
@@ -350,7 +365,7 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
     child.state = choices[i];
     child.strategies = 1;
     child.place = node.place + i;
-    if (!rules_.allows(strategy_of(child), clusters_[node.cluster])) {
+    if (!rules_.allows(strategy_of(child), branch.job().cluster)) {
       ++out.against_rules;
       continue;
     }
