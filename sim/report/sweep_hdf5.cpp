@@ -33,6 +33,23 @@ class TextTable {
   std::vector<std::string> texts_;
 };
 
+std::vector<std::uint32_t> codes_of_lines(std::string_view text, TextTable& lines) {
+  std::vector<std::uint32_t> codes;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    codes.push_back(lines.code(text.substr(0, end)));
+    text.remove_prefix(end);
+  }
+  return codes;
+}
+
+// The sections of a resolved scenario begin with the lines of these keys.
+ResolvedSections sections_of(std::string_view text) {
+  const std::size_t training = std::min(text.rfind("\ntraining:\n") + 1, text.size());
+  const std::size_t strategy = std::min(text.rfind("\nstrategy:\n") + 1, text.size());
+  return {text.substr(0, training), text.substr(training, strategy - training), text.substr(strategy)};
+}
+
 class SweepWriter {
  public:
   SweepWriter(Hdf5File& file, const SweepTable& table) : file_(file), table_(table), order_(table.rows()) {
@@ -113,10 +130,13 @@ class SweepWriter {
     Hdf5Column<std::int64_t> begin(file_, "/scenario/begin");
     std::int64_t written = 0;
     begin.append(0);
+    std::vector<std::vector<std::uint32_t>> sections(table_.texts().size());  // codes of the lines of each
     for (const std::size_t row : order_) {
-      for (const std::string_view line : table_.resolved(row)) {
-        codes.append(lines.code(line));
-        ++written;
+      for (const std::uint32_t section : table_.resolved(row)) {
+        const std::string_view text = table_.texts()[section];
+        if (sections[section].empty()) sections[section] = codes_of_lines(text, lines);
+        for (const std::uint32_t line : sections[section]) codes.append(line);
+        written += static_cast<std::int64_t>(sections[section].size());
       }
       begin.append(written);
     }
@@ -168,15 +188,15 @@ void read_rows(const Hdf5File& file, SweepTable& table) {
   for (const std::string& key : point_figure_keys()) columns.push_back(file.read_column<double>("/points/" + key));
   table.reserve(points.size());
   std::vector<double> figures(columns.size());
-  std::vector<std::string_view> text;
+  std::string text;
   for (std::size_t row = 0; row < points.size(); ++row) {
     for (std::size_t i = 0; i < columns.size(); ++i) figures[i] = columns[i].at(row);
     text.clear();
     for (auto i = static_cast<std::size_t>(begin.at(row)); i < static_cast<std::size_t>(begin.at(row + 1)); ++i) {
-      text.emplace_back(lines.at(codes.at(i)));
+      text += lines.at(codes.at(i));
     }
     table.append(points[row], static_cast<PointStatus>(statuses.at(row) % kPointStatuses), reasons.at(reason.at(row)),
-                 figures, text);
+                 figures, sections_of(text));
   }
 }
 

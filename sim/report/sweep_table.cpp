@@ -85,7 +85,7 @@ void SweepTable::reserve(std::size_t rows) {
   point_.reserve(rows);
   status_.reserve(rows);
   reason_.reserve(rows);
-  line_end_.reserve(rows);
+  resolved_.reserve(rows);
   figures_.reserve(rows * point_figure_keys().size());
 }
 
@@ -96,7 +96,7 @@ std::uint32_t SweepTable::code(std::string_view text) {
 }
 
 void SweepTable::append(std::uint32_t point, PointStatus status, std::string_view reason,
-                        std::span<const double> figures, std::span<const std::string_view> resolved) {
+                        std::span<const double> figures, const ResolvedSections& resolved) {
   point_.push_back(point);
   status_.push_back(status);
   reason_.push_back(code(reason));
@@ -105,27 +105,25 @@ void SweepTable::append(std::uint32_t point, PointStatus status, std::string_vie
   } else {
     figures_.insert(figures_.end(), figures.begin(), figures.end());
   }
-  for (const std::string_view line : resolved) lines_.push_back(code(line));
-  line_end_.push_back(lines_.size());
+  std::array<std::uint32_t, 3> codes{};
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const bool as_before = !resolved_.empty() && texts_[resolved_.back()[i]] == resolved[i];
+    codes[i] = as_before ? resolved_.back()[i] : code(resolved[i]);
+  }
+  resolved_.push_back(codes);
 }
 
 void SweepTable::append(const SweepTable& other) {
   for (std::size_t row = 0; row < other.rows(); ++row) {
-    append(other.point(row), other.status(row), other.reason(row), other.figures(row), other.resolved(row));
+    ResolvedSections resolved;
+    for (std::size_t i = 0; i < resolved.size(); ++i) resolved[i] = other.texts_[other.resolved_[row][i]];
+    append(other.point(row), other.status(row), other.reason(row), other.figures(row), resolved);
   }
 }
 
 std::span<const double> SweepTable::figures(std::size_t row) const {
   const std::size_t width = point_figure_keys().size();
   return {figures_.data() + row * width, width};
-}
-
-std::vector<std::string_view> SweepTable::resolved(std::size_t row) const {
-  std::vector<std::string_view> lines;
-  for (std::uint64_t i = row == 0 ? 0 : line_end_[row - 1]; i < line_end_[row]; ++i) {
-    lines.emplace_back(texts_[lines_[i]]);
-  }
-  return lines;
 }
 
 std::size_t SweepTable::count(PointStatus status) const {

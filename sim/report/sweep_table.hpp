@@ -1,8 +1,10 @@
 #pragma once
 
 #include "engine/iteration.hpp"
+#include "scenario/point_reader.hpp"
 #include "scenario/sweep_file.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -69,17 +71,19 @@ class SweepTable {
 
   std::size_t rows() const { return point_.size(); }
   void reserve(std::size_t rows);
-  // `figures`: one for each key, or none where nothing was simulated. `resolved`: the lines of the point's scenario
-  // with their line ends; none where it could not be read.
+  // `figures`: one for each key, or none where nothing was simulated. `resolved`: empty where the scenario
+  // could not be read.
   void append(std::uint32_t point, PointStatus status, std::string_view reason, std::span<const double> figures,
-              std::span<const std::string_view> resolved);
+              const ResolvedSections& resolved);
   void append(const SweepTable& other);  // its rows
 
   std::uint32_t point(std::size_t row) const { return point_[row]; }
   PointStatus status(std::size_t row) const { return status_[row]; }
   std::string_view reason(std::size_t row) const { return texts_[reason_[row]]; }
   std::span<const double> figures(std::size_t row) const;
-  std::vector<std::string_view> resolved(std::size_t row) const;
+  // The row's scenario: places of its sections in texts().
+  const std::array<std::uint32_t, 3>& resolved(std::size_t row) const { return resolved_[row]; }
+  const std::vector<std::string>& texts() const { return texts_; }
   std::size_t count(PointStatus status) const;
 
  private:
@@ -87,10 +91,9 @@ class SweepTable {
 
   std::vector<std::uint32_t> point_;
   std::vector<PointStatus> status_;
-  std::vector<std::uint32_t> reason_;    // into texts_
-  std::vector<double> figures_;          // row after row
-  std::vector<std::uint64_t> line_end_;  // of each row, into lines_
-  std::vector<std::uint32_t> lines_;     // into texts_
+  std::vector<std::uint32_t> reason_;                   // into texts_
+  std::vector<double> figures_;                         // row after row
+  std::vector<std::array<std::uint32_t, 3>> resolved_;  // into texts_
   std::vector<std::string> texts_;
   std::unordered_map<std::string, std::uint32_t> codes_;
 };

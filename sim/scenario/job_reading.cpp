@@ -30,9 +30,25 @@ std::string choice_or(Mapping& section, std::string_view key, const std::string&
   return found ? names[found->as_choice(names)] : fallback;
 }
 
+// Lists that are made anew by every call, kept.
+const std::vector<std::string>& known_frameworks() {
+  static const std::vector<std::string> names = framework_names();
+  return names;
+}
+
+const std::vector<std::string>& known_schedules() {
+  static const std::vector<std::string> names = schedule_names();
+  return names;
+}
+
+const std::vector<std::string>& known_recipes() {
+  static const std::vector<std::string> names = precision_recipe_names();
+  return names;
+}
+
 // Reads training.precision: the name of a recipe, written out.
 std::string read_precision(Mapping& section, const std::string& fallback) {
-  return find_precision_recipe(choice_or(section, "precision", fallback, precision_recipe_names()))->name;
+  return find_precision_recipe(choice_or(section, "precision", fallback, known_recipes()))->name;
 }
 
 const std::vector<std::string>& adapter_target_names() {
@@ -121,7 +137,7 @@ ExpertDispatcher read_expert_dispatcher(Mapping& section) {
 
 ScheduleKind read_schedule(Mapping& section, ScheduleKind fallback) {
   const std::optional<Node> found = section.find("schedule");
-  return found ? schedules()[found->as_choice(schedule_names())].kind : fallback;
+  return found ? schedules()[found->as_choice(known_schedules())].kind : fallback;
 }
 
 std::vector<int> read_layer_split(Mapping& section) {
@@ -207,7 +223,7 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   training.cuda_graphs = read_cuda_graphs(section);
   training.blocking_launches = section.bool_or("blocking_launches", false);
   training.tokens = section.number_or("tokens", 0, 1, 1e18);
-  training.framework = choice_or(section, "framework", training.framework, framework_names());
+  training.framework = choice_or(section, "framework", training.framework, known_frameworks());
   if (const std::optional<Node> lora = section.find("lora")) training.adapters = read_adapters(*lora);
   training.gradient_precision = choice_or(section, "gradient_precision", "", gradient_precisions());
   training.optimizer = read_optimizer(section);

@@ -143,11 +143,9 @@ const Job& PointReader::read(std::uint64_t point) {
 
 std::uint64_t PointReader::setting() const { return settings_.front().number; }
 
-void PointReader::append_resolved(std::string& text) const {
+ResolvedSections PointReader::resolved() const {
   const Setting& setting = settings_.front();
-  text += setting.resolved;
-  text += setting.resolved_training;
-  text += setting.resolved_strategy;
+  return {setting.resolved, setting.resolved_training, setting.resolved_strategy};
 }
 
 }  // namespace mirfak

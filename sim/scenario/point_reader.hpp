@@ -4,12 +4,16 @@
 #include "scenario/scenario.hpp"
 #include "scenario/sweep_file.hpp"
 
+#include <array>
 #include <cstdint>
 #include <list>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirfak {
+
+// A resolved scenario as text: model and cluster; training; strategy.
+using ResolvedSections = std::array<std::string_view, 3>;
 
 // Reads the points of a sweep as parse_scenario would read their scenarios, but reads again only those sections that
 // differ from the point before. Neighbours in the order of SweepFile::point_at are cheapest. For one thread.
@@ -26,8 +30,8 @@ class PointReader {
 
   // Of the point read last: a number that is equal for points with the same model and cluster.
   std::uint64_t setting() const;
-  // ... and Scenario::resolved, appended to `text`.
-  void append_resolved(std::string& text) const;
+  // ... and Scenario::resolved, in sections that each repeat from point to point; valid until the next is read.
+  ResolvedSections resolved() const;
 
  private:
   // A model on a cluster, with the training and strategy read last for it.

@@ -12,6 +12,9 @@ namespace mirfak {
 
 namespace {
 
+// A table holds its sweep's definition, and a merge reads it back as a document, which is 2 MiB at most.
+constexpr std::size_t kMostDefinitionBytes = std::size_t{1} << 20;
+
 // The scenario that a sweep varies: a mapping that stands in the sweep file, or a file that it names.
 Document read_base(const Document& sweep, const Node& scenario) {
   if (scenario.is_mapping()) return sweep.with_root(scenario.value());
@@ -198,6 +201,9 @@ SweepFile parse_sweep(const Document& document, std::span<const std::string> ove
   for (const Node& item : items) read_axis(item, sweep.axes_);
   check_keys(sweep.axes_);
   sweep.count_points(axes);
+  if (sweep.definition().size() > kMostDefinitionBytes) {
+    axes.fail("the scenario and the values of all axes are more than 1 MiB of text", "fewer values, or several sweeps");
+  }
   sweep.order_axes();
   for (const SweepAxis& axis : sweep.axes_) {
     for (const AxisColumn& column : axis.columns) {

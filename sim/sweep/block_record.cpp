@@ -40,16 +40,6 @@ class Taker {
   std::string_view bytes_;
 };
 
-// Calls each(line) with every line of a text, line ends included.
-template <typename Each>
-void for_each_line(std::string_view text, const Each& each) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    each(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-}
-
 }  // namespace
 
 std::uint32_t BlockRecord::code(std::string_view text) {
@@ -68,10 +58,17 @@ void BlockRecord::append(std::uint32_t point, const PointResult& result) {
   put(body_, code(result.reason));
   put(body_, static_cast<std::uint32_t>(result.figures.size()));
   for (const double figure : result.figures) put(body_, figure);
-  std::uint32_t lines = 0;
-  for_each_line(result.resolved, [&](std::string_view) { ++lines; });
-  put(body_, lines);
-  for_each_line(result.resolved, [&](std::string_view line) { put(body_, code(line)); });
+  for (std::size_t i = 0; i < result.resolved.size(); ++i) put(body_, section_code(i, result.resolved[i]));
+}
+
+// Most sections are those of the point before: comparing is cheaper than looking up.
+std::uint32_t BlockRecord::section_code(std::size_t section, std::string_view text) {
+  auto& [last, known] = last_[section];
+  if (!known || last != text) {
+    last = text;
+    known = code(text);
+  }
+  return *known;
 }
 
 std::string BlockRecord::bytes() const {
@@ -93,16 +90,15 @@ std::uint64_t read_block_record(std::string_view bytes, SweepTable& table) {
   for (std::string_view& text : texts) text = from.take(from.take<std::uint32_t>());
   const auto rows = from.take<std::uint32_t>();
   std::vector<double> figures;
-  std::vector<std::string_view> lines;
+  ResolvedSections resolved;
   for (std::uint32_t row = 0; row < rows; ++row) {
     const auto point = from.take<std::uint32_t>();
     const auto status = from.take<PointStatus>();
     const std::string_view reason = texts.at(from.take<std::uint32_t>());
     figures.resize(from.take<std::uint32_t>());
     for (double& figure : figures) figure = from.take<double>();
-    lines.resize(from.take<std::uint32_t>());
-    for (std::string_view& line : lines) line = texts.at(from.take<std::uint32_t>());
-    table.append(point, status, reason, figures, lines);
+    for (std::string_view& section : resolved) section = texts.at(from.take<std::uint32_t>());
+    table.append(point, status, reason, figures, resolved);
   }
   return block;
 }

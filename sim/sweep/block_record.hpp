@@ -3,10 +3,13 @@
 #include "report/sweep_table.hpp"
 #include "sweep/point_evaluation.hpp"
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -21,12 +24,14 @@ class BlockRecord {
 
  private:
   std::uint32_t code(std::string_view text);
+  std::uint32_t section_code(std::size_t section, std::string_view text);
 
   std::uint64_t block_;
   std::uint32_t rows_ = 0;
   std::string body_;
   std::string texts_;
   std::unordered_map<std::string, std::uint32_t> codes_;
+  std::array<std::pair<std::string, std::optional<std::uint32_t>>, 3> last_;  // of each section of ResolvedSections
 };
 
 std::uint64_t block_of_record(std::string_view bytes);

@@ -44,7 +44,7 @@ SweepTable merge_sweeps(std::span<const fs::path> shards, const fs::path& out) {
   std::vector<bool> taken;
   for (const fs::path& file : shards) {
     const SweepTable table = read_sweep_table(file);
-    if (file == shards.front()) {
+    if (given.empty()) {
       all.heading = table.heading;
       taken.assign(table.heading.points, false);
       all.reserve(table.heading.points);

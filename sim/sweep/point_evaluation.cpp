@@ -46,7 +46,7 @@ Evaluator& PointEvaluation::evaluator() {
 
 void PointEvaluation::simulate_point(std::uint64_t point) {
   const Job& job = reader_.read(point);
-  reader_.append_resolved(result_.resolved);
+  result_.resolved = reader_.resolved();
   const IterationResult& result = evaluator().evaluate(job);
   append_figures(result, result_.figures);
   if (result.fits) return;
@@ -68,7 +68,7 @@ const PointResult& PointEvaluation::at(std::uint64_t point) {
   result_.status = PointStatus::ok;
   result_.reason.clear();
   result_.figures.clear();
-  result_.resolved.clear();
+  result_.resolved = {};
   try {
     simulate_point(point);
   } catch (const Error& error) {

@@ -15,7 +15,7 @@ struct PointResult {
   PointStatus status{};
   std::string reason;           // empty: ok
   std::vector<double> figures;  // point_figure_keys(); empty where nothing was simulated
-  std::string resolved;         // Scenario::resolved; empty where the scenario could not be read
+  ResolvedSections resolved;    // empty where the scenario could not be read
 };
 
 // Simulates points of a sweep, one after the other. For one thread.

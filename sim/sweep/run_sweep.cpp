@@ -193,8 +193,13 @@ void SweepRun::simulate() {
   Progress progress("points", outcome_.points, outcome_.before, options_.progress, options_.columns);
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const auto threads = options_.jobs > 0 ? static_cast<std::size_t>(options_.jobs) : std::size_t{cores};
-  parallel_for(
-      threads, [&](std::size_t) { work(catalog, progress); }, options_.jobs);
+  try {
+    parallel_for(
+        threads, [&](std::size_t) { work(catalog, progress); }, options_.jobs);
+  } catch (...) {
+    if (finished_ == 0) journal_->remove();  // nothing to go on from
+    throw;
+  }
   journal_->sync();
   outcome_.done = finished_;
 }

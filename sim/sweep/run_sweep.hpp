@@ -17,9 +17,9 @@ struct SweepOptions {
   int shard = 1;
   int shards = 1;
   bool resume = false;
-  std::function<bool()> interrupted;  // asked between points; empty: never
-  Progress::Print progress;           // empty: none
-  int columns = 80;                   // of the terminal that shows it
+  std::function<bool()> interrupted = {};  // asked between points; empty: never
+  Progress::Print progress = {};           // empty: none
+  int columns = 80;                        // of the terminal that shows it
 };
 
 // What a run of a sweep, or of a shard of it, came to.
