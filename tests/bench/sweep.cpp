@@ -3,30 +3,28 @@
 // point has blocks of its own; lone ones are small points each with blocks of its own.
 //
 // The parts are measured by doing them again: reading (point_reader), pricing (blocks sharded and priced), lowering,
-// executing; the rest of a simulation is accounting; journal and table are one run's total less its points.
+// executing; the rest of a simulation is accounting; journal and table are one run's total less its points. Times are
+// of the processor.
 
 #include "engine/evaluator.hpp"
 #include "scenario/point_reader.hpp"
-#include "sweep/block_record.hpp"
-#include "sweep/point_evaluation.hpp"
 #include "sweep/run_sweep.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <time.h>
 #include <unistd.h>
 
 namespace {
 
 using namespace mirfak;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kSmall = R"(
 scenario:
@@ -63,7 +61,14 @@ axes:
   - grid: {training.sequence_length: {from: 1024, to: 9208, step: 8}}
 )";
 
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+// Of the processor, not of the wall: others may use this machine.
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double since(double start) { return now() - start; }
 
 // Microseconds a point.
 struct Split {
@@ -83,7 +88,7 @@ Split measure(const char* text, const DataFolders& folders, std::uint64_t most) 
   const std::uint64_t points = std::min(most, sweep.points());
   const double each = 1e6 / static_cast<double>(points);
   const auto timed = [&](const auto& act) {
-    const Clock::time_point start = Clock::now();
+    const double start = now();
     for (std::uint64_t i = 0; i < points; ++i) act(sweep.point_at(i));
     return since(start) * each;
   };
@@ -103,7 +108,7 @@ Split measure(const char* text, const DataFolders& folders, std::uint64_t most) 
   double executing = 0;
   timed([&](std::uint64_t point) {
     const Job& job = reader.read(point);
-    const Clock::time_point start = Clock::now();
+    const double start = now();
     evaluator.evaluate(job);
     all += since(start);
   });
@@ -112,15 +117,15 @@ Split measure(const char* text, const DataFolders& folders, std::uint64_t most) 
   double pricing = 0;
   for (std::uint64_t i = 0; i < points; i += step, ++samples) {
     const Job& job = reader.read(sweep.point_at(i));
-    Clock::time_point start = Clock::now();
+    double start = now();
     const ShardedBlocks blocks = shard_blocks(job);
     const std::vector<StagePlan> plans = plan_stages(job, blocks);
     pricing += since(start);
     Program program = lower(job, blocks, plans);
-    start = Clock::now();
+    start = now();
     program = lower(job, blocks, plans);
     lowering += since(start);
-    start = Clock::now();
+    start = now();
     execute(program);
     executing += since(start);
   }
@@ -136,7 +141,7 @@ Split measure(const char* text, const DataFolders& folders, std::uint64_t most) 
   std::filesystem::create_directory(folder);
   SweepOptions options;
   options.jobs = 1;
-  const Clock::time_point start = Clock::now();
+  const double start = now();
   run_sweep(sweep, folders, folder / "bench.h5", options);
   const double whole = since(start) * 1e6 / static_cast<double>(sweep.points());
   std::filesystem::remove_all(folder);

@@ -66,7 +66,9 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
   };
   const std::vector<Case> cases = {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
-      {{"--hlep"}, "unknown command '--hlep'", "expected simulate, frontier, sweep, validate, calibrate, list or bench"},
+      {{"--hlep"},
+       "unknown command '--hlep'",
+       "expected simulate, frontier, sweep, validate, calibrate, list or bench"},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
       {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
