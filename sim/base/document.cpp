@@ -1,5 +1,6 @@
 #include "base/document.hpp"
 
+#include "base/key_path.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 
@@ -16,79 +17,6 @@ namespace mirfak {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 2U << 20U;
-
-// One step of an override's path: a key, or an index in brackets.
-struct PathStep {
-  std::string key;
-  std::optional<std::size_t> index;
-};
-
-PathStep parse_index(std::string_view text, const Location& where) {
-  std::size_t index = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
-    fail_input(where, fmt::format("expected an index such as [0], found [{}]", excerpt(text)));
-  }
-  return {{}, index};
-}
-
-// "cluster.nodes[0].count" is the keys cluster and nodes, the index 0, and the key count.
-std::vector<PathStep> parse_path(std::string_view path, const Location& where) {
-  std::vector<PathStep> steps;
-  std::size_t at = 0;
-  while (true) {
-    const std::size_t key_end = std::min(path.find_first_of(".[", at), path.size());
-    if (key_end > at) steps.push_back({std::string(path.substr(at, key_end - at)), {}});
-    if (key_end == at && (at >= path.size() || path[at] == '.')) {
-      fail_input(where, "the path of the override has an empty key", "expected a path such as cluster.nodes[0].count");
-    }
-    if (key_end - at > kMaxKeyBytes) fail_input(where, "the path of the override has a key that is too long");
-    at = key_end;
-    while (at < path.size() && path[at] == '[') {
-      const std::size_t close = std::min(path.find(']', at), path.size());
-      steps.push_back(parse_index(path.substr(at + 1, close - at - 1), where));
-      if (close == path.size()) fail_input(where, "the path of the override has a [ without its ]");
-      at = close + 1;
-    }
-    if (steps.size() > kMaxDocumentDepth) fail_input(where, "the path of the override is too long");
-    if (at == path.size()) return steps;
-    if (path[at] != '.')
-      fail_input(where, fmt::format("expected . or [ after ], found '{}'", excerpt(path.substr(at))));
-    ++at;
-  }
-}
-
-Value& step_into(Value& value, const PathStep& step, const Location& where) {
-  if (step.index) {
-    if (value.kind != Value::Kind::sequence) fail_input(where, "the value before the index is not a list");
-    if (*step.index >= value.items.size()) {
-      fail_input(where,
-                 fmt::format("index {} is outside the list, which has {} items", *step.index, value.items.size()));
-    }
-    return value.items[*step.index];
-  }
-  if (value.kind == Value::Kind::null) {
-    value.kind = Value::Kind::mapping;
-    value.where = where;
-  }
-  if (value.kind != Value::Kind::mapping) {
-    fail_input(where, fmt::format("'{}' is asked of a value that is not a mapping", excerpt(step.key)));
-  }
-  for (auto& [key, field] : value.fields) {
-    if (key == step.key) return field;
-  }
-  Value added;
-  added.where = where;
-  added.key_where = where;
-  return value.fields.emplace_back(Value::Field{step.key, std::move(added)}).value;
-}
-
-std::size_t depth(const Value& value) {
-  std::size_t deepest = 0;
-  for (const Value& item : value.items) deepest = std::max(deepest, depth(item));
-  for (const Value::Field& field : value.fields) deepest = std::max(deepest, depth(field.value));
-  return deepest + 1;
-}
 
 void set_location(Value& value, const Location& where) {
   value.where = where;
@@ -165,12 +93,18 @@ void Document::override_value(std::string_view assignment) {
   } catch (const Error& error) {
     fail_input(where, error.message(), error.hint());
   }
-  const std::vector<PathStep> path = parse_path(assignment.substr(0, equals), where);
-  if (path.size() + depth(value) > kMaxDocumentDepth) fail_input(where, "the override nests too deep");
   set_location(value, where);
-  Value* target = &root_;
-  for (const PathStep& step : path) target = &step_into(*target, step, where);
-  *target = std::move(value);
+  assign(KeyPath(assignment.substr(0, equals), where), std::move(value), where);
+}
+
+void Document::assign(const KeyPath& path, Value value, const Location& where) {
+  path.assign(root_, std::move(value), where);
+}
+
+Document Document::with_root(Value root) const {
+  Document out = *this;
+  out.root_ = std::move(root);
+  return out;
 }
 
 std::string Document::to_yaml() const { return emit_yaml(root_); }

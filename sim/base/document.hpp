@@ -12,6 +12,8 @@
 
 namespace mirfak {
 
+class KeyPath;
+
 // A parsed YAML or JSON value that remembers where it stands. Plain data, owned by its Document.
 struct Value {
   enum class Kind { null, scalar, sequence, mapping };
@@ -45,6 +47,10 @@ class Document {
   // Applies "cluster.nodes[0].count=48". Mappings on the way are created, sequence items must exist; the
   // value is parsed as YAML. Errors name the override itself ("--set ...").
   void override_value(std::string_view assignment);
+  // The same with a value that was read elsewhere and keeps its place; `where`: of what asks for it, for errors.
+  void assign(const KeyPath& path, Value value, const Location& where);
+  // Another root from the same text, such as a part of this document.
+  Document with_root(Value root) const;
 
   const Value& root() const { return root_; }
   const std::string& name() const { return name_; }

@@ -300,6 +300,13 @@ std::string emit_yaml(const Value& value) {
   return std::string(out.c_str()) + "\n";
 }
 
+std::string emit_flow_yaml(const Value& value) {
+  YAML::Emitter out;
+  out.SetMapFormat(YAML::Flow);
+  emit(out, value);
+  return out.c_str();
+}
+
 std::string quoted_yaml(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {

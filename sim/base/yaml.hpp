@@ -20,6 +20,9 @@ void check_characters(const std::string& text, const std::string& name);
 // come back quoted.
 std::string emit_yaml(const Value& value);
 
+// The same on one line, without a line end.
+std::string emit_flow_yaml(const Value& value);
+
 // A YAML string in double quotes, so that no name can be read as anything else.
 std::string quoted_yaml(const std::string& text);
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::array kCommands = {
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
+    Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@ namespace mirfak {
 inline constexpr int kStatusInternal = 1;
 inline constexpr int kStatusInput = 2;
 inline constexpr int kStatusInfeasible = 3;
+inline constexpr int kStatusInterrupted = 130;  // as shells say of a program that Ctrl-C ended
 
 // What a command leaves for main() to print and return: all of it or, when the command throws, nothing.
 struct CommandOutput {
@@ -24,6 +26,9 @@ struct Surroundings {
   std::chrono::steady_clock::time_point started;
   int columns = 0;      // width of the terminal that standard output is; 0: it is none
   bool colour = false;  // it takes colours, and the user has nothing against them
+  // Writes to standard error while a command works; empty where that is no terminal.
+  std::function<void(std::string_view)> progress;
+  int progress_columns = 80;  // of that terminal
 };
 
 // A command: arguments (those after its name) in, output out. Throws Error; Error(input) for arguments that it
@@ -36,6 +41,7 @@ struct Command {
 
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_frontier(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_sweep_command(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);

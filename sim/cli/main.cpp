@@ -35,8 +35,16 @@ void occupy_standard_streams() {
 }
 
 Surroundings look_around() {
-  Surroundings surroundings{std::chrono::steady_clock::now()};
+  Surroundings surroundings;
+  surroundings.started = std::chrono::steady_clock::now();
   winsize size{};
+  if (isatty(STDERR_FILENO) != 0 && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    surroundings.progress_columns = size.ws_col;
+    surroundings.progress = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stderr);
+      std::fflush(stderr);
+    };
+  }
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return surroundings;
   surroundings.columns = size.ws_col;
   surroundings.colour = std::getenv("NO_COLOR") == nullptr;

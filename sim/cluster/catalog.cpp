@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
+#include <utility>
 
 namespace mirfak {
 
@@ -26,7 +29,35 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
   return "expected " + join_or(known) + ", or the path of a YAML file";
 }
 
+// What was made of each file, or other name. What fails is not remembered.
+template <typename T>
+class Remembered {
+ public:
+  template <typename Make>
+  T get(const std::string& name, const Make& make) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = known_.find(name); known != known_.end()) return known->second;
+    }
+    T made = make();
+    const std::lock_guard lock(mutex_);
+    return known_.try_emplace(name, std::move(made)).first->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, T> known_;
+};
+
 }  // namespace
+
+struct Catalog::Memory {
+  Remembered<GpuSpec> gpus;
+  Remembered<LinkSpec> links;
+  Remembered<NodeHardware> nodes;
+  Remembered<std::vector<PriceSpec>> prices;
+  Remembered<std::vector<std::string>> names;
+};
 
 bool ProfileReference::is_path() const {
   const std::string_view name = name_;
@@ -52,7 +83,7 @@ void ProfileReference::fail(std::string message, std::string hint) const {
   fail_input({}, std::move(message), std::move(hint));
 }
 
-Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)) {
+Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)), memory_(std::make_shared<Memory>()) {
   for (const std::string_view part : kFolders) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(folder_ / part, ignored)) {
@@ -81,41 +112,54 @@ std::filesystem::path Catalog::file_of(ProfileKind kind, const ProfileReference&
 }
 
 std::vector<std::string> Catalog::names(ProfileKind kind) const {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / folder_of(kind))) {
-    if (entry.path().extension() == kEnding) names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return memory_->names.get(std::string(folder_of(kind)), [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / folder_of(kind))) {
+      if (entry.path().extension() == kEnding) names.push_back(entry.path().stem().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  });
 }
 
 GpuSpec Catalog::gpu(const ProfileReference& reference) const {
-  ProfileFile file(file_of(ProfileKind::gpu, reference));
-  return read_gpu_profile(file, [&](const Node& name) {
-    // One step only: the other GPU must have a table of its own, so a circle of names cannot close.
-    ProfileFile other(file_of(ProfileKind::gpu, name));
-    return read_gpu_profile(other, [&](const Node&) -> GpuSpec {
-      name.fail(fmt::format("{} has no measured table of its own", other.name()));
+  const std::filesystem::path path = file_of(ProfileKind::gpu, reference);
+  return memory_->gpus.get(path.string(), [&] {
+    ProfileFile file(path);
+    return read_gpu_profile(file, [&](const Node& name) {
+      // One step only: the other GPU must have a table of its own, so a circle of names cannot close.
+      ProfileFile other(file_of(ProfileKind::gpu, name));
+      return read_gpu_profile(other, [&](const Node&) -> GpuSpec {
+        name.fail(fmt::format("{} has no measured table of its own", other.name()));
+      });
     });
   });
 }
 
 LinkSpec Catalog::link(const ProfileReference& reference) const {
-  ProfileFile file(file_of(ProfileKind::link, reference));
-  return read_link_profile(file);
+  const std::filesystem::path path = file_of(ProfileKind::link, reference);
+  return memory_->links.get(path.string(), [&] {
+    ProfileFile file(path);
+    return read_link_profile(file);
+  });
 }
 
 NodeHardware Catalog::node(const ProfileReference& reference) const {
-  ProfileFile file(file_of(ProfileKind::node, reference));
-  const NodeProfile profile = read_node_profile(file);
-  NodeHardware hardware{profile.spec, gpu(profile.gpu), link(profile.scale_up), link(profile.host_link),
+  const std::filesystem::path path = file_of(ProfileKind::node, reference);
+  return memory_->nodes.get(path.string(), [&] {
+    ProfileFile file(path);
+    const NodeProfile profile = read_node_profile(file);
+    return NodeHardware{profile.spec, gpu(profile.gpu), link(profile.scale_up), link(profile.host_link),
                         link(profile.network)};
-  return hardware;
+  });
 }
 
 std::vector<PriceSpec> Catalog::prices(const ProfileReference& provider) const {
-  ProfileFile file(file_of(ProfileKind::price, provider));
-  return read_price_profile(file);
+  const std::filesystem::path path = file_of(ProfileKind::price, provider);
+  return memory_->prices.get(path.string(), [&] {
+    ProfileFile file(path);
+    return read_price_profile(file);
+  });
 }
 
 std::optional<PriceSpec> Catalog::price(const ProfileReference& choice, std::string_view gpu) const {

@@ -4,6 +4,7 @@
 #include "cluster/hardware.hpp"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,8 +33,8 @@ class ProfileReference {
   std::optional<Node> node_;
 };
 
-// The hardware data of a folder such as hw_profiles/ (schema: its README.md). Reads only the files asked for, each
-// time anew; a value without state, usable from many threads. All throw Error(input): an unknown name with the
+// The hardware data of a folder such as hw_profiles/ (schema: its README.md). Reads only the files asked for, each once
+// in the life of a catalog and its copies; usable from many threads. All throw Error(input): an unknown name with the
 // nearest valid one, and every fault of a profile at its own file:line:column.
 class Catalog {
  public:
@@ -53,9 +54,12 @@ class Catalog {
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
+  struct Memory;  // what was read so far
+
   std::filesystem::path file_of(ProfileKind kind, const ProfileReference& reference) const;
 
   std::filesystem::path folder_;
+  std::shared_ptr<Memory> memory_;
 };
 
 }  // namespace mirfak

@@ -49,8 +49,8 @@ std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
   return static_cast<std::uint32_t>(found - program.ranks.begin());
 }
 
-void break_down(const Simulation& simulation, IterationResult& result) {
-  const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans);
+void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks, IterationResult& result) {
+  const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
   const double stages = simulation.job.strategy.pipeline;
   double fullest = 0;
   result.fits = true;
@@ -102,16 +102,20 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
 
 Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
 
+void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
+  program = lower(job, blocks, plans, options);
+  timeline = execute(program, executor);
+  result = {};
+  result.iteration_time_s = to_seconds(timeline.makespan);
+  result.events = timeline.events;
+  count_work(*this, result);
+  break_down(*this, of_blocks, result);
+  add_up_costs(*this, result);
+}
+
 std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor) {
   std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
-  simulation->program = lower(simulation->job, simulation->blocks, simulation->plans, options);
-  simulation->timeline = execute(simulation->program, executor);
-  IterationResult& result = simulation->result;
-  result.iteration_time_s = to_seconds(simulation->timeline.makespan);
-  result.events = simulation->timeline.events;
-  count_work(*simulation, result);
-  break_down(*simulation, result);
-  add_up_costs(*simulation, result);
+  simulation->run(options, executor, memory_of_blocks(simulation->job, simulation->blocks));
   return simulation;
 }
 

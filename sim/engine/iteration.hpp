@@ -10,6 +10,7 @@
 #include "program/stage_plan.hpp"
 
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace mirfak {
@@ -64,7 +65,10 @@ struct Simulation {
 
  private:
   friend std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor);
+  friend class Evaluator;
   explicit Simulation(Job of);
+  // Fills in all that follows from job, blocks and plans. `of_blocks`: what memory_of_blocks() says of the blocks.
+  void run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks);
 };
 
 // Simulates one iteration: shards, lowers, executes, accounts. An iteration that does not fit in memory is

@@ -13,6 +13,8 @@ struct LowRankAdapters {
   bool attention_output = false;
   bool mlp_up = false;
   bool mlp_down = false;
+
+  friend bool operator==(const LowRankAdapters&, const LowRankAdapters&) = default;
 };
 
 }  // namespace mirfak

@@ -33,11 +33,13 @@ namespace mirfak {
 
 namespace {
 
-// Of branches that do not gather parameters in every pass, and of those that do.
+// Of branches that do not gather parameters in every pass, and of those that do. No choice is another one by another
+// name: gradients that are sharded are always reduced behind the passes.
 std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space, const Framework& framework) {
   std::array<std::vector<StateChoice>, 2> out;
   for (const int zero : space.zero) {
     for (const bool reduce : space.overlap_grad_reduce) {
+      if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
       for (const bool gather : space.overlap_param_gather) {
         out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather});
       }
@@ -193,7 +195,8 @@ class Search {
 Merit Search::merit(std::size_t cluster, Picoseconds time, double energy_above_waiting_j) const {
   const ClusterRates& rates = rates_[cluster];
   const double seconds = to_seconds(time);
-  return {seconds, rates.usd_per_s * seconds, energy_above_waiting_j + rates.blocked_w * seconds};
+  constexpr double rounding = 1 - 1e-9;  // the engine adds up in another order
+  return {seconds, rates.usd_per_s * seconds, (energy_above_waiting_j + rates.blocked_w * seconds) * rounding};
 }
 
 double Search::key_of(const Merit& bound) const {
@@ -262,7 +265,8 @@ Search::Outcome Search::work_on(const Node& node) {
 std::vector<Search::Placement> Search::placements_of(const CandidateCluster& candidate) const {
   std::vector<Placement> out;
   for (const Strategy& layout : layouts(spec_.space, candidate.cluster)) {
-    out.push_back({candidate.cluster, layout});
+    // The order of types is that of stages.
+    if (candidate.first_order || layout.pipeline > 1) out.push_back({candidate.cluster, layout});
     if (!candidate.first_order) continue;
     if (auto spread = spread_over_stages(candidate.cluster, layout.pipeline)) out.push_back({std::move(*spread), layout});
   }

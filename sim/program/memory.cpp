@@ -91,7 +91,11 @@ MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const Sta
 
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks,
                                         std::span<const StagePlan> stages) {
-  const std::vector<BlockMemory> of_blocks = memory_of_blocks(job, blocks);
+  return account_memory(job, blocks, stages, memory_of_blocks(job, blocks));
+}
+
+std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+                                        std::span<const BlockMemory> of_blocks) {
   std::vector<StageMemory> out;
   for (const StagePlan& plan : stages) {
     std::vector<ChunkMemory> chunks;

@@ -47,6 +47,9 @@ struct StageMemory {
 // runs it needs its workspace beside. So the factor 1 + (p - 1)/(p v) of interleaving is counted, not assumed. The
 // optimizer step comes last: nothing of the passes is left, but gradients in less than fp32 are copied for it.
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages);
+// The same with memory_of_blocks(job, blocks) known: `of_blocks`.
+std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+                                        std::span<const BlockMemory> of_blocks);
 
 // What one chunk keeps for one microbatch, and what its passes need beside all of that at most.
 struct ChunkMemory {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <type_traits>
+#include <utility>
 
 namespace mirfak {
 
@@ -24,6 +25,8 @@ static_assert(std::is_same_v<hid_t, Hdf5Handle::Id>);
 constexpr std::size_t kMemoryStep = std::size_t{1} << 20;  // bytes by which a file under construction grows
 constexpr unsigned kIndexRank = 4;
 constexpr unsigned kDeflateLevel = 1;  // after shuffling, higher levels gain a few percent and cost twice the time
+
+constexpr hsize_t kManyTexts = 4096;  // a table of so many is compressed
 
 void quieten() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 
@@ -39,8 +42,23 @@ std::string last_reason() {
   return reason.empty() ? "no reason given" : reason;
 }
 
+hid_t make_bool_type() {
+  const hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
+  for (const auto& [name, value] : {std::pair("FALSE", Hdf5Bool::no), std::pair("TRUE", Hdf5Bool::yes)}) {
+    H5Tenum_insert(type, name, &value);
+  }
+  return type;
+}
+
+hid_t bool_type() {
+  static const hid_t type = make_bool_type();  // lives as long as the library
+  return type;
+}
+
 template <typename T>
 hid_t type_of() {
+  if constexpr (std::is_same_v<T, Hdf5Bool>) return bool_type();
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
   if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
   if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
   if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
@@ -157,6 +175,10 @@ void Hdf5File::write_fixed_texts(const std::string& name, std::span<const std::s
   const hsize_t count = texts.size();
   const Hdf5Handle space(scalar ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr), H5Sclose);
   const Hdf5Handle properties = without_dates(H5P_DATASET_CREATE);
+  if (count >= kManyTexts) {  // padding deflates to nothing
+    H5Pset_chunk(properties.id(), 1, &kManyTexts);
+    H5Pset_deflate(properties.id(), kDeflateLevel);
+  }
   const Hdf5Handle dataset(
       checked(H5Dcreate2(file_.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT, properties.id(), H5P_DEFAULT),
               "adding " + name),
@@ -255,6 +277,8 @@ void Hdf5Column<T>::flush() {
   buffer_.clear();
 }
 
+template class Hdf5Column<Hdf5Bool>;
+template class Hdf5Column<std::int64_t>;
 template class Hdf5Column<std::uint8_t>;
 template class Hdf5Column<std::int32_t>;
 template class Hdf5Column<std::uint32_t>;
@@ -262,6 +286,7 @@ template class Hdf5Column<double>;
 template std::vector<std::uint8_t> Hdf5File::read_column(const std::string&) const;
 template std::vector<std::int32_t> Hdf5File::read_column(const std::string&) const;
 template std::vector<std::uint32_t> Hdf5File::read_column(const std::string&) const;
+template std::vector<std::int64_t> Hdf5File::read_column(const std::string&) const;
 template std::vector<double> Hdf5File::read_column(const std::string&) const;
 
 }  // namespace mirfak

@@ -39,6 +39,9 @@ class Hdf5Handle {
   Release release_ = nullptr;
 };
 
+// What h5py and NumPy take for a boolean: an enumeration of FALSE and TRUE.
+enum class Hdf5Bool : std::int8_t { no, yes };
+
 // One HDF5 file. All failures are Error(internal) with the file's name and HDF5's reason; the library prints nothing.
 // Names of groups and datasets are paths ("/tasks/start_s") whose groups exist. Bytes depend only on what is written:
 // no dates. One thread at a time in the whole process: the library has global state.
@@ -77,7 +80,8 @@ class Hdf5File {
   Hdf5Handle file_;
 };
 
-// A one-dimensional dataset that grows, chunked and compressed. T: uint8_t, int32_t, uint32_t or double.
+// A one-dimensional dataset that grows, chunked and compressed. T: Hdf5Bool, uint8_t, int32_t, uint32_t,
+// int64_t or double.
 // The file must outlive it; what was appended since the last full chunk is written by finish().
 template <typename T>
 class Hdf5Column {

@@ -4,9 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 
 namespace mirfak {
@@ -49,6 +52,14 @@ StagedFile::StagedFile(std::filesystem::path target) : target_(std::move(target)
 StagedFile::~StagedFile() {
   std::error_code failed;
   fs::remove(path_, failed);
+}
+
+void StagedFile::sync() const {
+  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = file >= 0 && ::fsync(file) == 0;
+  const int reason = errno;
+  if (file >= 0) ::close(file);
+  if (!synced) fail_internal(fmt::format("{}: cannot be written: {}", target_.string(), std::strerror(reason)));
 }
 
 void StagedFile::commit() {

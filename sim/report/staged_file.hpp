@@ -14,6 +14,9 @@ class StagedFile {
   StagedFile(const StagedFile&) = delete;
   StagedFile& operator=(const StagedFile&) = delete;
 
+  // Has the disk hold what was written so far, so that the target is never a name without its content.
+  void sync() const;
+
   const std::filesystem::path& target() const { return target_; }
   const std::filesystem::path& path() const { return path_; }  // what to write to
 

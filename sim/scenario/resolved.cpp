@@ -65,7 +65,21 @@ std::string cuda_graphs_text(const CudaGraphs& graphs) {
   return fmt::format("{}", fmt::join(scopes, ", "));
 }
 
-std::string training_yaml(const TrainingSpec& training) {
+std::vector<std::string> names_of(ModuleSet modules) {
+  std::vector<std::string> names;
+  for (std::size_t module = 0; module < kModules; ++module) {
+    if (modules.test(module)) names.push_back(module_names()[module]);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string resolved_setting(const Cluster& cluster, const Node& model) {
+  return model_yaml(model) + cluster_yaml(cluster);
+}
+
+std::string resolved_training(const TrainingSpec& training) {
   std::string out =
       fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
                   training.global_batch, training.sequence_length, training.precision, training.framework);
@@ -82,15 +96,7 @@ std::string training_yaml(const TrainingSpec& training) {
   return out;
 }
 
-std::vector<std::string> names_of(ModuleSet modules) {
-  std::vector<std::string> names;
-  for (std::size_t module = 0; module < kModules; ++module) {
-    if (modules.test(module)) names.push_back(module_names()[module]);
-  }
-  return names;
-}
-
-std::string strategy_yaml(const Strategy& s) {
+std::string resolved_strategy(const Strategy& s) {
   std::string out = "strategy:\n";
   const auto line = [&](std::string_view key, const auto& value) {
     fmt::format_to(std::back_inserter(out), "  {}: {}\n", key, value);
@@ -127,10 +133,8 @@ std::string strategy_yaml(const Strategy& s) {
   return out;
 }
 
-}  // namespace
-
 std::string resolved_yaml(const Job& job, const Node& model) {
-  return model_yaml(model) + cluster_yaml(job.cluster) + training_yaml(job.training) + strategy_yaml(job.strategy);
+  return resolved_setting(job.cluster, model) + resolved_training(job.training) + resolved_strategy(job.strategy);
 }
 
 }  // namespace mirfak

@@ -81,6 +81,8 @@ struct Strategy {
   // Ranks that hold the same experts, of the replicas() that hold the same of everything else.
   int expert_replicas() const;
   int expert_shards() const { return zero == 0 ? 1 : expert_replicas(); }
+
+  friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
 }  // namespace mirfak

@@ -23,6 +23,8 @@ struct CudaGraphs {
   bool iteration = false;  // all forward and backward passes as one graph
 
   bool any() const { return attention || mlp || router || iteration; }
+
+  friend bool operator==(const CudaGraphs&, const CudaGraphs&) = default;
 };
 
 // What is trained with: the batch, the numbers, the software.
@@ -39,6 +41,8 @@ struct TrainingSpec {
   std::string framework = "megatron-core";
   std::string gradient_precision;  // in which gradients are reduced: bf16, fp16 or fp32; empty: the framework's
   Optimizer optimizer = Optimizer::adam;
+
+  friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };
 
 }  // namespace mirfak

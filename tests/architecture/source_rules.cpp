@@ -123,7 +123,7 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 const std::vector<std::string>& rooms() {
   static const std::vector<std::string> list{"base",        "model",      "strategy", "sharding", "cluster", "cost",
                                              "calibration", "schedule",   "program",  "engine",   "energy",  "plan",
-                                             "scenario",    "validation", "report",   "cli"};
+                                             "scenario",    "validation", "report",   "sweep",    "cli"};
   return list;
 }
 

@@ -50,7 +50,7 @@ double constant(const FittedSection& section, const std::string& name) {
 TEST_CASE("a sweep made of known constants gives them back") {
   const std::vector<FittedSection> sections = calibrate({CsvTable::from_text(sweep(1), "t.csv")}, target());
   REQUIRE(sections.size() == 1);
-  const AttentionTiles& tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
+  const AttentionTiles tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
   CHECK(sections[0].path == std::vector<std::string>{"attention", "trtllm"});
   CHECK(constant(sections[0], "head_dims.128.rows") == tiles.rows.value);
   CHECK(constant(sections[0], "head_dims.128.efficiency") == doctest::Approx(tiles.efficiency.value).epsilon(0.02));
@@ -63,7 +63,7 @@ TEST_CASE("scores only: the profile's constants stay, and a table twice as slow 
   const auto scored = [&](double slower) {
     return calibrate({CsvTable::from_text(sweep(slower), "t.csv")}, scoring).front();
   };
-  const AttentionTiles& tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
+  const AttentionTiles tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
   CHECK(constant(scored(2), "head_dims.128.efficiency") == tiles.efficiency.value);
   CHECK(scored(1).scores.back().fitted.mape == doctest::Approx(0).epsilon(1e-3));
   CHECK(scored(2).scores.back().fitted.mape == doctest::Approx(0.5).epsilon(0.1));
@@ -71,7 +71,7 @@ TEST_CASE("scores only: the profile's constants stay, and a table twice as slow 
 
 TEST_CASE("a kernel twice as slow has half of the efficiency") {
   const std::vector<FittedSection> sections = calibrate({CsvTable::from_text(sweep(2), "t.csv")}, target());
-  const AttentionTiles& tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
+  const AttentionTiles tiles = catalog().gpu("a100-80g").attention.at("trtllm").head_dims.at(128);
   CHECK(constant(sections[0], "head_dims.128.efficiency") == doctest::Approx(tiles.efficiency.value / 2).epsilon(0.05));
 }
 

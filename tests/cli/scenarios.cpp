@@ -18,7 +18,7 @@ namespace {
 std::vector<std::filesystem::path> scenarios() {
   std::vector<std::filesystem::path> out;
   for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
-    out.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().extension() != ".sbatch") out.push_back(entry.path());
   }
   std::sort(out.begin(), out.end());
   return out;

@@ -38,7 +38,8 @@ def main(path, mirfak, folder=None):
         sys.exit(f"{path} is stored with outputs: clear them before committing")
     os.environ["MIRFAK"] = mirfak
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # the kernel's debugger has nothing to say here
-    os.environ.pop("MIRFAK_TRACE", None)
+    for table in ("MIRFAK_TRACE", "MIRFAK_SWEEP"):
+        os.environ.pop(table, None)
     try:
         ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(
             notebook, {"metadata": {"path": str(path.parent)}})

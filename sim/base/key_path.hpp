@@ -1,0 +1,36 @@
+#pragma once
+
+#include "base/document.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// A place in a document: "cluster.nodes[0].count" is the keys cluster and nodes, the index 0, and the key count.
+class KeyPath {
+ public:
+  struct Step {
+    std::string key;
+    std::optional<std::size_t> index;
+
+    friend bool operator==(const Step&, const Step&) = default;
+  };
+
+  // Error(input) at `where` unless `text` is such a path.
+  KeyPath(std::string_view text, const Location& where);
+
+  const std::vector<Step>& steps() const { return steps_; }
+  bool contains(const KeyPath& other) const;  // other is this place or one inside it
+
+  // Puts `value` there. Mappings on the way are created, as if they stood at `where`; items of lists must exist.
+  // Error(input) at `where` for a path that does not fit the document, or values nested too deep.
+  void assign(Value& root, Value value, const Location& where) const;
+
+ private:
+  std::vector<Step> steps_;
+};
+
+}  // namespace mirfak

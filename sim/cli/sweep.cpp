@@ -1,0 +1,139 @@
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/interrupt_watch.hpp"
+#include "cli/options.hpp"
+#include "report/text_table.hpp"
+#include "sweep/merge.hpp"
+#include "sweep/run_sweep.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct Options {
+  std::vector<std::string> files;  // the sweep, or with --merge the shards' tables
+  std::string out;
+  std::string merge;
+  std::string shard;
+  std::vector<std::string> overrides;
+  SweepOptions run;
+  std::string format;
+  std::string data;
+};
+
+CommandSyntax syntax_for(Options& options) {
+  CommandSyntax syntax(
+      "mirfak sweep SWEEP.yaml --out R.h5 [OPTION]...\n       mirfak sweep --merge R.h5 SHARD.h5...",
+      "Simulates every point of a scenario with axes, and writes one HDF5 table with a row for each: its place on\n"
+      "the axes, its results, its scenario. A point that cannot run is a row with the reason. Finished points are\n"
+      "kept in R.h5.part until the table is written, whatever ends the run; --resume goes on from there.");
+  syntax.operands = &options.files;
+  auto add = syntax.options.add_options();
+  add("out", po::value(&options.out)->value_name("R.h5"), "the table to write");
+  add("resume", po::bool_switch(&options.run.resume), "go on with a run that was interrupted, if there was one");
+  add("shard", po::value(&options.shard)->value_name("I/N"), "of N equal parts only the I-th, from 1: for job arrays");
+  add("merge", po::value(&options.merge)->value_name("R.h5"), "put the tables of all shards together instead");
+  add("jobs", po::value(&options.run.jobs)->default_value(0)->value_name("N"), "threads; 0: one for each core");
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
+      "override a key of the scenario; may be given several times");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+int read_positive(std::string_view text) {
+  int number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && stop == text.data() + text.size() && number > 0 ? number : 0;
+}
+
+void read_shard(const std::string& text, SweepOptions& run) {
+  if (text.empty()) return;
+  constexpr int most = 1 << 20;
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  run.shard = read_positive(std::string_view(text).substr(0, slash));
+  run.shards = slash == text.size() ? 0 : read_positive(std::string_view(text).substr(slash + 1));
+  if (run.shard < 1 || run.shards < 1 || run.shard > run.shards || run.shards > most) {
+    fail_input({}, fmt::format("--shard: expected I/N with 1 <= I <= N, found '{}'", text), "for example --shard 3/8");
+  }
+}
+
+using Counts = std::array<std::uint64_t, kPointStatuses>;
+
+std::string text_of(const std::string& out, std::uint64_t points, const Counts& counts) {
+  TextTable table("lr", 2);
+  for (std::size_t i = 0; i < kPointStatuses; ++i) {
+    if (counts[i] > 0) table.add_row({std::string(name_of(static_cast<PointStatus>(i))), std::to_string(counts[i])});
+  }
+  return fmt::format("{}: {} points\n{}", out, points, table.text());
+}
+
+std::string json_of(const std::string& out, std::uint64_t points, std::uint64_t before, const Counts& counts,
+                    const Surroundings& surroundings) {
+  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+  nlohmann::ordered_json json = {{"out", out}, {"points", points}, {"resumed", before}};
+  for (std::size_t i = 0; i < kPointStatuses; ++i) json[std::string(name_of(static_cast<PointStatus>(i)))] = counts[i];
+  json["wall_time_s"] = so_far.count();
+  return json.dump(2) + "\n";
+}
+
+CommandOutput run_merge(const Options& options, OutputFormat format, const Surroundings& surroundings) {
+  const bool other = !options.out.empty() || options.run.resume || !options.shard.empty() || !options.overrides.empty();
+  if (other) fail_input({}, "--merge takes the tables to merge and no other option of a run", "mirfak sweep --help");
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  const SweepTable table = merge_sweeps(files, options.merge);
+  Counts counts{};
+  for (std::size_t i = 0; i < kPointStatuses; ++i) counts[i] = table.count(static_cast<PointStatus>(i));
+  return {format == OutputFormat::json ? json_of(options.merge, table.rows(), 0, counts, surroundings)
+                                       : text_of(options.merge, table.rows(), counts),
+          {}};
+}
+
+CommandOutput interrupted(const Options& options, const SweepOutcome& outcome) {
+  CommandOutput output;
+  output.complaint =
+      fmt::format("interrupted: {} of {} points are kept in {}\n  go on with the same command and --resume",
+                  outcome.done, outcome.points, journal_of(options.out).string());
+  output.status = kStatusInterrupted;
+  return output;
+}
+
+}  // namespace
+
+CommandOutput run_sweep_command(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  Options options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  if (!options.merge.empty()) return run_merge(options, format, surroundings);
+  if (options.files.size() > 1) fail_input({}, "expected one sweep file", "several tables need --merge R.h5");
+  if (options.out.empty()) fail_input({}, "--out is missing: the table to write", "for example --out results.h5");
+  if (options.run.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.run.jobs));
+  read_shard(options.shard, options.run);
+
+  const DataFolders folders = data_folders(options.data);
+  const SweepFile sweep = load_sweep(options.files.front(), options.overrides);
+  const InterruptWatch watch;
+  options.run.interrupted = InterruptWatch::interrupted;
+  options.run.progress = surroundings.progress;
+  options.run.columns = surroundings.progress_columns;
+  const SweepOutcome outcome = run_sweep(sweep, folders, options.out, options.run);
+  if (!outcome.complete) return interrupted(options, outcome);
+  return {format == OutputFormat::json
+              ? json_of(options.out, outcome.points, outcome.before, outcome.by_status, surroundings)
+              : text_of(options.out, outcome.points, outcome.by_status),
+          {}};
+}
+
+}  // namespace mirfak

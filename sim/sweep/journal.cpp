@@ -1,0 +1,133 @@
+#include "sweep/journal.hpp"
+
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+#include <boost/crc.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kSyncEveryMs = 1000;
+constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 32;  // a length beyond it is noise
+
+struct RecordHead {
+  std::uint64_t bytes = 0;
+  std::uint32_t checksum = 0;
+  std::uint32_t mark = 0x6d697266;  // "mirf": zeros that a disk left behind are no record
+};
+
+std::uint32_t checksum_of(std::string_view bytes) {
+  boost::crc_32_type crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The next record, or nothing at the end or where one is not whole.
+std::optional<std::string> read_record(std::istream& in) {
+  RecordHead head;
+  in.read(reinterpret_cast<char*>(&head), sizeof(head));
+  if (!in || head.mark != RecordHead{}.mark || head.bytes > kMostRecordBytes) return std::nullopt;
+  const std::istream::pos_type here = in.tellg();
+  in.seekg(0, std::ios::end);
+  const auto left = static_cast<std::uint64_t>(in.tellg() - here);
+  in.seekg(here);
+  if (head.bytes > left) return std::nullopt;
+  std::string record(head.bytes, '\0');
+  in.read(record.data(), static_cast<std::streamsize>(record.size()));
+  if (!in || checksum_of(record) != head.checksum) return std::nullopt;
+  return record;
+}
+
+}  // namespace
+
+Journal::Journal(const std::filesystem::path& path, std::string_view header,
+                 const std::function<void(std::string_view)>& differs,
+                 const std::function<void(std::string_view)>& each)
+    : path_(path) {
+  const Location where{path.string()};
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) fail_input(where, fmt::format("cannot be written: {}", std::strerror(errno)));
+  try {
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      fail_input(where, "another run of this sweep is writing to it", "wait for it, or choose another --out");
+    }
+    std::uint64_t whole = 0;
+    std::ifstream in(path, std::ios::binary);
+    if (const std::optional<std::string> found = read_record(in)) {
+      if (*found != header) differs(*found);
+      whole = static_cast<std::uint64_t>(in.tellg());
+      while (const std::optional<std::string> record = read_record(in)) {
+        each(*record);
+        whole = static_cast<std::uint64_t>(in.tellg());
+      }
+    }
+    if (::ftruncate(file_, static_cast<off_t>(whole)) != 0 || ::lseek(file_, 0, SEEK_END) < 0) fail("cut");
+    if (whole == 0) write_record(header);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+void for_each_record(const std::filesystem::path& path, const std::function<void(std::string_view)>& each) {
+  std::ifstream in(path, std::ios::binary);
+  if (!read_record(in)) return;
+  while (const std::optional<std::string> record = read_record(in)) each(*record);
+}
+
+Journal::~Journal() { ::close(file_); }
+
+void Journal::fail(const char* what) const {
+  fail_internal(fmt::format("{}: cannot be {}: {}", path_.string(), what, std::strerror(errno)));
+}
+
+void Journal::write_record(std::string_view record) {
+  const RecordHead head{record.size(), checksum_of(record)};
+  std::string bytes(sizeof(head), '\0');
+  std::memcpy(bytes.data(), &head, sizeof(head));
+  bytes += record;
+  for (std::string_view left = bytes; !left.empty();) {
+    const ssize_t written = ::write(file_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("written");
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void Journal::append(std::string_view record) {
+  const std::lock_guard lock(mutex_);
+  write_record(record);
+  const std::int64_t now = now_ms();
+  if (now - synced_at_ms_ < kSyncEveryMs) return;
+  if (::fdatasync(file_) != 0) fail("written");
+  synced_at_ms_ = now;
+}
+
+void Journal::sync() {
+  const std::lock_guard lock(mutex_);
+  if (::fdatasync(file_) != 0) fail("written");
+}
+
+void Journal::remove() {
+  std::error_code failed;
+  std::filesystem::remove(path_, failed);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,134 @@
+// Sweeps as a user runs them, and as a machine that fails ends them.
+
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+using namespace mirfak::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// 1,536 points of some 100 us each.
+constexpr const char* kSweep =
+    "scenario:\n"
+    "  model: gpt3-1.3b\n"
+    "  cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+    "  training: {global_batch: 64}\n"
+    "  strategy: {}\n"
+    "axes:\n"
+    "  - grid:\n"
+    "      strategy.tensor: [1, 2, 3, 4, 8, 16]\n"
+    "      strategy.micro_batch: [1, 2, 4, 8]\n"
+    "      training.global_batch: {from: 8, to: 512, step: 8}\n";
+
+// Starts a sweep and sends `signal` after a while; whether that found it still running.
+bool signal_after(const ScratchFolder& folder, int signal, std::chrono::microseconds pause) {
+  std::vector<std::string> words = {MIRFAK_PROGRAM, "sweep", "sweep.yaml", "--out", "r.h5", "--resume", "--jobs", "2"};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.path().c_str());
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  REQUIRE(posix_spawn(&child, MIRFAK_PROGRAM, &actions, nullptr, arguments.data(), environ) == 0);
+  posix_spawn_file_actions_destroy(&actions);
+  std::this_thread::sleep_for(pause);
+  kill(child, signal);
+  int state = 0;
+  REQUIRE(waitpid(child, &state, 0) == child);
+  if (signal != SIGKILL && WIFEXITED(state) && WEXITSTATUS(state) == 130) return true;
+  return WIFSIGNALED(state);
+}
+
+Finished sweep(const ScratchFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "sweep");
+  return run({std::move(arguments), folder.path()});
+}
+
+}  // namespace
+
+TEST_CASE("a sweep that is killed at any moment goes on to the same table") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  const auto start = std::chrono::steady_clock::now();
+  REQUIRE(sweep(folder, {"sweep.yaml", "--out", "whole.h5"}).status == 0);
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
+  int ended = 0;
+  for (int attempt = 0; attempt < 12 && !fs::exists(folder.path() / "r.h5"); ++attempt) {
+    // Moments all over a run, the last of them in the writing of the table.
+    const bool running =
+        signal_after(folder, attempt % 4 == 3 ? SIGTERM : SIGKILL, whole * (attempt * 7 % 12 + 1) / 12);
+    ended += running ? 1 : 0;
+  }
+  CHECK(ended > 0);
+  const Finished finished = sweep(folder, {"sweep.yaml", "--out", "r.h5", "--resume"});
+  CHECK(finished.status == 0);
+  CHECK(read_text(folder.path() / "r.h5") == read_text(folder.path() / "whole.h5"));
+  CHECK(folder.names() == std::vector<std::string>{"r.h5", "sweep.yaml", "whole.h5"});
+}
+
+TEST_CASE("an interrupted sweep says how to go on") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  const Finished finished =
+      run_shell("mirfak sweep sweep.yaml --out r.h5 --jobs 1 & sleep 0.05; kill -INT $!; wait $!", folder.path());
+  if (finished.status == 0) return;  // it was faster
+  CHECK(finished.status == 130);
+  CHECK(finished.err.find("points are kept in r.h5.part\n  go on with the same command and --resume") !=
+        std::string::npos);
+}
+
+TEST_CASE("shards of a job array are merged to the table of one run") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  REQUIRE(sweep(folder, {"sweep.yaml", "--out", "whole.h5"}).status == 0);
+  for (const char* shard : {"1", "2", "3"}) {
+    REQUIRE(sweep(folder, {"sweep.yaml", "--out", fmt::format("{}.h5", shard), "--shard", fmt::format("{}/3", shard)})
+                .status == 0);
+  }
+  const Finished merged = sweep(folder, {"--merge", "r.h5", "1.h5", "2.h5", "3.h5", "--format", "json"});
+  CHECK(merged.status == 0);
+  CHECK(nlohmann::json::parse(merged.out)["points"] == 1536);
+  CHECK(read_text(folder.path() / "r.h5") == read_text(folder.path() / "whole.h5"));
+  const Finished missing = sweep(folder, {"--merge", "x.h5", "1.h5", "3.h5"});
+  CHECK(missing.status == 2);
+  CHECK(missing.err.find("name the files of the shards 2/3 too") != std::string::npos);
+}
+
+TEST_CASE("a sweep refuses what it cannot do") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& message) {
+    const Finished finished = sweep(folder, std::move(arguments));
+    CHECK(finished.status == 2);
+    CHECK(finished.out.empty());
+    CHECK_MESSAGE(finished.err.find(message) != std::string::npos, finished.err);
+  };
+  refused({"sweep.yaml"}, "--out is missing");
+  refused({"sweep.yaml", "--out", "none/r.h5"}, "there is no folder 'none'");
+  refused({"sweep.yaml", "--out", "r.h5", "--shard", "0/3"}, "--shard: expected I/N with 1 <= I <= N, found '0/3'");
+  refused({"sweep.yaml", "--out", "r.h5", "--shard", "3"}, "--shard: expected I/N");
+  refused({"sweep.yaml", "--out", "r.h5", "--jobs", "-1"}, "--jobs: expected 0 or more");
+  refused({"sweep.yaml", "sweep.yaml", "--out", "r.h5"}, "expected one sweep file");
+  refused({"none.yaml", "--out", "r.h5"}, "cannot read this file");
+  refused({"--merge", "r.h5", "sweep.yaml"}, "this is not a table of mirfak sweep");
+  CHECK(folder.names() == std::vector<std::string>{"sweep.yaml"});
+}

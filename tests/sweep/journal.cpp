@@ -1,0 +1,80 @@
+#include "sweep/journal.hpp"
+
+#include "base/error.hpp"
+#include "fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+std::vector<std::string> records_of(const std::filesystem::path& path, std::string_view header = "header") {
+  std::vector<std::string> records;
+  const Journal journal(
+      path, header, [](std::string_view found) { fail_input({}, std::string(found)); },
+      [&](std::string_view record) { records.emplace_back(record); });
+  return records;
+}
+
+}  // namespace
+
+TEST_CASE("a journal cut anywhere gives back its whole records, and goes on behind them") {
+  const Folder folder;
+  const auto path = folder / "journal";
+  const std::vector<std::string> written = {"first", "", std::string(300, 'x')};
+  {
+    Journal journal(
+        path, "header", [](std::string_view) {}, [](std::string_view) {});
+    for (const std::string& record : written) journal.append(record);
+  }
+  const std::string whole = bytes_of(path);
+  std::size_t most = 0;
+  for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc).write(whole.data(), static_cast<std::streamsize>(cut));
+    std::vector<std::string> found = records_of(path);
+    CHECK(found.size() >= most);
+    most = found.size();
+    CHECK(std::equal(found.begin(), found.end(), written.begin()));
+    {
+      Journal journal(
+          path, "header", [](std::string_view) {}, [](std::string_view) {});
+      journal.append("after");
+    }
+    found.emplace_back("after");
+    CHECK(records_of(path) == found);
+  }
+  CHECK(most == written.size());
+}
+
+TEST_CASE("a byte that changed ends the journal before it") {
+  const Folder folder;
+  const auto path = folder / "journal";
+  {
+    Journal journal(
+        path, "header", [](std::string_view) {}, [](std::string_view) {});
+    for (const char* record : {"one", "two", "three"}) journal.append(record);
+  }
+  std::string bytes = bytes_of(path);
+  bytes[bytes.find("two")] = 'T';
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  CHECK(records_of(path) == std::vector<std::string>{"one"});
+}
+
+TEST_CASE("a journal of something else, or of a run that goes on, is refused") {
+  const Folder folder;
+  const auto path = folder / "journal";
+  Journal journal(
+      path, "header", [](std::string_view) {}, [](std::string_view) {});
+  CHECK_THROWS_WITH_AS(records_of(path), doctest::Contains("another run"), Error);
+  Journal other(
+      folder / "other", "theirs", [](std::string_view) {}, [](std::string_view) {});
+  other.append("x");
+}
