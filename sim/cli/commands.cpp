@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
+    Command{"search", "the best strategies to train a model on a cluster", run_search},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ struct Surroundings {
   std::chrono::steady_clock::time_point started;
   int columns = 0;      // width of the terminal that standard output is; 0: it is none
   bool colour = false;  // it takes colours, and the user has nothing against them
+  // Shows how far a long command is, at once, where standard error is a terminal; empty: it is none.
+  std::function<void(std::string_view)> status = {};
 };
 
 // A command: arguments (those after its name) in, output out. Throws Error; Error(input) for arguments that it
@@ -35,6 +38,7 @@ struct Command {
 };
 
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_search(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_frontier(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& surroundings);

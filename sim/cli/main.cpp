@@ -34,8 +34,14 @@ void occupy_standard_streams() {
   }
 }
 
+void show_status(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 Surroundings look_around() {
   Surroundings surroundings{std::chrono::steady_clock::now()};
+  if (isatty(STDERR_FILENO) != 0) surroundings.status = show_status;
   winsize size{};
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return surroundings;
   surroundings.columns = size.ws_col;

@@ -31,7 +31,10 @@ Json memory_json(const StageMemory& memory) {
 }  // namespace
 
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s) {
-  const IterationResult& result = simulation.result;
+  return result_json(simulation.job, simulation.result, wall_time_s);
+}
+
+nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s) {
   Json out = Json::object();
   for (const SummaryValue& value : summary_values(result)) {
     Json& slot = out[value.key];
@@ -50,7 +53,7 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
     const StageResult& stage = result.stages[i];
     stages.push_back({{"stage", i},
-                      {"gpu", simulation.plans[i].costs.hardware.hardware.gpu.name},
+                      {"gpu", job.hardware_of(static_cast<int>(i)).hardware.gpu.name},
                       {"activities", activities_json(stage.activity_s)},
                       {"memory", memory_json(stage.memory)}});
   }

@@ -2,9 +2,9 @@
 
 #include "base/document.hpp"
 #include "program/job.hpp"
+#include "scenario/search_section.hpp"
 
 #include <string>
-#include <vector>
 
 namespace mirfak {
 
@@ -12,7 +12,10 @@ namespace mirfak {
 // name, a path or a mapping.
 std::string resolved_yaml(const Job& job, const Node& model);
 
-const std::vector<std::string>& optimizer_names();    // in the order of the enumeration
-const std::vector<std::string>& cuda_graph_scopes();  // of training.cuda_graphs
+// The `strategy` section alone.
+std::string strategy_yaml(const Strategy& s);
+
+// The scenario of a search: under `strategy` what the space does not vary, and the complete `search` section.
+std::string resolved_search_yaml(const Job& job, const Node& model, const SearchSection& search);
 
 }  // namespace mirfak
