@@ -103,6 +103,18 @@ SearchReport searched(const SearchScenario& scenario, int threads, const Surroun
   return report_search(scenario, std::move(result), took.count(), threads);
 }
 
+// What the program cannot express is a key of the best strategy, which the user can keep the search from.
+std::string arguments_of(const Job& best, LaunchTarget target) {
+  try {
+    return launch_arguments(best, target);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    const std::string remedy = "fix this key with --set, so that the search finds what the program can run";
+    fail_infeasible(error.where(), "the best strategy: " + error.message(),
+                    error.hint().empty() ? remedy : error.hint() + "; or " + remedy);
+  }
+}
+
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return search_text(report);
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
@@ -130,7 +142,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
     return output;
   }
   const Job& best = report.strategies.front().found.job;
-  output.text = target ? launch_arguments(best, *target) : printed(report, format, surroundings);
+  output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
   if (!options.out.empty()) write_best(options.out, scenario, best);
   return output;
 }

@@ -47,23 +47,26 @@ std::string micro_batch_words(const Job& job) { return fmt::format("microbatches
 // Interleaving shows in the number of chunks.
 std::string schedule_cell(const Job& job) { return job.strategy.schedule == ScheduleKind::gpipe ? "gpipe" : "1f1b"; }
 
-// "9 10.. 8": of the first chunk, those between, the last.
+// Layers of each chunk of a stage: "10", or "9-10" where its chunks differ.
+std::string layers_of_stage(const std::vector<LayerRange>& chunks) {
+  const auto [least, most] = std::minmax_element(
+      chunks.begin(), chunks.end(), [](const LayerRange& a, const LayerRange& b) { return a.count < b.count; });
+  if (least->count == most->count) return fmt::format("{}", least->count);
+  return fmt::format("{}-{}", least->count, most->count);
+}
+
+// Stage by stage, those alike said once: "10", "9 10.. 8".
 std::string layers_cell(const Job& job) {
-  const std::vector<int>& split = job.strategy.layer_split;
-  const std::int64_t chunks = std::int64_t{job.strategy.pipeline} * job.strategy.virtual_pipeline;
-  if (split.empty()) return fmt::format("{}", job.model.layers / chunks);
   std::string out;
-  for (std::size_t i = 0; i < split.size(); ++i) {
-    if (i > 0 && split[i] == split[i - 1]) {
-      if (!out.ends_with("..")) out += "..";
-      continue;
-    }
-    out += fmt::format("{}{}", out.empty() ? "" : " ", split[i]);
+  std::string last;
+  std::string last_said;
+  for (const std::vector<LayerRange>& chunks : layers_of_chunks(job.strategy, job.model)) {
+    const std::string stage = layers_of_stage(chunks);
+    if (stage != last) out += last_said + (out.empty() ? "" : " ") + stage;
+    last_said = stage == last ? ".." : "";
+    last = stage;
   }
-  constexpr std::size_t most = 14;
-  if (out.size() <= most) return out;
-  const auto [least, largest] = std::minmax_element(split.begin(), split.end());
-  return fmt::format("{}-{}", *least, *largest);
+  return out.find(' ') == std::string::npos ? out : out + last_said;
 }
 std::string layers_words(const Job& job) {
   if (job.strategy.virtual_pipeline == 1 && job.strategy.pipeline == 1) return "";
