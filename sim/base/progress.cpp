@@ -61,6 +61,17 @@ Progress::~Progress() {
 void Progress::add(std::uint64_t count) {
   const std::lock_guard lock(mutex_);
   state_.done += count;
+  show_if_due();
+}
+
+void Progress::update(std::uint64_t done, std::uint64_t total) {
+  const std::lock_guard lock(mutex_);
+  state_.done = done;
+  state_.total = total;
+  show_if_due();
+}
+
+void Progress::show_if_due() {
   const Clock::time_point now = Clock::now();
   if (print_ && (!shown_ || now - shown_at_ >= kPeriod)) show(now);
 }

@@ -34,9 +34,11 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void add(std::uint64_t count);
+  void update(std::uint64_t done, std::uint64_t total);  // where the total becomes known on the way
 
  private:
   using Clock = std::chrono::steady_clock;
+  void show_if_due();
   void show(Clock::time_point now);
 
   std::string noun_;

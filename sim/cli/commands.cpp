@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
+    Command{"search", "the best strategies to train a model on a cluster", run_search},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
     Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},

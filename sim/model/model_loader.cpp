@@ -102,11 +102,6 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   return model;
 }
 
-bool is_path(std::string_view text) {
-  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".yml") ||
-         text.ends_with(".json");
-}
-
 ModelSpec load_path(const std::filesystem::path& path, const Location& asked_at) {
   const bool beside_file = path.is_relative() && asked_at.line > 0;
   const std::filesystem::path file = beside_file ? std::filesystem::path(asked_at.file).parent_path() / path : path;
@@ -128,9 +123,14 @@ ModelSpec load_path(const std::filesystem::path& path, const Location& asked_at)
 
 }  // namespace
 
+bool is_model_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".yaml") || text.ends_with(".yml") ||
+         text.ends_with(".json");
+}
+
 ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path& models_folder,
                      const Location& asked_at) {
-  if (is_path(name_or_path)) return load_path(name_or_path, asked_at);
+  if (is_model_path(name_or_path)) return load_path(name_or_path, asked_at);
   const std::string name(name_or_path);
   const std::filesystem::path file = models_folder / (name + ".yaml");
   std::error_code ignored;

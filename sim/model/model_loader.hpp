@@ -10,6 +10,9 @@
 
 namespace mirfak {
 
+// Whether what a scenario calls a model is a path, not a name.
+bool is_model_path(std::string_view text);
+
 // The model that a scenario names: a name in `models_folder` ("gpt3-175b" is models/gpt3-175b.yaml), or, when it
 // contains '/' or ends in .yaml, .yml or .json, the path of a model file. A relative path counts from the folder of
 // the file that asks (`asked_at` has a line), or from the working folder (it has none: an override, an argument).

@@ -1,6 +1,6 @@
 #include "report/result_json.hpp"
 
-#include "report/replica_labels.hpp"
+#include "program/replica_classes.hpp"
 #include "report/summary_values.hpp"
 
 #include <string>
@@ -32,7 +32,10 @@ Json memory_json(const StageMemory& memory) {
 }  // namespace
 
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s) {
-  const IterationResult& result = simulation.result;
+  return result_json(simulation.job, simulation.result, wall_time_s);
+}
+
+nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s) {
   Json out = Json::object();
   for (const SummaryValue& value : summary_values(result)) {
     Json& slot = out[value.key];
@@ -47,21 +50,22 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
   out["fullest_stage"] = result.fullest_stage;
   out["wall_time_s"] = wall_time_s;
   out["activities"] = activities_json(result.activity_s);
-  const bool mixed = has_mixed_replicas(simulation);
+  const std::vector<ReplicaClass> classes = replica_classes(job);
   Json& stages = out["stages"] = Json::array();
   for (std::size_t i = 0; i < result.stages.size(); ++i) {
-    const StageResult& stage = result.stages[i];
-    const StagePlan& plan = simulation.plans[i];
+    const auto stage = static_cast<int>(i / classes.size());
+    const ReplicaClass& alike = classes[i % classes.size()];
+    const NodeHardware& hardware = job.hardware_of(stage, alike.first()).hardware;
     Json& entry = stages.emplace_back(Json::object());
-    entry["stage"] = plan.stage;
-    if (mixed) {
-      entry["replicas"] = plan.replicas.replicas;
-      entry["microbatches"] = plan.replicas.microbatches;
-      entry["node"] = plan.costs.hardware.hardware.spec.name;
+    entry["stage"] = stage;
+    if (classes.size() > 1) {
+      entry["replicas"] = alike.replicas;
+      entry["microbatches"] = alike.microbatches;
+      entry["node"] = hardware.spec.name;
     }
-    entry["gpu"] = plan.costs.hardware.hardware.gpu.name;
-    entry["activities"] = activities_json(stage.activity_s);
-    entry["memory"] = memory_json(stage.memory);
+    entry["gpu"] = hardware.gpu.name;
+    entry["activities"] = activities_json(result.stages[i].activity_s);
+    entry["memory"] = memory_json(result.stages[i].memory);
   }
   return out;
 }

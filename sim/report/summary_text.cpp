@@ -1,10 +1,10 @@
 #include "report/summary_text.hpp"
 
 #include "base/units.hpp"
+#include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/replica_labels.hpp"
 #include "report/text_table.hpp"
-#include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
 
@@ -18,62 +18,15 @@ namespace {
 
 constexpr std::size_t kMostMemoryRows = 16;
 
-std::string cluster_line(const Cluster& cluster) {
-  std::string out;
-  for (const NodeGroup& group : cluster.groups()) {
-    const NodeHardware& hardware = group.hardware;
-    out += fmt::format("{}{} x {} ({} {})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
-                       hardware.spec.gpus, hardware.gpu.title);
-  }
-  return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
-}
-
-std::string recompute_text(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::none:
-      return "no recomputation";
-    case Recompute::selective:
-      return "selective recomputation";
-    case Recompute::full:
-      break;
-  }
-  return "full recomputation";
-}
-
-std::string strategy_line(const Job& job) {
-  const Strategy& s = job.strategy;
-  std::string out = fmt::format("tp {}, ", s.tensor);
-  if (s.context > 1) {
-    out += fmt::format("cp {} ({}), ", s.context,
-                       context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
-  }
-  if (s.expert > 1) {
-    out +=
-        fmt::format("ep {} ({}), ", s.expert, expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
-    if (s.tensor > 1) out += fmt::format("etp {}, ", s.tensor_of_experts());
-  }
-  out += fmt::format("pp {}, ", s.pipeline);
-  if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
-  out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
-  if (s.recompute_layers > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
-  if (s.sequence_parallel) out += ", sequence parallel";
-  if (s.overlap_tensor) out += ", overlapped tensor communication";
-  if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
-  if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
-  if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
-  return out;
-}
-
-std::string headline(const Scenario& scenario, const Simulation& simulation) {
-  const Job& job = simulation.job;
+std::string headline(const Scenario& scenario, const Job& job) {
   const TrainingSpec& training = job.training;
   TextTable table("ll", 0);
   table.add_row({"scenario", scenario.name});
   table.add_row(
       {"model", fmt::format("{}, {} parameters, {} layers, hidden {}", job.model.name,
                             format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
-  table.add_row({"cluster", cluster_line(job.cluster)});
-  table.add_row({"strategy", strategy_line(job)});
+  table.add_row({"cluster", cluster_text(job.cluster)});
+  table.add_row({"strategy", strategy_text(job)});
   table.add_row(
       {"batch", fmt::format("{} sequences of {} tokens: {}; {}, {}", training.global_batch, training.sequence_length,
                             microbatches_text(simulation), training.precision, job.framework.name)});

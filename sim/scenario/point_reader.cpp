@@ -5,8 +5,11 @@
 #include "scenario/point_reader.hpp"
 
 #include "model/model_loader.hpp"
-#include "scenario/job_reading.hpp"
+#include "scenario/job_check.hpp"
 #include "scenario/resolved.hpp"
+#include "scenario/sections.hpp"
+#include "scenario/strategy_section.hpp"
+#include "scenario/training_section.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,13 +1,18 @@
 #include "scenario/resolved.hpp"
 
 #include "base/yaml.hpp"
+#include "scenario/search_dimensions.hpp"
+#include "scenario/training_section.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <iterator>
+#include <string_view>
+#include <vector>
 
 namespace mirfak {
 
@@ -96,11 +101,17 @@ std::string resolved_training(const TrainingSpec& training) {
   return out;
 }
 
-std::string resolved_strategy(const Strategy& s) {
-  std::string out = "strategy:\n";
-  const auto line = [&](std::string_view key, const auto& value) {
-    fmt::format_to(std::back_inserter(out), "  {}: {}\n", key, value);
-  };
+namespace {
+
+struct Line {
+  std::string_view key;
+  std::string value;
+};
+
+// The keys of a strategy that mean something, or would with another value of another key.
+std::vector<Line> strategy_lines(const Strategy& s) {
+  std::vector<Line> out;
+  const auto line = [&](std::string_view key, const auto& value) { out.push_back({key, fmt::format("{}", value)}); };
   line("tensor", s.tensor);
   line("context", s.context);
   line("context_communication", context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
@@ -116,25 +127,55 @@ std::string resolved_strategy(const Strategy& s) {
   line("schedule", schedule_of(s.schedule).name);
   line("sequence_parallel", s.sequence_parallel);
   line("recompute", recompute_names()[static_cast<std::size_t>(s.recompute)]);
-  if (s.recompute == Recompute::selective) {
-    line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
-  }
+  line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
   if (s.recompute_layers > 0) line("recompute_layers", s.recompute_layers);
   if (s.offload_layers > 0) line("offload_layers", s.offload_layers);
   line("zero", s.zero);
   if (s.zero_group > 0) line("zero_group", s.zero_group);
   line("overlap_tensor", s.overlap_tensor);
   line("overlap_grad_reduce", s.overlap_grad_reduce);
-  if (s.zero == 1 || s.zero == 2) line("overlap_param_gather", s.overlap_param_gather);
-  if (!s.layer_split.empty()) out += fmt::format("  layer_split: [{}]\n", fmt::join(s.layer_split, ", "));
+  line("overlap_param_gather", s.overlap_param_gather);
+  if (!s.layer_split.empty()) line("layer_split", fmt::format("[{}]", fmt::join(s.layer_split, ", ")));
   if (!s.replica_microbatches.empty()) {
-    out += fmt::format("  replica_microbatches: [{}]\n", fmt::join(s.replica_microbatches, ", "));
+    line("replica_microbatches", fmt::format("[{}]", fmt::join(s.replica_microbatches, ", ")));
   }
   return out;
 }
 
+template <typename Wanted>
+std::string section_of(const Strategy& s, const Wanted& wanted) {
+  std::string out = "strategy:\n";
+  for (const Line& line : strategy_lines(s)) {
+    if (wanted(line.key)) fmt::format_to(std::back_inserter(out), "  {}: {}\n", line.key, line.value);
+  }
+  return out;
+}
+
+std::string fixed_strategy_yaml(const Strategy& s) {
+  return section_of(s, [](std::string_view key) {
+    const auto dimensions = search_dimensions();
+    const bool varied =
+        std::any_of(dimensions.begin(), dimensions.end(), [&](const SearchDimension& of) { return of.key == key; });
+    return !varied && key != "data" && key != "layer_split" && key != "replica_microbatches";
+  });
+}
+
+}  // namespace
+
+std::string resolved_strategy(const Strategy& s) {
+  return section_of(s, [&](std::string_view key) {
+    if (key == "recompute_modules") return s.recompute == Recompute::selective;
+    return key != "overlap_param_gather" || s.zero == 1 || s.zero == 2;
+  });
+}
+
 std::string resolved_yaml(const Job& job, const Node& model) {
   return resolved_setting(job.cluster, model) + resolved_training(job.training) + resolved_strategy(job.strategy);
+}
+
+std::string resolved_search_yaml(const Job& job, const Node& model, const SearchSection& search) {
+  return resolved_setting(job.cluster, model) + resolved_training(job.training) +
+         fixed_strategy_yaml(search.spec.space.others) + search_yaml(search);
 }
 
 }  // namespace mirfak

@@ -2,9 +2,9 @@
 
 #include "base/document.hpp"
 #include "program/job.hpp"
+#include "scenario/search_section.hpp"
 
 #include <string>
-#include <vector>
 
 namespace mirfak {
 
@@ -16,7 +16,7 @@ std::string resolved_setting(const Cluster& cluster, const Node& model);  // `mo
 std::string resolved_training(const TrainingSpec& training);
 std::string resolved_strategy(const Strategy& strategy);
 
-const std::vector<std::string>& optimizer_names();    // in the order of the enumeration
-const std::vector<std::string>& cuda_graph_scopes();  // of training.cuda_graphs
+// The scenario of a search: under `strategy` what the space does not vary, and the complete `search` section.
+std::string resolved_search_yaml(const Job& job, const Node& model, const SearchSection& search);
 
 }  // namespace mirfak

@@ -1,8 +1,10 @@
 #include "scenario/scenario.hpp"
 
-#include "model/model_loader.hpp"
-#include "scenario/job_reading.hpp"
+#include "scenario/job_check.hpp"
 #include "scenario/resolved.hpp"
+#include "scenario/search_section.hpp"
+#include "scenario/sections.hpp"
+#include "scenario/strategy_section.hpp"
 
 #include <utility>
 
@@ -24,24 +26,18 @@ void add_keys_left_out(const Node& resolved, const Document& document, std::vect
 }  // namespace
 
 Scenario parse_scenario(const Document& document, const DataFolders& folders) {
-  Mapping root{Node(document)};
-  const Node model_node = root.require("model");
-  const Catalog catalog(folders.hardware);
-  ModelSpec model = model_node.is_mapping() ? parse_model(model_node)
-                                            : load_model(model_node.as_string(), folders.models, model_node.where());
-  Cluster cluster = read_cluster(root.require("cluster"), catalog);
-  TrainingSpec training = read_training(root.require("training"), model);
-  const std::optional<Node> strategy_node = root.find("strategy");
-  const Value nothing;
-  const Strategy strategy =
-      read_strategy(strategy_node ? *strategy_node : Node(document, nothing, "strategy"), cluster.gpus());
-  root.finish();
-
-  const Framework framework = *find_framework(training.framework);
+  ScenarioSections sections = read_sections(document, folders);
+  const Strategy strategy = read_strategy(sections.strategy, sections.cluster.gpus());
+  const Framework framework = *find_framework(sections.training.framework);
   Scenario scenario{
-      document.name(), {std::move(model), std::move(cluster), std::move(training), strategy, framework}, {}, {}};
+      document.name(),
+      {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy, framework},
+      {},
+      {}};
+  // Of no use here, but a mistake in it is one all the same.
+  if (sections.search) read_search(sections.search, scenario.job);
   check_job(document, scenario.job);
-  scenario.resolved = resolved_yaml(scenario.job, model_node);
+  scenario.resolved = resolved_yaml(scenario.job, sections.model_node);
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;

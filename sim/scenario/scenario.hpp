@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "program/job.hpp"
+#include "scenario/data_folders.hpp"
 
 #include <filesystem>
 #include <span>
@@ -9,12 +10,6 @@
 #include <vector>
 
 namespace mirfak {
-
-// Where the data that scenarios name is found.
-struct DataFolders {
-  std::filesystem::path models;    // models/
-  std::filesystem::path hardware;  // hw_profiles/
-};
 
 // A scenario file, read, completed with defaults and checked.
 struct Scenario {

@@ -24,7 +24,7 @@ TEST_CASE("help fits a screen and names every command") {
   CHECK(finished.status == 0);
   CHECK(finished.err.empty());
   check_fits_a_screen(finished.out);
-  for (const std::string command : {"simulate", "frontier", "sweep", "validate", "calibrate", "list", "bench"}) {
+  for (const std::string command : {"simulate", "search", "frontier", "sweep", "validate", "calibrate", "list", "bench"}) {
     CAPTURE(command);
     CHECK(contains(finished.out, "\n  " + command));
     const Finished help = run({command, "--help"});
@@ -68,7 +68,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
       {{"--hlep"},
        "unknown command '--hlep'",
-       "expected simulate, frontier, sweep, validate, calibrate, list or bench"},
+       "expected simulate, search, frontier, sweep, validate, calibrate, list or bench"},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
       {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
@@ -83,7 +83,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"list"}, "an argument is missing", "usage: mirfak list models|"},
       {{"bench", "--threads", "some"}, "--threads", "usage: mirfak bench"},
       {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
-      {{""}, "unknown command ''", "expected simulate, frontier, sweep, validate, calibrate, list or bench"},
+      {{""}, "unknown command ''", "expected simulate, search, frontier, sweep, validate, calibrate, list or bench"},
   };
   for (const Case& wrong : cases) {
     CAPTURE(wrong.arguments);

@@ -15,10 +15,12 @@ using nlohmann::json;
 
 namespace {
 
-std::vector<std::filesystem::path> scenarios() {
+// Those that a search is asked about, or those of one strategy.
+std::vector<std::filesystem::path> scenarios(bool of_searches) {
   std::vector<std::filesystem::path> out;
   for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
-    if (entry.is_regular_file() && entry.path().extension() != ".sbatch") out.push_back(entry.path());
+    if (!entry.is_regular_file() || entry.path().extension() == ".sbatch") continue;
+    if (entry.path().filename().string().starts_with("search-") == of_searches) out.push_back(entry.path());
   }
   std::sort(out.begin(), out.end());
   return out;
@@ -31,50 +33,75 @@ void collect_numbers(const json& value, const std::string& path, std::vector<std
   for (const auto& [key, child] : value.items()) collect_numbers(child, path + "/" + key, out);
 }
 
+void check_figures(const json& result) {
+  std::vector<std::pair<std::string, double>> numbers;
+  collect_numbers(result, "", numbers);
+  for (const auto& number : numbers) {
+    CHECK_MESSAGE((std::isfinite(number.second) && number.second >= 0),
+                  fmt::format("{} = {}", number.first, number.second));
+  }
+  CHECK(result.at("fits") == true);
+  CHECK(result.at("memory_peak_bytes") <= result.at("memory_capacity_bytes"));
+  CHECK(result.at("iteration_time_s") > 0);
+  CHECK(result.at("mfu") > 0);
+  CHECK(result.at("mfu") <= result.at("hfu"));
+  CHECK(result.at("hfu") < 1);
+  CHECK(result.at("cost_usd_per_iteration") > 0);
+}
+
+void check_report(const Finished& finished) {
+  REQUIRE(finished.status == 0);
+  CHECK(finished.err.empty());
+  CHECK(finished.out.find("nan") == std::string::npos);
+  CHECK(finished.out.find("inf ") == std::string::npos);
+  CHECK(finished.out.find('\x1b') == std::string::npos);  // colours are for terminals
+  CHECK(std::count(finished.out.begin(), finished.out.end(), '\n') < 200);
+}
+
 }  // namespace
 
 TEST_CASE("every scenario runs and fits") {
-  REQUIRE(scenarios().size() >= 12);
-  for (const auto& path : scenarios()) {
+  REQUIRE(scenarios(false).size() >= 12);
+  for (const auto& path : scenarios(false)) {
     CAPTURE(path.string());
     CHECK(path.extension() == ".yaml");
     const Finished finished = run({"simulate", path.string(), "--format", "json"});
     CHECK(finished.err.empty());
     REQUIRE(finished.status == 0);
-    const json result = json::parse(finished.out);
+    check_figures(json::parse(finished.out));
+  }
+}
 
-    std::vector<std::pair<std::string, double>> numbers;
-    collect_numbers(result, "", numbers);
-    for (const auto& number : numbers) {
-      CHECK_MESSAGE((std::isfinite(number.second) && number.second >= 0),
-                    fmt::format("{} = {}", number.first, number.second));
-    }
-    CHECK(result.at("fits") == true);
-    CHECK(result.at("memory_peak_bytes") <= result.at("memory_capacity_bytes"));
-    CHECK(result.at("iteration_time_s") > 0);
-    CHECK(result.at("mfu") > 0);
-    CHECK(result.at("mfu") <= result.at("hfu"));
-    CHECK(result.at("hfu") < 1);
-    CHECK(result.at("cost_usd_per_iteration") > 0);
+TEST_CASE("every search finds strategies that fit") {
+  REQUIRE(scenarios(true).size() >= 3);
+  for (const auto& path : scenarios(true)) {
+    CAPTURE(path.string());
+    CHECK(path.extension() == ".yaml");
+    const Finished finished = run({"search", path.string(), "--format", "json"});
+    CHECK(finished.err.empty());
+    REQUIRE(finished.status == 0);
+    const json result = json::parse(finished.out);
+    REQUIRE(!result.at("strategies").empty());
+    for (const json& strategy : result.at("strategies")) check_figures(strategy);
   }
 }
 
 TEST_CASE("every scenario has a text report that a terminal can show") {
-  for (const auto& path : scenarios()) {
+  for (const auto& path : scenarios(false)) {
     CAPTURE(path.string());
-    const Finished finished = run({"simulate", path.string()});
-    REQUIRE(finished.status == 0);
-    CHECK(finished.err.empty());
-    CHECK(finished.out.find("nan") == std::string::npos);
-    CHECK(finished.out.find("inf ") == std::string::npos);
-    CHECK(finished.out.find('\x1b') == std::string::npos);  // colours are for terminals
-    CHECK(std::count(finished.out.begin(), finished.out.end(), '\n') < 200);
+    check_report(run({"simulate", path.string()}));
+  }
+  for (const auto& path : scenarios(true)) {
+    CAPTURE(path.string());
+    check_report(run({"search", path.string()}));
   }
 }
 
 TEST_CASE("every scenario says what it shows") {
-  for (const auto& path : scenarios()) {
-    CAPTURE(path.string());
-    CHECK(read_text(path).starts_with("# "));
+  for (const bool of_searches : {false, true}) {
+    for (const auto& path : scenarios(of_searches)) {
+      CAPTURE(path.string());
+      CHECK(read_text(path).starts_with("# "));
+    }
   }
 }

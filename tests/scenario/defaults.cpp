@@ -1,6 +1,7 @@
 #include "fixture.hpp"
 
 #include "engine/iteration.hpp"
+#include "scenario/search_scenario.hpp"
 
 #include <doctest/doctest.h>
 
@@ -72,6 +73,12 @@ TEST_CASE("the resolved scenario reads back as the same job, and resolves to its
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".yaml") continue;
     INFO(entry.path().string());
+    if (entry.path().filename().string().starts_with("search-")) {
+      const SearchScenario searched = load_search(entry.path(), {}, data_folders());
+      CHECK(parse_search(Document::from_text(searched.resolved, "resolved"), data_folders()).resolved ==
+            searched.resolved);
+      continue;
+    }
     const Scenario first = load_scenario(entry.path(), {}, data_folders());
     const Scenario second = parse(first.resolved);
     CHECK(second.resolved == first.resolved);

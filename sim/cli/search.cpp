@@ -1,0 +1,152 @@
+#include "base/error.hpp"
+#include "base/progress.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "report/launch_arguments.hpp"
+#include "report/search_json.hpp"
+#include "report/search_report.hpp"
+#include "report/search_text.hpp"
+#include "report/staged_file.hpp"
+#include "scenario/search_scenario.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+struct SearchOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  std::string data;
+  std::string emit;
+  std::string out;
+  bool show_space = false;
+  int jobs = 0;
+  std::string format;
+};
+
+CommandSyntax syntax_for(SearchOptions& options) {
+  CommandSyntax syntax(
+      "mirfak search SCENARIO [OPTION]...",
+      "Finds the best strategies to train the model of the YAML file SCENARIO on its cluster: what stands\n"
+      "under `strategy` is fixed, the `search` section bounds the rest.");
+  syntax.operand = &options.scenario;
+  auto add = syntax.options.add_options();
+  const auto short_for = [&](const char* name, const char* key, const char* value, const char* sentence) {
+    const std::string assignment = fmt::format("search.{}=", key);
+    const auto override_it = [&options, assignment](const std::string& text) {
+      options.overrides.push_back(assignment + text);
+    };
+    add(name, po::value<std::string>()->notifier(override_it)->value_name(value), sentence);
+  };
+  add("set",
+      po::value<std::vector<std::string>>()
+          ->notifier(
+              [&](const auto& all) { options.overrides.insert(options.overrides.begin(), all.begin(), all.end()); })
+          ->value_name("KEY=VALUE"),
+      "override a key of the scenario; may be given several times");
+  short_for("objective", "objective", "time|cost|energy|pareto", "what to minimise (search.objective)");
+  short_for("top", "top", "N", "how many strategies to find (search.top)");
+  short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
+  short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
+  short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw in the mean (search.power_cap_w)");
+  add("show-space", po::bool_switch(&options.show_space), "print the scenario with every limit of the search, and end");
+  add("emit", po::value(&options.emit)->value_name("megatron|torchtitan|deepspeed"),
+      "print only what that program takes to run the best strategy");
+  add("out", po::value(&options.out)->value_name("FILE.yaml"), "write the best strategy as a scenario to simulate");
+  add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+std::optional<LaunchTarget> target_of(const SearchOptions& options) {
+  if (options.emit.empty()) return std::nullopt;
+  return static_cast<LaunchTarget>(choice("--emit", options.emit, launch_target_names()));
+}
+
+void check(const SearchOptions& options, OutputFormat format) {
+  if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
+  if (!options.emit.empty() && format == OutputFormat::json) {
+    fail_input({}, "--emit is text", "leave out --format json");
+  }
+}
+
+void write_best(const fs::path& name, const SearchScenario& scenario, const Job& best) {
+  StagedFile file(name);
+  std::ofstream out(file.path(), std::ios::binary);
+  out << "# The best that a search of " << scenario.name << " found.\n"
+      << found_scenario(scenario, best, name.parent_path());
+  out.close();
+  if (!out) fail_internal("cannot write " + file.path().string());
+  file.commit();
+}
+
+SearchReport searched(const SearchScenario& scenario, int threads, const Surroundings& surroundings) {
+  const auto started = std::chrono::steady_clock::now();
+  SearchResult result;
+  {
+    Progress progress("strategies", 0, 0, surroundings.progress, surroundings.progress_columns);
+    result = search(scenario.job, scenario.search.spec, threads,
+                    [&](std::int64_t done, std::int64_t total) {
+                      progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+                    });
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+  return report_search(scenario, std::move(result), took.count(), threads);
+}
+
+// What the program cannot express is a key of the best strategy, which the user can keep the search from.
+std::string arguments_of(const Job& best, LaunchTarget target) {
+  try {
+    return launch_arguments(best, target);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    const std::string remedy = "fix this key with --set, so that the search finds what the program can run";
+    fail_infeasible(error.where(), "the best strategy: " + error.message(),
+                    error.hint().empty() ? remedy : error.hint() + "; or " + remedy);
+  }
+}
+
+std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
+  if (format == OutputFormat::text) return search_text(report);
+  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+  return search_json(report, so_far.count()).dump(2) + "\n";
+}
+
+}  // namespace
+
+CommandOutput run_search(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  SearchOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  const std::optional<LaunchTarget> target = target_of(options);
+  check(options, format);
+  const SearchScenario scenario = load_search(options.scenario, options.overrides, data_folders(options.data));
+  if (options.show_space) return {scenario.resolved, {}};
+
+  const SearchReport report = searched(scenario, options.jobs, surroundings);
+  CommandOutput output;
+  if (report.strategies.empty()) {
+    const SearchFailure failure = search_failure(report);
+    if (!target) output.text = printed(report, format, surroundings);
+    output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
+    output.status = kStatusInfeasible;
+    return output;
+  }
+  const Job& best = report.strategies.front().found.job;
+  output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
+  if (!options.out.empty()) write_best(options.out, scenario, best);
+  return output;
+}
+
+}  // namespace mirfak

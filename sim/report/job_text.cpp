@@ -1,0 +1,60 @@
+#include "report/job_text.hpp"
+
+#include "schedule/schedule.hpp"
+#include "strategy/strategy_names.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+namespace {
+
+std::string recompute_text(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "no recomputation";
+    case Recompute::selective:
+      return "selective recomputation";
+    case Recompute::full:
+      break;
+  }
+  return "full recomputation";
+}
+
+}  // namespace
+
+std::string cluster_text(const Cluster& cluster) {
+  std::string out;
+  for (const NodeGroup& group : cluster.groups()) {
+    const NodeHardware& hardware = group.hardware;
+    out += fmt::format("{}{} x {} ({} {})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
+                       hardware.spec.gpus, hardware.gpu.title);
+  }
+  return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
+}
+
+std::string strategy_text(const Job& job) {
+  const Strategy& s = job.strategy;
+  std::string out = fmt::format("tp {}, ", s.tensor);
+  if (s.context > 1) {
+    out += fmt::format("cp {} ({}), ", s.context,
+                       context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
+  }
+  if (s.expert > 1) {
+    out +=
+        fmt::format("ep {} ({}), ", s.expert, expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
+    if (s.tensor > 1) out += fmt::format("etp {}, ", s.tensor_of_experts());
+  }
+  out += fmt::format("pp {}, ", s.pipeline);
+  if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
+  out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
+  if (s.recompute_layers > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
+  if (s.sequence_parallel) out += ", sequence parallel";
+  if (s.overlap_tensor) out += ", overlapped tensor communication";
+  if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
+  if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
+  if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,111 @@
+// Why the best is the best: two simulations beside each other, activity by activity. Activities of an iteration sum to
+// its time, so their differences sum to the difference.
+
+#include "base/units.hpp"
+#include "report/job_text.hpp"
+#include "report/search_tables.hpp"
+#include "report/strategy_columns.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kShown = 0.02;     // activities that make less of the difference have no row
+constexpr double kMentioned = 0.1;  // ... and no place in the sentence
+constexpr std::size_t kMostMentioned = 3;
+
+struct Measure {
+  const char* better;  // "faster"
+  double (*value)(const IterationResult&);
+};
+
+Measure measure_of(SearchObjective objective) {
+  switch (objective) {
+    case SearchObjective::cost:
+      return {"cheaper", [](const IterationResult& r) { return r.cost_usd; }};
+    case SearchObjective::energy:
+      return {"thriftier", [](const IterationResult& r) { return r.energy_j; }};
+    default:
+      return {"faster", [](const IterationResult& r) { return r.iteration_time_s; }};
+  }
+}
+
+std::string with_sign(double value, std::string (*format)(double)) {
+  return (value < 0 ? "-" : "+") + format(std::abs(value));
+}
+
+std::string advantage(const IterationResult& best, const IterationResult& other, SearchObjective objective) {
+  const Measure measure = measure_of(objective);
+  const double share = measure.value(other) > 0 ? 1 - measure.value(best) / measure.value(other) : 0;
+  constexpr double nothing = 5e-5;  // would show as 0.0 %
+  if (share < nothing) return "as good to four digits";
+  return fmt::format("{} {}", format_percent(share), measure.better);
+}
+
+// The activities by how much they make of the difference, most first.
+std::vector<std::size_t> by_difference(const ActivitySeconds& difference) {
+  std::vector<std::size_t> order(kActivities);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return std::abs(difference[a]) > std::abs(difference[b]); });
+  return order;
+}
+
+std::string differences_table(const IterationResult& best, const IterationResult& other) {
+  ActivitySeconds difference{};
+  double largest = 0;
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    difference[i] = best.activity_s[i] - other.activity_s[i];
+    largest = std::max(largest, std::abs(difference[i]));
+  }
+  TextTable table("lrrr");
+  table.add_row({"", "best", "other", "difference"});
+  std::string mentioned;
+  std::size_t count = 0;
+  for (const std::size_t i : by_difference(difference)) {
+    if (std::abs(difference[i]) <= kShown * largest) continue;
+    const std::string name(name_of(static_cast<Activity>(i)));
+    table.add_row({name, format_seconds(best.activity_s[i]), format_seconds(other.activity_s[i]),
+                   with_sign(difference[i], format_seconds)});
+    if (std::abs(difference[i]) < kMentioned * largest || ++count > kMostMentioned) continue;
+    mentioned += fmt::format("{}{} {}", mentioned.empty() ? "" : ", ", with_sign(difference[i], format_seconds), name);
+  }
+  const auto row = [&](const char* name, double own, double others, std::string (*format)(double)) {
+    table.add_row({name, format(own), format(others), with_sign(own - others, format)});
+  };
+  row("iteration", best.iteration_time_s, other.iteration_time_s, format_seconds);
+  if (best.priced && other.priced) row("cost", best.cost_usd, other.cost_usd, format_usd);
+  row("energy", best.energy_j, other.energy_j, format_joules);
+  row("memory", best.memory_peak_bytes, other.memory_peak_bytes, format_bytes);
+  return (mentioned.empty() ? std::string() : "  the time: " + mentioned + '\n') + table.text();
+}
+
+}  // namespace
+
+std::string comparison_text(const SearchReport& report) {
+  const ReportedStrategy& best = report.strategies.front();
+  const SearchObjective objective = report.scenario.search.spec.objective;
+  std::string out;
+  if (report.strategies.size() > 1) {
+    const ReportedStrategy& next = report.strategies[1];
+    out += fmt::format("\nThe best against the runner-up: {}\n  it has {}\n",
+                       advantage(best.iteration, next.iteration, objective),
+                       differences_text(best.found.job, next.found.job));
+  }
+  if (!report.other_layout) return out;
+  const ReportedStrategy& other = *report.other_layout;
+  return out +
+         fmt::format("\nThe best against the best of another layout: {}\n  it has {}\n",
+                     advantage(best.iteration, other.iteration, objective),
+                     differences_text(best.found.job, other.found.job)) +
+         differences_table(best.iteration, other.iteration);
+}
+
+}  // namespace mirfak

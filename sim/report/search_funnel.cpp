@@ -1,0 +1,88 @@
+#include "base/units.hpp"
+#include "report/search_tables.hpp"
+#include "report/search_text.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace mirfak {
+
+namespace {
+
+// What is left behind each step of the search.
+struct StepMeaning {
+  std::string_view name;
+  std::string_view meaning;
+};
+constexpr std::array kMeanings = {
+    StepMeaning{"enumerated", "all of the space, on every choice of nodes"},
+    StepMeaning{"after rules", "keep the rules of model, framework and scenario"},
+    StepMeaning{"after memory", "not known to need more memory than there is"},
+    StepMeaning{"after bounds", "could be among the results, or within the limits"},
+    StepMeaning{"simulated", "judged by the engine"},
+};
+
+std::string_view meaning_of(std::string_view step) {
+  const auto found =
+      std::find_if(kMeanings.begin(), kMeanings.end(), [&](const StepMeaning& of) { return of.name == step; });
+  return found == kMeanings.end() ? std::string_view() : found->meaning;
+}
+
+std::int64_t left_after(const SearchReport& report, std::string_view step) {
+  const auto found =
+      std::find_if(report.funnel.begin(), report.funnel.end(), [&](const FunnelStep& of) { return of.name == step; });
+  return found == report.funnel.end() ? 0 : found->count;
+}
+
+bool has_limits(const SearchSpec& spec) { return spec.deadline_s > 0 || spec.budget_usd > 0 || spec.power_cap_w > 0; }
+
+std::string shortage_text(const SearchReport& report) {
+  if (report.least_shortage_bytes <= 0) return {};
+  return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.least_shortage_bytes));
+}
+
+}  // namespace
+
+std::string funnel_text(const SearchReport& report) {
+  TextTable table("lrrrl");
+  table.add_row({"strategies", "left", "share", "CPU time"});
+  const double all = report.funnel.empty() ? 0 : static_cast<double>(report.funnel.front().count);
+  for (const FunnelStep& step : report.funnel) {
+    const double share = all > 0 ? static_cast<double>(step.count) / all : 0;
+    table.add_row({std::string(step.name), fmt::format("{}", step.count), fmt::format("{:.4f} %", 100 * share),
+                   format_seconds(step.time_s), std::string(meaning_of(step.name))});
+  }
+  return "\nWhere the strategies were lost\n" + table.text() +
+         "  what a bound excludes cannot be among the results: simulating all would find the same\n";
+}
+
+SearchFailure search_failure(const SearchReport& report) {
+  const std::int64_t all = left_after(report, "enumerated");
+  const std::int64_t valid = left_after(report, "after rules");
+  const std::int64_t fitting = left_after(report, "after memory");
+  if (all == 0) {
+    return {fmt::format("no strategy of the space divides {} GPUs", report.scenario.job.cluster.gpus()),
+            "widen search.space, or change cluster.nodes"};
+  }
+  if (valid == 0) {
+    return {fmt::format("none of {} strategies keeps the rules of the model, the framework and the scenario", all),
+            "look for what contradicts in search.rules, strategy and search.space (--show-space)"};
+  }
+  if (fitting == 0) {
+    return {fmt::format("none of {} strategies that keep the rules fits in memory{}", valid, shortage_text(report)),
+            "allow recompute: full, zero: 1, more tensor or pipeline parallelism in search.space, or take more nodes"};
+  }
+  const std::string lost = valid > fitting
+                               ? fmt::format(", and {} need too much memory{}", valid - fitting, shortage_text(report))
+                               : std::string();
+  if (has_limits(report.scenario.search.spec)) {
+    return {fmt::format("none of {} strategies keeps the limits{}", fitting, lost),
+            "raise search.deadline_days, search.budget_usd or search.power_cap_w, or change cluster.nodes"};
+  }
+  return {fmt::format("none of {} strategies can be simulated{}", fitting, lost), "change search.space"};
+}
+
+}  // namespace mirfak

@@ -1,0 +1,87 @@
+#include "report/search_json.hpp"
+
+#include "report/result_json.hpp"
+#include "scenario/resolved.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A word of a scenario as what it means there.
+Json scalar_json(const Value& value) {
+  const std::string& text = value.scalar;
+  if (value.quoted) return text;
+  if (text == "true" || text == "false") return text == "true";
+  char* end = nullptr;
+  const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
+  if (!text.empty() && *end == '\0') return number;
+  return text;
+}
+
+Json json_of(const Value& value) {
+  if (value.kind == Value::Kind::scalar) return scalar_json(value);
+  Json out = Json::array();
+  for (const Value& item : value.items) out.push_back(json_of(item));
+  return out;
+}
+
+// The keys that a scenario's `strategy` section would have.
+Json strategy_json(const Strategy& strategy) {
+  const Document document = Document::from_text(resolved_strategy(strategy), "strategy");
+  Json out = Json::object();
+  for (const Value::Field& field : document.root().find("strategy")->fields) out[field.key] = json_of(field.value);
+  return out;
+}
+
+Json nodes_json(const Cluster& cluster) {
+  Json out = Json::array();
+  for (const NodeGroup& group : cluster.groups()) {
+    out.push_back({{"type", group.hardware.spec.name}, {"count", group.count}});
+  }
+  return out;
+}
+
+Json strategy_entry(const ReportedStrategy& strategy) {
+  Json out = Json::object();
+  out["strategy"] = strategy_json(strategy.found.job.strategy);
+  out["nodes"] = nodes_json(strategy.found.job.cluster);
+  if (const auto& planned = strategy.found.planned) {
+    out["planned"] = {
+        {"energy_j", planned->energy_j}, {"t_star_s", planned->t_star_s}, {"least_energy_j", planned->least_energy_j}};
+  }
+  out.update(result_json(strategy.found.job, strategy.iteration, strategy.wall_time_s));
+  return out;
+}
+
+Json limit_json(double limit) { return limit > 0 ? Json(limit) : Json(nullptr); }
+
+}  // namespace
+
+nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_s) {
+  const SearchSection& search = report.scenario.search;
+  Json out = Json::object();
+  out["scenario"] = report.scenario.name;
+  out["model"] = report.scenario.job.model.name;
+  out["objective"] = search_objective_names()[static_cast<std::size_t>(search.spec.objective)];
+  out["limits"] = {{"deadline_days", limit_json(search.deadline_days)},
+                   {"budget_usd", limit_json(search.budget_usd)},
+                   {"power_cap_w", limit_json(search.spec.power_cap_w)}};
+  Json& strategies = out["strategies"] = Json::array();
+  for (const ReportedStrategy& strategy : report.strategies) strategies.push_back(strategy_entry(strategy));
+  Json& funnel = out["funnel"] = Json::array();
+  for (const FunnelStep& step : report.funnel) {
+    funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
+  }
+  out["least_shortage_bytes"] = limit_json(report.least_shortage_bytes);
+  out["search_time_s"] = report.search_time_s;
+  out["wall_time_s"] = wall_time_s;
+  return out;
+}
+
+}  // namespace mirfak

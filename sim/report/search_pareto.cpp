@@ -1,0 +1,125 @@
+// A Pareto set: no strategy of it is beaten in time, dollars and joules at once. Its knee is where another dollar stops
+// to buy much time: with time and cost scaled so that the fastest is (0, 1) and the cheapest (1, 0), the point farthest
+// below the chord t + c = 1 between the two.
+
+#include "base/units.hpp"
+#include "report/search_tables.hpp"
+#include "report/strategy_columns.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::size_t kMostRows = 24;
+
+using Strategies = std::vector<ReportedStrategy>;
+using Figure = double (*)(const ReportedStrategy&);
+
+double time_of(const ReportedStrategy& strategy) { return strategy.iteration.iteration_time_s; }
+double cost_of(const ReportedStrategy& strategy) { return strategy.iteration.cost_usd; }
+double energy_of(const ReportedStrategy& strategy) { return strategy.iteration.energy_j; }
+
+std::size_t least(const Strategies& set, Figure figure) {
+  const auto found =
+      std::min_element(set.begin(), set.end(),
+                       [&](const ReportedStrategy& a, const ReportedStrategy& b) { return figure(a) < figure(b); });
+  return static_cast<std::size_t>(found - set.begin());
+}
+
+// Of `price` against time.
+std::optional<std::size_t> knee_of(const Strategies& set, Figure price) {
+  const ReportedStrategy& fastest = set[least(set, time_of)];
+  const ReportedStrategy& cheapest = set[least(set, price)];
+  const double seconds = time_of(cheapest) - time_of(fastest);
+  const double dollars = price(fastest) - price(cheapest);
+  if (seconds <= 0 || dollars <= 0) return std::nullopt;
+  std::optional<std::size_t> knee;
+  double farthest = 0;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const double below =
+        1 - (time_of(set[i]) - time_of(fastest)) / seconds - (price(set[i]) - price(cheapest)) / dollars;
+    if (below <= farthest) continue;
+    farthest = below;
+    knee = i;
+  }
+  return knee;
+}
+
+// What the rows are called, by place in the set.
+std::map<std::size_t, std::string> names_of(const Strategies& set, bool priced) {
+  std::map<std::size_t, std::string> names;
+  const auto add = [&](std::size_t row, const char* name) {
+    names[row] += (names[row].empty() ? "" : ", ") + std::string(name);
+  };
+  add(least(set, time_of), "fastest");
+  if (priced) add(least(set, cost_of), "cheapest");
+  add(least(set, energy_of), "least energy");
+  if (const auto knee = knee_of(set, priced ? cost_of : energy_of)) add(*knee, "knee");
+  return names;
+}
+
+std::string short_strategy(const Job& job) {
+  const Strategy& s = job.strategy;
+  std::string out = fmt::format("tp {}", s.tensor);
+  if (s.context > 1) out += fmt::format(" cp {}", s.context);
+  if (s.expert > 1) out += fmt::format(" ep {}", s.expert);
+  out += fmt::format(" pp {}", s.pipeline);
+  if (s.virtual_pipeline > 1) out += fmt::format("x{}", s.virtual_pipeline);
+  return out + fmt::format(" dp {} mb {}", s.data, s.micro_batch);
+}
+
+std::vector<std::string> row_of(const ReportedStrategy& strategy, bool priced, bool planned, double iterations) {
+  const IterationResult& r = strategy.iteration;
+  const double times = iterations > 0 ? iterations : 1;
+  std::vector<std::string> cells = {format_seconds(r.iteration_time_s * times)};
+  if (priced) cells.push_back(format_usd(r.cost_usd * times));
+  cells.push_back(format_joules(r.energy_j * times));
+  const auto& plan = strategy.found.planned;
+  if (planned) cells.push_back(plan ? format_joules(plan->energy_j * times) : "");
+  cells.push_back(strategy_columns().front().cell(strategy.found.job));
+  cells.push_back(short_strategy(strategy.found.job));
+  return cells;
+}
+
+}  // namespace
+
+std::string pareto_text(const SearchReport& report) {
+  const Strategies& set = report.strategies;
+  const TrainingSpec& training = report.scenario.job.training;
+  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double iterations = training.tokens > 0 ? training.tokens / tokens : 0;
+  const bool priced = std::all_of(set.begin(), set.end(), [](const auto& of) { return of.iteration.priced; });
+  const bool planned = std::any_of(set.begin(), set.end(), [](const auto& of) { return of.found.planned.has_value(); });
+  const std::map<std::size_t, std::string> names = names_of(set, priced);
+  std::vector<std::string> head = {"time"};
+  if (priced) head.emplace_back("cost");
+  head.emplace_back("energy");
+  if (planned) head.emplace_back("planned");
+  TextTable table(std::string(head.size(), 'r') + "lll");
+  head.insert(head.end(), {"GPUs", "strategy"});
+  table.add_row(head);
+  const std::size_t every = (set.size() + kMostRows - 1) / kMostRows;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const auto name = names.find(i);
+    if (i % every != 0 && name == names.end()) continue;
+    std::vector<std::string> cells = row_of(set[i], priced, planned, iterations);
+    cells.push_back(name == names.end() ? "" : name->second);
+    table.add_row(std::move(cells));
+  }
+  std::string out = fmt::format("The Pareto set of {}{}: {} strategies, of {}\n",
+                                priced ? "time, cost and energy" : "time and energy", every > 1 ? ", some of it" : "",
+                                set.size(), iterations > 0 ? "the whole training" : "an iteration");
+  out += table.text();
+  if (planned) out += "  planned: energy at the clocks that need least without taking longer\n";
+  return out + fmt::format("  knee: farthest below the line from the fastest to the {}, both axes scaled to 1\n",
+                           priced ? "cheapest" : "one of least energy");
+}
+
+}  // namespace mirfak

@@ -1,0 +1,80 @@
+#include "report/search_text.hpp"
+
+#include "base/units.hpp"
+#include "report/job_text.hpp"
+#include "report/search_tables.hpp"
+#include "report/stage_holders.hpp"
+#include "report/strategy_columns.hpp"
+#include "report/text_table.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kCountedOut = 10'000;  // from here on four digits
+
+std::string objective_text(const SearchSection& search) {
+  static const std::vector<std::string> sentences = {"least time", "least cost", "least energy",
+                                                     "the Pareto set of time, cost and energy"};
+  std::string out = sentences[static_cast<std::size_t>(search.spec.objective)];
+  if (search.deadline_days > 0) out += fmt::format(", done within {:g} days", search.deadline_days);
+  if (search.budget_usd > 0) out += fmt::format(", for at most {}", format_usd(search.budget_usd));
+  if (search.spec.power_cap_w > 0) out += fmt::format(", at most {:.4g} kW", search.spec.power_cap_w / 1000);
+  return out;
+}
+
+std::string count_of(const SearchReport& report, std::string_view step) {
+  for (const FunnelStep& of : report.funnel) {
+    if (of.name == step)
+      return of.count < kCountedOut ? fmt::format("{}", of.count) : format_count(static_cast<double>(of.count));
+  }
+  return "0";
+}
+
+std::string headline(const SearchReport& report) {
+  const Job& job = report.scenario.job;
+  const SearchSpec& spec = report.scenario.search.spec;
+  TextTable table("ll", 0);
+  table.add_row({"scenario", report.scenario.name});
+  table.add_row(
+      {"model", fmt::format("{}, {} parameters, {} layers, hidden {}", job.model.name,
+                            format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
+  table.add_row({"cluster", (spec.any_count ? "up to " : "") + cluster_text(job.cluster)});
+  table.add_row({"batch", fmt::format("{} sequences of {} tokens, {}, {}", job.training.global_batch,
+                                      job.training.sequence_length, job.training.precision, job.framework.name)});
+  table.add_row({"wanted", objective_text(report.scenario.search)});
+  table.add_row({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
+                                         format_seconds(report.search_time_s), count_of(report, "simulated"))});
+  return table.text();
+}
+
+std::string training_text(const ReportedStrategy& best) {
+  const IterationResult& r = best.iteration;
+  if (r.training_time_s <= 0) return {};
+  const double iterations = r.training_time_s / r.iteration_time_s;
+  std::string out = fmt::format("\nTraining on {} tokens with the best: {}",
+                                format_count(best.found.job.training.tokens), format_seconds(r.training_time_s));
+  if (r.priced) out += ", " + format_usd(r.training_cost_usd);
+  return out +
+         fmt::format(", {} ({:.1f} MWh)\n", format_joules(r.energy_j * iterations), r.energy_j * iterations / 3.6e9);
+}
+
+}  // namespace
+
+std::string search_text(const SearchReport& report) {
+  std::string out = headline(report);
+  if (report.strategies.empty()) return out + funnel_text(report);
+  const Job& best = report.strategies.front().found.job;
+  if (report.scenario.search.spec.objective == SearchObjective::pareto) {
+    return out + '\n' + pareto_text(report) + funnel_text(report);
+  }
+  return out + '\n' + best_strategies_text(report) + training_text(report.strategies.front()) + stage_holders_text(best) +
+         comparison_text(report) + funnel_text(report);
+}
+
+}  // namespace mirfak

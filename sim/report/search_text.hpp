@@ -1,0 +1,20 @@
+#pragma once
+
+#include "report/search_report.hpp"
+
+#include <string>
+
+namespace mirfak {
+
+// What a person reads about a search: what was searched, the strategies as a table, why the best is the best (or, of a
+// Pareto set, what its ends and its knee are), and where the other strategies were lost. Lines end with '\n'.
+std::string search_text(const SearchReport& report);
+
+// Why nothing was found, and what to change. Needs a report without strategies.
+struct SearchFailure {
+  std::string reason;
+  std::string hint;
+};
+SearchFailure search_failure(const SearchReport& report);
+
+}  // namespace mirfak

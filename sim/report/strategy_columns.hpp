@@ -1,0 +1,25 @@
+#pragma once
+
+#include "program/job.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// What tells strategies apart, a parameter each, in few letters.
+struct StrategyColumn {
+  std::string_view heading;
+  std::string (*cell)(const Job& job);
+  std::string (*words)(const Job& job);  // the same for people who see no heading; "": not worth a word
+};
+const std::vector<StrategyColumn>& strategy_columns();
+
+// "8 hgx-h100 + 4 dgx-a100-80g"
+std::string nodes_text(const Cluster& cluster);
+
+// "tp 4 instead of 8, mb 2 instead of 1": how a strategy differs from another; "nothing that is shown here" if not.
+std::string differences_text(const Job& job, const Job& from);
+
+}  // namespace mirfak

@@ -1,0 +1,67 @@
+#include "scenario/job_check.hpp"
+
+#include "base/error.hpp"
+#include "program/quantization_of_job.hpp"
+#include "program/replica_classes.hpp"
+#include "scenario/sections.hpp"
+#include "strategy/rules.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kMaxPasses = std::int64_t{1} << 24;  // forward passes of one iteration; keeps memory bounded
+
+// A rule that is broken is reported at the key that breaks it, even if that key has its default.
+void check_rules(const Document& document, const Job& job) {
+  const auto broken = first_violation({job.model, job.training, job.strategy, job.cluster.gpus()});
+  if (!broken) return;
+  const Node place = locate(document, broken->key);
+  const bool there = place.path() == broken->key;
+  place.fail_infeasible(there ? broken->message : broken->key + ": " + broken->message, broken->hint);
+}
+
+void check_sizes(const Document& document, const Job& job) {
+  const std::int64_t microbatch_count = microbatches(job.strategy, job.training);
+  const std::int64_t chunks = std::int64_t{job.strategy.pipeline} * job.strategy.virtual_pipeline;
+  if (microbatch_count > kMaxPasses / chunks) {
+    locate(document, "training.global_batch")
+        .fail_infeasible(
+            fmt::format("{} microbatches through {} chunks are more than 2^24 passes", microbatch_count, chunks),
+            "lower training.global_batch or raise strategy.micro_batch");
+  }
+}
+
+// The classes of replicas; what keeps some from running is the placement of ranks on nodes.
+std::vector<ReplicaClass> read_replica_classes(const Document& document, const Job& job) {
+  try {
+    return replica_classes(job);
+  } catch (const Error& error) {
+    locate(document, "cluster.nodes").fail_infeasible(error.message(), error.hint());
+  }
+}
+
+void check_hardware(const Document& document, const Job& job) {
+  const std::vector<ReplicaClass> classes = read_replica_classes(document, job);
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    for (const ReplicaClass& alike : classes) {
+      const GpuSpec& gpu = job.hardware_of(stage, alike.first()).hardware.gpu;
+      if (can_train(gpu, job)) continue;
+      locate(document, "training.precision")
+          .fail_infeasible(gpu.title + " cannot compute in " + job.training.precision,
+                           "choose another precision or GPU");
+    }
+  }
+}
+
+}  // namespace
+
+void check_job(const Document& document, const Job& job) {
+  check_rules(document, job);
+  check_sizes(document, job);
+  check_hardware(document, job);
+}
+
+}  // namespace mirfak

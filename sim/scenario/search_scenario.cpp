@@ -1,0 +1,69 @@
+#include "scenario/search_scenario.hpp"
+
+#include "model/model_loader.hpp"
+#include "program/quantization_of_job.hpp"
+#include "scenario/resolved.hpp"
+#include "scenario/sections.hpp"
+
+#include <system_error>
+
+namespace mirfak {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostSequences = std::int64_t{1} << 22;  // of an iteration; bounds a simulation's memory
+
+// What no strategy could mend.
+void check(const Document& document, const Job& job) {
+  if (job.training.global_batch > kMostSequences) {
+    locate(document, "training.global_batch")
+        .fail_infeasible("a search takes at most 2^22 sequences per iteration", "lower training.global_batch");
+  }
+  for (const NodeGroup& group : job.cluster.groups()) {
+    if (can_train(group.hardware.gpu, job)) continue;
+    locate(document, "training.precision")
+        .fail_infeasible(group.hardware.gpu.title + " cannot compute in " + job.training.precision,
+                         "choose another precision, or leave these nodes out");
+  }
+}
+
+}  // namespace
+
+SearchScenario parse_search(const Document& document, const DataFolders& folders) {
+  ScenarioSections sections = read_sections(document, folders);
+  const Framework framework = *find_framework(sections.training.framework);
+  SearchScenario scenario{
+      document.name(),
+      {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), {}, framework},
+      {},
+      {}};
+  check(document, scenario.job);
+  scenario.search = read_search(sections.search, scenario.job);
+  fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);
+  scenario.resolved = resolved_search_yaml(scenario.job, sections.model_node, scenario.search);
+  return scenario;
+}
+
+SearchScenario load_search(const std::filesystem::path& path, std::span<const std::string> overrides,
+                           const DataFolders& folders) {
+  Document document = Document::from_file(path);
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return parse_search(document, folders);
+}
+
+std::string found_scenario(const SearchScenario& scenario, const Job& found, const std::filesystem::path& folder) {
+  const Document searched = Document::from_text(scenario.resolved, scenario.name);
+  const Node model = Mapping(Node(searched)).require("model");
+  if (!model.is_scalar() || !is_model_path(model.as_string())) return resolved_yaml(found, model);
+  const fs::path beside = fs::path(scenario.name).parent_path() / model.as_string();
+  std::error_code unknown;
+  const fs::path from_here = fs::exists(beside, unknown) ? beside : fs::path(model.as_string());  // of an override
+  Value moved = model.value();
+  moved.scalar = fs::absolute(from_here).lexically_normal().lexically_proximate(fs::absolute(folder)).string();
+  if (moved.scalar.find('/') == std::string::npos) moved.scalar.insert(0, "./");
+  return resolved_yaml(found, Node(searched, moved, "model"));
+}
+
+}  // namespace mirfak

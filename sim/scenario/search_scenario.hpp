@@ -1,0 +1,31 @@
+#pragma once
+
+#include "plan/search.hpp"
+#include "scenario/data_folders.hpp"
+#include "scenario/scenario.hpp"
+#include "scenario/search_section.hpp"
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace mirfak {
+
+// A scenario file as a search understands it: what stands under `strategy` is fixed, `search` bounds the rest.
+struct SearchScenario {
+  std::string name;  // of the file
+  Job job;           // what to train, and on which cluster; its strategy does not matter
+  SearchSection search;
+  std::string resolved;  // as YAML with every default and limit written out: reads back as the same search
+};
+
+// Errors as load_scenario() has them, but no rule is asked about the strategy: that is what the search does.
+SearchScenario load_search(const std::filesystem::path& path, std::span<const std::string> overrides,
+                           const DataFolders& folders);
+SearchScenario parse_search(const Document& document, const DataFolders& folders);
+
+// A strategy that the search found as a scenario, which reads back as the same job. `folder`: where it will stand; a
+// model that is named by a path relative to the searched scenario is named relative to that.
+std::string found_scenario(const SearchScenario& scenario, const Job& found, const std::filesystem::path& folder);
+
+}  // namespace mirfak

@@ -1,0 +1,187 @@
+#include "scenario/search_section.hpp"
+
+#include "base/yaml.hpp"
+#include "scenario/search_dimensions.hpp"
+#include "scenario/strategy_section.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace mirfak {
+
+namespace {
+
+constexpr int kMostResults = 1000;
+constexpr int kMostNodes = 1 << 20;
+constexpr int kMostUnevenLayers = 1000;
+constexpr double kMostDays = 1e6;
+constexpr double kMostUsd = 1e15;
+constexpr double kMostWatts = 1e12;
+constexpr double kSecondsPerDay = 86400;
+
+const std::vector<std::string>& nodes_names() {
+  static const std::vector<std::string> names = {"all", "up-to"};
+  return names;
+}
+
+// Powers of two and the largest number of nodes of a type.
+std::vector<int> usual_counts(const Cluster& cluster) {
+  int most = 0;
+  for (const NodeGroup& group : cluster.groups()) most = std::max(most, group.count);
+  std::vector<int> out;
+  for (int count = 1; count < most; count *= 2) out.push_back(count);
+  out.push_back(most);
+  return out;
+}
+
+void read_nodes(Mapping& section, const Cluster& cluster, SearchSpec& spec) {
+  const std::optional<Node> nodes = section.find("nodes");
+  spec.any_count = nodes && nodes->as_choice(nodes_names()) == 1;
+  const std::optional<Node> counts = section.find("node_counts");
+  if (counts && !spec.any_count)
+    counts->fail("numbers of nodes to try go with nodes: up-to", "set search.nodes: up-to");
+  if (counts) spec.node_counts = read_numbers(*counts, 1, kMostNodes);
+  if (!counts && spec.any_count) spec.node_counts = usual_counts(cluster);
+  spec.mixed = section.bool_or("mixed", true);
+}
+
+// A limit on the whole training.
+double read_total(Mapping& section, std::string_view key, double most, const TrainingSpec& training) {
+  const std::optional<Node> found = section.find(key);
+  if (!found) return 0;
+  const double limit = found->as_number(0, most);
+  if (limit == 0) found->fail("expected more than 0", "leave it out for no limit");
+  if (training.tokens <= 0) {
+    found->fail("it is of the whole training, and training.tokens does not say how long that is",
+                "give training.tokens");
+  }
+  return limit;
+}
+
+void read_limits(Mapping& section, const TrainingSpec& training, SearchSection& search) {
+  search.deadline_days = read_total(section, "deadline_days", kMostDays, training);
+  search.budget_usd = read_total(section, "budget_usd", kMostUsd, training);
+  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double share = training.tokens > 0 ? tokens / training.tokens : 0;  // of the training, one iteration
+  search.spec.deadline_s = search.deadline_days * kSecondsPerDay * share;
+  search.spec.budget_usd = search.budget_usd * share;
+  search.spec.power_cap_w = section.number_or("power_cap_w", 0, 0, kMostWatts);
+}
+
+void read_rules(Mapping& section, SearchSpec& spec) {
+  const std::optional<Node> rules = section.find("rules");
+  if (!rules) return;
+  for (const Node& rule : rules->as_items()) spec.rules.push_back(RuleExpression::parse(rule));
+}
+
+void read_space(Mapping& section, StrategySpace& space) {
+  const std::optional<Node> found = section.find("space");
+  if (!found) return;
+  Mapping keys(*found);
+  for (const SearchDimension& dimension : search_dimensions()) {
+    if (const auto values = keys.find(dimension.key)) dimension.assign(space, read_values(*values, dimension));
+  }
+  space.tensor_across_domains = keys.bool_or("tensor_across_domains", space.tensor_across_domains);
+  space.uneven_layers = static_cast<int>(keys.integer_or("uneven_layers", space.uneven_layers, 0, kMostUnevenLayers));
+  keys.finish();
+}
+
+// Whether the scenario itself states this dimension of the space.
+bool states(const std::optional<Node>& section, std::string_view key) {
+  const Value* space = section && section->is_mapping() ? section->value().find("space") : nullptr;
+  return space != nullptr && space->kind == Value::Kind::mapping && space->find(key) != nullptr;
+}
+
+// Experts are whole or divided as the rest of the model, whichever tensor-parallel size that has.
+int fixed_expert_tensor(const Node& place, const Strategy& strategy, bool tensor_fixed) {
+  if (strategy.expert_tensor == 1) return 1;
+  if (tensor_fixed && strategy.expert_tensor == strategy.tensor) return 0;
+  place.fail(fmt::format("a search divides each expert over 1 rank or as strategy.tensor, not over {}",
+                         strategy.expert_tensor),
+             "fix strategy.tensor too, or give search.space.expert_tensor: [tensor]");
+}
+
+void fix(const SearchDimension& dimension, const Node& place, int value, bool stated, StrategySpace& space) {
+  const std::vector<int> values = dimension.values(space);
+  if (stated && std::find(values.begin(), values.end(), value) == values.end()) {
+    place.fail(fmt::format("{} is fixed to a value that search.space.{}, {}, does not have", dimension.key,
+                           dimension.key, values_text(values, dimension)),
+               "leave one of the two out");
+  }
+  dimension.assign(space, {value});
+}
+
+RuleExpression rule_of(const std::string& text) {
+  const Document document = Document::from_text(quoted_yaml(text), "strategy");
+  return RuleExpression::parse(Node(document));
+}
+
+}  // namespace
+
+SearchSection read_search(const std::optional<Node>& section, const Job& job) {
+  SearchSection search;
+  search.spec.space = default_space(job.model, job.training, job.framework);
+  if (!section) return search;
+  Mapping keys(*section);
+  if (const auto objective = keys.find("objective")) {
+    search.spec.objective = static_cast<SearchObjective>(objective->as_choice(search_objective_names()));
+  }
+  search.spec.top = static_cast<int>(keys.integer_or("top", search.spec.top, 1, kMostResults));
+  read_nodes(keys, job.cluster, search.spec);
+  read_rules(keys, search.spec);
+  read_limits(keys, job.training, search);
+  read_space(keys, search.spec.space);
+  keys.finish();
+  return search;
+}
+
+void fix_strategy(const Node& strategy, const std::optional<Node>& section, int gpus, SearchSection& search) {
+  const Strategy stated = read_strategy(strategy, gpus);
+  Mapping keys(strategy);
+  if (const auto split = keys.find("layer_split")) {
+    split->fail("a search chooses the layers of each chunk itself",
+                "leave it out; search.space.uneven_layers bounds how uneven they are");
+  }
+  StrategySpace& space = search.spec.space;
+  space.others = stated;
+  for (const SearchDimension& dimension : search_dimensions()) {
+    const auto place = keys.find(dimension.key);
+    if (!place) continue;
+    const bool of_experts = dimension.key == "expert_tensor";
+    const int value = of_experts ? fixed_expert_tensor(*place, stated, keys.has("tensor")) : dimension.of(stated);
+    fix(dimension, *place, value, states(section, dimension.key), space);
+  }
+  if (keys.has("data")) search.spec.rules.push_back(rule_of(fmt::format("data == {}", stated.data)));
+}
+
+std::string search_yaml(const SearchSection& search) {
+  const SearchSpec& spec = search.spec;
+  std::string out = "search:\n";
+  const auto line = [&](std::string_view indent, std::string_view key, const auto& value) {
+    fmt::format_to(std::back_inserter(out), "{}{}: {}\n", indent, key, value);
+  };
+  const auto limit = [](double value) { return value > 0 ? fmt::format("{}", value) : std::string("null"); };
+  std::vector<std::string> rules;
+  for (const RuleExpression& rule : spec.rules) rules.push_back(quoted_yaml(rule.text()));
+  line("  ", "objective", search_objective_names()[static_cast<std::size_t>(spec.objective)]);
+  line("  ", "top", spec.top);
+  line("  ", "nodes", nodes_names()[spec.any_count ? 1 : 0]);
+  if (spec.any_count) line("  ", "node_counts", numbers_text(spec.node_counts));
+  line("  ", "mixed", spec.mixed);
+  line("  ", "rules", fmt::format("[{}]", fmt::join(rules, ", ")));
+  line("  ", "deadline_days", limit(search.deadline_days));
+  line("  ", "budget_usd", limit(search.budget_usd));
+  line("  ", "power_cap_w", limit(spec.power_cap_w));
+  out += "  space:\n";
+  for (const SearchDimension& dimension : search_dimensions()) {
+    line("    ", dimension.key, values_text(dimension.values(spec.space), dimension));
+    if (dimension.key == "tensor") line("    ", "tensor_across_domains", spec.space.tensor_across_domains);
+  }
+  line("    ", "uneven_layers", spec.space.uneven_layers);
+  return out;
+}
+
+}  // namespace mirfak

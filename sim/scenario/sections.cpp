@@ -1,0 +1,44 @@
+#include "scenario/sections.hpp"
+
+#include "model/model_loader.hpp"
+#include "scenario/training_section.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+ScenarioSections read_sections(const Document& document, const DataFolders& folders) {
+  static const Value nothing;
+  Mapping root{Node(document)};
+  const Node model_node = root.require("model");
+  const Catalog catalog(folders.hardware);
+  ModelSpec model = model_node.is_mapping() ? parse_model(model_node)
+                                            : load_model(model_node.as_string(), folders.models, model_node.where());
+  Cluster cluster = read_cluster(root.require("cluster"), catalog);
+  TrainingSpec training = read_training(root.require("training"), model);
+  const std::optional<Node> strategy = root.find("strategy");
+  std::optional<Node> search = root.find("search");
+  root.finish();
+  return {model_node,
+          std::move(model),
+          std::move(cluster),
+          std::move(training),
+          strategy ? *strategy : Node(document, nothing, "strategy"),
+          std::move(search)};
+}
+
+// The place of "strategy.tensor" in the document, or of the nearest mapping around it.
+Node locate(const Document& document, std::string_view path) {
+  Node node(document);
+  while (!path.empty() && node.is_mapping()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const std::string_view key = path.substr(0, dot);
+    const Value* value = node.value().find(key);
+    if (value == nullptr) break;
+    node = node.child(*value, key);
+    path.remove_prefix(std::min(dot + 1, path.size()));
+  }
+  return node;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "cluster/cluster.hpp"
+#include "model/model_spec.hpp"
+#include "scenario/data_folders.hpp"
+#include "strategy/training.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace mirfak {
+
+// What a scenario says, section by section, before anyone asks how the sections go together. Valid as long as its
+// document.
+struct ScenarioSections {
+  Node model_node;
+  ModelSpec model;
+  Cluster cluster;
+  TrainingSpec training;
+  Node strategy;  // an empty mapping where the scenario leaves it out
+  std::optional<Node> search;
+};
+
+// Error(input) at the place of the fault, at keys that no section has too.
+ScenarioSections read_sections(const Document& document, const DataFolders& folders);
+
+// The place of "strategy.tensor" in the document, or of the nearest mapping around it.
+Node locate(const Document& document, std::string_view path);
+
+}  // namespace mirfak

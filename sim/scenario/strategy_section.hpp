@@ -1,0 +1,12 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "strategy/strategy.hpp"
+
+namespace mirfak {
+
+// Reads the `strategy` section of a scenario, strictly, and completes it for so many GPUs; errors at the place of the
+// fault. Each value is one that its key may have; whether they go together is what strategy/rules.hpp says.
+Strategy read_strategy(const Node& node, int gpus);
+
+}  // namespace mirfak

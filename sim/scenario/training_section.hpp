@@ -1,0 +1,18 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "model/model_spec.hpp"
+#include "strategy/training.hpp"
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// Reads the `training` section of a scenario, strictly; errors at the place of the fault.
+TrainingSpec read_training(const Node& node, const ModelSpec& model);
+
+const std::vector<std::string>& optimizer_names();    // in the order of the enumeration
+const std::vector<std::string>& cuda_graph_scopes();  // of training.cuda_graphs
+
+}  // namespace mirfak

@@ -1,0 +1,275 @@
+// What a search prints, writes and refuses. Small: 1.3 billion parameters on up to 16 GPUs, a few dimensions open.
+
+#include "program.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+using namespace mirfak::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kJob = R"(model: gpt3-1.3b
+cluster:
+  nodes: [{type: dgx-a100-80g, count: 2}]
+training: {global_batch: 64, tokens: 300e9}
+search:
+  top: 4
+  space:
+    context: [1]
+    micro_batch: [1, 2]
+    overlap_tensor: [false]
+    uneven_layers: 0
+)";
+
+class Searches {
+ public:
+  explicit Searches(const std::string& text = kJob) { folder_.write("s.yaml", text); }
+  Finished operator()(std::vector<std::string> options) const {
+    options.insert(options.begin(), {"search", "s.yaml"});
+    return run(Invocation{options, folder_.path()});
+  }
+  json result(std::vector<std::string> options = {}) const {
+    options.insert(options.end(), {"--format", "json"});
+    const Finished finished = (*this)(options);
+    REQUIRE_MESSAGE(finished.status == 0, finished.err);
+    return json::parse(finished.out);
+  }
+  const ScratchFolder& folder() const { return folder_; }
+
+ private:
+  ScratchFolder folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// The position of each part behind the one before.
+void check_in_order(const std::string& text, const std::vector<std::string>& parts) {
+  std::size_t from = 0;
+  for (const std::string& part : parts) {
+    const std::size_t at = text.find(part, from);
+    CHECK_MESSAGE(at != std::string::npos, "expected \"" << part << "\" in:\n" << text);
+    if (at != std::string::npos) from = at + part.size();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the JSON of a search has the keys that programs rely on") {
+  const json result = Searches().result();
+  for (const char* key : {"scenario", "model", "objective", "limits", "strategies", "funnel", "search_time_s",
+                          "wall_time_s", "least_shortage_bytes"}) {
+    CAPTURE(key);
+    CHECK(result.contains(key));
+  }
+  CHECK(result.at("objective") == "time");
+  CHECK(result.at("limits").at("budget_usd").is_null());
+  REQUIRE(result.at("strategies").size() == 4);
+  double before = 0;
+  for (const json& strategy : result.at("strategies")) {
+    for (const char* key : {"strategy", "nodes", "iteration_time_s", "mfu", "fits", "energy_j", "stages", "gpus"}) {
+      CAPTURE(key);
+      CHECK(strategy.contains(key));
+    }
+    CHECK(strategy.at("strategy").at("tensor").is_number_integer());
+    CHECK(strategy.at("strategy").at("sequence_parallel").is_boolean());
+    CHECK(strategy.at("strategy").at("schedule").is_string());
+    CHECK(strategy.at("nodes") == json::parse(R"([{"type": "dgx-a100-80g", "count": 2}])"));
+    CHECK(strategy.at("iteration_time_s") >= before);
+    before = strategy.at("iteration_time_s");
+  }
+  std::vector<std::string> steps;
+  for (const json& step : result.at("funnel")) {
+    steps.push_back(step.at("name"));
+    CHECK(step.at("count") >= 0);
+    CHECK(step.at("time_s") >= 0);
+  }
+  REQUIRE(!steps.empty());
+  CHECK(steps.front() == "enumerated");
+  CHECK(steps.back() == "simulated");
+}
+
+TEST_CASE("a search gives the same on any number of threads") {
+  const Searches search;
+  const auto strategies = [&](const char* jobs) {
+    json found = search.result({"--jobs", jobs}).at("strategies");
+    for (json& strategy : found) strategy.erase("wall_time_s");
+    return found;
+  };
+  CHECK(strategies("1") == strategies("2"));
+}
+
+TEST_CASE("what is found is what a simulation of it says") {
+  const Searches search;
+  const json best = search.result({"--out", "best.yaml"}).at("strategies").front();
+  CHECK(search.folder().names() == std::vector<std::string>{"best.yaml", "s.yaml"});
+  const Finished finished = run(Invocation{{"simulate", "best.yaml", "--format", "json"}, search.folder().path()});
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  const json simulated = json::parse(finished.out);
+  for (const char* key : {"iteration_time_s", "energy_j", "memory_peak_bytes", "cost_usd_per_iteration"}) {
+    CAPTURE(key);
+    CHECK(simulated.at(key) == best.at(key));
+  }
+}
+
+TEST_CASE("a model that is named by a path is found from where the best is written") {
+  const ScratchFolder folder;
+  folder.write("config.json", R"({"model_type": "llama", "hidden_size": 2048, "intermediate_size": 5504,
+    "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 16, "vocab_size": 32000,
+    "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "hidden_act": "silu"})");
+  std::string text = kJob;
+  text.replace(text.find("gpt3-1.3b"), 9, "./config.json");
+  folder.write("s.yaml", text);
+  std::filesystem::create_directory(folder.path() / "below");
+  const auto here = [&](std::vector<std::string> arguments) {
+    return run(Invocation{std::move(arguments), folder.path()});
+  };
+  REQUIRE(here({"search", "s.yaml", "--out", "below/best.yaml"}).status == 0);
+  const Finished finished = here({"simulate", "below/best.yaml"});
+  CHECK_MESSAGE(finished.status == 0, finished.err);
+}
+
+TEST_CASE("the text says what was searched, the best, and where the others were lost") {
+  const Finished finished = Searches()({});
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  CHECK(finished.err.empty());
+  check_in_order(finished.out,
+                 {"scenario  s.yaml\n", "model     gpt3-1.3b", "cluster   2 x dgx-a100-80g", "batch     64",
+                  "wanted    least time", "searched  ", "All of them: 16 a100-80g", "iteration", "MFU", "\n1  ",
+                  "\n4  ", "Training on 300.0 G tokens",
+                  "The best against the runner-up: ", "Where the strategies were lost", "enumerated", "simulated"});
+  std::istringstream lines(finished.out);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);
+}
+
+TEST_CASE("the best is compared with the best of another layout where one is among the results") {
+  const Finished finished = Searches()({"--top", "200", "--set", "search.space.micro_batch=[1]", "--set",
+                                        "search.space.pipeline=[1, 2]", "--set", "search.space.recompute=none"});
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  check_in_order(finished.out, {"The best against the best of another layout: ", " faster\n", "it has ", " instead of ",
+                                "the time: ", "best", "other", "difference", "iteration", "energy"});
+}
+
+TEST_CASE("a Pareto set names its ends") {
+  const Searches search;
+  const std::vector<std::string> pareto = {"--objective", "pareto", "--set", "search.nodes=up-to"};
+  const json result = search.result(pareto);
+  const json& set = result.at("strategies");
+  REQUIRE(set.size() >= 2);
+  for (std::size_t i = 1; i < set.size(); ++i) {
+    CHECK(set[i].at("iteration_time_s") >= set[i - 1].at("iteration_time_s"));
+    CHECK((set[i].at("cost_usd_per_iteration") < set[i - 1].at("cost_usd_per_iteration") ||
+           set[i].at("energy_j") < set[i - 1].at("energy_j")));
+  }
+  const Finished finished = search(pareto);
+  REQUIRE(finished.status == 0);
+  check_in_order(finished.out,
+                 {"wanted    the Pareto set", "of the whole training", "time", "cost", "energy", "fastest"});
+  for (const char* part : {"cheapest", "least energy", "knee: "}) CHECK_MESSAGE(contains(finished.out, part), part);
+}
+
+TEST_CASE("limits on the command line are those of the section") {
+  const Searches search;
+  const Finished shown = search({"--show-space", "--deadline", "30", "--budget", "1e6", "--power-cap", "5e4",
+                                 "--objective", "cost", "--top", "7"});
+  REQUIRE(shown.status == 0);
+  for (const char* part : {"\n  deadline_days: 30\n", "\n  budget_usd: 1000000\n", "\n  power_cap_w: 50000\n",
+                           "\n  objective: cost\n", "\n  top: 7\n", "\n    context: [1]\n"}) {
+    CHECK_MESSAGE(contains(shown.out, part), part << " in:\n" << shown.out);
+  }
+  const Searches again(shown.out);
+  CHECK(again({"--show-space"}).out == shown.out);
+}
+
+TEST_CASE("a search that finds nothing says why, and what to change") {
+  const Searches search;
+  const Finished memory = search({"--set", "model=gpt3-175b", "--set", "cluster.nodes[0].count=1"});
+  CHECK(memory.status == 3);
+  CHECK(contains(memory.err, "fits in memory"));
+  CHECK(contains(memory.err, "take more nodes"));
+  CHECK(contains(memory.out, "Where the strategies were lost"));
+
+  const Finished deadline = search({"--deadline", "0.01", "--format", "json"});
+  CHECK(deadline.status == 3);
+  CHECK(contains(deadline.err, "keeps the limits"));
+  CHECK(json::parse(deadline.out).at("strategies").empty());
+
+  const Finished layout = search({"--set", "strategy.tensor=5"});
+  CHECK(layout.status == 3);
+  CHECK(contains(layout.err, "no strategy of the space divides 16 GPUs"));
+
+  const Finished rules = search({"--set", "search.space.micro_batch=[128]"});
+  CHECK(rules.status == 3);
+  CHECK(contains(rules.err, "keeps the rules"));
+}
+
+TEST_CASE("launch arguments of the best, and nothing else") {
+  constexpr const char* job = R"(model: llama3-8b
+cluster:
+  nodes: [{type: hgx-h100, count: 1}]
+training: {global_batch: 64, sequence_length: 4096}
+search:
+  top: 1
+  space: {context: [1], uneven_layers: 0, overlap_tensor: [false], recompute_layers: [all]}
+)";
+  struct Target {
+    std::string name;
+    std::string framework;
+    std::string fixed;
+    std::string gradients;  // what the program reduces them in
+    std::string part;
+  };
+  const std::vector<Target> targets = {
+      {"megatron", "megatron-core", "strategy.micro_batch=1", "fp32", "--tensor-model-parallel-size"},
+      {"torchtitan", "torchtitan", "strategy.zero=3", "fp32", "tensor_parallel_degree"},
+      {"deepspeed", "megatron-deepspeed", "strategy.overlap_param_gather=false", "bf16", "ds_config.json"},
+  };
+  const Searches search(job);
+  for (const Target& target : targets) {
+    CAPTURE(target.name);
+    const Finished finished = search({"--emit", target.name, "--set", "training.framework=" + target.framework, "--set",
+                                      target.fixed, "--set", "training.gradient_precision=" + target.gradients});
+    REQUIRE_MESSAGE(finished.status == 0, finished.err);
+    CHECK_MESSAGE(contains(finished.out, target.part), finished.out);
+    CHECK(finished.out.starts_with("# "));
+    CHECK(!contains(finished.out, "Where the strategies were lost"));
+  }
+  const Finished refused = search({"--emit", "torchtitan", "--set", "training.framework=torchtitan", "--set",
+                                   "strategy.zero=1", "--out", "best.yaml"});
+  CHECK(refused.status == 3);
+  CHECK(refused.out.empty());
+  CHECK(contains(refused.err, "strategy.zero: "));
+  CHECK(contains(refused.err, "fix this key with --set"));
+  CHECK(search.folder().names() == std::vector<std::string>{"s.yaml"});
+}
+
+TEST_CASE("what a search does not take is refused before it starts") {
+  const Searches search;
+  struct Case {
+    std::vector<std::string> options;
+    std::string said;
+  };
+  const std::vector<Case> cases = {
+      {{"--emit", "megatorn"}, "did you mean 'megatron'?"},
+      {{"--emit", "megatron", "--format", "json"}, "--emit is text"},
+      {{"--jobs", "-1"}, "--jobs: expected 0 or more"},
+      {{"--objective", "tme"}, "--set search.objective=tme: search.objective: "},
+      {{"--top", "0"}, "search.top: "},
+      {{"--budget", "some"}, "search.budget_usd: expected a number"},
+      {{"--set", "search.space.tensr=[1]"}, "did you mean 'tensor'?"},
+      {{"--set", "strategy.layer_split=[24]"}, "uneven_layers"},
+  };
+  for (const Case& wrong : cases) {
+    CAPTURE(wrong.said);
+    const Finished finished = search(wrong.options);
+    CHECK(finished.status == 2);
+    CHECK(finished.out.empty());
+    CHECK_MESSAGE(contains(finished.err, wrong.said), finished.err);
+  }
+  CHECK(search.folder().names() == std::vector<std::string>{"s.yaml"});
+}
