@@ -14,13 +14,13 @@ namespace mirfak {
 
 namespace {
 
-PassTerms terms_of(const BlockBodies& bodies) {
+PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest) {
   PassTerms out;
-  out.forward = bodies.folded_forward.device;
-  out.backward = bodies.folded_backward.device;
-  out.issue_forward = bodies.folded_forward.host;
-  out.issue_backward = bodies.folded_backward.host;
-  out.energy_j = bodies.folded_forward.energy_j + bodies.folded_backward.energy_j;
+  out.forward = fastest.folded_forward.device;
+  out.backward = fastest.folded_backward.device;
+  out.issue_forward = fastest.folded_forward.host;
+  out.issue_backward = fastest.folded_backward.host;
+  out.energy_j = thriftiest.folded_forward.energy_j + thriftiest.folded_backward.energy_j;
   return out;
 }
 
@@ -96,8 +96,9 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
   const ShardedBlocks& blocks = set_->blocks;
   for (const int stage : layout_->first_of_kind) {
     const StageCosts& costs = layout_->stages[static_cast<std::size_t>(stage)];
-    const PricedBodies priced = set_->bodies.price_at(job_, blocks, costs, highest_clock(costs), 1);
-    kinds_.push_back(kind_terms(*priced.bodies));
+    const auto [lowest, highest] = settled_clocks(costs);
+    const auto bodies_at = [&](double clock) { return set_->bodies.price_at(job_, blocks, costs, clock, 1).bodies; };
+    kinds_.push_back(kind_terms(*bodies_at(highest), *bodies_at(lowest)));
   }
   const int stages = strategy.pipeline;
   for (int stage = 0; stages > 1 && stage < stages; ++stage) {
@@ -115,7 +116,7 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
 }
 
 // A mix of layers settles between the clocks that each of them would settle at alone.
-double Branch::highest_clock(const StageCosts& costs) const {
+std::pair<double, double> Branch::settled_clocks(const StageCosts& costs) const {
   const ShardedBlocks& blocks = set_->blocks;
   std::set<BlockId> used;
   for (const LayerBlocks& layer : layers_) {
@@ -123,11 +124,14 @@ double Branch::highest_clock(const StageCosts& costs) const {
     if (job_.strategy.recompute != Recompute::none) used.insert(layer.recomputed);
   }
   if (job_.model.prediction_layers > 0) used.insert(blocks.prediction_id());
-  double clock = 0;
+  double lowest = 1;
+  double highest = 0;
   for (const BlockId block : used) {
-    clock = std::max(clock, set_->bodies.clock_at(job_, blocks, {{block, 1}}, costs, 1));
+    const double clock = set_->bodies.clock_at(job_, blocks, {{block, 1}}, costs, 1);
+    lowest = std::min(lowest, clock);
+    highest = std::max(highest, clock);
   }
-  return clock;
+  return {lowest, highest};
 }
 
 // All passes divided over the stages as evenly as their speeds, nothing recomputed that need not be.
@@ -146,8 +150,11 @@ void Branch::bound_all() {
   least_energy_j_ = energy_j * microbatches_ * strategy.team() * strategy.data * rounding;
 }
 
-Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& bodies) const {
-  const auto of = [&](BlockId block) { return terms_of(bodies[static_cast<std::size_t>(block)]); };
+Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
+                                     const std::vector<BlockBodies>& thriftiest) const {
+  const auto of = [&](BlockId block) {
+    return terms_of(fastest[static_cast<std::size_t>(block)], thriftiest[static_cast<std::size_t>(block)]);
+  };
   KindTerms out;
   out.recomputed.emplace_back();
   out.kept.emplace_back();
@@ -211,8 +218,10 @@ StateTerms Branch::state_terms(int stage, const std::vector<ChunkPlan>& chunks, 
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {
     for (const BlockRun& run : chunk.runs) {
-      if (by_chunk) key.insert(key.end(), {run.block, run.count});
-      else counts[run.block] += run.count;
+      if (by_chunk)
+        key.insert(key.end(), {run.block, run.count});
+      else
+        counts[run.block] += run.count;
     }
     if (by_chunk) key.push_back(-1);
   }

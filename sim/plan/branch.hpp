@@ -8,11 +8,13 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
 
-// Blocks in a row as a stage of some kind runs them, at the highest clock that devices hold: no strategy is below.
+// Blocks in a row as a stage of some kind runs them: times at the highest clock that devices hold, energy, which falls
+// with the clock, at the lowest. No strategy is below.
 struct PassTerms {
   Picoseconds forward = 0;  // of the compute stream
   Picoseconds backward = 0;
@@ -96,8 +98,8 @@ class Branch {
     PassTerms embedding;
     PassTerms head;
   };
-  KindTerms kind_terms(const std::vector<BlockBodies>& bodies) const;
-  double highest_clock(const StageCosts& costs) const;
+  KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
+  std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
   void bound_all();
 
   std::vector<KindTerms> kinds_;

@@ -1,7 +1,7 @@
-// Best first branch and bound. The space is a tree: a branch has its layout and its blocks, a pipeline of the branch its
-// split of layers, a strategy its state too. Each node has a merit that none of its strategies is below. A queue gives
-// the most promising node; the standing says which nodes cannot matter any more. Nodes are taken out in fixed batches,
-// worked on in parallel and put back in order, so that the number of threads decides nothing.
+// Best first branch and bound. The space is a tree: a branch has its layout and its blocks, a pipeline of the branch
+// its split of layers, a strategy its state too. Each node has a merit that none of its strategies is below. A queue
+// gives the most promising node; the standing says which nodes cannot matter any more. Nodes are taken out in fixed
+// batches, worked on in parallel and put back in order, so that the number of threads decides nothing.
 
 #include "plan/search.hpp"
 
@@ -12,6 +12,7 @@
 #include "plan/candidate_clusters.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/standing.hpp"
+#include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "schedule/in_flight.hpp"
 #include "strategy/rules.hpp"
@@ -138,9 +139,11 @@ class Search {
   struct Root {
     std::size_t cluster = 0;
     std::shared_ptr<Branch> branch;
+    std::vector<std::size_t> states;  // of all, those that run its blocks
   };
 
   void list_states();
+  std::vector<std::size_t> states_that(bool gather_in_passes, Job job) const;
   void plant();
   std::vector<Node> take();
   Outcome work_on(const Node& node);
@@ -178,7 +181,8 @@ class Search {
 Merit Search::merit(std::size_t cluster, Picoseconds time, double energy_above_waiting_j) const {
   const ClusterRates& rates = rates_[cluster];
   const double seconds = to_seconds(time);
-  return {seconds, rates.usd_per_s * seconds, energy_above_waiting_j + rates.blocked_w * seconds};
+  constexpr double rounding = 1 - 1e-9;  // the engine adds up in another order
+  return {seconds, rates.usd_per_s * seconds, (energy_above_waiting_j + rates.blocked_w * seconds) * rounding};
 }
 
 double Search::key_of(const Merit& bound) const {
@@ -201,12 +205,23 @@ void Search::list_states() {
   }
 }
 
+// Parameters that are gathered around each pass make other blocks than those that stay whole.
+std::vector<std::size_t> Search::states_that(bool gather_in_passes, Job job) const {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    states_[i].apply_to(job.strategy);
+    if (data_parallel_plan(job).gathers_in_passes() == gather_in_passes) out.push_back(i);
+  }
+  return out;
+}
+
 // All branches with their bounds.
 void Search::plant() {
   struct Seed {
     std::size_t cluster = 0;
     std::shared_ptr<const LayoutCosts> layout;
     Strategy strategy;
+    std::vector<std::size_t> states;
   };
   std::vector<Seed> seeds;
   std::vector<std::pair<std::size_t, Strategy>> all;
@@ -227,6 +242,11 @@ void Search::plant() {
   const StrategySpace& space = spec_.space;
   for (std::size_t i = 0; i < all.size(); ++i) {
     Strategy strategy = all[i].second;
+    std::vector<std::vector<std::size_t>> states;
+    for (const bool gather_in_passes : {false, true}) {
+      states.push_back(states_that(gather_in_passes, costs[i]->job));
+      if (states.back().empty()) states.pop_back();
+    }
     for (const int micro_batch : space.micro_batch) {
       for (const bool sequence_parallel : space.sequence_parallel) {
         for (const bool overlap_tensor : space.overlap_tensor) {
@@ -235,7 +255,7 @@ void Search::plant() {
             strategy.sequence_parallel = sequence_parallel;
             strategy.overlap_tensor = overlap_tensor;
             strategy.recompute = recompute;
-            seeds.push_back({all[i].first, costs[i], strategy});
+            for (const auto& alike : states) seeds.push_back({all[i].first, costs[i], strategy, alike});
           }
         }
       }
@@ -254,10 +274,11 @@ void Search::plant() {
         const int gpus = clusters_[seed.cluster].gpus();
         if (first_violation({job_.model, job_.training, plain, gpus})) return;
         if (seed.strategy.pipeline > job_.model.layers) return;
-        grown[i] = std::make_shared<Branch>(seed.layout, seed.strategy, shared_);
+        Strategy strategy = seed.strategy;
+        strategy.zero = states_[seed.states.front()].zero;
+        grown[i] = std::make_shared<Branch>(seed.layout, strategy, shared_);
       },
       threads_);
-  const auto per_pipeline = static_cast<std::int64_t>(states_.size());
   for (std::size_t i = 0; i < seeds.size(); ++i) {
     if (grown[i] == nullptr) {
       // Nothing of it runs: it counts once.
@@ -271,9 +292,9 @@ void Search::plant() {
     node.place = std::uint64_t{node.branch} << 32U;
     node.bound = merit(seeds[i].cluster, grown[i]->bound(), grown[i]->least_energy_j());
     node.key = key_of(node.bound);
-    node.strategies = static_cast<std::int64_t>(grown[i]->pipelines(space).size()) * per_pipeline;
+    node.strategies = static_cast<std::int64_t>(grown[i]->pipelines(space).size() * seeds[i].states.size());
     enumerated_ += node.strategies;
-    roots_.push_back({seeds[i].cluster, grown[i]});
+    roots_.push_back({seeds[i].cluster, grown[i], seeds[i].states});
     if (node.strategies > 0) queue_.push(std::move(node));
   }
 }
@@ -326,7 +347,7 @@ Search::Outcome Search::expand(const Node& node, Branch& branch) {
     child.bound = merit(roots_[node.branch].cluster, bound.last, bound.energy_j);
     child.key = key_of(child.bound);
     child.place = node.place + (index++ << 8U);
-    child.strategies = static_cast<std::int64_t>(states_.size());
+    child.strategies = static_cast<std::int64_t>(roots_[node.branch].states.size());
     child.pipeline = choice;
     out.children.push_back(std::move(child));
   }
@@ -345,7 +366,8 @@ bool Search::fits(Branch& branch, const PipelineChoice& choice, const std::vecto
     for (const InFlightMoment& moment : (*moments)[stage]) {
       const ChunkMemory& runs = memory[stage * v + static_cast<std::size_t>(moment.chunk)];
       double now = moment.kind == Pass::Kind::forward ? runs.forward : runs.backward;
-      for (std::size_t chunk = 0; chunk < v; ++chunk) now += moment.microbatches[chunk] * memory[stage * v + chunk].kept;
+      for (std::size_t chunk = 0; chunk < v; ++chunk)
+        now += moment.microbatches[chunk] * memory[stage * v + chunk].kept;
       most = std::max(most, now);
     }
     const double capacity = branch.layout().stages[stage].hardware.hardware.gpu.memory_bytes.value;
@@ -367,7 +389,7 @@ Search::Outcome Search::expand_pipeline(const Node& node, Branch& branch) {
     }
     passes = pipeline_bound(branch, node.pipeline);
   }
-  for (std::size_t i = 0; i < states_.size(); ++i) {
+  for (const std::size_t i : roots_[node.branch].states) {
     const Clock clock(spent_[after_memory]);
     Node child = node;
     child.kind = Node::Kind::strategy;
@@ -388,8 +410,8 @@ Search::Outcome Search::expand_pipeline(const Node& node, Branch& branch) {
       ++out.too_large;
       continue;
     }
-    child.bound = merit(roots_[node.branch].cluster, iteration_bound(branch, passes, states, child.state),
-                        passes.energy_j);
+    child.bound =
+        merit(roots_[node.branch].cluster, iteration_bound(branch, passes, states, child.state), passes.energy_j);
     child.key = key_of(child.bound);
     out.children.push_back(std::move(child));
   }
@@ -447,6 +469,7 @@ SearchResult Search::run() {
     }
     report_progress();
   }
+  report_progress();  // what was left in the queue is out of the question
   SearchResult result;
   for (const Standing::Entry& entry : standing_.entries()) result.strategies.push_back(entry.found);
   const auto seconds = [&](Step step) { return static_cast<double>(spent_[step].load()) * 1e-9; };
