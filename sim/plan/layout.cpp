@@ -26,6 +26,14 @@ auto signature(const StageCosts& costs) {
                     group(costs.expert_data_group), group(costs.across_group));
 }
 
+// Whether so many stages lie on one type of node each: every type begins with a stage.
+bool stages_are_uniform(const Cluster& cluster, int stages) {
+  const int ranks = cluster.gpus() / stages;
+  const auto groups = cluster.groups();
+  return std::all_of(groups.begin(), groups.end(),
+                     [&](const NodeGroup& group) { return group.first_device % ranks == 0; });
+}
+
 }  // namespace
 
 LayoutCosts::LayoutCosts(Job of, const Strategy& strategy) : job(with(std::move(of), strategy)) {
@@ -51,7 +59,7 @@ std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster
     for (const int context : space.context) {
       for (const int pipeline : space.pipeline) {
         const std::int64_t ranks = std::int64_t{tensor} * context * pipeline;
-        if (gpus % ranks != 0) continue;
+        if (gpus % ranks != 0 || !stages_are_uniform(cluster, pipeline)) continue;
         strategy.tensor = tensor;
         strategy.context = context;
         strategy.pipeline = pipeline;

@@ -19,8 +19,8 @@ struct LayoutCosts {
   std::vector<int> first_of_kind;
 };
 
-// Every way to divide the cluster into groups: the strategies of a space, others of `space` as they are, with data
-// parallelism over what is left of the GPUs.
+// Every way to divide the cluster into groups, each stage on one type of node: the strategies of a space, others of
+// `space` as they are, with data parallelism over what is left of the GPUs.
 std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster);
 
 }  // namespace mirfak

@@ -157,7 +157,7 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
 
 void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
   const std::vector<PipelineChoice> pipelines = branch.pipelines(pipelines_of(branch.job()));
-  constexpr int each = 16;
+  constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
     const StateChoice state = {branch.job().strategy.zero, dice.one_in(2), dice.one_in(2)};
     check_strategy(branch, dice.among(pipelines), state, gaps);
@@ -167,7 +167,7 @@ void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
 }  // namespace
 
 TEST_CASE("bounds of strategies are below what executing them takes, and not far") {
-  constexpr int jobs = 700;
+  constexpr int jobs = 500;
   Dice dice(20240607);
   AllGaps gaps;
   for (int i = 0; i < jobs; ++i) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 namespace mirfak::test {
 
@@ -16,9 +17,16 @@ namespace {
 
 using Visit = std::function<void(const Strategy&)>;
 
+// GPUs that the smallest scale-up domain joins.
+int smallest_domain(const Cluster& cluster) {
+  int smallest = cluster.gpus();
+  for (const NodeGroup& group : cluster.groups()) smallest = std::min(smallest, group.hardware.spec.scale_up_domain);
+  return smallest;
+}
+
 void each_layout(const StrategySpace& space, const Cluster& cluster, const Visit& visit) {
+  const int domain = smallest_domain(cluster);
   for (const int tensor : space.tensor) {
-    const int domain = cluster.groups().front().hardware.spec.scale_up_domain;
     if (tensor > domain && !space.tensor_across_domains) continue;
     for (const int context : space.context) {
       for (const int pipeline : space.pipeline) {
@@ -161,6 +169,16 @@ std::vector<JudgedStrategy> not_dominated(const std::vector<JudgedStrategy>& amo
   return out;
 }
 
+// No stage lies on two types of GPU, which nothing runs.
+bool stages_are_uniform(const Job& job) {
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const int first = job.rank_of(stage, 0, 0);
+    const int last = job.rank_of(stage, job.strategy.data - 1, job.strategy.team() - 1);
+    if (job.cluster.place_of(first).group != job.cluster.place_of(last).group) return false;
+  }
+  return true;
+}
+
 // Of the whole cluster: an iteration costs its length times this, whatever the strategy. The engine adds up stages,
 // with other roundings.
 double usd_per_s(const Cluster& cluster) {
@@ -177,14 +195,19 @@ double usd_per_s(const Cluster& cluster) {
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space) {
   const std::vector<Strategy> strategies = valid_strategies(job, space);
   const double rate = usd_per_s(job.cluster);
-  std::vector<JudgedStrategy> out(strategies.size());
+  std::vector<std::optional<JudgedStrategy>> judged(strategies.size());
   parallel_for(strategies.size(), [&](std::size_t i) {
     Job own = job;
     own.strategy = strategies[i];
+    if (!stages_are_uniform(own)) return;
     const auto simulation = simulate(std::move(own));
     const IterationResult& result = simulation->result;
-    out[i] = {strategies[i], result.fits, result.iteration_time_s, rate * result.iteration_time_s, result.energy_j};
+    judged[i] = {strategies[i], result.fits, result.iteration_time_s, rate * result.iteration_time_s, result.energy_j};
   });
+  std::vector<JudgedStrategy> out;
+  for (auto& each : judged) {
+    if (each) out.push_back(std::move(*each));
+  }
   return out;
 }
 

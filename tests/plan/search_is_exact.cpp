@@ -128,6 +128,45 @@ TEST_CASE("a search that bounds nothing simulates each strategy that fits, and f
   }
 }
 
+TEST_CASE("nodes to use: a search finds what simulating each number of them finds") {
+  SmallSpace of = two_node_types();
+  const NodeGroup slow = of.job.cluster.groups()[0];
+  const NodeGroup fast = of.job.cluster.groups()[1];
+  const auto part = [&](const NodeGroup& first, int nodes, const NodeGroup* second, int others) {
+    std::vector<NodeAllotment> used = {first};
+    used.front().count = nodes;
+    if (second != nullptr) {
+      used.push_back(*second);
+      used.back().count = others;
+    }
+    Job job = of.job;
+    job.cluster = Cluster(std::move(used), of.job.cluster.fabric());
+    return simulate_all(job, of.space);
+  };
+  // In the order of the search: none of the first type, then one, then both, and types in either order.
+  std::vector<JudgedStrategy> all;
+  const auto add = [&](const std::vector<JudgedStrategy>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  for (const int slows : {0, 1, 2}) {
+    for (const int fasts : {0, 1, 2}) {
+      if (slows > 0 && fasts > 0) {
+        add(part(slow, slows, &fast, fasts));
+        add(part(fast, fasts, &slow, slows));
+      } else if (slows + fasts > 0) {
+        add(slows > 0 ? part(slow, slows, nullptr, 0) : part(fast, fasts, nullptr, 0));
+      }
+    }
+  }
+  for (const SearchObjective objective :
+       {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
+    CAPTURE(static_cast<int>(objective));
+    SearchSpec spec;
+    spec.space = of.space;
+    spec.objective = objective;
+    spec.any_count = true;
+    check_same(search(of.job, spec), best_of(all, spec));
+  }
+}
+
 TEST_CASE("the number of threads decides nothing, the funnel included") {
   for (const Case& each : cases()) {
     CAPTURE(each.space.name);

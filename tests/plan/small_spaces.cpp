@@ -134,6 +134,20 @@ PriceSpec some_price() {
 
 }  // namespace
 
+SmallSpace two_node_types() {
+  const Cluster slow = small_cluster("dgx-a100-80g", 2, 3.2 * kGB);
+  const Cluster fast = small_cluster("hgx-h100", 2, 2.8 * kGB);
+  const Cluster both({slow.groups().front(), fast.groups().front()}, slow.fabric());
+  SmallSpace out{"two types of nodes", small_job(small_model(8, 1024, false), both, "megatron-core", 32),
+                 smallest_space()};
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 2;
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.zero = {0, 1};
+  return out;
+}
+
 ModelSpec small_model(int layers, int hidden, bool tied_embeddings, int experts) {
   ModelSpec model;
   model.name = "small";

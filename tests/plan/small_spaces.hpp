@@ -17,6 +17,9 @@ struct SmallSpace {
 // Dense models and mixtures, one node to four, each dimension of a strategy in some of them.
 std::vector<SmallSpace> small_spaces();
 
+// Two types of nodes in one cluster, stages on one or the other.
+SmallSpace two_node_types();
+
 // A GPT or, with `experts`, a mixture of these in every layer. Sizes as given, the rest small.
 ModelSpec small_model(int layers, int hidden, bool tied_embeddings, int experts = 0);
 
