@@ -8,13 +8,16 @@
 #include "model/model_loader.hpp"
 
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <cstdio>
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -123,7 +126,20 @@ void print_header() {
              "simulated", "wall s", "CPU s", "per CPU s", "peak MiB", "iteration and best layout");
 }
 
-// A subject that fails is a row that says why: the others still count.
+// In a process of its own, so that its peak memory is its own, and whatever ends it ends nothing else.
+void alone(const std::function<void()>& body) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status)) fmt::print("ended by signal {}\n", status);
+}
+
+// A subject that fails is a row that says why.
 void print_row(const Subject& subject) {
   try {
     const Job job = job_of(subject);
@@ -134,7 +150,6 @@ void print_row(const Subject& subject) {
   } catch (const std::exception& error) {
     fmt::print("{:<14}{:<14}{:>7}  failed: {}\n", subject.model, subject.node, subject.gpus, error.what());
   }
-  std::fflush(stdout);
 }
 
 const Subject& llama(bool smoke) {
@@ -168,7 +183,7 @@ void print_growth(bool smoke) {
   print_header();
   for (const int gpus : {64, 256, 1024, 4096, 16384, 65536}) {
     if (smoke && gpus > 64) break;
-    print_row({smoke ? "llama2-7b" : "llama2-70b", "hgx-h100", gpus, gpus});
+    alone([&] { print_row({smoke ? "llama2-7b" : "llama2-70b", "hgx-h100", gpus, gpus}); });
   }
 }
 
@@ -203,7 +218,7 @@ void print_models(bool smoke) {
   for (const auto& row : models) {
     for (const char* node : {"dgx-a100-80g", "hgx-h100", "hgx-h200"}) {
       if (smoke && (row.gpus > 64 || std::string_view(node) != "hgx-h100")) continue;
-      print_row({row.model, node, row.gpus, row.batch, row.sequence});
+      alone([&] { print_row({row.model, node, row.gpus, row.batch, row.sequence}); });
     }
   }
 }
@@ -217,8 +232,8 @@ int main(int argc, char** argv) {
   const auto wanted = [&](std::string_view section) {
     return all || std::find(words.begin(), words.end(), section) != words.end();
   };
-  if (wanted("llama")) print_llama(smoke);
+  if (wanted("llama")) alone([&] { print_llama(smoke); });
   if (wanted("growth")) print_growth(smoke);
-  if (wanted("calculon")) print_calculon(smoke);
+  if (wanted("calculon")) alone([&] { print_calculon(smoke); });
   if (wanted("models")) print_models(smoke);
 }
