@@ -11,7 +11,7 @@ namespace mirfak {
 // The groups of ranks that strategies of one layout share, and what hardware and links their stages have.
 struct LayoutCosts {
   // `strategy`: sizes of groups; what else it says does not matter.
-  LayoutCosts(Job job, const Strategy& strategy);
+  LayoutCosts(Job of, const Strategy& strategy);
 
   Job job;                         // with `strategy`, its state sharded over all replicas
   std::vector<StageCosts> stages;  // as sharded states need them, which is enough for all

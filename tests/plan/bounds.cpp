@@ -50,8 +50,7 @@ ModelSpec random_model(Dice& dice) {
 }
 
 Cluster random_cluster(Dice& dice) {
-  const Cluster one =
-      small_cluster(dice.among({"dgx-a100-80g", "hgx-h100", "jean-zay-v100-32g"}), dice.among({1, 2, 4}));
+  Cluster one = small_cluster(dice.among({"dgx-a100-80g", "hgx-h100", "jean-zay-v100-32g"}), dice.among({1, 2, 4}));
   if (!dice.one_in(4)) return one;
   const Cluster two = small_cluster(dice.among({"dgx-a100-80g", "hgx-h200"}), dice.among({1, 2}));
   return Cluster({one.groups().front(), two.groups().front()}, one.fabric());
