@@ -13,7 +13,8 @@ namespace mirfak {
 //   all passes     end(s)   >= start(s) + m sum over chunks of (f + b), and the transfers that passes wait for
 //   last passes    end(s)   >= end(s + 1) + x + b(s, 0)
 // the closed form (m v + p - 1)(f + b)/v of uniform stages, and more where stages differ. Behind them stand the
-// reduction of gradients that hides behind nothing, the norm that all ranks wait for, the optimizer step and the gather.
+// reduction of gradients that hides behind nothing, the norm that all ranks wait for, the optimizer step and the
+// gather.
 struct PipelineBound {
   std::vector<Picoseconds> end;  // of the passes of each stage and class of replicas (LayoutCosts)
   Picoseconds last = 0;          // the latest

@@ -447,6 +447,7 @@ SearchResult Search::run() {
     settle(outcomes);
     report_progress();
   }
+  report_progress();
   return result();
 }
 

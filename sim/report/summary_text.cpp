@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kMostMemoryRows = 16;
 
-std::string headline(const Scenario& scenario, const Job& job) {
+std::string headline(const Scenario& scenario, const Simulation& simulation) {
+  const Job& job = simulation.job;
   const TrainingSpec& training = job.training;
   TextTable table("ll", 0);
   table.add_row({"scenario", scenario.name});

@@ -1,0 +1,186 @@
+// No iteration is faster, or needs less energy, than what a search excludes it by: random strategies of random models
+// on random clusters, whatever a framework does.
+
+#include "small_spaces.hpp"
+
+#include "base/error.hpp"
+#include "engine/score.hpp"
+#include "plan/pipeline_bound.hpp"
+#include "strategy/rules.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : engine_(seed) {}
+
+  bool one_in(int sides) { return below(sides) == 0; }
+  int below(int end) { return std::uniform_int_distribution<int>(0, end - 1)(engine_); }
+  template <typename T>
+  T among(std::initializer_list<T> values) {
+    return *(values.begin() + below(static_cast<int>(values.size())));
+  }
+  template <typename T>
+  const T& among(const std::vector<T>& values) {
+    return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))];
+  }
+
+ private:
+  std::mt19937 engine_;
+};
+
+ModelSpec random_model(Dice& dice) {
+  const int experts = dice.one_in(3) ? dice.among({4, 8}) : 0;
+  ModelSpec model = small_model(dice.among({4, 6, 8, 12, 13}), dice.among({512, 1024, 2048}), dice.one_in(2), experts);
+  model.vocab = dice.among({8192, 32000, 131072});
+  model.kv_heads = dice.among({16, 4});
+  if (dice.one_in(2)) model.activation = ActivationFunction::swiglu;
+  if (experts > 0 && dice.one_in(2)) model.mixture.first_dense = 1;
+  if (experts > 0 && dice.one_in(3)) model.prediction_layers = 1;
+  return model;
+}
+
+Cluster random_cluster(Dice& dice) {
+  Cluster one = small_cluster(dice.among({"dgx-a100-80g", "hgx-h100", "jean-zay-v100-32g"}), dice.among({1, 2, 4}));
+  if (!dice.one_in(4)) return one;
+  const Cluster two = small_cluster(dice.among({"dgx-a100-80g", "hgx-h200"}), dice.among({1, 2}));
+  return Cluster({one.groups().front(), two.groups().front()}, one.fabric());
+}
+
+Job random_job(Dice& dice) {
+  Job job = small_job(random_model(dice), random_cluster(dice), dice.among(framework_names()), 96);
+  if (dice.one_in(4)) job.training.precision = "fp16";
+  if (dice.one_in(8)) job.training.optimizer = Optimizer::none;
+  if (dice.one_in(8)) job.training.blocking_launches = true;
+  if (dice.one_in(8)) job.training.cuda_graphs.attention = true;
+  if (dice.one_in(8)) job.training.cuda_graphs.iteration = true;
+  job.strategy.tensor = dice.among({1, 1, 2, 4});
+  job.strategy.context = dice.among({1, 1, 2});
+  job.strategy.pipeline = dice.among({1, 2, 3, 4, 6});
+  job.strategy.data = job.cluster.gpus() / (job.strategy.team() * job.strategy.pipeline);
+  if (job.model.mixture.experts > 0) job.strategy.expert = dice.among({1, 2, 4});
+  job.strategy.expert_tensor = dice.among({0, 1});
+  job.strategy.micro_batch = dice.among({1, 2});
+  job.strategy.sequence_parallel = job.strategy.tensor > 1 && !dice.one_in(3);
+  job.strategy.overlap_tensor = job.strategy.sequence_parallel && dice.one_in(2);
+  job.strategy.overlap_expert = dice.one_in(4);
+  job.strategy.recompute = dice.among({Recompute::none, Recompute::selective, Recompute::full});
+  job.strategy.zero = dice.among({0, 1, 1, 2, 3});
+  return job;
+}
+
+StrategySpace pipelines_of(const Job& job) {
+  StrategySpace space = smallest_space();
+  space.virtual_pipeline = {1, 2, 3};
+  space.schedule = {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
+  space.uneven_layers = 2;
+  if (job.strategy.recompute != Recompute::none) space.recompute_layers = {0, 1, 2};
+  return space;
+}
+
+// The branch of a job's strategy; none: it cannot run.
+std::optional<Branch> branch_of(const Job& job, SharedBlocks& shared) {
+  Strategy any_split = job.strategy;
+  any_split.layer_split.assign(static_cast<std::size_t>(any_split.pipeline), 0);
+  any_split.layer_split.front() = static_cast<int>(job.model.layers);
+  if (first_violation({job.model, job.training, any_split, job.cluster.gpus()})) return std::nullopt;
+  try {
+    return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, shared);
+  } catch (const Error& error) {
+    REQUIRE(error.kind() == ErrorKind::infeasible);  // a stage on several types of GPU
+    return std::nullopt;
+  }
+}
+
+double blocked_w(const Cluster& cluster) {
+  double sum = 0;
+  for (const NodeGroup& group : cluster.groups()) {
+    sum += group.count * group.hardware.spec.gpus * group.hardware.gpu.blocked_w.value;
+  }
+  return sum;
+}
+
+// How far bounds lie below what they bound, as a share of it.
+struct Gaps {
+  double sum = 0;
+  double largest = 0;
+  int count = 0;
+
+  void add(double bound, double exact) {
+    const double gap = 1 - bound / exact;
+    sum += gap;
+    largest = std::max(largest, gap);
+    ++count;
+  }
+};
+
+struct AllGaps {
+  Gaps time;
+  Gaps energy;
+};
+
+void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateChoice& state, AllGaps& gaps) {
+  Job job = branch.job();
+  pipeline.apply_to(job.strategy);
+  state.apply_to(job.strategy);
+  if (first_violation({job.model, job.training, job.strategy, job.cluster.gpus()})) return;
+  const PipelineBound passes = pipeline_bound(branch, pipeline);
+  const auto chunks = chunks_of(branch, pipeline);
+  std::vector<StateTerms> states;
+  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
+    states.push_back(branch.state_terms(static_cast<int>(stage), chunks[stage], state));
+  }
+  const Picoseconds bound = iteration_bound(branch, passes, states, state);
+  const auto score =
+      score_iteration(job, branch.blocks().blocks, branch.blocks().bodies, [](const IterationScore&) { return false; });
+  REQUIRE(score);
+  const double waiting_j = blocked_w(job.cluster) * to_seconds(score->time);
+  CHECK(branch.bound() <= passes.last);
+  CHECK(passes.last <= bound);
+  CHECK(bound <= score->time);
+  CHECK(branch.least_energy_j() <= passes.energy_j);
+  constexpr double rounding = 1 - 1e-9;  // of sums in another order
+  CHECK((passes.energy_j + waiting_j) * rounding <= score->energy_j);
+  gaps.time.add(static_cast<double>(bound), static_cast<double>(score->time));
+  gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(bound), score->energy_j);
+}
+
+void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
+  const std::vector<PipelineChoice> pipelines = branch.pipelines(pipelines_of(branch.job()));
+  constexpr int each = 24;
+  for (int i = 0; i < each && !pipelines.empty(); ++i) {
+    const StateChoice state = {branch.job().strategy.zero, dice.one_in(2), dice.one_in(2)};
+    check_strategy(branch, dice.among(pipelines), state, gaps);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bounds of strategies are below what executing them takes, and not far") {
+  constexpr int jobs = 500;
+  Dice dice(20240607);
+  AllGaps gaps;
+  for (int i = 0; i < jobs; ++i) {
+    CAPTURE(i);
+    const Job job = random_job(dice);
+    CAPTURE(job.framework.name);
+    SharedBlocks shared;
+    std::optional<Branch> branch = branch_of(job, shared);
+    if (branch) check_branch(*branch, dice, gaps);
+  }
+  MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
+                          << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count
+                          << ", largest " << gaps.energy.largest);
+  CHECK(gaps.time.count >= 2000);
+  CHECK(gaps.time.sum <= 0.2 * gaps.time.count);
+  CHECK(gaps.energy.sum <= 0.2 * gaps.energy.count);
+}

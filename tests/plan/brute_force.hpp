@@ -1,0 +1,30 @@
+#pragma once
+
+#include "plan/search.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mirfak::test {
+
+// A strategy that keeps all rules, simulated by itself.
+struct JudgedStrategy {
+  Strategy strategy;
+  bool fits = false;
+  double time_s = 0;
+  double cost_usd = 0;
+  double energy_j = 0;
+};
+
+// Every strategy of a space on the whole of a job's cluster, in the order of the space: plain loops, the rules, and
+// simulate(). Nothing of the search is used.
+std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space);
+
+// What a search for `spec` has to find among them.
+std::vector<JudgedStrategy> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec);
+
+// All fields, to compare and to print.
+std::string text_of(const Strategy& strategy);
+
+}  // namespace mirfak::test

@@ -1,0 +1,215 @@
+// A search drops strategies by bounds and finds what simulating every strategy of the space would, to the last bit.
+
+#include "brute_force.hpp"
+#include "small_spaces.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+struct Case {
+  SmallSpace space;
+  std::vector<JudgedStrategy> all;
+
+  std::int64_t fitting() const {
+    return std::count_if(all.begin(), all.end(), [](const auto& one) { return one.fits; });
+  }
+};
+
+// Simulated once for all tests.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> known = [] {
+    std::vector<Case> out;
+    for (SmallSpace& space : small_spaces()) {
+      std::vector<JudgedStrategy> all = simulate_all(space.job, space.space);
+      out.push_back({std::move(space), std::move(all)});
+    }
+    return out;
+  }();
+  return known;
+}
+
+double median(const Case& of, const std::function<double(const JudgedStrategy&)>& figure) {
+  std::vector<double> values;
+  for (const JudgedStrategy& judged : of.all) {
+    if (judged.fits) values.push_back(figure(judged));
+  }
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Objectives, and limits that about half of the strategies keep.
+std::vector<SearchSpec> questions(const Case& of) {
+  SearchSpec plain;
+  plain.space = of.space.space;
+  std::vector<SearchSpec> out;
+  for (const SearchObjective objective :
+       {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
+    out.push_back(plain);
+    out.back().objective = objective;
+  }
+  out.push_back(plain);
+  out.back().top = 1;
+  out.push_back(plain);
+  out.back().objective = SearchObjective::energy;
+  out.back().deadline_s = median(of, [](const JudgedStrategy& judged) { return judged.time_s; });
+  out.push_back(plain);
+  out.back().budget_usd = median(of, [](const JudgedStrategy& judged) { return judged.cost_usd; });
+  out.push_back(plain);
+  out.back().power_cap_w = median(of, [](const JudgedStrategy& judged) { return judged.energy_j / judged.time_s; });
+  out.push_back(out.back());
+  out.back().objective = SearchObjective::pareto;
+  return out;
+}
+
+void check_same(const SearchResult& found, const std::vector<JudgedStrategy>& expected) {
+  REQUIRE(found.strategies.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK(text_of(found.strategies[i].job.strategy) == text_of(expected[i].strategy));
+    CHECK(found.strategies[i].iteration_time_s == expected[i].time_s);
+    CHECK(found.strategies[i].cost_usd == expected[i].cost_usd);
+    CHECK(found.strategies[i].energy_j == expected[i].energy_j);
+  }
+}
+
+std::int64_t count(const SearchResult& result, std::string_view step) {
+  const auto found = std::find_if(result.funnel.begin(), result.funnel.end(),
+                                  [&](const FunnelStep& each) { return each.name == step; });
+  REQUIRE(found != result.funnel.end());
+  return found->count;
+}
+
+}  // namespace
+
+TEST_CASE("the small spaces have strategies that fit, and some that do not") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    MESSAGE(each.space.name << ": " << each.all.size() << " valid, " << each.fitting() << " fit");
+    CHECK(each.fitting() >= 20);
+    CHECK(each.fitting() < static_cast<std::int64_t>(each.all.size()));
+  }
+}
+
+TEST_CASE("a search finds what simulating every strategy finds, for every objective and limit") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    for (const SearchSpec& spec : questions(each)) {
+      CAPTURE(static_cast<int>(spec.objective));
+      CAPTURE(spec.deadline_s);
+      CAPTURE(spec.budget_usd);
+      CAPTURE(spec.power_cap_w);
+      check_same(search(each.space.job, spec), best_of(each.all, spec));
+    }
+  }
+}
+
+TEST_CASE("a search that bounds nothing simulates each strategy that fits, and finds the same") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    for (const SearchObjective objective : {SearchObjective::time, SearchObjective::pareto}) {
+      SearchSpec spec;
+      spec.space = each.space.space;
+      spec.objective = objective;
+      spec.exhaustive = true;
+      const SearchResult found = search(each.space.job, spec);
+      check_same(found, best_of(each.all, spec));
+      CHECK(count(found, "simulated") == each.fitting());
+      CHECK(count(found, "after bounds") == each.fitting());
+      CHECK(count(found, "after rules") == static_cast<std::int64_t>(each.all.size()));
+    }
+  }
+}
+
+TEST_CASE("nodes to use: a search finds what simulating each number of them finds") {
+  SmallSpace of = two_node_types();
+  const NodeGroup slow = of.job.cluster.groups()[0];
+  const NodeGroup fast = of.job.cluster.groups()[1];
+  const auto part = [&](const NodeGroup& first, int nodes, const NodeGroup* second, int others) {
+    std::vector<NodeAllotment> used = {first};
+    used.front().count = nodes;
+    if (second != nullptr) {
+      used.push_back(*second);
+      used.back().count = others;
+    }
+    Job job = of.job;
+    job.cluster = Cluster(std::move(used), of.job.cluster.fabric());
+    return simulate_all(job, of.space);
+  };
+  // In the order of the search: none of the first type, then one, then both, and types in either order.
+  std::vector<JudgedStrategy> all;
+  const auto add = [&](const std::vector<JudgedStrategy>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  for (const int slows : {0, 1, 2}) {
+    for (const int fasts : {0, 1, 2}) {
+      if (slows > 0 && fasts > 0) {
+        add(part(slow, slows, &fast, fasts));
+        add(part(fast, fasts, &slow, slows));
+      } else if (slows + fasts > 0) {
+        add(slows > 0 ? part(slow, slows, nullptr, 0) : part(fast, fasts, nullptr, 0));
+      }
+    }
+  }
+  for (const SearchObjective objective :
+       {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
+    CAPTURE(static_cast<int>(objective));
+    SearchSpec spec;
+    spec.space = of.space;
+    spec.objective = objective;
+    spec.any_count = true;
+    check_same(search(of.job, spec), best_of(all, spec));
+  }
+}
+
+TEST_CASE("the number of threads decides nothing, the funnel included") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.top = 3;
+    const SearchResult one = search(each.space.job, spec, 1);
+    const SearchResult two = search(each.space.job, spec, 2);
+    check_same(one, best_of(each.all, spec));
+    check_same(two, best_of(each.all, spec));
+    REQUIRE(one.funnel.size() == two.funnel.size());
+    for (std::size_t i = 0; i < one.funnel.size(); ++i) CHECK(one.funnel[i].count == two.funnel[i].count);
+  }
+}
+
+TEST_CASE("a funnel narrows step by step, down to the strategies that were simulated") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.top = 1;
+    const SearchResult found = search(each.space.job, spec);
+    for (std::size_t i = 1; i < found.funnel.size(); ++i) {
+      CHECK(found.funnel[i].count <= found.funnel[i - 1].count);
+      CHECK(found.funnel[i].count >= 0);
+    }
+    CHECK(count(found, "after bounds") == count(found, "simulated"));
+    CHECK(count(found, "simulated") < each.fitting());
+  }
+}
+
+TEST_CASE("progress reaches every strategy of the space once") {
+  const Case& each = cases().front();
+  SearchSpec spec;
+  spec.space = each.space.space;
+  std::int64_t last = 0;
+  std::int64_t in_all = 0;
+  search(each.space.job, spec, 2, [&](std::int64_t done, std::int64_t total) {
+    CHECK(done >= last);
+    CHECK(done <= total);
+    last = done;
+    in_all = total;
+  });
+  CHECK(in_all > 0);
+  CHECK(last == in_all);
+}

@@ -1,0 +1,208 @@
+#include "small_spaces.hpp"
+
+#include "cluster/catalog.hpp"
+
+namespace mirfak::test {
+
+namespace {
+
+constexpr double kGB = 1e9;
+constexpr ScheduleKind kPlain = ScheduleKind::one_forward_one_backward;
+constexpr ScheduleKind kInterleaved = ScheduleKind::interleaved;
+
+SmallSpace tied_dense() {
+  SmallSpace out{
+      "tied dense model on one node: layouts, chunks, recomputation",
+      small_job(small_model(8, 1024, true), small_cluster("dgx-a100-80g", 1, 3.2 * kGB), "megatron-core", 16),
+      smallest_space()};
+  out.space.tensor = {1, 2, 4};
+  out.space.pipeline = {1, 2, 4};
+  out.space.virtual_pipeline = {1, 2};
+  out.space.schedule = {kPlain, kInterleaved};
+  out.space.micro_batch = {1, 2};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.recompute_layers = {0, 1};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+SmallSpace uneven_ends() {
+  SmallSpace out{"untied dense model on two nodes: uneven ends, sharded state, overlaps",
+                 small_job(small_model(10, 768, false), small_cluster("hgx-h100", 2, 2.6 * kGB), "megatron-core", 32),
+                 smallest_space()};
+  out.space.tensor = {2};
+  out.space.pipeline = {2, 4};
+  out.space.virtual_pipeline = {1, 2};
+  out.space.schedule = {kPlain, kInterleaved};
+  out.space.uneven_layers = 2;
+  out.space.sequence_parallel = {true, false};
+  out.space.overlap_tensor = {false, true};
+  out.space.zero = {0, 1};
+  out.space.overlap_grad_reduce = {false, true};
+  out.space.overlap_param_gather = {false, true};
+  return out;
+}
+
+SmallSpace long_context() {
+  SmallSpace out{"grouped queries on four nodes: context parallelism, sequence parallelism, GPipe",
+                 small_job(small_model(4, 1024, false), small_cluster("hgx-h100", 4, 2.8 * kGB), "megatron-core", 32),
+                 smallest_space()};
+  out.job.model.kv_heads = 4;
+  out.space.tensor = {1, 2, 8};
+  out.space.context = {1, 2, 4};
+  out.space.pipeline = {1, 2};
+  out.space.schedule = {kPlain, ScheduleKind::gpipe};
+  out.space.sequence_parallel = {true, false};
+  out.space.recompute = {Recompute::none, Recompute::selective};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+SmallSpace mixture() {
+  SmallSpace out{
+      "mixture of experts on two nodes: expert and expert-tensor parallelism",
+      small_job(small_model(4, 1024, false, 8), small_cluster("hgx-h100", 2, 2.9 * kGB), "megatron-core", 32),
+      smallest_space()};
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {1, 2};
+  out.space.virtual_pipeline = {1, 2};
+  out.space.schedule = {kPlain, kInterleaved};
+  out.space.expert = {1, 2, 4, 8};
+  out.space.expert_tensor = {0, 1};
+  out.space.sequence_parallel = {true};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+SmallSpace mixture_with_dense_layers() {
+  SmallSpace out{
+      "a dense first layer, experts behind it, multi-token prediction",
+      small_job(small_model(7, 768, false, 8), small_cluster("dgx-a100-80g", 2, 3.1 * kGB), "megatron-core", 32),
+      smallest_space()};
+  out.job.model.mixture.first_dense = 1;
+  out.job.model.mixture.shared_ffn = 768;
+  out.job.model.prediction_layers = 1;
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 1;
+  out.space.expert = {1, 4, 8};
+  out.space.sequence_parallel = {true};
+  out.space.recompute = {Recompute::none, Recompute::selective, Recompute::full};
+  out.space.recompute_layers = {0, 1};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+SmallSpace of_2021() {
+  SmallSpace out{
+      "Megatron-LM of 2021 on V100: host that waits, scattered transfers",
+      small_job(small_model(8, 1024, true), small_cluster("jean-zay-v100-16g", 4, 2.9 * kGB), "megatron-lm-2021", 16),
+      smallest_space()};
+  out.job.training.precision = "fp16";
+  out.space.tensor = {1, 2, 4};
+  out.space.pipeline = {1, 2, 4, 8};
+  out.space.virtual_pipeline = {1, 2};
+  out.space.schedule = {kPlain, kInterleaved};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.zero = {0, 1};
+  out.space.overlap_grad_reduce = {false, true};
+  return out;
+}
+
+// Sharded gradients and parameters run without pipeline stages, or as their framework has it beside them.
+SmallSpace sharded(const std::string& framework, double memory_bytes) {
+  SmallSpace out{"ZeRO 0 to 3 of " + framework,
+                 small_job(small_model(6, 1024, false), small_cluster("dgx-a100-80g", 2, memory_bytes), framework, 64),
+                 smallest_space()};
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {1, 2};
+  out.space.micro_batch = {1, 2, 4};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.recompute_layers = {0, 2};
+  out.space.zero = {0, 1, 2, 3};
+  out.space.overlap_grad_reduce = {false, true};
+  return out;
+}
+
+// Prices decide nothing between GPUs of one cluster, but budgets need one.
+PriceSpec some_price() {
+  PriceSpec price;
+  price.usd_per_gpu_hour.value = 2.5;
+  return price;
+}
+
+}  // namespace
+
+SmallSpace two_node_types() {
+  const Cluster slow = small_cluster("dgx-a100-80g", 2, 3.2 * kGB);
+  const Cluster fast = small_cluster("hgx-h100", 2, 2.8 * kGB);
+  const Cluster both({slow.groups().front(), fast.groups().front()}, slow.fabric());
+  SmallSpace out{"two types of nodes", small_job(small_model(8, 1024, false), both, "megatron-core", 32),
+                 smallest_space()};
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 2;
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+ModelSpec small_model(int layers, int hidden, bool tied_embeddings, int experts) {
+  ModelSpec model;
+  model.name = "small";
+  model.layers = layers;
+  model.hidden = hidden;
+  model.heads = model.kv_heads = 16;
+  model.head_dim = hidden / 16;
+  model.ffn = 4 * hidden;
+  model.vocab = 16384;
+  model.max_sequence = 1024;
+  model.tied_embeddings = tied_embeddings;
+  if (experts == 0) return model;
+  model.linear_bias = model.qkv_bias = false;
+  model.mixture = {.experts = experts, .per_token = 2, .ffn = hidden, .shared_ffn = 0, .first_dense = 0, .every = 1};
+  return model;
+}
+
+Cluster small_cluster(const std::string& node, int nodes, double memory_bytes) {
+  static const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  NodeHardware hardware = catalog.node(node);
+  if (memory_bytes > 0) hardware.gpu.memory_bytes.value = memory_bytes;
+  return Cluster({{std::move(hardware), nodes, some_price()}}, default_fabric());
+}
+
+Job small_job(ModelSpec model, Cluster cluster, const std::string& framework, std::int64_t global_batch) {
+  TrainingSpec training;
+  training.global_batch = global_batch;
+  training.sequence_length = model.max_sequence;
+  training.framework = framework;
+  return {std::move(model), std::move(cluster), training, {}, *find_framework(framework)};
+}
+
+StrategySpace smallest_space() {
+  StrategySpace space;
+  space.tensor = space.context = space.expert = space.pipeline = space.virtual_pipeline = space.micro_batch = {1};
+  space.expert_tensor = {0};
+  space.schedule = {kPlain};
+  space.sequence_parallel = space.overlap_tensor = {false};
+  space.recompute = {Recompute::none};
+  space.recompute_layers = {0};
+  space.zero = {0};
+  space.overlap_grad_reduce = space.overlap_param_gather = {false};
+  return space;
+}
+
+std::vector<SmallSpace> small_spaces() {
+  return {tied_dense(),
+          uneven_ends(),
+          long_context(),
+          mixture(),
+          mixture_with_dense_layers(),
+          of_2021(),
+          sharded("deepspeed", 3.3 * kGB),
+          sharded("pytorch-fsdp", 3 * kGB),
+          sharded("megatron-fsdp", 3.1 * kGB)};
+}
+
+}  // namespace mirfak::test
