@@ -130,14 +130,15 @@ struct AllGaps {
 
 void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateChoice& state, AllGaps& gaps) {
   Job job = branch.job();
-  pipeline.apply_to(job.strategy);
+  pipeline.apply_to(job.strategy, branch.layout().classes);
   state.apply_to(job.strategy);
   if (first_violation({job.model, job.training, job.strategy, job.cluster.gpus()})) return;
   const PipelineBound passes = pipeline_bound(branch, pipeline);
   const auto chunks = chunks_of(branch, pipeline);
   std::vector<StateTerms> states;
-  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
-    states.push_back(branch.state_terms(static_cast<int>(stage), chunks[stage], state));
+  const auto classes = static_cast<std::size_t>(branch.layout().count());
+  for (std::size_t place = 0; place < chunks.size() * classes; ++place) {
+    states.push_back(branch.state_terms(place, chunks[place / classes], state));
   }
   const Picoseconds bound = iteration_bound(branch, passes, states, state);
   const auto score =

@@ -1,7 +1,9 @@
 #include "brute_force.hpp"
 
+#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "engine/iteration.hpp"
+#include "program/replica_classes.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -53,6 +55,9 @@ void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const
   for (const int micro_batch : space.micro_batch) {
     for (const bool sequence_parallel : space.sequence_parallel) {
       for (const bool overlap_tensor : space.overlap_tensor) {
+        // The same strategy by another name.
+        if (sequence_parallel && strategy.tensor == 1 && space.sequence_parallel.size() > 1) continue;
+        if (overlap_tensor && !sequence_parallel && space.overlap_tensor.size() > 1) continue;
         for (const Recompute recompute : space.recompute) {
           strategy.micro_batch = micro_batch;
           strategy.sequence_parallel = sequence_parallel;
@@ -65,44 +70,93 @@ void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const
   }
 }
 
-// Layers of the chunks: `first` and `last` fewer at the ends of each round through the stages; empty if that does not
-// add up.
-std::vector<int> split_of(const Strategy& strategy, std::int64_t layers, int first, int last) {
-  const int stages = strategy.pipeline;
-  const int chunks = strategy.virtual_pipeline;
-  if (layers % chunks != 0 || (layers / chunks + first + last) % stages != 0) return {};
-  const auto most = static_cast<int>((layers / chunks + first + last) / stages);
-  std::vector<int> round(static_cast<std::size_t>(stages), most);
-  round.front() -= first;
-  round.back() -= last;
-  if (*std::min_element(round.begin(), round.end()) < 1) return {};
-  std::vector<int> split;
-  for (int chunk = 0; chunk < chunks; ++chunk) split.insert(split.end(), round.begin(), round.end());
-  return split;
+// Which types of nodes the replicas of each stage lie on.
+std::vector<std::vector<std::string>> hardware_of(const Job& job) {
+  std::vector<std::vector<std::string>> out(static_cast<std::size_t>(job.strategy.pipeline));
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    for (int replica = 0; replica < job.strategy.data; ++replica) {
+      const int device = job.rank_of(stage, replica, 0);
+      out[static_cast<std::size_t>(stage)].push_back(job.cluster.group_of(device).hardware.spec.name);
+    }
+  }
+  return out;
 }
 
-void each_pipeline(const StrategySpace& space, std::int64_t layers, Strategy strategy, const Visit& visit) {
+// All ways to write `layers` as `parts` positive numbers.
+void each_composition(int layers, std::size_t parts, std::vector<int>& so_far,
+                      const std::function<void(const std::vector<int>&)>& visit) {
+  if (so_far.size() + 1 == parts) {
+    so_far.push_back(layers);
+    visit(so_far);
+    so_far.pop_back();
+    return;
+  }
+  for (int own = 1; own + static_cast<int>(parts - so_far.size()) - 1 <= layers; ++own) {
+    so_far.push_back(own);
+    each_composition(layers - own, parts, so_far, visit);
+    so_far.pop_back();
+  }
+}
+
+// Whether stages on equal hardware have equally many layers, but the ends `first` and `last` fewer.
+bool even_but_for_ends(std::vector<int> layers, const std::vector<std::vector<std::string>>& hardware, int first,
+                       int last) {
+  layers.front() += first;
+  layers.back() += last;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (hardware[i] == hardware[j] && layers[i] != layers[j]) return false;
+    }
+  }
+  return true;
+}
+
+// Layers of one round of chunks over the stages.
+std::vector<std::vector<int>> rounds_of(const Job& job, int layers, int uneven) {
+  const std::vector<std::vector<std::string>> hardware = hardware_of(job);
+  std::vector<std::vector<int>> all;
+  std::vector<int> so_far;
+  if (layers >= job.strategy.pipeline) {
+    each_composition(layers, hardware.size(), so_far, [&](const std::vector<int>& split) { all.push_back(split); });
+  }
+  std::vector<std::vector<int>> out;
+  for (int first = 0; first <= uneven; ++first) {
+    for (int last = 0; last <= uneven; ++last) {
+      for (const std::vector<int>& split : all) {
+        const bool known = std::find(out.begin(), out.end(), split) != out.end();
+        if (!known && even_but_for_ends(split, hardware, first, last)) out.push_back(split);
+      }
+    }
+  }
+  return out;
+}
+
+void each_split(const StrategySpace& space, Strategy strategy, const std::vector<int>& round, const Visit& visit) {
+  strategy.layer_split.clear();
+  const auto [fewest, most] = std::minmax_element(round.begin(), round.end());
+  for (int chunk = 0; *fewest != *most && chunk < strategy.virtual_pipeline; ++chunk) {
+    strategy.layer_split.insert(strategy.layer_split.end(), round.begin(), round.end());
+  }
+  strategy.recompute_layers = 0;
+  if (strategy.recompute == Recompute::none) return visit(strategy);
+  for (const int recomputed : space.recompute_layers) {
+    if (recomputed >= *most) continue;
+    strategy.recompute_layers = recomputed;
+    visit(strategy);
+  }
+}
+
+// `job`: on its nodes, with a strategy whose pipeline is still open.
+void each_pipeline(const StrategySpace& space, const Job& job, const Visit& visit) {
+  Strategy strategy = job.strategy;
   const int uneven = strategy.pipeline > 1 ? space.uneven_layers : 0;
   for (const ScheduleKind schedule : space.schedule) {
     for (const int chunks : space.virtual_pipeline) {
-      if ((chunks > 1) != (schedule == ScheduleKind::interleaved)) continue;
+      if ((chunks > 1) != (schedule == ScheduleKind::interleaved) || job.model.layers % chunks != 0) continue;
       strategy.schedule = schedule;
       strategy.virtual_pipeline = chunks;
-      for (int first = 0; first <= uneven; ++first) {
-        for (int last = 0; last <= uneven; ++last) {
-          const std::vector<int> split = split_of(strategy, layers, first, last);
-          if (split.empty()) continue;
-          const bool even = first == 0 && last == 0;
-          strategy.layer_split = even ? std::vector<int>{} : split;
-          const int longest = *std::max_element(split.begin(), split.end());
-          for (const int recomputed : space.recompute_layers) {
-            if (recomputed >= longest) continue;
-            strategy.recompute_layers = recomputed;
-            if (strategy.recompute != Recompute::none) visit(strategy);
-          }
-          strategy.recompute_layers = 0;
-          if (strategy.recompute == Recompute::none) visit(strategy);
-        }
+      for (const std::vector<int>& round : rounds_of(job, static_cast<int>(job.model.layers) / chunks, uneven)) {
+        each_split(space, strategy, round, visit);
       }
     }
   }
@@ -111,6 +165,8 @@ void each_pipeline(const StrategySpace& space, std::int64_t layers, Strategy str
 void each_state(const StrategySpace& space, Strategy strategy, const Visit& visit) {
   for (const int zero : space.zero) {
     for (const bool reduce : space.overlap_grad_reduce) {
+      // Sharded gradients are always reduced behind passes.
+      if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
       for (const bool gather : space.overlap_param_gather) {
         strategy.zero = zero;
         strategy.overlap_grad_reduce = reduce;
@@ -121,16 +177,77 @@ void each_state(const StrategySpace& space, Strategy strategy, const Visit& visi
   }
 }
 
-std::vector<Strategy> valid_strategies(const Job& job, const StrategySpace& space) {
-  std::vector<Strategy> out;
-  const Visit keep = [&](const Strategy& strategy) {
-    if (!first_violation({job.model, job.training, strategy, job.cluster.gpus()})) out.push_back(strategy);
-  };
+// Strategies and the order of nodes that they lie on.
+struct Placed {
+  Cluster cluster;
+  Strategy strategy;
+};
+
+// Each stage with its part of every type of node.
+std::optional<Cluster> spread(const Cluster& cluster, int stages) {
+  std::vector<NodeAllotment> nodes;
+  for (int stage = 0; stage < stages; ++stage) {
+    for (const NodeGroup& group : cluster.groups()) {
+      if (group.count % stages != 0) return std::nullopt;
+      nodes.push_back(group);
+      nodes.back().count = group.count / stages;
+    }
+  }
+  return Cluster(std::move(nodes), cluster.fabric());
+}
+
+std::vector<Cluster> placements(const Cluster& cluster, int stages, bool first_order) {
+  std::vector<Cluster> out;
+  if (first_order || stages > 1) out.push_back(cluster);
+  if (cluster.groups().size() == 1 || stages == 1 || !first_order) return out;
+  if (auto other = spread(cluster, stages)) out.push_back(std::move(*other));
+  return out;
+}
+
+// Even microbatches, or all ways to give two classes of replicas different numbers; none where a team of ranks would
+// lie on two types of nodes.
+void each_share(Job job, const Visit& visit) {
+  std::vector<ReplicaClass> classes;
+  try {
+    classes = replica_classes(job);
+  } catch (const Error&) {
+    return;
+  }
+  Strategy strategy = job.strategy;
+  const std::int64_t count = job.training.global_batch / strategy.micro_batch;
+  if (classes.size() != 2) return visit(strategy);
+  for (std::int64_t first = 1; first * classes[0].count() < count; ++first) {
+    const std::int64_t left = count - first * classes[0].count();
+    if (left % classes[1].count() != 0) continue;
+    const std::int64_t second = left / classes[1].count();
+    strategy.replica_microbatches.assign(static_cast<std::size_t>(strategy.data), static_cast<int>(first));
+    for (const int replica : classes[1].replicas) {
+      strategy.replica_microbatches[static_cast<std::size_t>(replica)] = static_cast<int>(second);
+    }
+    if (first == second) strategy.replica_microbatches.clear();
+    visit(strategy);
+  }
+}
+
+std::vector<Placed> valid_strategies(const Job& job, const StrategySpace& space, bool first_order) {
+  std::vector<Placed> out;
   each_layout(space, job.cluster, [&](const Strategy& layout) {
-    each_way_to_run_blocks(space, layout, [&](const Strategy& blocks) {
-      each_pipeline(space, job.model.layers, blocks,
-                    [&](const Strategy& pipeline) { each_state(space, pipeline, keep); });
-    });
+    for (const Cluster& cluster : placements(job.cluster, layout.pipeline, first_order)) {
+      Job placed = job;
+      placed.cluster = cluster;
+      const Visit keep = [&](const Strategy& strategy) {
+        if (!first_violation({job.model, job.training, strategy, cluster.gpus()})) out.push_back({cluster, strategy});
+      };
+      each_way_to_run_blocks(space, layout, [&](const Strategy& blocks) {
+        if (blocks.micro_batch * blocks.data > job.training.global_batch) return;
+        placed.strategy = blocks;
+        each_pipeline(space, placed, [&](const Strategy& pipeline) {
+          Job shaped = placed;
+          shaped.strategy = pipeline;
+          each_share(shaped, [&](const Strategy& shared) { each_state(space, shared, keep); });
+        });
+      });
+    }
   });
   return out;
 }
@@ -169,16 +286,6 @@ std::vector<JudgedStrategy> not_dominated(const std::vector<JudgedStrategy>& amo
   return out;
 }
 
-// No stage lies on two types of GPU, which nothing runs.
-bool stages_are_uniform(const Job& job) {
-  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    const int first = job.rank_of(stage, 0, 0);
-    const int last = job.rank_of(stage, job.strategy.data - 1, job.strategy.team() - 1);
-    if (job.cluster.place_of(first).group != job.cluster.place_of(last).group) return false;
-  }
-  return true;
-}
-
 // Of the whole cluster: an iteration costs its length times this, whatever the strategy. The engine adds up stages,
 // with other roundings.
 double usd_per_s(const Cluster& cluster) {
@@ -192,17 +299,17 @@ double usd_per_s(const Cluster& cluster) {
 
 }  // namespace
 
-std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space) {
-  const std::vector<Strategy> strategies = valid_strategies(job, space);
+std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order) {
+  const std::vector<Placed> strategies = valid_strategies(job, space, first_order);
   const double rate = usd_per_s(job.cluster);
   std::vector<std::optional<JudgedStrategy>> judged(strategies.size());
   parallel_for(strategies.size(), [&](std::size_t i) {
     Job own = job;
-    own.strategy = strategies[i];
-    if (!stages_are_uniform(own)) return;
+    own.cluster = strategies[i].cluster;
+    own.strategy = strategies[i].strategy;
     const auto simulation = simulate(std::move(own));
     const IterationResult& result = simulation->result;
-    judged[i] = {strategies[i], result.fits, result.iteration_time_s, rate * result.iteration_time_s, result.energy_j};
+    judged[i] = {strategies[i].strategy, result.fits, result.iteration_time_s, rate * result.iteration_time_s, result.energy_j};
   });
   std::vector<JudgedStrategy> out;
   for (auto& each : judged) {
@@ -229,11 +336,12 @@ std::string text_of(const Strategy& s) {
   return fmt::format(
       "tensor {} context {} pipeline {} chunks {} data {} expert {} expert_tensor {} micro_batch {} group {} schedule "
       "{} "
-      "sequence {} recompute {} of {} zero {} group {} overlap {}{}{} split [{}]",
+      "sequence {} recompute {} of {} zero {} group {} overlap {}{}{} split [{}] shares [{}]",
       s.tensor, s.context, s.pipeline, s.virtual_pipeline, s.data, s.expert, s.expert_tensor, s.micro_batch,
       s.microbatch_group, static_cast<int>(s.schedule), s.sequence_parallel, static_cast<int>(s.recompute),
       s.recompute_layers, s.zero, s.zero_group, s.overlap_tensor ? " tensor" : "",
-      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", fmt::join(s.layer_split, " "));
+      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", fmt::join(s.layer_split, " "),
+      fmt::join(s.replica_microbatches, " "));
 }
 
 }  // namespace mirfak::test

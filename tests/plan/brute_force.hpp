@@ -18,8 +18,9 @@ struct JudgedStrategy {
 };
 
 // Every strategy of a space on the whole of a job's cluster, in the order of the space: plain loops, the rules, and
-// simulate(). Nothing of the search is used.
-std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space);
+// simulate(). Nothing of the search is used. On a cluster of several types of nodes, stages or replicas have one type
+// each; `first_order`: of all orders of the types, this one is asked for what does not depend on the order.
+std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order = true);
 
 // What a search for `spec` has to find among them.
 std::vector<JudgedStrategy> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec);

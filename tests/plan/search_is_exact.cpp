@@ -132,7 +132,7 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
   SmallSpace of = two_node_types();
   const NodeGroup slow = of.job.cluster.groups()[0];
   const NodeGroup fast = of.job.cluster.groups()[1];
-  const auto part = [&](const NodeGroup& first, int nodes, const NodeGroup* second, int others) {
+  const auto part = [&](const NodeGroup& first, int nodes, const NodeGroup* second, int others, bool first_order) {
     std::vector<NodeAllotment> used = {first};
     used.front().count = nodes;
     if (second != nullptr) {
@@ -141,7 +141,7 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
     }
     Job job = of.job;
     job.cluster = Cluster(std::move(used), of.job.cluster.fabric());
-    return simulate_all(job, of.space);
+    return simulate_all(job, of.space, first_order);
   };
   // In the order of the search: none of the first type, then one, then both, and types in either order.
   std::vector<JudgedStrategy> all;
@@ -149,10 +149,10 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
   for (const int slows : {0, 1, 2}) {
     for (const int fasts : {0, 1, 2}) {
       if (slows > 0 && fasts > 0) {
-        add(part(slow, slows, &fast, fasts));
-        add(part(fast, fasts, &slow, slows));
+        add(part(slow, slows, &fast, fasts, true));
+        add(part(fast, fasts, &slow, slows, false));
       } else if (slows + fasts > 0) {
-        add(slows > 0 ? part(slow, slows, nullptr, 0) : part(fast, fasts, nullptr, 0));
+        add(slows > 0 ? part(slow, slows, nullptr, 0, true) : part(fast, fasts, nullptr, 0, true));
       }
     }
   }
