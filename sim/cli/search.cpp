@@ -96,10 +96,9 @@ SearchReport searched(const SearchScenario& scenario, int threads, const Surroun
   SearchResult result;
   {
     Progress progress("strategies", 0, 0, surroundings.progress, surroundings.progress_columns);
-    result = search(scenario.job, scenario.search.spec, threads,
-                    [&](std::int64_t done, std::int64_t total) {
-                      progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
-                    });
+    result = search(scenario.job, scenario.search.spec, threads, [&](std::int64_t done, std::int64_t total) {
+      progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+    });
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   return report_search(scenario, std::move(result), took.count(), threads);

@@ -6,8 +6,7 @@
 
 namespace mirfak {
 
-double energy_of_iteration(std::span<const StagePlan> plans, const Program& program,
-                           double iteration_time_s) {
+double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s) {
   double energy_j = 0;
   for (TaskId task = 0; task < program.size(); ++task) {
     energy_j +=

@@ -18,13 +18,13 @@ struct IterationScore {
 };
 
 // Plans, lowers and executes an iteration whose blocks and bodies are known. Where tasks share links, the sweep, which
-// lets them not, comes first: no iteration is shorter. `hopeless`: whether one of at least this score is of no interest;
-// then nothing is returned.
+// lets them not, comes first: no iteration is shorter. `hopeless`: whether one of at least this score is of no
+// interest; then nothing is returned.
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless);
 
-// All GPUs in an iteration that takes so long: each draws its blocked power throughout, and what its tasks draw above it
-// (arXiv 2312.06902, eq. 3).
+// All GPUs in an iteration that takes so long: each draws its blocked power throughout, and what its tasks draw above
+// it (arXiv 2312.06902, eq. 3).
 double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s);
 
 }  // namespace mirfak

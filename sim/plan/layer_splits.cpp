@@ -18,9 +18,12 @@ class Splitter {
  public:
   explicit Splitter(std::span<const int> hardware_of) : hardware_of_(hardware_of) {
     for (const int hardware : hardware_of) {
-      const auto known = std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.hardware == hardware; });
-      if (known == kinds_.end()) kinds_.push_back({hardware, 1, 0});
-      else ++known->stages;
+      const auto known =
+          std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.hardware == hardware; });
+      if (known == kinds_.end())
+        kinds_.push_back({hardware, 1, 0});
+      else
+        ++known->stages;
     }
   }
 
@@ -38,7 +41,8 @@ class Splitter {
   void choose(std::size_t index, int left) {
     Kind& kind = kinds_[index];
     if (index + 1 < kinds_.size()) {
-      for (kind.layers = 1; kind.layers * kind.stages < left; ++kind.layers) choose(index + 1, left - kind.layers * kind.stages);
+      for (kind.layers = 1; kind.layers * kind.stages < left; ++kind.layers)
+        choose(index + 1, left - kind.layers * kind.stages);
       return;
     }
     if (left % kind.stages != 0) return;
@@ -49,7 +53,8 @@ class Splitter {
   void add() {
     auto split = std::make_shared<std::vector<int>>();
     for (const int hardware : hardware_of_) {
-      split->push_back(std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.hardware == hardware; })->layers);
+      split->push_back(
+          std::find_if(kinds_.begin(), kinds_.end(), [&](const Kind& k) { return k.hardware == hardware; })->layers);
     }
     split->front() -= first_;
     split->back() -= last_;
@@ -63,8 +68,8 @@ class Splitter {
   std::vector<LayerSplit> out_;
 };
 
-// Whether a number of layers fewer at an end is another split, not the same by another name: an end that is alone on its
-// hardware has any number of layers anyway, and of two stages alike one has fewer at most.
+// Whether a number of layers fewer at an end is another split, not the same by another name: an end that is alone on
+// its hardware has any number of layers anyway, and of two stages alike one has fewer at most.
 bool distinct(std::span<const int> hardware_of, int first, int last) {
   const auto alone = [&](int hardware) { return std::count(hardware_of.begin(), hardware_of.end(), hardware) == 1; };
   if (first > 0 && alone(hardware_of.front())) return false;

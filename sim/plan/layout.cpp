@@ -31,19 +31,21 @@ auto signature(const StageCosts& costs) {
 
 LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
     : job(with(std::move(of), strategy)), classes(replica_classes(job)) {
-  std::vector<decltype(signature(costs.front()))> known;
-  std::vector<std::vector<BodyCache::Node>> hardware;
+  // What replicas do together depends on the hardware of all of them.
+  using Nodes = std::vector<BodyCache::Node>;
+  std::vector<std::pair<decltype(signature(costs.front())), Nodes>> known;
+  std::vector<Nodes> hardware;
   for (int stage = 0; stage < strategy.pipeline; ++stage) {
-    std::vector<BodyCache::Node> nodes;
+    Nodes nodes;
+    for (int own = 0; own < count(); ++own)
+      nodes.push_back(BodyCache::node_of(costs.emplace_back(job, classes, stage, own)));
     for (int own = 0; own < count(); ++own) {
-      const StageCosts& priced = costs.emplace_back(job, classes, stage, own);
-      auto signed_as = signature(priced);
-      const auto kind = std::find(known.begin(), known.end(), signed_as) - known.begin();
-      kind_of.push_back(static_cast<int>(kind));
-      nodes.push_back(BodyCache::node_of(priced));
-      if (kind < static_cast<std::ptrdiff_t>(known.size())) continue;
-      known.push_back(std::move(signed_as));
-      first_of_kind.push_back(costs.size() - 1);
+      std::pair kind(signature(costs[place(stage, own)]), nodes);
+      const auto found = std::find(known.begin(), known.end(), kind) - known.begin();
+      kind_of.push_back(static_cast<int>(found));
+      if (found < static_cast<std::ptrdiff_t>(known.size())) continue;
+      known.push_back(std::move(kind));
+      first_of_kind.push_back(place(stage, own));
     }
     hardware_of.push_back(static_cast<int>(std::find(hardware.begin(), hardware.end(), nodes) - hardware.begin()));
     hardware.push_back(std::move(nodes));

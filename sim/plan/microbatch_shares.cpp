@@ -29,9 +29,9 @@ void add(std::span<const ReplicaClass> classes, std::vector<int>& chosen, std::i
 
 Shares microbatch_shares(std::span<const ReplicaClass> classes, std::int64_t microbatches) {
   constexpr std::size_t most_classes = 2;
-  const std::int64_t replicas = std::accumulate(
-      classes.begin(), classes.end(), std::int64_t{0},
-      [](std::int64_t sum, const ReplicaClass& own) { return sum + own.count(); });
+  const std::int64_t replicas =
+      std::accumulate(classes.begin(), classes.end(), std::int64_t{0},
+                      [](std::int64_t sum, const ReplicaClass& own) { return sum + own.count(); });
   Shares out;
   std::vector<int> chosen;
   if (classes.size() <= most_classes) {

@@ -75,7 +75,8 @@ void bound_class(const Branch& branch, const PipelineChoice& choice, std::span<c
   for (int stage = stages - 2; stage >= 0; --stage) {
     const std::size_t behind = layout.place(stage + 1, own);
     Picoseconds& end = out.end[layout.place(stage, own)];
-    end = std::max(end, out.end[behind] + branch.transfer_back(behind) + last_backward[static_cast<std::size_t>(stage)]);
+    end =
+        std::max(end, out.end[behind] + branch.transfer_back(behind) + last_backward[static_cast<std::size_t>(stage)]);
   }
   out.energy_j += energy_j * branch.job().strategy.team() * layout.classes[static_cast<std::size_t>(own)].count();
 }

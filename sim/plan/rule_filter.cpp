@@ -45,7 +45,8 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
   plain.layer_split.front() = static_cast<int>(job_.model.layers);
   // And where replicas may differ, any share of the microbatches.
   const std::int64_t count = job_.training.global_batch / plain.micro_batch;
-  if (cluster.groups().size() > 1 && plain.zero < 2 && plain.expert == 1 && count % plain.data != 0 && count > plain.data) {
+  if (cluster.groups().size() > 1 && plain.zero < 2 && plain.expert == 1 && count % plain.data != 0 &&
+      count > plain.data) {
     plain.replica_microbatches.assign(static_cast<std::size_t>(plain.data), 1);
     plain.replica_microbatches.front() += static_cast<int>(count) - plain.data;
   }

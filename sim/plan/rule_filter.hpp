@@ -6,8 +6,8 @@
 
 namespace mirfak {
 
-// The rules that strategies have to keep: those of strategy/rules.hpp and the user's, each asked as early in the tree as
-// what it reads is known.
+// The rules that strategies have to keep: those of strategy/rules.hpp and the user's, each asked as early in the tree
+// as what it reads is known.
 class RuleFilter {
  public:
   RuleFilter(const Job& job, const std::vector<RuleExpression>& rules);

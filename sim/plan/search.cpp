@@ -1,7 +1,7 @@
-// Best first branch and bound. The space is a tree: a branch has its layout and its blocks, a pipeline of the branch its
-// split of layers, a strategy its state too. Each node has a merit that none of its strategies is below. A queue gives
-// the most promising node; the standing says which nodes cannot matter any more. Nodes are taken out in fixed batches,
-// worked on in parallel and put back in order, so that the number of threads decides nothing.
+// Best first branch and bound. The space is a tree: a branch has its layout and its blocks, a pipeline of the branch
+// its split of layers, a strategy its state too. Each node has a merit that none of its strategies is below. A queue
+// gives the most promising node; the standing says which nodes cannot matter any more. Nodes are taken out in fixed
+// batches, worked on in parallel and put back in order, so that the number of threads decides nothing.
 
 #include "plan/search.hpp"
 
@@ -268,7 +268,8 @@ std::vector<Search::Placement> Search::placements_of(const CandidateCluster& can
     // The order of types is that of stages.
     if (candidate.first_order || layout.pipeline > 1) out.push_back({candidate.cluster, layout});
     if (!candidate.first_order) continue;
-    if (auto spread = spread_over_stages(candidate.cluster, layout.pipeline)) out.push_back({std::move(*spread), layout});
+    if (auto spread = spread_over_stages(candidate.cluster, layout.pipeline))
+      out.push_back({std::move(*spread), layout});
   }
   return out;
 }
@@ -488,8 +489,8 @@ SearchResult search(const Job& job, const SearchSpec& spec, int threads, const S
   SearchResult result = Search(job, spec, threads, progress).run();
   if (spec.objective != SearchObjective::pareto) return result;
   parallel_for(
-      result.strategies.size(), [&](std::size_t i) { result.strategies[i].planned = planned_energy(result.strategies[i]); },
-      threads);
+      result.strategies.size(),
+      [&](std::size_t i) { result.strategies[i].planned = planned_energy(result.strategies[i]); }, threads);
   return result;
 }
 

@@ -45,13 +45,14 @@ struct PlannedEnergy {
 struct FoundStrategy {
   Job job;  // on the nodes that it uses, in the order of ranks
   double iteration_time_s = 0;
-  double cost_usd = 0;  // 0: no price is known
-  double energy_j = 0;  // at the highest clocks
+  double cost_usd = 0;                   // 0: no price is known
+  double energy_j = 0;                   // at the highest clocks
   std::optional<PlannedEnergy> planned;  // of a Pareto set
 };
 
 // How many strategies are left behind a step of the search, and the processor time that it took. A strategy is dropped
-// by the first step that can tell, so one that could not be among the results may never have been asked whether it fits.
+// by the first step that can tell, so one that could not be among the results may never have been asked whether it
+// fits.
 struct FunnelStep {
   std::string_view name;
   std::int64_t count = 0;

@@ -45,7 +45,8 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   StrategySpace space;
   space.tensor = divisors(model.heads, kMostTensor);
   space.context = powers_of_two(kMostContext);
-  space.expert = model.mixture.experts > 0 ? divisors(model.mixture.experts, model.mixture.experts) : std::vector<int>{1};
+  space.expert =
+      model.mixture.experts > 0 ? divisors(model.mixture.experts, model.mixture.experts) : std::vector<int>{1};
   space.expert_tensor = model.mixture.experts > 0 ? std::vector<int>{0, 1} : std::vector<int>{0};
   space.pipeline = up_to(model.layers);
   space.virtual_pipeline = up_to(std::min<std::int64_t>(kMostChunks, model.layers));

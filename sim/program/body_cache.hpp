@@ -22,8 +22,8 @@ struct PricedBodies {
 
 // Prices each block once for all stages, and all jobs, for which it costs the same. Such jobs have the same model,
 // training, framework and fabric, strategies that shard blocks alike, and the same `blocks`; pipeline and data sizes,
-// schedule, the number of recomputed layers and what is overlapped between replicas may differ, and so may the number of
-// nodes. May be used by several threads at once.
+// schedule, the number of recomputed layers and what is overlapped between replicas may differ, and so may the number
+// of nodes. May be used by several threads at once.
 class BodyCache {
  public:
   // What prices depend on beside the clock: the node type, the clock limit, and where the groups lie that blocks

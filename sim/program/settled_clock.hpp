@@ -12,8 +12,8 @@ namespace mirfak {
 using LayerMix = std::vector<std::pair<BlockId, int>>;
 LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage);
 
-// The share of the full clock at which devices settle under their power limit: over forward and backward passes of these
-// layers, what waits between kernels included. `costs` are at the full clock.
+// The share of the full clock at which devices settle under their power limit: over forward and backward passes of
+// these layers, what waits between kernels included. `costs` are at the full clock.
 double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs);
 
 }  // namespace mirfak

@@ -179,7 +179,8 @@ std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& block
   const std::vector<JobLayer> kinds = job_layers(job);
   std::vector<LayerBlocks> out;
   for (std::int64_t layer = 0; layer < job.model.layers; ++layer) {
-    const auto kind = static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), job_layer(job, layer)) - kinds.begin());
+    const auto kind =
+        static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), job_layer(job, layer)) - kinds.begin());
     out.push_back({blocks.layer_id(kind, true), blocks.layer_id(kind, false)});
   }
   return out;
@@ -203,9 +204,7 @@ ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
 }
 
 StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index)
-    : stage(stage_index),
-      chunks(plan_chunks(job, blocks, stage_index)),
-      parameters(count_stage(job, blocks, chunks)) {}
+    : stage(stage_index), chunks(plan_chunks(job, blocks, stage_index)), parameters(count_stage(job, blocks, chunks)) {}
 
 StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index,
                              std::vector<ChunkPlan> of_chunks)

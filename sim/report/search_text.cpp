@@ -73,8 +73,8 @@ std::string search_text(const SearchReport& report) {
   if (report.scenario.search.spec.objective == SearchObjective::pareto) {
     return out + '\n' + pareto_text(report) + funnel_text(report);
   }
-  return out + '\n' + best_strategies_text(report) + training_text(report.strategies.front()) + stage_holders_text(best) +
-         comparison_text(report) + funnel_text(report);
+  return out + '\n' + best_strategies_text(report) + training_text(report.strategies.front()) +
+         stage_holders_text(best) + comparison_text(report) + funnel_text(report);
 }
 
 }  // namespace mirfak

@@ -24,7 +24,8 @@ TEST_CASE("help fits a screen and names every command") {
   CHECK(finished.status == 0);
   CHECK(finished.err.empty());
   check_fits_a_screen(finished.out);
-  for (const std::string command : {"simulate", "search", "frontier", "sweep", "validate", "calibrate", "list", "bench"}) {
+  for (const std::string command :
+       {"simulate", "search", "frontier", "sweep", "validate", "calibrate", "list", "bench"}) {
     CAPTURE(command);
     CHECK(contains(finished.out, "\n  " + command));
     const Finished help = run({command, "--help"});

@@ -309,7 +309,8 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
     own.strategy = strategies[i].strategy;
     const auto simulation = simulate(std::move(own));
     const IterationResult& result = simulation->result;
-    judged[i] = {strategies[i].strategy, result.fits, result.iteration_time_s, rate * result.iteration_time_s, result.energy_j};
+    judged[i] = {strategies[i].strategy, result.fits, result.iteration_time_s, rate * result.iteration_time_s,
+                 result.energy_j};
   });
   std::vector<JudgedStrategy> out;
   for (auto& each : judged) {
