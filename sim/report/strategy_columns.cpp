@@ -1,5 +1,6 @@
 #include "report/strategy_columns.hpp"
 
+#include "program/replica_classes.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
@@ -7,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak {
 
@@ -17,13 +19,39 @@ StrategyColumn size(std::string_view heading, std::string (*words)(const Job&)) 
   return {heading, [](const Job& job) { return fmt::format("{}", job.strategy.*field); }, words};
 }
 
+// Of each type, however many entries of the cluster it stands in; with several types, whether stages or replicas
+// differ.
 std::string gpus_cell(const Job& job) {
-  std::string out;
+  std::vector<std::pair<std::string, int>> types;
   for (const NodeGroup& group : job.cluster.groups()) {
-    out += fmt::format("{}{} {}", out.empty() ? "" : " + ", group.count * group.hardware.spec.gpus,
-                       group.hardware.gpu.name);
+    const std::string& name = group.hardware.gpu.name;
+    const auto known = std::find_if(types.begin(), types.end(), [&](const auto& type) { return type.first == name; });
+    const int gpus = group.count * group.hardware.spec.gpus;
+    if (known == types.end()) {
+      types.emplace_back(name, gpus);
+    } else {
+      known->second += gpus;
+    }
   }
-  return out;
+  std::string out;
+  for (const auto& [name, gpus] : types) out += fmt::format("{}{} {}", out.empty() ? "" : " + ", gpus, name);
+  if (types.size() == 1) return out;
+  return out + (replica_classes(job).size() > 1 ? " by replica" : " by stage");
+}
+
+// Microbatches of replicas where they differ: "8x23 8x9", so many replicas of so many each.
+std::string shares_cell(const Job& job) {
+  const std::vector<int>& shares = job.strategy.replica_microbatches;
+  std::string out;
+  for (auto from = shares.begin(); from != shares.end();) {
+    const auto to = std::find_if(from, shares.end(), [&](int count) { return count != *from; });
+    out += fmt::format("{}{}x{}", out.empty() ? "" : " ", to - from, *from);
+    from = to;
+  }
+  return out.empty() ? "even" : out;
+}
+std::string shares_words(const Job& job) {
+  return job.strategy.replica_microbatches.empty() ? "" : "microbatches of replicas " + shares_cell(job);
 }
 
 std::string tensor_words(const Job& job) { return fmt::format("tp {}", job.strategy.tensor); }
@@ -121,6 +149,7 @@ const std::vector<StrategyColumn>& strategy_columns() {
       size<&Strategy::virtual_pipeline>("vpp", chunks_words),
       size<&Strategy::data>("dp", data_words),
       size<&Strategy::micro_batch>("mb", micro_batch_words),
+      {"shares", shares_cell, shares_words},
       {"order", schedule_cell, schedule_cell},
       {"layers", layers_cell, layers_words},
       {"sp", sequence_cell, sequence_words},

@@ -3,6 +3,9 @@
 #include "brute_force.hpp"
 #include "small_spaces.hpp"
 
+#include "base/document.hpp"
+#include "strategy/rule_expression.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -125,6 +128,34 @@ TEST_CASE("a search that bounds nothing simulates each strategy that fits, and f
       CHECK(count(found, "after bounds") == each.fitting());
       CHECK(count(found, "after rules") == static_cast<std::int64_t>(each.all.size()));
     }
+  }
+}
+
+TEST_CASE("a search with rules of the user finds the best of what keeps them") {
+  // One of layouts, one of blocks, one of what comes last in the tree.
+  const Document document = Document::from_text(
+      "rules: ['tensor * pipeline <= 4', \"not (recompute == 'full' and micro_batch > 1)\", "
+      "'recompute_layers <= 1 or zero == 1']",
+      "rules");
+  std::vector<RuleExpression> rules;
+  for (const Node& rule : Mapping(Node(document)).require("rules").as_items()) {
+    rules.push_back(RuleExpression::parse(rule));
+  }
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    const Job& job = each.space.job;
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.rules = rules;
+    std::vector<JudgedStrategy> kept;
+    for (const JudgedStrategy& judged : each.all) {
+      const RuleFields fields = read_rule_fields({job.model, job.training, judged.strategy, job.cluster.gpus()}, 8);
+      if (std::all_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.holds(fields); })) {
+        kept.push_back(judged);
+      }
+    }
+    CHECK(kept.size() < each.all.size());
+    check_same(search(job, spec), best_of(kept, spec));
   }
 }
 
