@@ -112,7 +112,7 @@ class Search {
     enum class Kind : std::uint8_t { cluster, branch, pipeline, strategy };
     Merit bound;
     double key = 0;
-    std::uint64_t place = 0;
+    TreePlace place;
     Kind kind{};
     std::uint32_t cluster = 0;
     std::shared_ptr<Branch> branch;
@@ -215,9 +215,13 @@ void Search::plant() {
     Node node;
     node.kind = Node::Kind::cluster;
     node.cluster = static_cast<std::uint32_t>(i);
-    node.place = std::uint64_t{i} << 44U;
+    node.place.cluster = node.cluster;
     node.strategies = 0;  // counted when they are listed
-    if (clusters_.size() > 1) node.bound = merit(i, to_picoseconds(cluster_bound_.seconds(clusters_[i].cluster)), 0);
+    if (clusters_.size() > 1) {
+      const double seconds = cluster_bound_.seconds(clusters_[i].cluster);
+      if (!std::isfinite(seconds)) continue;  // no choice of blocks runs there
+      node.bound = merit(i, to_picoseconds(seconds), 0);
+    }
     node.key = key_of(node.bound);
     queue_.push(std::move(node));
   }
@@ -293,7 +297,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
       },
       threads_);
   Outcome out;
-  std::uint64_t index = 0;
+  std::uint32_t index = 0;
   for (const auto& branches : grown) {
     for (const std::shared_ptr<Branch>& branch : branches) {
       if (branch == nullptr) {
@@ -307,7 +311,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
       child.branch = branch;
       child.bound = merit(node.cluster, branch->bound(), branch->least_energy_j());
       child.key = key_of(child.bound);
-      child.place = node.place + (index++ << 24U);
+      child.place.branch = index++;
       child.strategies = branch->strategies(spec_.space) * static_cast<std::int64_t>(states_of(*branch).size());
       out.enumerated += child.strategies;
       if (child.strategies > 0) out.add(std::move(child), standing_);
@@ -319,11 +323,11 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 Search::Outcome Search::expand_branch(const Node& node) {
   const Clock clock(spent_[after_bounds]);
   Outcome out;
-  std::uint64_t index = 0;
+  std::uint32_t index = 0;
   for (const PipelineChoice& choice : node.branch->pipelines(spec_.space)) {
     Node child = node;
     child.kind = Node::Kind::pipeline;
-    child.place = node.place + (index++ << 14U);
+    child.place.pipeline = index++;
     child.pipeline = choice;
     child.strategies = static_cast<std::int64_t>(row_of(child).size() * states_of(*node.branch).size());
     bound_pipeline(child);
@@ -349,7 +353,7 @@ void Search::add_next_of_row(const Node& node, Outcome& out) const {
   if (next == row.end()) return;
   Node sibling = node;
   sibling.pipeline.recompute_layers = *next;
-  sibling.place += 1U << 4U;
+  ++sibling.place.row;
   sibling.strategies -= static_cast<std::int64_t>(states_of(*node.branch).size());
   bound_pipeline(sibling);
   out.add(std::move(sibling), standing_);
@@ -369,7 +373,7 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
     child.kind = Node::Kind::strategy;
     child.state = choices[i];
     child.strategies = 1;
-    child.place = node.place + i;
+    child.place.state = static_cast<std::uint32_t>(i);
     if (!rules_.allows(strategy_of(child), branch.job().cluster)) {
       ++out.against_rules;
       continue;

@@ -2,6 +2,7 @@
 
 #include "plan/search.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -14,6 +15,17 @@ struct Merit {
   double energy_j = 0;
 };
 
+// Where a node of the tree of strategies stands, level by level, in the order of the space.
+struct TreePlace {
+  std::uint32_t cluster = 0;
+  std::uint32_t branch = 0;
+  std::uint32_t pipeline = 0;
+  std::uint32_t row = 0;  // of choices that recompute more and more
+  std::uint32_t state = 0;
+
+  friend auto operator<=>(const TreePlace&, const TreePlace&) = default;
+};
+
 // The best strategies so far. Ties go to the strategy that comes first in the order of the space.
 class Standing {
  public:
@@ -24,7 +36,7 @@ class Standing {
 
   struct Entry {
     Merit merit;
-    std::uint64_t place = 0;  // in the order of the space
+    TreePlace place;
     FoundStrategy found;
   };
   void add(Entry entry);
