@@ -145,7 +145,8 @@ void Branch::bound_all() {
     energy_j = std::min(energy_j, all.energy_j);
   }
   constexpr double rounding = 1 - 1e-9;
-  const auto microbatches = static_cast<double>(job_.training.global_batch / job_.strategy.micro_batch);
+  const std::int64_t count = job_.training.global_batch / job_.strategy.micro_batch;
+  const auto microbatches = static_cast<double>(count);
   bound_ = static_cast<Picoseconds>(microbatches / speed * rounding);
   least_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
 }

@@ -14,7 +14,7 @@ namespace mirfak {
 struct LayoutCosts {
   // `strategy`: sizes of groups; what else it says does not matter. Error(infeasible) where a team of ranks lies on
   // several types of nodes.
-  LayoutCosts(Job job, const Strategy& strategy);
+  LayoutCosts(Job of, const Strategy& strategy);
 
   int count() const { return static_cast<int>(classes.size()); }
   std::size_t place(int stage, int replica_class) const {

@@ -112,7 +112,7 @@ PointReader::Setting& PointReader::setting_at_digits() {
   return setting;
 }
 
-void PointReader::read_sections(Setting& setting, const Node& training, const Node& strategy) {
+void PointReader::read_sections(Setting& setting, const Node& training, const Node& strategy) const {
   Job& job = setting.job;
   if (setting.read.training != versions_.training) {
     setting.read.training = 0;

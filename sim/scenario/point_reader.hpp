@@ -45,7 +45,7 @@ class PointReader {
   void move_to(std::uint64_t point);
   void apply(const SweepAxis& axis, std::uint32_t digit);
   Setting& setting_at_digits();
-  void read_sections(Setting& setting, const Node& training, const Node& strategy);
+  void read_sections(Setting& setting, const Node& training, const Node& strategy) const;
 
   const SweepFile& sweep_;
   Catalog catalog_;

@@ -206,7 +206,7 @@ std::vector<Cluster> placements(const Cluster& cluster, int stages, bool first_o
 
 // Even microbatches, or all ways to give two classes of replicas different numbers; none where a team of ranks would
 // lie on two types of nodes.
-void each_share(Job job, const Visit& visit) {
+void each_share(const Job& job, const Visit& visit) {
   std::vector<ReplicaClass> classes;
   try {
     classes = replica_classes(job);

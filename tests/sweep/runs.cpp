@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-SweepOutcome run(const SweepFile& sweep, const fs::path& out, SweepOptions options = {}) {
+SweepOutcome run(const SweepFile& sweep, const fs::path& out, const SweepOptions& options = {}) {
   return run_sweep(sweep, data_folders(), out, options);
 }
 
