@@ -17,6 +17,7 @@
 #include "plan/pipeline_bound.hpp"
 #include "plan/rule_filter.hpp"
 #include "plan/standing.hpp"
+#include "program/replica_classes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -470,8 +471,10 @@ SearchResult Search::result() const {
   return out;
 }
 
-// At clocks of passes planned one by one, which have to end in the same time, or in any.
-PlannedEnergy planned_energy(const FoundStrategy& found) {
+// At clocks of passes planned one by one, which have to end in the same time, or in any. The frontier is of stages
+// whose replicas are alike: of others, nothing.
+std::optional<PlannedEnergy> planned_energy(const FoundStrategy& found) {
+  if (replica_classes(found.job).size() > 1) return std::nullopt;
   const ClockedProgram clocked = clocked_program(found.job);
   const ExecutedClocks highest = execute_clocks(clocked, highest_clocks(clocked));
   PlannedEnergy out;

@@ -47,7 +47,7 @@ struct FoundStrategy {
   double iteration_time_s = 0;
   double cost_usd = 0;                   // 0: no price is known
   double energy_j = 0;                   // at the highest clocks
-  std::optional<PlannedEnergy> planned;  // of a Pareto set
+  std::optional<PlannedEnergy> planned;  // of a Pareto set, where the replicas of each stage are alike
 };
 
 // How many strategies are left behind a step of the search, and the processor time that it took. A strategy is dropped

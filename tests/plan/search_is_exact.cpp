@@ -4,6 +4,7 @@
 #include "small_spaces.hpp"
 
 #include "base/document.hpp"
+#include "program/replica_classes.hpp"
 #include "strategy/rule_expression.hpp"
 
 #include <doctest/doctest.h>
@@ -196,6 +197,28 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
     spec.any_count = true;
     check_same(search(of.job, spec), best_of(all, spec));
   }
+}
+
+TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of others has one") {
+  SmallSpace of = two_node_types();
+  SearchSpec spec;
+  spec.space = of.space;
+  spec.space.pipeline = {1};
+  spec.objective = SearchObjective::pareto;
+  spec.any_count = true;
+  bool mixed = false;
+  const auto check = [&](const SearchResult& found) {
+    REQUIRE(!found.strategies.empty());
+    for (const FoundStrategy& strategy : found.strategies) {
+      const bool alike = replica_classes(strategy.job).size() == 1;
+      mixed = mixed || !alike;
+      CHECK(strategy.planned.has_value() == alike);
+    }
+  };
+  check(search(of.job, spec));
+  spec.any_count = false;  // all nodes: without stages, replicas are on both types
+  check(search(of.job, spec));
+  CHECK(mixed);
 }
 
 TEST_CASE("the number of threads decides nothing, the funnel included") {
