@@ -72,7 +72,9 @@ std::string short_strategy(const Job& job) {
   if (s.expert > 1) out += fmt::format(" ep {}", s.expert);
   out += fmt::format(" pp {}", s.pipeline);
   if (s.virtual_pipeline > 1) out += fmt::format("x{}", s.virtual_pipeline);
-  return out + fmt::format(" dp {} mb {}", s.data, s.micro_batch);
+  out += fmt::format(" dp {} mb {}", s.data, s.micro_batch);
+  const std::string shares = shares_text(s);
+  return shares.empty() ? out : out + " of " + shares;
 }
 
 std::vector<std::string> row_of(const ReportedStrategy& strategy, bool priced, bool planned, double iterations) {

@@ -39,19 +39,13 @@ std::string gpus_cell(const Job& job) {
   return out + (replica_classes(job).size() > 1 ? " by replica" : " by stage");
 }
 
-// Microbatches of replicas where they differ: "8x23 8x9", so many replicas of so many each.
 std::string shares_cell(const Job& job) {
-  const std::vector<int>& shares = job.strategy.replica_microbatches;
-  std::string out;
-  for (auto from = shares.begin(); from != shares.end();) {
-    const auto to = std::find_if(from, shares.end(), [&](int count) { return count != *from; });
-    out += fmt::format("{}{}x{}", out.empty() ? "" : " ", to - from, *from);
-    from = to;
-  }
-  return out.empty() ? "even" : out;
+  const std::string shares = shares_text(job.strategy);
+  return shares.empty() ? "even" : shares;
 }
 std::string shares_words(const Job& job) {
-  return job.strategy.replica_microbatches.empty() ? "" : "microbatches of replicas " + shares_cell(job);
+  const std::string shares = shares_text(job.strategy);
+  return shares.empty() ? shares : "microbatches of replicas " + shares;
 }
 
 std::string tensor_words(const Job& job) { return fmt::format("tp {}", job.strategy.tensor); }
@@ -158,6 +152,17 @@ const std::vector<StrategyColumn>& strategy_columns() {
       {"overlap", overlap_cell, overlap_words},
   };
   return columns;
+}
+
+std::string shares_text(const Strategy& strategy) {
+  const std::vector<int>& shares = strategy.replica_microbatches;
+  std::string out;
+  for (auto from = shares.begin(); from != shares.end();) {
+    const auto to = std::find_if(from, shares.end(), [&](int count) { return count != *from; });
+    out += fmt::format("{}{}x{}", out.empty() ? "" : " ", to - from, *from);
+    from = to;
+  }
+  return out;
 }
 
 std::string nodes_text(const Cluster& cluster) {

@@ -16,6 +16,9 @@ struct StrategyColumn {
 };
 const std::vector<StrategyColumn>& strategy_columns();
 
+// Microbatches of replicas where they differ: "8x23 8x9", so many replicas of so many each; "" where they do not.
+std::string shares_text(const Strategy& strategy);
+
 // "8 hgx-h100 + 4 dgx-a100-80g"
 std::string nodes_text(const Cluster& cluster);
 
