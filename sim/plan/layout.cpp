@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "program/body_cache.hpp"
+#include "program/data_parallel.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -98,10 +99,6 @@ std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster
     }
   }
   return out;
-}
-
-bool gathers_in_passes(const Framework& framework, int zero) {
-  return zero == 3 || (zero == 2 && framework.sharding.stage2_gathers_parameters);
 }
 
 namespace {

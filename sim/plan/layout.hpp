@@ -35,9 +35,6 @@ std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& c
 // The sizes of groups that a stage's ranks can form: tensor, context and expert of `space.others`.
 std::vector<Strategy> group_sizes(const StrategySpace& space);
 
-// Whether a framework gathers parameters in every pass at this stage of ZeRO.
-bool gathers_in_passes(const Framework& framework, int zero);
-
 // What the blocks of a layout can be: micro batch, sequence parallelism, overlap, recomputation, and whether parameters
 // are gathered in every pass. No choice is another one by another name.
 std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout, const Framework& framework);

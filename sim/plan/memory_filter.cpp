@@ -35,15 +35,11 @@ std::shared_ptr<const MemoryFilter::Stages> MemoryFilter::moments_of(ScheduleKin
 
 double MemoryFilter::shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                               std::span<const StateTerms> states) {
-  PipelineShape shape;
-  shape.stages = branch.job().strategy.pipeline;
-  shape.chunks = choice.chunks;
-  const int group = branch.job().strategy.microbatch_group;
-  shape.group = group > 0 ? group : shape.stages;
   const auto v = static_cast<std::size_t>(choice.chunks);
   double worst = -std::numeric_limits<double>::infinity();
   for (int own = 0; own < branch.layout().count(); ++own) {
-    shape.microbatches = choice.microbatches_of(own);
+    PipelineShape shape = pipeline_shape(branch.job(), choice.microbatches_of(own));
+    shape.chunks = choice.chunks;
     const std::shared_ptr<const Stages> moments = moments_of(choice.schedule, shape);
     for (std::size_t stage = 0; stage < moments->size(); ++stage) {
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);

@@ -1,5 +1,7 @@
 #include "plan/pipeline_bound.hpp"
 
+#include "program/data_parallel.hpp"
+
 #include <algorithm>
 
 namespace mirfak {

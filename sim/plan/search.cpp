@@ -17,6 +17,7 @@
 #include "plan/pipeline_bound.hpp"
 #include "plan/rule_filter.hpp"
 #include "plan/standing.hpp"
+#include "program/data_parallel.hpp"
 #include "program/replica_classes.hpp"
 
 #include <algorithm>

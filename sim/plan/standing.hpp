@@ -29,6 +29,7 @@ struct TreePlace {
 // The best strategies so far. Ties go to the strategy that comes first in the order of the space.
 class Standing {
  public:
+  // `spec` must outlive this.
   explicit Standing(const SearchSpec& spec) : spec_(spec) {}
 
   // Whether no strategy of at least this merit can be among the results.
@@ -48,7 +49,7 @@ class Standing {
   double value(const Merit& merit) const;
   bool within_limits(const Merit& merit) const;
 
-  SearchSpec spec_;
+  const SearchSpec& spec_;
   std::vector<Entry> entries_;
 };
 

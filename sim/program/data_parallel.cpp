@@ -12,6 +12,10 @@
 
 namespace mirfak {
 
+bool gathers_in_passes(const Framework& framework, int zero) {
+  return zero == 3 || (zero == 2 && framework.sharding.stage2_gathers_parameters);
+}
+
 DataParallelPlan data_parallel_plan(const Job& job) {
   using Gather = DataParallelPlan::Gather;
   using Reduce = DataParallelPlan::Reduce;
@@ -19,8 +23,7 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   DataParallelPlan plan;
   plan.shards = strategy.shards();
   if (strategy.replicas() == 1) return plan;
-  const bool in_passes = strategy.zero == 3 || (strategy.zero == 2 && job.framework.sharding.stage2_gathers_parameters);
-  if (in_passes) {
+  if (gathers_in_passes(job.framework, strategy.zero)) {
     plan.gather = strategy.zero == 3 ? Gather::every_pass : Gather::forward;
   } else if (strategy.zero >= 1 && plan.shards > 1) {
     plan.gather = strategy.overlap_param_gather ? Gather::first_forward : Gather::after_step;

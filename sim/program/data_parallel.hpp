@@ -34,6 +34,9 @@ struct DataParallelPlan {
 };
 DataParallelPlan data_parallel_plan(const Job& job);
 
+// Whether a framework gathers parameters in every pass at this stage of ZeRO, where there are replicas.
+bool gathers_in_passes(const Framework& framework, int zero);
+
 // The replicas of a rank fall into groups that share one sharded copy, of consecutive replicas; those that hold the
 // same shard are the group across. Replicas that hold the same experts are fewer than all; their experts' state is
 // sharded over all of these.
