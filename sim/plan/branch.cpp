@@ -82,18 +82,23 @@ void StateChoice::apply_to(Strategy& strategy) const {
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, SharedBlocks& shared)
     : layout_(std::move(layout)), job_(layout_->job) {
   job_.strategy = strategy;
+  shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
+  bound_all(*shared.layers_of(job_));
+}
+
+void Branch::price(SharedBlocks& shared) {
   set_ = shared.of(job_);
   layers_ = layer_blocks(job_, set_->blocks);
-  shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
   const ShardedBlocks& blocks = set_->blocks;
   for (const std::size_t place : layout_->first_of_kind) {
     const StageCosts& costs = layout_->costs[place];
     const auto [lowest, highest] = settled_clocks(costs);
     const auto bodies_at = [&](double clock) { return set_->bodies.price_at(job_, blocks, costs, clock, 1).bodies; };
-    kinds_.push_back(kind_terms(*bodies_at(highest), *bodies_at(lowest)));
+    const auto fastest = bodies_at(highest);
+    kinds_.push_back(kind_terms(*fastest, *bodies_at(lowest)));
+    kinds_.back().fastest = fastest;
   }
   price_transfers();
-  bound_all();
 }
 
 // A mix of layers settles between the clocks that each of them would settle at alone.
@@ -135,13 +140,15 @@ void Branch::price_transfers() {
 
 // All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds; nothing
 // recomputed that need not be.
-void Branch::bound_all() {
+void Branch::bound_all(LayerBound& layers) {
   double speed = 0;  // microbatches a picosecond
   double energy_j = std::numeric_limits<double>::infinity();
+  std::vector<LayerBound::Terms> kinds;
+  for (const std::size_t place : layout_->first_of_kind) kinds.push_back(layers.on(job_, layout_->costs[place]));
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
-    const PassTerms all = kinds_[static_cast<std::size_t>(layout_->kind_of[place])].kept.back();
+    const LayerBound::Terms& all = kinds[static_cast<std::size_t>(layout_->kind_of[place])];
     const ReplicaClass& own = layout_->classes[place % layout_->classes.size()];
-    speed += own.count() / static_cast<double>(all.forward + all.backward);
+    speed += own.count() / static_cast<double>(all.device);
     energy_j = std::min(energy_j, all.energy_j);
   }
   constexpr double rounding = 1 - 1e-9;
@@ -171,6 +178,16 @@ Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
     out.head += of(blocks.head_id());
   }
   return out;
+}
+
+PipelineShape Branch::shape(const PipelineChoice& choice, int replica_class) const {
+  PipelineShape out = pipeline_shape(job_, choice.microbatches_of(replica_class));
+  out.chunks = choice.chunks;
+  return out;
+}
+
+const BlockBodies& Branch::fastest(std::size_t place, BlockId block) const {
+  return (*kinds_[static_cast<std::size_t>(layout_->kind_of[place])].fastest)[static_cast<std::size_t>(block)];
 }
 
 PassTerms Branch::passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding,
@@ -234,7 +251,17 @@ std::int64_t Branch::strategies(const StrategySpace& space) const {
   return out;
 }
 
-StateTerms Branch::state_terms(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
+std::vector<StateTerms> Branch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,
+                                            const StateChoice& choice) {
+  std::vector<StateTerms> out;
+  const auto classes = static_cast<std::size_t>(layout_->count());
+  for (std::size_t place = 0; place < chunks.size() * classes; ++place) {
+    out.push_back(state_terms_of(place, chunks[place / classes], choice));
+  }
+  return out;
+}
+
+StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
   std::vector<int> key = {layout_->kind_of[place], choice.zero};
   const bool by_chunk = choice.zero >= 2;
   std::map<BlockId, int> counts;

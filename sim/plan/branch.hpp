@@ -64,16 +64,19 @@ struct StateTerms {
 // The strategies that have their layout and their blocks in common: a branch of the tree that a search walks.
 class Branch {
  public:
-  // `layout` must outlive this. `strategy`: layout and blocks; the rest as the space says.
+  // `strategy`: layout and blocks; the rest as the space says. Bounds the branch, at little cost.
   Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, SharedBlocks& shared);
+  // Prices its blocks and transfers. What says "priced" below needs it.
+  void price(SharedBlocks& shared);
 
   const Job& job() const { return job_; }
   const LayoutCosts& layout() const { return *layout_; }
-  BlockSet& blocks() const { return *set_; }
-  std::span<const LayerBlocks> layers() const { return layers_; }
-  // `place`: of a stage and class of replicas (LayoutCosts). Of one microbatch's passes of a chunk.
+  BlockSet& blocks() const { return *set_; }                       // priced
+  std::span<const LayerBlocks> layers() const { return layers_; }  // priced
+  PipelineShape shape(const PipelineChoice& choice, int replica_class) const;
+  // Priced. `place`: of a stage and class of replicas (LayoutCosts). Of one microbatch's passes of a chunk.
   PassTerms passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding, bool head) const;
-  // From a stage to the next (the last: to the first), and to the one before.
+  // Priced. From a stage to the next (the last: to the first), and to the one before.
   Picoseconds transfer_on(std::size_t place) const { return transfer_on_[place]; }
   Picoseconds transfer_back(std::size_t place) const { return transfer_back_[place]; }
 
@@ -88,11 +91,15 @@ class Branch {
   // The numbers of recomputed layers in such a row, ascending; 0, which stands for all, is last.
   std::vector<int> recomputations(const StrategySpace& space, const PipelineChoice& choice) const;
 
+  // Priced. Blocks in a row as such a stage runs them, each at least in that time.
+  const BlockBodies& fastest(std::size_t place, BlockId block) const;
+
   // How many choices all rows have.
   std::int64_t strategies(const StrategySpace& space) const;
 
-  // Of a stage whose chunks run these blocks. May be used by several threads at once.
-  StateTerms state_terms(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
+  // Priced. Of every place; `chunks`: of each stage, the blocks that its chunks run. May be used by several threads at
+  // once.
+  std::vector<StateTerms> state_terms(const std::vector<std::vector<ChunkPlan>>& chunks, const StateChoice& choice);
 
  private:
   std::shared_ptr<const LayoutCosts> layout_;
@@ -105,11 +112,13 @@ class Branch {
     std::vector<PassTerms> kept;
     PassTerms embedding;
     PassTerms head;
+    std::shared_ptr<const std::vector<BlockBodies>> fastest;
   };
   KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
+  StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
-  void bound_all();
+  void bound_all(LayerBound& layers);
 
   std::vector<KindTerms> kinds_;
   std::vector<Picoseconds> transfer_on_;

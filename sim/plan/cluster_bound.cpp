@@ -12,24 +12,6 @@ namespace mirfak {
 
 namespace {
 
-double kernels_s(const Body& body) {
-  Picoseconds sum = 0;
-  for (const BodyStep& step : body.steps) sum += step.stream == StreamKind::compute ? step.device : 0;
-  return to_seconds(sum);
-}
-
-// Of one microbatch through all layers, none recomputed.
-double layers_s(const Job& job, BlockSet& set, const StageCosts& costs) {
-  const double clock = std::min(1.0, costs.hardware.hardware.gpu.sustained_share.value);
-  const PricedBodies priced = set.bodies.price_at(job, set.blocks, costs, clock, 1);
-  double sum = 0;
-  for (const LayerBlocks& layer : layer_blocks(job, set.blocks)) {
-    const BlockBodies& bodies = (*priced.bodies)[static_cast<std::size_t>(layer.kept)];
-    sum += kernels_s(bodies.forward) + kernels_s(bodies.backward);
-  }
-  return sum;
-}
-
 // The smallest job of one stage with these blocks; nothing where there is none.
 std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
   Job out = job;
@@ -57,7 +39,7 @@ double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
       const std::optional<Job> smallest = smallest_job(job, choice);
       if (!smallest) continue;
       const LayoutCosts costs(*smallest, smallest->strategy);
-      const double seconds = layers_s(*smallest, *shared_.of(*smallest), costs.costs.front());
+      const double seconds = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front()).kernels_s;
       least = std::min(least, seconds * choice.team() / choice.micro_batch);
     }
   }

@@ -20,27 +20,13 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
 
 }  // namespace
 
-std::shared_ptr<const MemoryFilter::Stages> MemoryFilter::moments_of(ScheduleKind schedule,
-                                                                     const PipelineShape& shape) {
-  const auto key = std::tuple(schedule, shape.stages, shape.chunks, shape.microbatches, shape.group);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  }
-  auto made = std::make_shared<Stages>();
-  for (int stage = 0; stage < shape.stages; ++stage) made->push_back(fullest_moments(schedule, shape, stage));
-  const std::lock_guard lock(mutex_);
-  return known_.emplace(key, std::move(made)).first->second;
-}
-
-double MemoryFilter::shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
-                              std::span<const StateTerms> states) {
+double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
+                       std::span<const StateTerms> states, ScheduleFacts& facts) {
   const auto v = static_cast<std::size_t>(choice.chunks);
   double worst = -std::numeric_limits<double>::infinity();
   for (int own = 0; own < branch.layout().count(); ++own) {
-    PipelineShape shape = pipeline_shape(branch.job(), choice.microbatches_of(own));
-    shape.chunks = choice.chunks;
-    const std::shared_ptr<const Stages> moments = moments_of(choice.schedule, shape);
+    const std::shared_ptr<const ScheduleFacts::Moments> moments =
+        facts.moments(choice.schedule, branch.shape(choice, own));
     for (std::size_t stage = 0; stage < moments->size(); ++stage) {
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(stage * v, v);

@@ -21,32 +21,15 @@ LayerRange layers_of(const PipelineChoice& choice, std::span<const int> begins, 
   return {std::int64_t{chunk} * begins.back() + begins[place], (*choice.layers)[place]};
 }
 
-// What a stage does over all microbatches, its first chunk's passes apart.
-struct StageWorkload {
-  PassTerms all;    // chunks
-  PassTerms first;  // chunk
-};
-
-StageWorkload workload(const Branch& branch, const PipelineChoice& choice, std::span<const int> begin, int stage,
-                       int own) {
-  const int stages = branch.job().strategy.pipeline;
-  StageWorkload out;
-  for (int chunk = 0; chunk < choice.chunks; ++chunk) {
-    const bool embedding = stage == 0 && chunk == 0;
-    const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
-    const PassTerms passes = branch.passes(branch.layout().place(stage, own), layers_of(choice, begin, stage, chunk),
-                                           choice.recompute_layers, embedding, head);
-    if (chunk == 0) out.first = passes;
-    out.all += passes;
-  }
-  return out;
+bool awaits_sends(const Branch& branch, const PipelineChoice& choice) {
+  const bool overlaps = branch.job().framework.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
+  return branch.job().strategy.pipeline > 1 && !overlaps;
 }
 
 // Transfers that a stage's later passes wait for: all it sends but behind its very last pass.
 Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage, int own) {
   const int stages = branch.job().strategy.pipeline;
-  const bool overlaps = branch.job().framework.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
-  if (stages == 1 || overlaps) return 0;
+  if (!awaits_sends(branch, choice)) return 0;
   const std::size_t place = branch.layout().place(stage, own);
   const int on = choice.chunks - (stage + 1 == stages ? 1 : 0);
   const int back = choice.chunks - (stage == 0 ? 1 : 0);
@@ -55,41 +38,67 @@ Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage,
 }
 
 // Fills in the ends of one class of replicas.
-void bound_class(const Branch& branch, const PipelineChoice& choice, std::span<const int> begin, int own,
-                 PipelineBound& out) {
-  const int stages = branch.job().strategy.pipeline;
+void bound_class(const Branch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
   const LayoutCosts& layout = branch.layout();
   const Picoseconds m = choice.microbatches_of(own);
-  std::vector<Picoseconds> last_backward;
+  const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
   Picoseconds start = 0;
   double energy_j = 0;
-  for (int stage = 0; stage < stages; ++stage) {
-    const std::size_t place = layout.place(stage, own);
-    const StageWorkload work = workload(branch, choice, begin, stage, own);
-    const Picoseconds busy = m * (work.all.forward + work.all.backward) + sends(branch, choice, stage, own);
-    // The device ends its last pass no earlier than the host has issued all before it.
-    const Picoseconds issued = m * (work.all.issue_forward + work.all.issue_backward) - work.first.issue_backward;
-    out.end[place] = std::max(start + busy, issued);
-    last_backward.push_back(work.first.backward);
-    energy_j += static_cast<double>(m) * work.all.energy_j;
-    if (stage + 1 < stages) start += work.first.forward + branch.transfer_on(place);
+  for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
+    const StagePasses& passes = stages[static_cast<std::size_t>(stage)];
+    out.end[layout.place(stage, own)] = std::max(start + passes.busy, passes.issued);
+    energy_j += static_cast<double>(m) * passes.energy_j;
+    start += passes.chunks.front().forward + passes.on;
   }
-  for (int stage = stages - 2; stage >= 0; --stage) {
-    const std::size_t behind = layout.place(stage + 1, own);
-    Picoseconds& end = out.end[layout.place(stage, own)];
-    end =
-        std::max(end, out.end[behind] + branch.transfer_back(behind) + last_backward[static_cast<std::size_t>(stage)]);
-  }
+  follow_backward(branch, stages, own, out.end);
   out.energy_j += energy_j * branch.job().strategy.team() * layout.classes[static_cast<std::size_t>(own)].count();
 }
 
 }  // namespace
 
+std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int own) {
+  const std::vector<int> begin = begins(choice);
+  const int stages = branch.job().strategy.pipeline;
+  const Picoseconds m = choice.microbatches_of(own);
+  std::vector<StagePasses> out(static_cast<std::size_t>(stages));
+  for (int stage = 0; stage < stages; ++stage) {
+    StagePasses& passes = out[static_cast<std::size_t>(stage)];
+    const std::size_t place = branch.layout().place(stage, own);
+    PassTerms all;
+    for (int chunk = 0; chunk < choice.chunks; ++chunk) {
+      const bool embedding = stage == 0 && chunk == 0;
+      const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
+      passes.chunks.push_back(
+          branch.passes(place, layers_of(choice, begin, stage, chunk), choice.recompute_layers, embedding, head));
+      all += passes.chunks.back();
+    }
+    passes.busy = m * (all.forward + all.backward) + sends(branch, choice, stage, own);
+    // The device ends its last pass no earlier than the host has issued all before it.
+    passes.issued = m * (all.issue_forward + all.issue_backward) - passes.chunks.front().issue_backward;
+    passes.energy_j = all.energy_j;
+    passes.awaits_sends = awaits_sends(branch, choice);
+    if (stages > 1) {
+      passes.on = branch.transfer_on(place);
+      passes.back = branch.transfer_back(place);
+    }
+  }
+  return out;
+}
+
+void follow_backward(const Branch& branch, std::span<const StagePasses> stages, int own,
+                     std::vector<Picoseconds>& end) {
+  for (int stage = static_cast<int>(stages.size()) - 2; stage >= 0; --stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    Picoseconds& ends = end[branch.layout().place(stage, own)];
+    const Picoseconds behind = end[branch.layout().place(stage + 1, own)] + stages[index + 1].back;
+    ends = std::max(ends, behind + stages[index].chunks.front().backward);
+  }
+}
+
 PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice) {
   PipelineBound out;
   out.end.resize(branch.layout().costs.size());
-  const std::vector<int> begin = begins(choice);
-  for (int own = 0; own < branch.layout().count(); ++own) bound_class(branch, choice, begin, own, out);
+  for (int own = 0; own < branch.layout().count(); ++own) bound_class(branch, choice, own, out);
   out.last = *std::max_element(out.end.begin(), out.end.end());
   return out;
 }

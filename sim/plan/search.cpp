@@ -15,6 +15,7 @@
 #include "plan/cluster_bound.hpp"
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
+#include "plan/replica_bound.hpp"
 #include "plan/rule_filter.hpp"
 #include "plan/standing.hpp"
 #include "program/data_parallel.hpp"
@@ -111,7 +112,8 @@ class Search {
 
  private:
   struct Node {
-    enum class Kind : std::uint8_t { cluster, branch, pipeline, strategy };
+    // A candidate is a strategy that has been bounded with its replicas' collectives.
+    enum class Kind : std::uint8_t { cluster, branch, pipeline, strategy, candidate };
     Merit bound;
     double key = 0;
     TreePlace place;
@@ -158,6 +160,7 @@ class Search {
   Outcome expand_cluster(const Node& node);
   Outcome expand_branch(const Node& node);
   Outcome expand_pipeline(const Node& node);
+  Outcome bound_closer(const Node& node);
   Outcome judge(const Node& node);
   void bound_pipeline(Node& node) const;
   std::vector<int> row_of(const Node& node) const;
@@ -178,7 +181,7 @@ class Search {
 
   SharedBlocks shared_;
   RuleFilter rules_;
-  MemoryFilter memory_;
+  ScheduleFacts facts_;
   ClusterBound cluster_bound_;
   std::vector<CandidateCluster> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
@@ -240,7 +243,7 @@ std::vector<Search::Node> Search::take() {
       bounded_ += node.strategies;
       continue;
     }
-    const bool last = node.kind == Node::Kind::strategy && ++simulations == kSimulations;
+    const bool last = node.kind == Node::Kind::candidate && ++simulations == kSimulations;
     out.push_back(std::move(node));
     if (last) break;
   }
@@ -262,6 +265,8 @@ Search::Outcome Search::work_on(const Node& node) {
       return expand_branch(node);
     case Node::Kind::pipeline:
       return expand_pipeline(node);
+    case Node::Kind::strategy:
+      return bound_closer(node);
     default:
       return judge(node);
   }
@@ -325,6 +330,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 Search::Outcome Search::expand_branch(const Node& node) {
   const Clock clock(spent_[after_bounds]);
   Outcome out;
+  node.branch->price(shared_);
   std::uint32_t index = 0;
   for (const PipelineChoice& choice : node.branch->pipelines(spec_.space)) {
     Node child = node;
@@ -380,12 +386,8 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
       ++out.against_rules;
       continue;
     }
-    std::vector<StateTerms> states;
-    const auto classes = static_cast<std::size_t>(branch.layout().count());
-    for (std::size_t place = 0; place < chunks.size() * classes; ++place) {
-      states.push_back(branch.state_terms(place, chunks[place / classes], child.state));
-    }
-    const double shortage = memory_.shortage(branch, node.pipeline, memory, states);
+    const std::vector<StateTerms> states = branch.state_terms(chunks, child.state);
+    const double shortage = memory_shortage(branch, node.pipeline, memory, states, facts_);
     if (shortage > 0) {
       out.least_shortage = std::min(out.least_shortage, shortage);
       ++out.too_large;
@@ -395,6 +397,20 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
     child.key = key_of(child.bound);
     out.add(std::move(child), standing_);
   }
+  return out;
+}
+
+Search::Outcome Search::bound_closer(const Node& node) {
+  const Clock clock(spent_[after_bounds]);
+  Branch& branch = *node.branch;
+  const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, facts_);
+  const std::vector<StateTerms> states = branch.state_terms(chunks_of(branch, node.pipeline), node.state);
+  Node child = node;
+  child.kind = Node::Kind::candidate;
+  child.bound = merit(node.cluster, iteration_bound(branch, passes, states, node.state), passes.energy_j);
+  child.key = key_of(child.bound);
+  Outcome out;
+  out.add(std::move(child), standing_);
   return out;
 }
 

@@ -50,16 +50,28 @@ SharedBlocks::Key SharedBlocks::key_of(const Job& job) {
           0};
 }
 
-std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
-  Job asked = representative(job);
-  const Key key = key_of(asked);
+// Two threads that ask for the same at once may both make it, with one result.
+template <typename Made>
+std::shared_ptr<Made> SharedBlocks::found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job) {
+  const Key key = key_of(job);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = sets_.find(key); known != sets_.end()) return known->second;
+    if (const auto found = known.find(key); found != known.end()) return found->second;
   }
-  auto made = std::make_shared<BlockSet>(asked);
+  auto made = std::make_shared<Made>(job);
   const std::lock_guard lock(mutex_);
-  return sets_.emplace(key, std::move(made)).first->second;
+  return known.emplace(key, std::move(made)).first->second;
+}
+
+std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) { return found_or_made(sets_, representative(job)); }
+
+std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
+  Job kept = job;
+  kept.strategy.recompute = Recompute::none;
+  kept.strategy.recompute_layers = 0;
+  kept.strategy.recompute_modules = Strategy().recompute_modules;
+  kept.strategy.data = data_of_blocks(job.strategy);
+  return found_or_made(layers_, kept);
 }
 
 }  // namespace mirfak

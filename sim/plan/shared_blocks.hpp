@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/layer_bound.hpp"
 #include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
@@ -27,13 +28,18 @@ class SharedBlocks {
   // The blocks of `job`. All jobs that are asked for have the same model, training and framework, and their clusters
   // the same node types.
   std::shared_ptr<BlockSet> of(const Job& job);
+  // Of its layers, without sharding the other blocks.
+  std::shared_ptr<LayerBound> layers_of(const Job& job);
 
  private:
   using Key = std::array<int, 16>;
   static Key key_of(const Job& job);
+  template <typename Made>
+  std::shared_ptr<Made> found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job);
 
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<BlockSet>> sets_;
+  std::map<Key, std::shared_ptr<LayerBound>> layers_;
 };
 
 }  // namespace mirfak

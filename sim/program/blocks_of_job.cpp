@@ -283,37 +283,75 @@ class BodyWriter {
 
 }  // namespace
 
+namespace {
+
+// Shards the blocks of one job.
+class BlockSharder {
+ public:
+  explicit BlockSharder(const Job& job)
+      : job_(job),
+        options_(block_options(job)),
+        mesh_(mesh_of(job.strategy)),
+        layer_rules_(axis_rules(job.strategy)),
+        end_rules_(layer_rules_),
+        backward_(backward_options(job)),
+        quantization_(quantization_of(job)) {
+    // Frameworks overlap the products of layers only.
+    std::erase_if(end_rules_, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
+  }
+
+  PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
+  PartitionedBlock head() const { return end(build_head_block(job_.model, options_)); }
+  PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
+    return divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow);
+  }
+  PartitionedBlock prediction(const JobLayer& last) const {
+    return divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow);
+  }
+
+ private:
+  PartitionedBlock end(OperatorGraph forward) const {
+    return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {});
+  }
+
+  PartitionedBlock divide(OperatorGraph forward, Recompute recompute, bool narrow) const {
+    OperatorGraph graph = with_backward(std::move(forward), backward_);
+    if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
+    const bool norms = recompute == Recompute::none && job_.framework.recomputes_norms;
+    const std::vector<TensorId> dropped = norms ? module_tensors(graph, Module::layer_norm)
+                                                : dropped_tensors(graph, recompute, job_.strategy.recompute_modules);
+    return partition(std::move(graph), mesh_, layer_rules_, dropped);
+  }
+
+  const Job& job_;
+  BlockOptions options_;
+  DeviceMesh mesh_;
+  std::vector<AxisRule> layer_rules_;
+  std::vector<AxisRule> end_rules_;
+  BackwardOptions backward_;
+  std::optional<Quantization> quantization_;
+};
+
+}  // namespace
+
 ShardedBlocks shard_blocks(const Job& job) {
-  const BlockOptions options = block_options(job);
-  const DeviceMesh mesh = mesh_of(job.strategy);
-  const std::vector<AxisRule> layer_rules = axis_rules(job.strategy);
-  std::vector<AxisRule> end_rules = layer_rules;  // frameworks overlap the products of layers only
-  std::erase_if(end_rules, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
-  const BackwardOptions backward = backward_options(job);
-  const std::optional<Quantization> quantization = quantization_of(job);
+  const BlockSharder sharder(job);
   ShardedBlocks blocks;
   blocks.partly_recomputed = job.strategy.recompute_layers > 0;
-  const auto add = [&](OperatorGraph forward, Recompute recompute, bool layer, bool narrow) {
-    OperatorGraph graph = with_backward(std::move(forward), backward);
-    if (narrow) graph = with_quantized_products(std::move(graph), *quantization);
-    const bool norms = layer && recompute == Recompute::none && job.framework.recomputes_norms;
-    const std::vector<TensorId> dropped = norms ? module_tensors(graph, Module::layer_norm)
-                                                : dropped_tensors(graph, recompute, job.strategy.recompute_modules);
-    blocks.all.push_back(partition(std::move(graph), mesh, layer ? layer_rules : end_rules, dropped));
-  };
-  add(build_embedding_block(job.model, options), Recompute::none, false, false);
+  blocks.all.push_back(sharder.embedding());
   for (const JobLayer& layer : job_layers(job)) {
-    add(build_layer_block(job.model, options, layer.kind), job.strategy.recompute, true, layer.narrow);
+    blocks.all.push_back(sharder.layer(layer, job.strategy.recompute));
     if (!blocks.partly_recomputed) continue;
-    add(build_layer_block(job.model, options, layer.kind), Recompute::none, true, layer.narrow);
+    blocks.all.push_back(sharder.layer(layer, Recompute::none));
     blocks.all.back().graph.name += " without recomputation";
   }
-  if (job.model.prediction_layers > 0) {
-    const JobLayer last = job_layer(job, job.model.layers - 1);
-    add(build_prediction_block(job.model, options, last.kind), job.strategy.recompute, true, last.narrow);
-  }
-  add(build_head_block(job.model, options), Recompute::none, false, false);
+  if (job.model.prediction_layers > 0) blocks.all.push_back(sharder.prediction(job_layer(job, job.model.layers - 1)));
+  blocks.all.push_back(sharder.head());
   return blocks;
+}
+
+PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {
+  return BlockSharder(job).layer(layer, Recompute::none);
 }
 
 namespace {

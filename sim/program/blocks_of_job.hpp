@@ -4,6 +4,7 @@
 #include "cost/kernel_model.hpp"
 #include "program/body.hpp"
 #include "program/job.hpp"
+#include "program/job_layers.hpp"
 #include "program/replica_classes.hpp"
 #include "sharding/partition.hpp"
 
@@ -40,6 +41,8 @@ struct ShardedBlocks {
   double residual_bytes() const { return layer().residual_bytes; }
 };
 ShardedBlocks shard_blocks(const Job& job);
+// One layer that is not recomputed: what blocks with `recomputed` false, or of jobs that recompute nothing, are.
+PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
 
 // The kernel and communication models of the replicas of one class (program/replica_classes.hpp) on one stage.
 struct StageCosts {

@@ -1,0 +1,224 @@
+#include "plan/replica_bound.hpp"
+
+#include "program/data_parallel.hpp"
+#include "program/pass_parts.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mirfak {
+
+namespace {
+
+using Gather = DataParallelPlan::Gather;
+using Reduce = DataParallelPlan::Reduce;
+
+// One kind of pass of a chunk, cut by collectives.
+struct CutPass {
+  Picoseconds gather = 0;        // all that its parts gather
+  Picoseconds first_gather = 0;  // ... the first of them
+  Picoseconds reduce = 0;        // all that its parts reduce
+  Picoseconds last_reduce = 0;   // ... the last of them
+  Picoseconds longer = 0;        // than a pass that is not cut
+};
+
+struct CutChunk {
+  CutPass forward;
+  CutPass backward;
+};
+
+Picoseconds sum_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs) {
+  Picoseconds sum = 0;
+  for (const ReplicaCollective& collective : collectives) sum += to_picoseconds(price(collective, costs).seconds);
+  return sum;
+}
+
+// The stages of one class of replicas, cut as a strategy says.
+class CutStages {
+ public:
+  CutStages(const Branch& branch, const PipelineChoice& choice, const StateChoice& state, int own)
+      : branch_(branch), job_(branch.job()), own_(own), chunks_(chunks_of(branch, choice)) {
+    choice.apply_to(job_.strategy, branch.layout().classes);
+    state.apply_to(job_.strategy);
+  }
+
+  std::vector<CutChunk> stage(int stage) const {
+    const std::size_t place = branch_.layout().place(stage, own_);
+    const StageContents contents(job_, branch_.blocks().blocks, stage, chunks_[static_cast<std::size_t>(stage)]);
+    std::vector<CutChunk> out;
+    for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
+      const ChunkPlan& chunk = contents.chunks[i];
+      const bool as_before = i > 0 && same_blocks(chunk, contents.chunks[i - 1]);
+      out.push_back(as_before ? out.back()
+                              : CutChunk{cut(place, contents, chunk, Pass::Kind::forward),
+                                         cut(place, contents, chunk, Pass::Kind::backward)});
+    }
+    return out;
+  }
+
+ private:
+  static bool same_blocks(const ChunkPlan& a, const ChunkPlan& b) {
+    return a.embedding == b.embedding && a.head == b.head &&
+           std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
+                      [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; });
+  }
+
+  CutPass cut(std::size_t place, const StageContents& contents, const ChunkPlan& chunk, Pass::Kind kind) const {
+    const StageCosts& costs = branch_.layout().costs[place];
+    CutPass out;
+    for (const PassPart& part : split_pass(job_, chunk, kind)) {
+      if (part.gathers.total() > 0) {
+        const Picoseconds gather = sum_of(parameter_gather(job_, contents.parameters, part.gathers), costs);
+        if (part.first == 0) out.first_gather = gather;
+        out.gather += gather;
+      }
+      out.last_reduce = part.reduces.total() > 0 ? sum_of(gradient_reduction(job_, part.reduces), costs) : 0;
+      out.reduce += out.last_reduce;
+      const Picoseconds copies = fold(replica_copies(job_, costs, part)).device;
+      const double kernels_s = to_seconds(kernels(place, chunk, kind, part) + copies);
+      const double lost_s = lost_to_collectives(job_, costs, contents.parameters, part, kernels_s);
+      out.longer += copies + (lost_s > 0 ? to_picoseconds(lost_s) : 0);
+    }
+    return out;
+  }
+
+  Picoseconds kernels(std::size_t place, const ChunkPlan& chunk, Pass::Kind kind, const PassPart& part) const {
+    const bool forward = kind == Pass::Kind::forward;
+    Picoseconds sum = 0;
+    for (int i = part.first; i < part.last; ++i) {
+      const BlockBodies& block = branch_.fastest(place, chunk.block(forward ? i : chunk.blocks() - 1 - i));
+      sum += (forward ? block.folded_forward : block.folded_backward).device;
+    }
+    return sum;
+  }
+
+  const Branch& branch_;
+  Job job_;
+  int own_;
+  std::vector<std::vector<ChunkPlan>> chunks_;
+};
+
+// One stage's passes and collectives, each stream in order.
+class StageClock {
+ public:
+  StageClock(const StagePasses& passes, const std::vector<CutChunk>& chunks, const std::vector<ChunkEdges>& edges,
+             const DataParallelPlan& plan, Picoseconds microbatches)
+      : passes_(passes), chunks_(chunks), edges_(edges), plan_(plan), microbatches_(microbatches) {}
+
+  // When the first pass has ended that began no earlier than `start`.
+  Picoseconds first_end(Picoseconds start) const {
+    const Picoseconds passed = start + passes_.chunks.front().forward;
+    return plan_.gather == Gather::first_forward ? std::max(passed, chunks_.front().forward.gather) : passed;
+  }
+
+  // Where the first pass would begin if all that follow it in the schedule followed at once.
+  Picoseconds begin(Picoseconds start) const {
+    if (plan_.gather != Gather::first_forward) return start;
+    Picoseconds gathered = 0;
+    Picoseconds begin = start;
+    Picoseconds longer = 0;
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const CutPass& first = chunks_[c].forward;
+      const Picoseconds before = duration(edges_[c].before_first) + longer;
+      longer += first.longer;
+      begin = std::max(begin, gathered + first.first_gather - before);
+      gathered += first.gather;
+      begin = std::max(begin, gathered - before - passes_.chunks[c].forward - first.longer);
+    }
+    return begin;
+  }
+
+  // All that passes last longer for being cut.
+  Picoseconds longer() const {
+    const Picoseconds forward = plan_.gather == Gather::first_forward ? 1
+                                : plan_.gathers_in_passes()           ? microbatches_
+                                                                      : 0;
+    const Picoseconds backward = plan_.reduce == Reduce::last_backward    ? 1
+                                 : plan_.reduce == Reduce::every_backward ? microbatches_
+                                                                          : 0;
+    Picoseconds sum = 0;
+    for (const CutChunk& chunk : chunks_) sum += forward * chunk.forward.longer + backward * chunk.backward.longer;
+    return sum;
+  }
+
+  // When the collectives have ended, of a stage whose passes end at `passed`.
+  Picoseconds collectives_end(Picoseconds passed) const {
+    if (plan_.reduce == Reduce::last_backward) return reduced_once(passed);
+    if (plan_.reduce != Reduce::every_backward) return 0;
+    const Picoseconds gathers = plan_.gathers_in_passes() ? microbatches_ : 0;
+    Picoseconds all = 0;
+    for (const CutChunk& chunk : chunks_) {
+      all += gathers * (chunk.forward.gather + chunk.backward.gather) + microbatches_ * chunk.backward.reduce;
+    }
+    return all;
+  }
+
+ private:
+  Picoseconds duration(const PassCounts& counts) const {
+    const Picoseconds on = passes_.awaits_sends ? passes_.on : 0;
+    const Picoseconds back = passes_.awaits_sends ? passes_.back : 0;
+    Picoseconds sum = 0;
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      sum += counts.forward[c] * (passes_.chunks[c].forward + on);
+      sum += counts.backward[c] * (passes_.chunks[c].backward + back);
+    }
+    return sum;
+  }
+
+  Picoseconds reduced_once(Picoseconds passed) const {
+    Picoseconds end = 0;
+    Picoseconds behind = 0;  // reductions of the chunks whose last pass comes later
+    Picoseconds longer = 0;
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+      const CutPass& last = chunks_[c].backward;
+      const Picoseconds ended = passed - duration(edges_[c].behind_last) - longer;
+      longer += last.longer;
+      end = std::max(end, ended - passes_.chunks[c].backward - last.longer + last.reduce + behind);
+      end = std::max(end, ended + last.last_reduce + behind);
+      behind += last.reduce;
+    }
+    return end;
+  }
+
+  const StagePasses& passes_;
+  const std::vector<CutChunk>& chunks_;
+  const std::vector<ChunkEdges>& edges_;
+  const DataParallelPlan& plan_;
+  Picoseconds microbatches_;
+};
+
+}  // namespace
+
+PipelineBound bound_with_replicas(const Branch& branch, const PipelineChoice& choice, const StateChoice& state,
+                                  ScheduleFacts& facts) {
+  Job job = branch.job();
+  state.apply_to(job.strategy);
+  const DataParallelPlan plan = data_parallel_plan(job);
+  PipelineBound out = pipeline_bound(branch, choice);
+  for (int own = 0; own < branch.layout().count(); ++own) {
+    const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
+    const CutStages cut(branch, choice, state, own);
+    const auto edges = facts.edges(choice.schedule, branch.shape(choice, own));
+    std::vector<Picoseconds> collectives;
+    Picoseconds start = 0;
+    for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
+      const auto index = static_cast<std::size_t>(stage);
+      const std::vector<CutChunk> chunks = cut.stage(stage);
+      const StageClock clock(stages[index], chunks, (*edges)[index], plan, choice.microbatches_of(own));
+      const Picoseconds passed = clock.begin(start) + stages[index].busy + clock.longer();
+      Picoseconds& end = out.end[branch.layout().place(stage, own)];
+      end = std::max(end, passed);
+      collectives.push_back(clock.collectives_end(passed));
+      start = clock.first_end(start) + stages[index].on;
+    }
+    follow_backward(branch, stages, own, out.end);
+    for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
+      Picoseconds& end = out.end[branch.layout().place(stage, own)];
+      end = std::max(end, collectives[static_cast<std::size_t>(stage)]);
+    }
+  }
+  out.last = *std::max_element(out.end.begin(), out.end.end());
+  return out;
+}
+
+}  // namespace mirfak
