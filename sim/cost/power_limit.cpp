@@ -1,5 +1,6 @@
 #include "cost/power_limit.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mirfak {
@@ -18,12 +19,16 @@ void PowerMix::add_other(double seconds, double draw) {
   other_energy_ += seconds * draw;
 }
 
+double PowerMix::excess(double clock) const {
+  return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ - (clocked_s_ / clock + other_s_);
+}
+
+namespace {
+
 // Energy falls with the clock and the time to spend it in grows, so the two meet once.
-double PowerMix::clock_share() const {
-  const auto too_much = [&](double clock) {
-    return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ > clocked_s_ / clock + other_s_;
-  };
-  if (clocked_s_ == 0 || !too_much(1)) return 1;
+template <typename TooMuch>
+double highest_allowed(const TooMuch& too_much) {
+  if (!too_much(1)) return 1;
   constexpr double kLowest = 0.1;
   constexpr int kHalvings = 30;
   double low = kLowest;
@@ -33,6 +38,22 @@ double PowerMix::clock_share() const {
     (too_much(middle) ? high : low) = middle;
   }
   return low;
+}
+
+}  // namespace
+
+double PowerMix::clock_share() const {
+  if (clocked_s_ == 0) return 1;
+  return highest_allowed([&](double clock) { return excess(clock) > 0; });
+}
+
+// At any clock, the others that leave room are those whose own excess is negative.
+double PowerMix::highest_clock_share(std::span<const PowerMix> others) const {
+  return highest_allowed([&](double clock) {
+    double sum = excess(clock);
+    for (const PowerMix& other : others) sum += std::min(0.0, other.excess(clock));
+    return sum > 0;
+  });
 }
 
 }  // namespace mirfak

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 namespace mirfak {
 
 // By which power of the clock the draw of a busy device grows: voltage falls with the clock. 2.3 to 2.8 on an A100
@@ -29,8 +31,13 @@ class PowerMix {
   void add_clocked(double seconds, double draw);  // time and draw at the full clock
   void add_other(double seconds, double draw);
   double clock_share() const;  // 1 or less
+  // No mix of this and some of `others`, each whole or not at all, has a higher clock.
+  double highest_clock_share(std::span<const PowerMix> others) const;
 
  private:
+  // By how much the energy at a clock is above what the limit allows in that time; it rises with the clock.
+  double excess(double clock) const;
+
   double clocked_s_ = 0;
   double clocked_energy_ = 0;  // of the power limit, in seconds
   double other_s_ = 0;

@@ -10,19 +10,20 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 
 namespace mirfak {
 
 namespace {
 
-PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest) {
+PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest, bool energy) {
   PassTerms out;
   out.forward = fastest.folded_forward.device;
   out.backward = fastest.folded_backward.device;
   out.issue_forward = fastest.folded_forward.host;
   out.issue_backward = fastest.folded_backward.host;
-  out.energy_j = thriftiest.folded_forward.energy_j + thriftiest.folded_backward.energy_j;
+  if (energy) out.energy_j = thriftiest.folded_forward.energy_j + thriftiest.folded_backward.energy_j;
   return out;
 }
 
@@ -79,11 +80,12 @@ void StateChoice::apply_to(Strategy& strategy) const {
   strategy.overlap_param_gather = overlap_param_gather;
 }
 
-Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, SharedBlocks& shared)
-    : layout_(std::move(layout)), job_(layout_->job) {
+Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
+               SharedBlocks& shared, bool energy)
+    : layout_(std::move(layout)), job_(layout_->job), energy_(energy) {
   job_.strategy = strategy;
   shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
-  bound_all(*shared.layers_of(job_));
+  bound_all(*shared.layers_of(job_), space);
 }
 
 void Branch::price(SharedBlocks& shared) {
@@ -95,7 +97,7 @@ void Branch::price(SharedBlocks& shared) {
     const auto [lowest, highest] = settled_clocks(costs);
     const auto bodies_at = [&](double clock) { return set_->bodies.price_at(job_, blocks, costs, clock, 1).bodies; };
     const auto fastest = bodies_at(highest);
-    kinds_.push_back(kind_terms(*fastest, *bodies_at(lowest)));
+    kinds_.push_back(kind_terms(*fastest, energy_ ? *bodies_at(lowest) : *fastest));
     kinds_.back().fastest = fastest;
   }
   price_transfers();
@@ -138,30 +140,92 @@ void Branch::price_transfers() {
   }
 }
 
-// All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds; nothing
-// recomputed that need not be.
-void Branch::bound_all(LayerBound& layers) {
+// All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds; then as the
+// best pipeline of the space divides them. Nothing recomputed that need not be.
+void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
   double speed = 0;  // microbatches a picosecond
   double energy_j = std::numeric_limits<double>::infinity();
-  std::vector<LayerBound::Terms> kinds;
-  for (const std::size_t place : layout_->first_of_kind) kinds.push_back(layers.on(job_, layout_->costs[place]));
+  std::vector<std::shared_ptr<const LayerBound::Terms>> kinds;
+  for (const std::size_t place : layout_->first_of_kind)
+    kinds.push_back(layers.on(job_, layout_->costs[place], energy_));
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
-    const LayerBound::Terms& all = kinds[static_cast<std::size_t>(layout_->kind_of[place])];
+    const LayerBound::Terms& all = *kinds[static_cast<std::size_t>(layout_->kind_of[place])];
     const ReplicaClass& own = layout_->classes[place % layout_->classes.size()];
-    speed += own.count() / static_cast<double>(all.device);
+    speed += own.count() / static_cast<double>(all.device.back());
     energy_j = std::min(energy_j, all.energy_j);
   }
   constexpr double rounding = 1 - 1e-9;
   const std::int64_t count = job_.training.global_batch / job_.strategy.micro_batch;
   const auto microbatches = static_cast<double>(count);
-  bound_ = static_cast<Picoseconds>(microbatches / speed * rounding);
   least_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
+  Picoseconds best = std::numeric_limits<Picoseconds>::max();
+  for (const PipelineChoice& choice : pipelines(space)) {
+    rows_ += static_cast<std::int64_t>(recomputations(space, choice).size());
+    Picoseconds bound = 0;
+    for (int own = 0; own < layout_->count(); ++own) bound = std::max(bound, bound_of(choice, own, kinds));
+    best = std::min(best, bound);
+  }
+  bound_ = std::max(static_cast<Picoseconds>(microbatches / speed * rounding), best);
+}
+
+// A stage's first pass follows those of the stages before it, its last is followed by theirs (PipelineBound).
+Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
+                             std::span<const std::shared_ptr<const LayerBound::Terms>> kinds) const {
+  const Picoseconds m = choice.microbatches_of(own);
+  const std::int64_t per_round = std::accumulate(choice.layers->begin(), choice.layers->end(), std::int64_t{0});
+  Picoseconds bound = 0;
+  Picoseconds around = 0;
+  std::int64_t begin = 0;
+  for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+    const int kind = layout_->kind_of[layout_->place(stage, own)];
+    const std::vector<Picoseconds>& before = kinds[static_cast<std::size_t>(kind)]->device;
+    const int layers = (*choice.layers)[static_cast<std::size_t>(stage)];
+    const auto of_chunk = [&](int chunk) {
+      const auto first = static_cast<std::size_t>(chunk * per_round + begin);
+      return before[first + static_cast<std::size_t>(layers)] - before[first];
+    };
+    Picoseconds all = 0;
+    for (int chunk = 0; chunk < choice.chunks; ++chunk) all += of_chunk(chunk);
+    bound = std::max(bound, around + m * all);
+    around += of_chunk(0);
+    begin += layers;
+  }
+  return bound;
+}
+
+// n(s) layers on stage s need n(s) a(s) bytes of the c(s) that it has for them, so all of them are at most the sum of
+// c(s) / a(s). Where nothing is recomputed, a stage holds a microbatch for each that follows it, and one more.
+bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
+  const std::shared_ptr<LayerBound> layers = shared.layers_of(job_);
+  double state = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (i > 0 && choices[i].zero == choices[i - 1].zero) continue;
+    Job job = job_;
+    choices[i].apply_to(job.strategy);
+    state = std::min(state, layers->least_state(job));
+  }
+  const bool all_kept = job_.strategy.recompute == Recompute::none && job_.strategy.offload_layers == 0;
+  const double kept = all_kept ? layers->least_kept() : 0;
+  for (int own = 0; own < layout_->count(); ++own) {
+    const auto index = static_cast<std::size_t>(own);
+    int microbatches = job_.strategy.pipeline;
+    for (const auto& share : shares_) microbatches = std::min(microbatches, (*share)[index]);
+    double room = 0;  // for layers
+    for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+      const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
+      const double capacity = costs.hardware.hardware.gpu.memory_bytes.value - job_.framework.platform_bytes;
+      room += std::max(0.0, capacity) / (state + std::min(microbatches, job_.strategy.pipeline - stage) * kept);
+    }
+    constexpr double rounding = 1e-9;
+    if (room < static_cast<double>(job_.model.layers) * (1 - rounding)) return false;
+  }
+  return true;
 }
 
 Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
                                      const std::vector<BlockBodies>& thriftiest) const {
   const auto of = [&](BlockId block) {
-    return terms_of(fastest[static_cast<std::size_t>(block)], thriftiest[static_cast<std::size_t>(block)]);
+    return terms_of(fastest[static_cast<std::size_t>(block)], thriftiest[static_cast<std::size_t>(block)], energy_);
   };
   KindTerms out;
   out.recomputed.emplace_back();
@@ -240,14 +304,6 @@ std::vector<int> Branch::recomputations(const StrategySpace& space, const Pipeli
     if (layers < most) out.push_back(layers);
   }
   std::sort(out.begin(), out.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
-  return out;
-}
-
-std::int64_t Branch::strategies(const StrategySpace& space) const {
-  std::int64_t out = 0;
-  for (const PipelineChoice& choice : pipelines(space)) {
-    out += static_cast<std::int64_t>(recomputations(space, choice).size());
-  }
   return out;
 }
 

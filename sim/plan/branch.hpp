@@ -64,8 +64,10 @@ struct StateTerms {
 // The strategies that have their layout and their blocks in common: a branch of the tree that a search walks.
 class Branch {
  public:
-  // `strategy`: layout and blocks; the rest as the space says. Bounds the branch, at little cost.
-  Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, SharedBlocks& shared);
+  // `strategy`: layout and blocks; the rest as `space` says. Bounds the branch, at little cost; its energy too
+  // where that is asked for, else by 0.
+  Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
+         SharedBlocks& shared, bool energy);
   // Prices its blocks and transfers. What says "priced" below needs it.
   void price(SharedBlocks& shared);
 
@@ -84,6 +86,8 @@ class Branch {
   Picoseconds bound() const { return bound_; }
   // ... or needs less energy above that of waiting, all ranks.
   double least_energy_j() const { return least_energy_j_; }
+  // Whether some of its strategies may fit in memory. `choices`: all that they can choose.
+  bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
   // Every way to spread the layers that the space has, each with the fewest layers recomputed; behind each stands a row
   // of choices that recompute more, none of them faster.
@@ -95,7 +99,7 @@ class Branch {
   const BlockBodies& fastest(std::size_t place, BlockId block) const;
 
   // How many choices all rows have.
-  std::int64_t strategies(const StrategySpace& space) const;
+  std::int64_t rows() const { return rows_; }
 
   // Priced. Of every place; `chunks`: of each stage, the blocks that its chunks run. May be used by several threads at
   // once.
@@ -104,6 +108,7 @@ class Branch {
  private:
   std::shared_ptr<const LayoutCosts> layout_;
   Job job_;
+  bool energy_ = false;
   std::shared_ptr<BlockSet> set_;
   std::vector<LayerBlocks> layers_;
   // On a kind of stages: of all layers before each one, and of what is not a layer.
@@ -118,12 +123,16 @@ class Branch {
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
-  void bound_all(LayerBound& layers);
+  void bound_all(LayerBound& layers, const StrategySpace& space);
+  // Of one class of replicas; `kinds`: what its layers take.
+  Picoseconds bound_of(const PipelineChoice& choice, int own,
+                       std::span<const std::shared_ptr<const LayerBound::Terms>> kinds) const;
 
   std::vector<KindTerms> kinds_;
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;
   std::vector<std::shared_ptr<const std::vector<int>>> shares_;  // of microbatches
+  std::int64_t rows_ = 0;
   Picoseconds bound_ = 0;
   double least_energy_j_ = 0;
 

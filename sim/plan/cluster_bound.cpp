@@ -39,7 +39,7 @@ double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
       const std::optional<Job> smallest = smallest_job(job, choice);
       if (!smallest) continue;
       const LayoutCosts costs(*smallest, smallest->strategy);
-      const double seconds = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front()).kernels_s;
+      const double seconds = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), false)->kernels_s;
       least = std::min(least, seconds * choice.team() / choice.micro_batch);
     }
   }

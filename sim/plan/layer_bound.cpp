@@ -1,69 +1,110 @@
 #include "plan/layer_bound.hpp"
 
 #include "cost/power_limit.hpp"
+#include "program/settled_clock.hpp"
+#include "program/sharded_state.hpp"
+#include "program/stage_plan.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
 
-void count_kernels(const Body& body, double& seconds, double& highest_draw) {
+double kernels_s(const Body& body) {
   Picoseconds sum = 0;
-  for (const BodyStep& step : body.steps) {
-    if (step.stream != StreamKind::compute) continue;
-    sum += step.device;
-    highest_draw = std::max(highest_draw, step.draw);
-  }
-  seconds += to_seconds(sum);
+  for (const BodyStep& step : body.steps) sum += step.stream == StreamKind::compute ? step.device : 0;
+  return to_seconds(sum);
+}
+
+double highest_draw(const Body& body) {
+  double out = 0;
+  for (const BodyStep& step : body.steps) out = std::max(out, step.draw);
+  return out;
 }
 
 }  // namespace
 
 LayerBound::LayerBound(const Job& job) {
-  const std::vector<JobLayer> kinds = job_layers(job);
-  for (const JobLayer& kind : kinds) kinds_.emplace_back(shard_kept_layer(job, kind), 0);
-  for (std::int64_t layer = 0; layer < job.model.layers; ++layer) {
-    const auto kind = std::find(kinds.begin(), kinds.end(), job_layer(job, layer)) - kinds.begin();
-    ++kinds_[static_cast<std::size_t>(kind)].second;
-  }
+  blocks_.all.emplace_back();
+  for (const JobLayer& kind : job_layers(job)) blocks_.all.push_back(shard_kept_layer(job, kind));
+  blocks_.all.emplace_back();
+  for (const LayerBlocks& layer : layer_blocks(job, blocks_)) layers_.push_back(layer.kept);
 }
 
-LayerBound::Terms LayerBound::on(const Job& job, const StageCosts& costs) {
-  const BodyCache::Place place = BodyCache::place_of(costs, 1);
+std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs, bool energy) {
+  const Strategy& strategy = job.strategy;
+  const Key key(BodyCache::place_of(costs, 1), strategy.recompute, strategy.recompute_modules.to_ulong(), energy);
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = known_.find(place); known != known_.end()) return known->second;
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
   }
-  const Terms made = price(job, costs);
+  auto made = std::make_shared<const Terms>(price(job, costs, energy));
   const std::lock_guard lock(mutex_);
-  return known_.emplace(place, made).first->second;
+  return known_.emplace(key, std::move(made)).first->second;
 }
 
-// Recomputed layers run the same kernels. Whatever the mix, its clock is no lower than that of the kernel that draws
-// most and nothing else. Prediction modules have kernels of their own: nothing is said of their jobs' energy.
-LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs) const {
-  const double highest = std::min(1.0, costs.hardware.hardware.gpu.sustained_share.value);
-  costs.kernels.set_clock_share(highest);
-  Terms out;
-  double draw = 0;
-  for (const auto& [block, count] : kinds_) {
-    const BlockBodies bodies = price_block(job, block, costs);
-    double kernels_s = 0;
-    count_kernels(bodies.forward, kernels_s, draw);
-    count_kernels(bodies.backward, kernels_s, draw);
-    out.kernels_s += count * kernels_s;
-    out.device += count * (bodies.folded_forward.device + bodies.folded_backward.device);
-  }
-  if (job.model.prediction_layers > 0) return out;
-  const double lowest = draw > 1 ? std::pow(draw, -1 / kPowerExponent) : 1;
-  costs.kernels.set_clock_share(std::min(highest, lowest));
-  for (const auto& [block, count] : kinds_) {
-    const BlockBodies bodies = price_block(job, block, costs);
-    out.energy_j += count * (bodies.folded_forward.energy_j + bodies.folded_backward.energy_j);
+// Of every kind of layer.
+std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& costs, double clock) const {
+  costs.kernels.set_clock_share(clock);
+  std::vector<BlockBodies> out;
+  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+    out.push_back(price_block(job, blocks_.all[kind], costs));
   }
   return out;
+}
+
+// A mix of layers settles between the clocks that each of them would settle at alone, and none below the clock of the
+// kernel that draws most. Prediction modules have kernels of their own: of their jobs' energy nothing is said.
+LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, bool energy) const {
+  const GpuSpec& gpu = costs.hardware.hardware.gpu;
+  const bool predicts = job.model.prediction_layers > 0;
+  double highest = predicts ? std::min(1.0, gpu.sustained_share.value) : 0;
+  double draw = 1;
+  const std::vector<BlockBodies> unclocked = price_kinds(job, costs, 1);
+  for (std::size_t kind = 0; kind < unclocked.size(); ++kind) {
+    const BlockBodies& bodies = unclocked[kind];
+    highest = std::max(highest, highest_settled_clock(bodies, gpu, steps_run_again(job, blocks_.all[kind + 1])));
+    draw = std::max({draw, highest_draw(bodies.forward), highest_draw(bodies.backward)});
+  }
+  const std::vector<BlockBodies> fastest = price_kinds(job, costs, highest);
+  std::vector<BlockBodies> thriftiest;
+  if (energy && !predicts) {
+    thriftiest = price_kinds(job, costs, std::min(gpu.sustained_share.value, std::pow(draw, -1 / kPowerExponent)));
+  }
+  Terms out;
+  out.device.push_back(0);
+  for (const BlockId layer : layers_) {
+    const auto kind = static_cast<std::size_t>(layer - 1);
+    const BlockBodies& bodies = fastest[kind];
+    out.device.push_back(out.device.back() + bodies.folded_forward.device + bodies.folded_backward.device);
+    out.kernels_s += kernels_s(bodies.forward) + kernels_s(bodies.backward);
+    if (thriftiest.empty()) continue;
+    out.energy_j += thriftiest[kind].folded_forward.energy_j + thriftiest[kind].folded_backward.energy_j;
+  }
+  return out;
+}
+
+double LayerBound::least_state(const Job& job) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+    ChunkPlan one;
+    one.append(static_cast<BlockId>(kind));
+    const MemoryUse state = sharded_state(job, StageContents(job, blocks_, 0, {one}));
+    least = std::min(least, state.parameters + state.gradients + state.optimizer);
+  }
+  return least;
+}
+
+double LayerBound::least_kept() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
+    least = std::min(least, blocks_.all[kind].kept_bytes);
+  }
+  return least;
 }
 
 }  // namespace mirfak

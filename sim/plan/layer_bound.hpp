@@ -4,36 +4,43 @@
 #include "program/body_cache.hpp"
 
 #include <map>
+#include <memory>
 #include <mutex>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace mirfak {
 
-// What all layers of a model take for one microbatch, forward and backward, if none of them is recomputed: the least
-// that any strategy with such blocks needs, at far less work than pricing all blocks. May be used by several threads at
-// once.
+// What the layers of a model take and hold if none of them is recomputed: the least that any strategy with such blocks
+// needs, at far less work than pricing all blocks. May be used by several threads at once.
 class LayerBound {
  public:
-  // Of one device.
+  // Of one device and one microbatch, forward and backward.
   struct Terms {
-    Picoseconds device = 0;
-    double energy_j = 0;   // above that of waiting
-    double kernels_s = 0;  // of the compute stream alone
+    std::vector<Picoseconds> device;  // of all layers before each one, and of all
+    double energy_j = 0;              // of all layers, above that of waiting
+    double kernels_s = 0;             // of all layers, the compute stream alone
   };
 
   explicit LayerBound(const Job& job);
-  // `job`: one for which these layers are sharded alike. Times at the highest clock that devices hold whatever they
-  // run, energies at the lowest that a mix of these layers' kernels settles at.
-  Terms on(const Job& job, const StageCosts& costs);
+  // `job`: one for which these layers are sharded alike. Times at the highest clock that devices settle at, whatever of
+  // the layers the job's strategy recomputes; with `energy`, energies at the lowest, else 0.
+  std::shared_ptr<const Terms> on(const Job& job, const StageCosts& costs, bool energy);
+  // Bytes of parameters, gradients and optimizer state that a layer adds to its stage at least.
+  double least_state(const Job& job) const;
+  // Bytes that a layer keeps of each microbatch for its backward pass, at least.
+  double least_kept() const;
 
  private:
-  Terms price(const Job& job, StageCosts costs) const;
+  using Key = std::tuple<BodyCache::Place, Recompute, unsigned long, bool>;
+  Terms price(const Job& job, StageCosts costs, bool energy) const;
+  std::vector<BlockBodies> price_kinds(const Job& job, StageCosts& costs, double clock) const;
 
-  // Each kind of layer, and how many the model has.
-  std::vector<std::pair<PartitionedBlock, int>> kinds_;
+  // Each kind of layer; embedding and head are empty.
+  ShardedBlocks blocks_;
+  std::vector<BlockId> layers_;
   std::mutex mutex_;
-  std::map<BodyCache::Place, Terms> known_;
+  std::map<Key, std::shared_ptr<const Terms>> known_;
 };
 
 }  // namespace mirfak

@@ -51,6 +51,11 @@ std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space
   return out;
 }
 
+// Whether strategies are excluded by their energy.
+bool energy_counts(const SearchSpec& spec) {
+  return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto;
+}
+
 constexpr double kSecondsPerHour = 3600;
 constexpr std::size_t kBatch = 32;       // nodes taken out of the queue together
 constexpr std::size_t kFirstBatch = 4;   // ... until there is a standing to bound by
@@ -133,6 +138,7 @@ class Search {
   struct Outcome {
     std::vector<Node> children;
     std::optional<Standing::Entry> entry;
+    std::optional<Node> set_aside;  // nothing below it fits
     std::int64_t enumerated = 0;
     std::int64_t against_rules = 0;
     std::int64_t too_large = 0;
@@ -154,6 +160,8 @@ class Search {
   };
   std::vector<Placement> placements_of(const CandidateCluster& candidate) const;
   void plant();
+  void walk();
+  void look_for_least_shortage();
   std::vector<Node> take();
   void settle(std::vector<Outcome>& outcomes);
   Outcome work_on(const Node& node);
@@ -188,6 +196,8 @@ class Search {
   std::array<std::vector<StateChoice>, 2> states_;
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
   Standing standing_;
+  std::vector<Node> set_aside_;
+  bool desperate_ = false;  // for want of a strategy, those are asked too that cannot fit
   std::int64_t enumerated_ = 0;
   std::int64_t against_rules_ = 0;
   std::int64_t too_large_ = 0;
@@ -299,7 +309,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
           std::shared_ptr<Branch>& branch = grown[i].emplace_back();
           if (!rules_.allows_branch(choice, cluster)) continue;
           if (!costs) costs = layout_costs(job_, cluster, choice);
-          if (costs) branch = std::make_shared<Branch>(costs, choice, shared_);
+          if (costs) branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
         }
       },
       threads_);
@@ -319,7 +329,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
       child.bound = merit(node.cluster, branch->bound(), branch->least_energy_j());
       child.key = key_of(child.bound);
       child.place.branch = index++;
-      child.strategies = branch->strategies(spec_.space) * static_cast<std::int64_t>(states_of(*branch).size());
+      child.strategies = branch->rows() * static_cast<std::int64_t>(states_of(*branch).size());
       out.enumerated += child.strategies;
       if (child.strategies > 0) out.add(std::move(child), standing_);
     }
@@ -330,6 +340,11 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 Search::Outcome Search::expand_branch(const Node& node) {
   const Clock clock(spent_[after_bounds]);
   Outcome out;
+  if (!desperate_ && !node.branch->may_fit(states_of(*node.branch), shared_)) {
+    out.too_large = node.strategies;
+    out.set_aside = node;
+    return out;
+  }
   node.branch->price(shared_);
   std::uint32_t index = 0;
   for (const PipelineChoice& choice : node.branch->pipelines(spec_.space)) {
@@ -449,6 +464,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
     simulated_ += outcome.simulated ? 1 : 0;
     bounded_ += outcome.bounded;
     if (outcome.entry) standing_.add(std::move(*outcome.entry));
+    if (outcome.set_aside) set_aside_.push_back(std::move(*outcome.set_aside));
   }
   for (Outcome& outcome : outcomes) {
     for (Node& child : outcome.children) {
@@ -463,6 +479,13 @@ void Search::settle(std::vector<Outcome>& outcomes) {
 
 SearchResult Search::run() {
   plant();
+  walk();
+  if (standing_.entries().empty()) look_for_least_shortage();
+  report_progress();
+  return result();
+}
+
+void Search::walk() {
   for (std::vector<Node> batch = take(); !batch.empty(); batch = take()) {
     std::vector<Outcome> outcomes(batch.size());
     parallel_for(
@@ -470,8 +493,16 @@ SearchResult Search::run() {
     settle(outcomes);
     report_progress();
   }
-  report_progress();
-  return result();
+}
+
+// Nothing was found: of the branches of which nothing fits, how many bytes the best lacks.
+void Search::look_for_least_shortage() {
+  desperate_ = true;
+  for (Node& node : set_aside_) {
+    too_large_ -= node.strategies;
+    queue_.push(std::move(node));
+  }
+  walk();
 }
 
 SearchResult Search::result() const {

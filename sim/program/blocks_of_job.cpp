@@ -354,6 +354,18 @@ PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {
   return BlockSharder(job).layer(layer, Recompute::none);
 }
 
+std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept) {
+  const std::vector<TensorId> dropped =
+      dropped_tensors(kept.graph, job.strategy.recompute, job.strategy.recompute_modules);
+  if (dropped.empty()) return {};
+  const std::vector<OperatorId> again = plan_activations(kept.graph, dropped).recomputed;
+  std::vector<bool> out;
+  for (const BlockStep& step : kept.forward) {
+    out.push_back(std::find(again.begin(), again.end(), step.op) != again.end());
+  }
+  return out;
+}
+
 namespace {
 
 // Of the other node types that a stage's replicas lie on, each once.

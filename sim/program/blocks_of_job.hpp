@@ -43,6 +43,8 @@ struct ShardedBlocks {
 ShardedBlocks shard_blocks(const Job& job);
 // One layer that is not recomputed: what blocks with `recomputed` false, or of jobs that recompute nothing, are.
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
+// Which of its forward steps would run again if it were recomputed as the job's strategy says; empty: none.
+std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept);
 
 // The kernel and communication models of the replicas of one class (program/replica_classes.hpp) on one stage.
 struct StageCosts {

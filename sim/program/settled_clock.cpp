@@ -15,17 +15,36 @@ namespace mirfak {
 
 namespace {
 
-void add(PowerMix& mix, const Body& body, const FoldedBody& folded, int times, double waiting_draw) {
+double waiting_draw(const GpuSpec& gpu) { return gpu.blocked_w.value / gpu.tdp_w.value; }
+
+// Returns for how long the device is busy.
+double add_kernel(PowerMix& mix, const BodyStep& step, int times) {
+  const double seconds = to_seconds(step.device - step.held);
+  mix.add_clocked(times * step.clocked_s, step.draw);
+  mix.add_other(times * (seconds - step.clocked_s), kMemoryBoundDraw);
+  return seconds;
+}
+
+void add(PowerMix& mix, const Body& body, const FoldedBody& folded, int times, double draw_of_waiting) {
   double busy_s = 0;
   for (const BodyStep& step : body.steps) {
-    if (step.stream != StreamKind::compute) continue;
-    const double seconds = to_seconds(step.device - step.held);
-    busy_s += seconds;
-    mix.add_clocked(times * step.clocked_s, step.draw);
-    mix.add_other(times * (seconds - step.clocked_s), kMemoryBoundDraw);
+    if (step.stream == StreamKind::compute) busy_s += add_kernel(mix, step, times);
   }
   const double pass_s = to_seconds(std::max(folded.device, folded.host));
-  mix.add_other(times * (pass_s - busy_s), waiting_draw);
+  mix.add_other(times * (pass_s - busy_s), draw_of_waiting);
+}
+
+// Some steps of a body, with all that they may wait.
+PowerMix mix_of(const Body& body, const std::vector<bool>& some, double draw_of_waiting) {
+  PowerMix out;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    if (!some[i]) continue;
+    const BodyStep& step = body.steps[i];
+    const bool kernel = step.stream == StreamKind::compute;
+    if (kernel) add_kernel(out, step, 1);
+    out.add_other(to_seconds(step.host + (kernel ? 0 : step.device)), draw_of_waiting);
+  }
+  return out;
 }
 
 }  // namespace
@@ -46,14 +65,22 @@ LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage) {
 
 double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs) {
   const GpuSpec& gpu = costs.hardware.hardware.gpu;
-  const double waiting_draw = gpu.blocked_w.value / gpu.tdp_w.value;
   PowerMix mix;
   for (const auto& [block, count] : layers) {
     const BlockBodies bodies = price_block(job, blocks.of(block), costs);
-    add(mix, bodies.forward, bodies.folded_forward, count, waiting_draw);
-    add(mix, bodies.backward, bodies.folded_backward, count, waiting_draw);
+    add(mix, bodies.forward, bodies.folded_forward, count, waiting_draw(gpu));
+    add(mix, bodies.backward, bodies.folded_backward, count, waiting_draw(gpu));
   }
   return std::min(mix.clock_share(), gpu.sustained_share.value);
+}
+
+double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& again) {
+  PowerMix mix;
+  add(mix, kept.forward, kept.folded_forward, 1, waiting_draw(gpu));
+  add(mix, kept.backward, kept.folded_backward, 1, waiting_draw(gpu));
+  const PowerMix more = mix_of(kept.forward, again, waiting_draw(gpu));
+  const double clock = again.empty() ? mix.clock_share() : mix.highest_clock_share({&more, 1});
+  return std::min(clock, gpu.sustained_share.value);
 }
 
 }  // namespace mirfak

@@ -16,4 +16,8 @@ LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage);
 // these layers, what waits between kernels included. `costs` are at the full clock.
 double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs);
 
+// Of a layer with these bodies, priced at the full clock, no less than the clock of any mix of it with itself where
+// some of its forward steps run again in front of the backward pass: those that `again` says of each. Empty: none do.
+double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& again);
+
 }  // namespace mirfak

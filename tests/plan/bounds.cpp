@@ -94,7 +94,8 @@ std::optional<Branch> branch_of(const Job& job, SharedBlocks& shared) {
   any_split.layer_split.front() = static_cast<int>(job.model.layers);
   if (first_violation({job.model, job.training, any_split, job.cluster.gpus()})) return std::nullopt;
   try {
-    return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, shared);
+    return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy,
+                                 pipelines_of(job), shared, true);
   } catch (const Error& error) {
     REQUIRE(error.kind() == ErrorKind::infeasible);  // a stage on several types of GPU
     return std::nullopt;
