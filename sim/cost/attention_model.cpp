@@ -90,7 +90,7 @@ AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit)
       peak_(peak_16_bit(gpu) / gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
 
-AttentionTiles AttentionModel::tiles(double head_dim) const {
+const AttentionTiles& AttentionModel::tiles(double head_dim, AttentionTiles& between_two) const {
   const auto above = std::find_if(fit_.head_dims.begin(), fit_.head_dims.end(),
                                   [&](const auto& entry) { return entry.first >= head_dim; });
   if (above == fit_.head_dims.end()) return fit_.head_dims.rbegin()->second;
@@ -98,7 +98,8 @@ AttentionTiles AttentionModel::tiles(double head_dim) const {
   const auto& [low_dim, low] = *std::prev(above);
   const auto& [high_dim, high] = *above;
   const double share = (1.0 / low_dim - 1.0 / head_dim) / (1.0 / low_dim - 1.0 / high_dim);
-  AttentionTiles out = high;  // a kernel for the larger heads serves the size
+  AttentionTiles& out = between_two;
+  out = high;  // a kernel for the larger heads serves the size
   out.efficiency = time_between(low.efficiency, high.efficiency, share);
   out.backward_efficiency = time_between(low.backward_efficiency, high.backward_efficiency, share);
   out.ramp_s = between(low.ramp_s, high.ramp_s, share);
@@ -125,8 +126,8 @@ AttentionModel::Work AttentionModel::work(const AttentionShape& shape, const Att
   return out;
 }
 
-double AttentionModel::makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward) const {
-  const Work work = this->work(shape, tiles);
+double AttentionModel::makespan(const AttentionShape& shape, const AttentionTiles& tiles, const Work& work,
+                                bool backward) const {
   const double efficiency = backward ? tiles.backward_efficiency.value : tiles.efficiency.value;
   const double block_flop = pair_flop(shape, backward) * work.rows * work.block_keys;
   const double block_s = block_flop / (peak_ * efficiency);
@@ -138,19 +139,24 @@ double AttentionModel::makespan(const AttentionShape& shape, const AttentionTile
 }
 
 double AttentionModel::settled_clock(double head_dim) const {
-  const AttentionTiles tiles = this->tiles(head_dim);
+  AttentionTiles between_two;
+  return settled_clock(tiles(head_dim, between_two));
+}
+
+double AttentionModel::settled_clock(const AttentionTiles& tiles) const {
   const double throttled = tiles.throttle ? 1 / (1 + tiles.throttle->value) : 1;
   return std::min(gpu_.sustained_share.value, throttled);
 }
 
 AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, double clock) const {
-  const AttentionTiles tiles = this->tiles(shape.head_dim);
+  AttentionTiles between_two;
+  const AttentionTiles& tiles = this->tiles(shape.head_dim, between_two);
   const Work work = this->work(shape, tiles);
   AttentionCost cost;
   cost.executed_flop =
       shape.batch * shape.heads * work.blocks * work.rows * work.block_keys * pair_flop(shape, backward);
   cost.overhead_s = (backward ? kBackwardKernels : 1) * gpu_.kernel_launch_s.value;
-  cost.clocked_s = makespan(shape, tiles, backward);
+  cost.clocked_s = makespan(shape, tiles, work, backward);
   cost.compute_s = cost.clocked_s / clock;
   const double ends = query_bytes(shape) + result_bytes(shape);
   const double passes = (backward ? 2 : 1) * fit_.io_passes.value;
@@ -159,14 +165,15 @@ AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, 
   const double all = (backward ? 2 : 1) * (ends + key_value_bytes(shape)) / bandwidth_;
   if (cost.compute_s + cost.memory_s < all) cost.clocked_s = 0;
   cost.seconds = cost.overhead_s + std::max(cost.compute_s + cost.memory_s, all);
-  cost.draw = std::pow(settled_clock(shape.head_dim), -kPowerExponent);
+  cost.draw = std::pow(settled_clock(tiles), -kPowerExponent);
   return cost;
 }
 
 double AttentionModel::table_seconds(const AttentionShape& shape) const {
   if (!fit_.table) fail_internal("attention kernels of '" + gpu_.name + "' have no table");
   const AttentionTable& table = *fit_.table;
-  const AttentionTiles tiles = this->tiles(shape.head_dim);
+  AttentionTiles between_two;
+  const AttentionTiles& tiles = this->tiles(shape.head_dim, between_two);
   const double queries = query_bytes(shape);
   const double keys_and_values = key_value_bytes(shape);
   const double ends = queries + result_bytes(shape);
@@ -175,7 +182,7 @@ double AttentionModel::table_seconds(const AttentionShape& shape) const {
   const double cached = 1 / (1 + std::pow(fullness, kCacheSharpness));
   const double per_byte = ((1 - cached) + cached / table.cache_speedup.value) / bandwidth_;
 
-  double compute = makespan(shape, tiles, false);
+  double compute = makespan(shape, tiles, work(shape, tiles), false);
   if (tiles.throttle) compute *= 1 + tiles.throttle->value * compute / (compute + table.throttle_s.value);
   const double kernel =
       std::max(compute + fit_.io_passes.value * 2 * queries * per_byte, (2 * queries + keys_and_values) * per_byte);

@@ -57,7 +57,8 @@ class AttentionModel {
   double table_seconds(const AttentionShape& shape) const;
 
   const AttentionFit& fit() const { return fit_; }
-  AttentionTiles tiles(double head_dim) const;  // interpolated constants
+  // The constants for a head dimension: measured ones, or interpolated, which `between_two` then holds.
+  const AttentionTiles& tiles(double head_dim, AttentionTiles& between_two) const;
   // The clock share that a device settles at which does nothing else: what the tables show of long kernels, else what
   // it holds in long matrix products.
   double settled_clock(double head_dim) const;
@@ -65,7 +66,8 @@ class AttentionModel {
  private:
   struct Work;
   Work work(const AttentionShape& shape, const AttentionTiles& tiles) const;
-  double makespan(const AttentionShape& shape, const AttentionTiles& tiles, bool backward) const;
+  double makespan(const AttentionShape& shape, const AttentionTiles& tiles, const Work& work, bool backward) const;
+  double settled_clock(const AttentionTiles& tiles) const;
   AttentionCost price(const AttentionShape& shape, bool backward, double clock) const;
 
   const GpuSpec& gpu_;

@@ -16,7 +16,8 @@ namespace {
 constexpr double kCacheSharpness = 6;  // how suddenly what a kernel moves stops fitting into the second-level cache
 constexpr int kPieceStreams = 3;       // of a product in pieces: Transformer Engine's num_max_streams
 
-double product(const std::vector<Axis>& labels, const AxisExtents& local) {
+template <typename Labels>
+double product(const Labels& labels, const AxisExtents& local) {
   double out = 1;
   for (const Axis label : labels) out *= static_cast<double>(local[static_cast<std::size_t>(label)]);
   return out;
@@ -58,7 +59,7 @@ GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step) {
   double density = 1;
   for (const Operand& operand : op.inputs) density = std::min(density, graph.tensor(operand.tensor).density);
   // Rows of tokens that exist: of the experts' tokens only those that visit it.
-  const auto existing = [&](const std::vector<Axis>& of) {
+  const auto existing = [&](const AxisList& of) {
     const bool tokens = std::find(of.begin(), of.end(), Axis::sequence) != of.end();
     return product(of, step.local) * (tokens ? density : 1);
   };
@@ -290,7 +291,8 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
   const AttentionShape shape = attention_shape(graph, step);
   const bool forward = graph.op(step.op).phase == Phase::forward;
   const AttentionCost cost = forward ? attention().forward(shape, clock_) : attention().backward(shape, clock_);
-  const AttentionTiles tiles = attention().tiles(shape.head_dim);
+  AttentionTiles between_two;
+  const AttentionTiles& tiles = attention().tiles(shape.head_dim, between_two);
   const AttentionFit& fit = attention().fit();
   out.formula = "launches + max(makespan of the tiles + unhidden traffic, all traffic)";
   out.numbers = fmt::format("{:g} x {:g} heads of {:g}, {:g} queries, {:g} keys: compute {}, memory {}", shape.batch,

@@ -67,8 +67,9 @@ EinsumLabels classify_labels(const Operator& einsum) {
       out.contracted.push_back(axis);
     }
   }
-  std::copy_if(right.begin(), right.end(), std::back_inserter(out.columns),
-               [&](Axis axis) { return !holds(left, axis); });
+  for (const Axis axis : right) {
+    if (!holds(left, axis)) out.columns.push_back(axis);
+  }
   return out;
 }
 

@@ -167,13 +167,25 @@ struct OperatorGraph {
   double bytes(TensorId tensor) const;
 };
 
+// Some axes, each once.
+class AxisList {
+ public:
+  void push_back(Axis axis) { axes_[size_++] = axis; }
+  const Axis* begin() const { return axes_.data(); }
+  const Axis* end() const { return axes_.data() + size_; }
+
+ private:
+  std::array<Axis, kAxes> axes_{};
+  std::size_t size_ = 0;
+};
+
 // The roles of an einsum's labels: in both operands and the result (batch), in one operand and the result
 // (rows from the first, columns from the second), in both operands only (contracted).
 struct EinsumLabels {
-  std::vector<Axis> batch;
-  std::vector<Axis> rows;
-  std::vector<Axis> columns;
-  std::vector<Axis> contracted;
+  AxisList batch;
+  AxisList rows;
+  AxisList columns;
+  AxisList contracted;
 };
 EinsumLabels classify_labels(const Operator& einsum);
 

@@ -280,7 +280,7 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
     for (const int chunks : space.virtual_pipeline) {
       if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
       const auto per_round = static_cast<int>(job_.model.layers / chunks);
-      for (const LayerSplit& layers : layer_splits(layout_->hardware_of, per_round, space.uneven_layers)) {
+      for (const LayerSplit& layers : layout_->splits(per_round, space.uneven_layers)) {
         PipelineChoice choice{chunks, schedule, 0, layers, {}};
         const std::vector<int> row = recomputations(space, choice);
         if (row.empty()) continue;

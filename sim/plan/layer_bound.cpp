@@ -36,15 +36,56 @@ LayerBound::LayerBound(const Job& job) {
 }
 
 std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs, bool energy) {
-  const Strategy& strategy = job.strategy;
-  const Key key(BodyCache::place_of(costs, 1), strategy.recompute, strategy.recompute_modules.to_ulong(), energy);
+  const BodyCache::Place place = BodyCache::place_of(costs, 1);
+  const std::shared_ptr<Clocks> clocks = clocks_on(job, costs, place);
+  const double highest = highest_clock(job, costs, *clocks);
+  const std::tuple key(place, highest, energy);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
   }
-  auto made = std::make_shared<const Terms>(price(job, costs, energy));
+  // Prediction modules have kernels of their own: of their jobs' energy nothing is said.
+  const bool says_energy = energy && job.model.prediction_layers == 0;
+  auto made = std::make_shared<const Terms>(price(job, costs, highest, says_energy ? clocks->lowest : 0));
   const std::lock_guard lock(mutex_);
   return known_.emplace(key, std::move(made)).first->second;
+}
+
+// No mix of layers settles at a lower clock than that of the kernel that draws most.
+std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const StageCosts& costs,
+                                                          const BodyCache::Place& place) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = clocks_.find(place); known != clocks_.end()) return known->second;
+  }
+  auto made = std::make_shared<Clocks>();
+  StageCosts unclocked = costs;
+  made->bodies = price_kinds(job, unclocked, 1);
+  double draw = 1;
+  for (const BlockBodies& kind : made->bodies) {
+    draw = std::max({draw, highest_draw(kind.forward), highest_draw(kind.backward)});
+  }
+  made->lowest = std::min(costs.hardware.hardware.gpu.sustained_share.value, std::pow(draw, -1 / kPowerExponent));
+  const std::lock_guard lock(mutex_);
+  return clocks_.emplace(place, std::move(made)).first->second;
+}
+
+// A mix of layers settles between the clocks that each of them would settle at alone.
+double LayerBound::highest_clock(const Job& job, const StageCosts& costs, Clocks& clocks) {
+  const GpuSpec& gpu = costs.hardware.hardware.gpu;
+  if (job.model.prediction_layers > 0) return std::min(1.0, gpu.sustained_share.value);
+  const std::pair recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = clocks.highest.find(recomputed); known != clocks.highest.end()) return known->second;
+  }
+  double highest = 0;
+  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
+    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1]);
+    highest = std::max(highest, highest_settled_clock(clocks.bodies[kind], gpu, again));
+  }
+  const std::lock_guard lock(mutex_);
+  return clocks.highest.emplace(recomputed, highest).first->second;
 }
 
 // Of every kind of layer.
@@ -57,24 +98,11 @@ std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& cos
   return out;
 }
 
-// A mix of layers settles between the clocks that each of them would settle at alone, and none below the clock of the
-// kernel that draws most. Prediction modules have kernels of their own: of their jobs' energy nothing is said.
-LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, bool energy) const {
-  const GpuSpec& gpu = costs.hardware.hardware.gpu;
-  const bool predicts = job.model.prediction_layers > 0;
-  double highest = predicts ? std::min(1.0, gpu.sustained_share.value) : 0;
-  double draw = 1;
-  const std::vector<BlockBodies> unclocked = price_kinds(job, costs, 1);
-  for (std::size_t kind = 0; kind < unclocked.size(); ++kind) {
-    const BlockBodies& bodies = unclocked[kind];
-    highest = std::max(highest, highest_settled_clock(bodies, gpu, steps_run_again(job, blocks_.all[kind + 1])));
-    draw = std::max({draw, highest_draw(bodies.forward), highest_draw(bodies.backward)});
-  }
+// `lowest`: 0 where nothing is said of energy.
+LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, double highest, double lowest) const {
   const std::vector<BlockBodies> fastest = price_kinds(job, costs, highest);
   std::vector<BlockBodies> thriftiest;
-  if (energy && !predicts) {
-    thriftiest = price_kinds(job, costs, std::min(gpu.sustained_share.value, std::pow(draw, -1 / kPowerExponent)));
-  }
+  if (lowest > 0) thriftiest = price_kinds(job, costs, lowest);
   Terms out;
   out.device.push_back(0);
   for (const BlockId layer : layers_) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -32,15 +33,23 @@ class LayerBound {
   double least_kept() const;
 
  private:
-  using Key = std::tuple<BodyCache::Place, Recompute, unsigned long, bool>;
-  Terms price(const Job& job, StageCosts costs, bool energy) const;
+  // What a place's bodies say at the full clock.
+  struct Clocks {
+    std::map<std::pair<Recompute, unsigned long>, double> highest;  // by what is recomputed
+    double lowest = 1;
+    std::vector<BlockBodies> bodies;  // of each kind
+  };
+  std::shared_ptr<Clocks> clocks_on(const Job& job, const StageCosts& costs, const BodyCache::Place& place);
+  double highest_clock(const Job& job, const StageCosts& costs, Clocks& clocks);
+  Terms price(const Job& job, StageCosts costs, double highest, double lowest) const;
   std::vector<BlockBodies> price_kinds(const Job& job, StageCosts& costs, double clock) const;
 
   // Each kind of layer; embedding and head are empty.
   ShardedBlocks blocks_;
   std::vector<BlockId> layers_;
   std::mutex mutex_;
-  std::map<Key, std::shared_ptr<const Terms>> known_;
+  std::map<BodyCache::Place, std::shared_ptr<Clocks>> clocks_;
+  std::map<std::tuple<BodyCache::Place, double, bool>, std::shared_ptr<const Terms>> known_;
 };
 
 }  // namespace mirfak

@@ -53,6 +53,13 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
   }
 }
 
+const std::vector<LayerSplit>& LayoutCosts::splits(int layers, int uneven) const {
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] = splits_.try_emplace({layers, uneven});
+  if (is_new) found->second = layer_splits(hardware_of, layers, uneven);
+  return found->second;
+}
+
 std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy) {
   Job placed = job;
   placed.cluster = cluster;

@@ -1,10 +1,14 @@
 #pragma once
 
+#include "plan/layer_splits.hpp"
 #include "plan/strategy_space.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/replica_classes.hpp"
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -21,12 +25,19 @@ struct LayoutCosts {
     return static_cast<std::size_t>(stage) * classes.size() + static_cast<std::size_t>(replica_class);
   }
 
+  // As layer_splits() has them, found once.
+  const std::vector<LayerSplit>& splits(int layers, int uneven) const;
+
   Job job;  // with `strategy`, its state sharded over all replicas
   std::vector<ReplicaClass> classes;
   std::vector<StageCosts> costs;  // as sharded states need them, which is enough for all
   std::vector<int> kind_of;       // those of one kind have the same hardware and links
   std::vector<std::size_t> first_of_kind;
   std::vector<int> hardware_of;  // of each stage: equal for stages whose classes have the same hardware
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<int, int>, std::vector<LayerSplit>> splits_;
 };
 
 // Null where a team of ranks would lie on several types of nodes.

@@ -19,7 +19,7 @@ struct BlockSet {
 
   ShardedBlocks blocks;
   std::vector<BlockMemory> memory;  // of each BlockId
-  BodyCache bodies;
+  BodyCache bodies{BodyCache::Keep::folds};
 };
 
 // Shards the blocks of a model once for all strategies that shard them alike. May be used by several threads at once.

@@ -133,6 +133,7 @@ class BodyWriter {
   void append(const std::vector<BlockStep>& steps, bool recomputing) {
     const int offset = static_cast<int>(body_.steps.size());
     if (offset > 0) barrier_ = offset - 1;
+    body_.steps.reserve(body_.steps.size() + steps.size());
     for (const BlockStep& step : steps) {
       const bool collective = step.kind == BlockStep::Kind::collective;
       BodyStep priced = collective ? price_collective(step) : price_kernel(step);
@@ -147,6 +148,8 @@ class BodyWriter {
       if (job_.training.blocking_launches) hold(priced);
       if (recomputing) priced.name = "recompute_" + priced.name;
       const bool elsewhere = job_.strategy.overlap_expert && carries_rows(block_, step);
+      constexpr std::size_t rules = 3;  // of what waits for what, each adds one at most
+      priced.after.reserve(step.after.size() + rules);
       for (const int before : step.after) {
         const auto exchange = replaced_.find(before + offset);
         if (exchange == replaced_.end())
@@ -332,6 +335,18 @@ class BlockSharder {
   std::optional<Quantization> quantization_;
 };
 
+std::vector<std::pair<double, double>> weight_gradients(const PartitionedBlock& block) {
+  std::vector<std::pair<double, double>> out;
+  for (const BlockStep& step : block.backward) {
+    if (step.kind != BlockStep::Kind::kernel || step.phase != Phase::weight_gradient) continue;
+    if (block.graph.op(step.op).kind != OperatorKind::einsum) continue;
+    const GemmShape shape = gemm_shape(block.graph, step);
+    const std::pair gradient(shape.m, shape.n);
+    if (std::find(out.begin(), out.end(), gradient) == out.end()) out.push_back(gradient);
+  }
+  return out;
+}
+
 }  // namespace
 
 ShardedBlocks shard_blocks(const Job& job) {
@@ -347,6 +362,7 @@ ShardedBlocks shard_blocks(const Job& job) {
   }
   if (job.model.prediction_layers > 0) blocks.all.push_back(sharder.prediction(job_layer(job, job.model.layers - 1)));
   blocks.all.push_back(sharder.head());
+  for (const PartitionedBlock& block : blocks.all) blocks.weight_gradients.push_back(weight_gradients(block));
   return blocks;
 }
 

@@ -9,6 +9,7 @@
 #include "sharding/partition.hpp"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -23,6 +24,8 @@ struct ShardedBlocks {
   // serve jobs that recompute all layers or none as well, but for the prediction module.
   std::vector<PartitionedBlock> all;
   bool partly_recomputed = false;
+  // Of each block, the rows and columns of its products' weight gradients, each shape once.
+  std::vector<std::vector<std::pair<double, double>>> weight_gradients;
 
   static constexpr BlockId kEmbedding = 0;
   // `kind`: an index of job_layers(). `recomputed`: as the strategy says, else not at all.

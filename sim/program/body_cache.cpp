@@ -48,7 +48,10 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
   clocked.kernels.set_clock_share(settled_clock, clock_limit);
   auto made = std::make_shared<std::vector<BlockBodies>>();
   made->reserve(blocks.all.size());
-  for (const PartitionedBlock& block : blocks.all) made->push_back(price_block(job, block, clocked));
+  for (const PartitionedBlock& block : blocks.all) {
+    BlockBodies& bodies = made->emplace_back(price_block(job, block, clocked));
+    if (keep_ == Keep::folds) bodies.forward = bodies.backward = {};
+  }
   const std::lock_guard lock(mutex_);
   return {settled_clock, bodies_.emplace(key, std::move(made)).first->second};
 }

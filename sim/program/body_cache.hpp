@@ -2,6 +2,7 @@
 
 #include "program/blocks_of_job.hpp"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,10 @@ struct PricedBodies {
 // of nodes. May be used by several threads at once.
 class BodyCache {
  public:
+  // What to keep of bodies: steps too, or only what they fold to, which is enough to lower passes.
+  enum class Keep : std::uint8_t { steps, folds };
+  explicit BodyCache(Keep keep = Keep::steps) : keep_(keep) {}
+
   // What prices depend on beside the clock: the node type, the clock limit, and where the groups lie that blocks
   // communicate in.
   using Group = std::tuple<int, int, int, int, int, bool>;
@@ -45,6 +50,7 @@ class BodyCache {
   double clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs, double clock_limit);
 
  private:
+  Keep keep_;
   std::mutex mutex_;
   std::map<std::pair<Place, Mix>, double> clocks_;
   std::map<std::pair<Place, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;

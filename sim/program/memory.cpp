@@ -25,13 +25,8 @@ double stand_ins(const Job& job, const ShardedBlocks& blocks, const StageContent
   std::set<std::pair<double, double>> shapes;
   for (const ChunkPlan& chunk : stage.chunks) {
     for (const BlockRun& run : chunk.runs) {
-      const PartitionedBlock& block = blocks.of(run.block);
-      for (const BlockStep& step : block.backward) {
-        if (step.kind != BlockStep::Kind::kernel || step.phase != Phase::weight_gradient) continue;
-        if (block.graph.op(step.op).kind != OperatorKind::einsum) continue;
-        const GemmShape shape = gemm_shape(block.graph, step);
-        shapes.emplace(shape.m, shape.n);
-      }
+      const auto& of_block = blocks.weight_gradients[static_cast<std::size_t>(run.block)];
+      shapes.insert(of_block.begin(), of_block.end());
     }
   }
   double elements = 0;

@@ -10,8 +10,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -90,6 +94,43 @@ std::vector<std::string> row_of(const ReportedStrategy& strategy, bool priced, b
   return cells;
 }
 
+// Where the members lie: time to the right, the price upwards, both from the least to the most. The extremes and the
+// knee by their first letters.
+std::string plot(const Strategies& set, const std::map<std::size_t, std::string>& names, Figure price,
+                 const std::function<std::string(double)>& price_text, double iterations) {
+  constexpr std::size_t columns = 60;
+  constexpr std::size_t rows = 12;
+  const double times = iterations > 0 ? iterations : 1;
+  const auto [fastest, slowest] =
+      std::minmax_element(set.begin(), set.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
+  const auto [cheapest, dearest] =
+      std::minmax_element(set.begin(), set.end(), [&](const auto& a, const auto& b) { return price(a) < price(b); });
+  const double seconds = time_of(*slowest) - time_of(*fastest);
+  const double range = price(*dearest) - price(*cheapest);
+  if (seconds <= 0 || range <= 0) return {};
+  std::vector<std::string> canvas(rows, std::string(columns, ' '));
+  const auto cell = [&](const ReportedStrategy& at) -> char& {
+    const double right = (time_of(at) - time_of(*fastest)) / seconds * (columns - 1);
+    const double down = (price(*dearest) - price(at)) / range * (rows - 1);
+    return canvas[static_cast<std::size_t>(std::lround(down))][static_cast<std::size_t>(std::lround(right))];
+  };
+  for (const ReportedStrategy& of : set) cell(of) = '*';
+  for (const auto& [row, name] : names) cell(set[row]) = static_cast<char>(std::toupper(name.front()));
+  const std::string highest = price_text(price(*dearest) * times);
+  const std::string lowest = price_text(price(*cheapest) * times);
+  const std::size_t margin = std::max(highest.size(), lowest.size());
+  std::string out;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::string label = row == 0 ? highest : row + 1 == rows ? lowest : "";
+    canvas[row].erase(canvas[row].find_last_not_of(' ') + 1);
+    out += fmt::format("  {:>{}} |{}\n", label, margin, canvas[row]);
+  }
+  const std::string end = format_seconds(time_of(*slowest) * times);
+  out += fmt::format("  {:>{}} +{}\n", "", margin, std::string(columns, '-'));
+  return out + fmt::format("  {:>{}}  {:<{}}{}\n", "", margin, format_seconds(time_of(*fastest) * times),
+                           columns - std::min(columns, end.size()), end);
+}
+
 }  // namespace
 
 std::string pareto_text(const SearchReport& report) {
@@ -119,6 +160,9 @@ std::string pareto_text(const SearchReport& report) {
                                 priced ? "time, cost and energy" : "time and energy", every > 1 ? ", some of it" : "",
                                 set.size(), iterations > 0 ? "the whole training" : "an iteration");
   out += table.text();
+  if (set.size() > 1)
+    out +=
+        '\n' + plot(set, names, priced ? cost_of : energy_of, priced ? format_usd : format_joules, iterations) + '\n';
   if (planned) out += "  planned: energy at the clocks that need least without taking longer\n";
   return out + fmt::format("  knee: farthest below the line from the fastest to the {}, both axes scaled to 1\n",
                            priced ? "cheapest" : "one of least energy");

@@ -1,6 +1,6 @@
 // Searches over whole spaces of strategies: how long they take, beside what others report, how they grow with the
 // cluster, and what they find for well-known models.
-//   mirfak_bench_search [llama | growth | calculon | models]... [--smoke]
+//   mirfak_bench_search [llama | mixed | cost | growth | calculon | models]... [--smoke]
 // Without names: all sections.
 
 #include "plan/search.hpp"
@@ -18,9 +18,11 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -55,20 +57,31 @@ struct Subject {
   std::string precision = "bf16";
 };
 
-Job job_of(const Subject& subject) {
+struct Nodes {
+  std::string type;
+  int gpus = 0;
+};
+
+// Of the subject's model and training, on these nodes.
+Job job_on(const Subject& subject, std::initializer_list<Nodes> all) {
   const Catalog catalog(source_folder() + "/hw_profiles");
-  const NodeHardware hardware = catalog.node(subject.node);
-  const auto price = catalog.price("on-demand", hardware.spec.gpu);
+  std::vector<NodeAllotment> groups;
+  for (const Nodes& nodes : all) {
+    const NodeHardware hardware = catalog.node(nodes.type);
+    groups.push_back({hardware, nodes.gpus / kGpusOfNode, catalog.price("on-demand", hardware.spec.gpu)});
+  }
   TrainingSpec training;
   training.global_batch = subject.batch;
   training.sequence_length = subject.sequence;
   training.precision = subject.precision;
   return {load_model(subject.model, source_folder() + "/models", {}),
-          Cluster({{hardware, subject.gpus / kGpusOfNode, price}}, default_fabric()),
+          Cluster(std::move(groups), default_fabric()),
           training,
           {},
           *find_framework(training.framework)};
 }
+
+Job job_of(const Subject& subject) { return job_on(subject, {{subject.node, subject.gpus}}); }
 
 SearchSpec whole_space(const Job& job) {
   SearchSpec spec;
@@ -178,6 +191,43 @@ void print_llama(bool smoke) {
   print_funnel(best.result);
 }
 
+void print_searched(const char* title, const Timed& timed) {
+  fmt::print("\n{}\n", title);
+  fmt::print(
+      "{:.2f} s, {:.2f} s of processors, {} strategies, {} simulated, {:.0f} strategies/s and core, peak {:.0f} MiB\n",
+      timed.wall_s, timed.processor_s, timed.enumerated(), timed.simulated(), timed.per_core_s(), peak_mib());
+  print_funnel(timed.result);
+}
+
+// Two types of nodes in one job.
+void print_mixed(bool smoke) {
+  const int gpus = smoke ? 8 : 512;
+  const Subject subject = {smoke ? "llama2-7b" : "llama2-70b", {}, 2 * gpus, smoke ? 64 : 1024};
+  const Job job = job_on(subject, {{"hgx-h100", gpus}, {"dgx-a100-80g", gpus}});
+  SearchSpec spec = whole_space(job);
+  if (smoke) spec.space.recompute_layers = {0};
+  const Timed timed = timed_search(job, spec);
+  print_searched("512 H100 + 512 A100, the whole space (goal 10 s; Astra reports 81 s over two types and 1,024 GPUs)",
+                 timed);
+  fmt::print("{}\n", best_of(timed.result));
+}
+
+// The Pareto set of time, dollars and energy over any number of GPUs of one type of several.
+void print_cost(bool smoke) {
+  const int gpus = smoke ? 16 : 4096;
+  const Subject subject = {smoke ? "llama2-7b" : "llama2-70b", {}, gpus, smoke ? 64 : 4096};
+  const Job job =
+      job_on(subject, {{"hgx-h100", gpus}, {"hgx-h200", gpus}, {"dgx-a100-80g", gpus}, {"dgx-a100-40g", gpus}});
+  SearchSpec spec = whole_space(job);
+  spec.objective = SearchObjective::pareto;
+  spec.any_count = true;
+  spec.mixed = false;
+  if (smoke) spec.space.recompute_layers = {0};
+  const Timed timed = timed_search(job, spec);
+  print_searched("1 to 4,096 GPUs of one of four types, the Pareto set of the whole space (goal 20 s)", timed);
+  fmt::print("{} strategies in the set\n", timed.result.strategies.size());
+}
+
 void print_growth(bool smoke) {
   fmt::print("\nhow a search grows with the cluster, one sequence of 4,096 tokens for each GPU\n");
   print_header();
@@ -233,6 +283,8 @@ int main(int argc, char** argv) {
     return all || std::find(words.begin(), words.end(), section) != words.end();
   };
   if (wanted("llama")) alone([&] { print_llama(smoke); });
+  if (wanted("mixed")) alone([&] { print_mixed(smoke); });
+  if (wanted("cost")) alone([&] { print_cost(smoke); });
   if (wanted("growth")) print_growth(smoke);
   if (wanted("calculon")) alone([&] { print_calculon(smoke); });
   if (wanted("models")) print_models(smoke);
