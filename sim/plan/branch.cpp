@@ -3,11 +3,14 @@
 #include "plan/microbatch_shares.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
+#include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/sharded_state.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <set>
@@ -77,6 +80,7 @@ void StateChoice::apply_to(Strategy& strategy) const {
   strategy.zero = zero;
   strategy.overlap_grad_reduce = overlap_grad_reduce;
   strategy.overlap_param_gather = overlap_param_gather;
+  strategy.offload_optimizer = offload_optimizer;
 }
 
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, SharedBlocks& shared)
@@ -236,6 +240,9 @@ std::int64_t Branch::strategies(const StrategySpace& space) const {
 
 StateTerms Branch::state_terms(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
   std::vector<int> key = {layout_->kind_of[place], choice.zero};
+  // Whether gradients are on the host before the step depends on when they are reduced.
+  const auto share = std::bit_cast<std::array<int, 2>>(choice.offload_optimizer);
+  key.insert(key.end(), {share[0], share[1], choice.offload_optimizer > 0 && choice.overlap_grad_reduce ? 1 : 0});
   const bool by_chunk = choice.zero >= 2;
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {
@@ -261,6 +268,7 @@ StateTerms Branch::state_terms(std::size_t place, const std::vector<ChunkPlan>& 
   out.resident = resident_memory(job, set_->blocks, contents).total();
   out.step_workspace = step_workspace(job, contents);
   const HeldParameters held = contents.parameters.held();
+  out.host = offloaded_bytes(job, held);
   if (job.strategy.replicas() > 1) {
     out.reduce = sum_of(gradient_reduction(job, held), costs);
     if (data_parallel_plan(job).shards > 1) {
@@ -269,7 +277,7 @@ StateTerms Branch::state_terms(std::size_t place, const std::vector<ChunkPlan>& 
       out.gather = sum_of(parameter_gather(job, contents.parameters, held), costs);
     }
   }
-  const FoldedBody step = step_body(job, contents.parameters, costs.kernels);
+  const FoldedBody step = step_body(job, contents.parameters, costs);
   out.optimizer = step.device + (host_step_seconds(job) > 0 ? step.lead : 0);
   out.optimizer_energy_j = step.energy_j;
   const std::lock_guard lock(mutex_);

@@ -46,6 +46,7 @@ struct StateChoice {
   int zero = 0;
   bool overlap_grad_reduce = false;
   bool overlap_param_gather = false;
+  double offload_optimizer = 0;
 
   void apply_to(Strategy& strategy) const;
 };
@@ -54,6 +55,7 @@ struct StateChoice {
 struct StateTerms {
   double resident = 0;
   double step_workspace = 0;
+  double host = 0;         // in the host's memory
   Picoseconds reduce = 0;  // all gradients, once
   Picoseconds norms = 0;
   Picoseconds optimizer = 0;

@@ -1,5 +1,7 @@
 #include "plan/memory_filter.hpp"
 
+#include "program/optimizer_offload.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -45,8 +47,9 @@ double MemoryFilter::shortage(const Branch& branch, const PipelineChoice& choice
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(stage * v, v);
       const double most = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
-      const double capacity = branch.layout().costs[place].hardware.hardware.gpu.memory_bytes.value;
-      worst = std::max(worst, states[place].resident + most - capacity);
+      const NodeHardware& node = branch.layout().costs[place].hardware.hardware;
+      worst = std::max(worst, states[place].resident + most - node.gpu.memory_bytes.value);
+      worst = std::max(worst, states[place].host - host_memory_share(node.spec));
     }
   }
   return worst;

@@ -17,8 +17,8 @@ namespace mirfak {
 // schedules. May be used by several threads at once.
 class MemoryFilter {
  public:
-  // Bytes that the fullest stage lacks; 0 or less: it fits. `chunks`: stage after stage; `states`: of each stage and
-  // class of replicas.
+  // Bytes that the fullest stage lacks, on its device or its host; 0 or less: it fits. `chunks`: stage after stage;
+  // `states`: of each stage and class of replicas.
   double shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                   std::span<const StateTerms> states);
 

@@ -43,7 +43,9 @@ std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space
     for (const bool reduce : space.overlap_grad_reduce) {
       if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
       for (const bool gather : space.overlap_param_gather) {
-        out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather});
+        for (const double offload : space.offload_optimizer) {
+          out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather, offload});
+        }
       }
     }
   }

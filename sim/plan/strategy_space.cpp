@@ -60,6 +60,8 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.zero = zero_stages(framework);
   space.overlap_grad_reduce = {false, true};
   space.overlap_param_gather = {false, true};
+  space.offload_optimizer = {0};
+  if (framework.offload.most_zero > 0 && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
   space.uneven_layers = kUnevenLayers;
   return space;
 }

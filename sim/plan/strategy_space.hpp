@@ -30,6 +30,7 @@ struct StrategySpace {
   std::vector<int> zero;
   std::vector<bool> overlap_grad_reduce;
   std::vector<bool> overlap_param_gather;
+  std::vector<double> offload_optimizer;
   // How many layers fewer than those between the first and the last chunk of the pipeline's ends may have: the first
   // stage's chunks and the last stage's, each on their own. 0: even splits alone.
   int uneven_layers = 0;

@@ -1,5 +1,6 @@
 #include "program/memory.hpp"
 
+#include "program/optimizer_offload.hpp"
 #include "program/sharded_state.hpp"
 
 #include <algorithm>
@@ -103,6 +104,8 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     MemoryUse use = resident_memory(job, blocks, plan);
     StageMemory memory;
     memory.capacity = plan.costs.hardware.hardware.gpu.memory_bytes.value;
+    memory.host = offloaded_bytes(job, plan.parameters.held());
+    memory.host_capacity = host_memory_share(plan.costs.hardware.hardware.spec);
     memory.peak = use;
     memory.peak.workspace = step_workspace(job, plan);
     int in_flight = 0;

@@ -144,6 +144,19 @@ void add_training(ArgumentLines& out, const Job& job) {
   if (precision != "fp32") out.flag("--" + precision);
 }
 
+Json offload_json(const Job& job) {
+  const Strategy& s = job.strategy;
+  constexpr std::string_view key = "strategy.offload_optimizer";
+  require_expressible(s.zero > 0, key, "DeepSpeed offloads the optimizer with ZeRO 1 to 3", "set zero: 1");
+  require_expressible(s.zero == 3 || s.offload_optimizer == 1, key,
+                      "DeepSpeed offloads a share of the optimizer at stage 3 only", "set it to 1");
+  require_expressible(job.training.optimizer == Optimizer::adam, key, "DeepSpeed steps Adam on the host",
+                      "set training.optimizer: adam");
+  Json out = {{"device", "cpu"}, {"pin_memory", true}};
+  if (s.zero == 3) out["ratio"] = s.offload_optimizer;
+  return out;
+}
+
 Json zero_json(const Job& job) {
   const Strategy& s = job.strategy;
   const bool groups = s.zero > 0 && s.shards() < s.replicas();
@@ -160,6 +173,7 @@ Json zero_json(const Job& job) {
   Json zero = {{"stage", s.zero}};
   if (s.zero > 0) zero["overlap_comm"] = s.zero > 1 || s.overlap_grad_reduce;
   if (groups) zero["mics_shard_size"] = s.shards();
+  if (s.offload_optimizer > 0) zero["offload_optimizer"] = offload_json(job);
   return zero;
 }
 

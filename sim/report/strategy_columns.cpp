@@ -115,6 +115,16 @@ std::string zero_words(const Job& job) {
   return job.strategy.zero > 0 ? fmt::format("ZeRO {}", job.strategy.zero) : "no ZeRO";
 }
 
+std::string offload_cell(const Job& job) {
+  const double share = job.strategy.offload_optimizer;
+  return share > 0 ? fmt::format("{:g}", share) : "-";
+}
+std::string offload_words(const Job& job) {
+  const double share = job.strategy.offload_optimizer;
+  if (share == 0) return "";
+  return share == 1 ? "optimizer on the host" : fmt::format("{:g} of the optimizer on the host", share);
+}
+
 std::string overlap_cell(const Job& job) {
   std::string out;
   if (job.strategy.overlap_tensor) out += 't';
@@ -149,6 +159,7 @@ const std::vector<StrategyColumn>& strategy_columns() {
       {"sp", sequence_cell, sequence_words},
       {"recompute", recompute_cell, recompute_words},
       size<&Strategy::zero>("ZeRO", zero_words),
+      {"offload", offload_cell, offload_words},
       {"overlap", overlap_cell, overlap_words},
   };
   return columns;

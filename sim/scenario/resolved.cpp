@@ -130,6 +130,7 @@ std::vector<Line> strategy_lines(const Strategy& s) {
   line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
   if (s.recompute_layers > 0) line("recompute_layers", s.recompute_layers);
   if (s.offload_layers > 0) line("offload_layers", s.offload_layers);
+  if (s.offload_optimizer > 0) line("offload_optimizer", s.offload_optimizer);
   line("zero", s.zero);
   if (s.zero_group > 0) line("zero_group", s.zero_group);
   line("overlap_tensor", s.overlap_tensor);

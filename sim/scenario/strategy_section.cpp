@@ -92,6 +92,7 @@ Strategy read_strategy(const Node& node, int gpus) {
   strategy.recompute_modules = read_recompute_modules(section);
   strategy.recompute_layers = static_cast<int>(section.integer_or("recompute_layers", 0, 1, 10'000));
   strategy.offload_layers = static_cast<int>(section.integer_or("offload_layers", 0, 1, 10'000));
+  strategy.offload_optimizer = section.number_or("offload_optimizer", 0, 0, 1);
   strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 3));
   strategy.zero_group = static_cast<int>(section.integer_or("zero_group", 0, 1, kMaxRanks));
   strategy.overlap_tensor = section.bool_or("overlap_tensor", false);

@@ -114,6 +114,8 @@ std::vector<RuleFieldInfo> make_table() {
               set_of({F::recompute_layers, F::recompute, F::pipeline, F::virtual_pipeline})),
       whole(F::offload_layers, "offload_layers", "layers whose activations wait in the host's memory",
             [](Input in, int) { return number(in.strategy.offload_layers); }),
+      {"offload_optimizer", "share of the optimizer that is on the host", RuleType::number, nullptr,
+       [](Input in, int) { return in.strategy.offload_optimizer; }, set_of({F::offload_optimizer}), false},
       whole(F::zero, "zero", "ZeRO stage", [](Input in, int) { return number(in.strategy.zero); }),
       derived("zero_group", "ranks that share one sharded copy", group_of_shards,
               set_of({F::zero_group, F::data, F::context})),

@@ -167,6 +167,36 @@ Broken offloaded_layers(const RuleInput& in) {
       "set strategy.pipeline: 1 or leave offload_layers out"};
 }
 
+// megatron/training/arguments.py: only Adam, as the precision-aware optimizer; Megatron-Bridge's documentation: the
+// distributed optimizer. DeepSpeed: docs/_pages/config-json.md, offload_config.py.
+Broken offloaded_optimizer(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const Framework* framework = find_framework(in.training.framework);
+  if (s.offload_optimizer == 0 || framework == nullptr) return std::nullopt;
+  constexpr const char* key = "strategy.offload_optimizer";
+  const OffloadHabits& offload = framework->offload;
+  if (offload.most_zero == 0) {
+    return Violation{key, fmt::format("{} keeps the optimizer on the device", framework->name),
+                     "leave it out or choose another training.framework"};
+  }
+  if (s.zero < 1 || s.zero > offload.most_zero) {
+    const std::string stages = offload.most_zero > 1 ? fmt::format("1 to {}", offload.most_zero) : "1";
+    return Violation{key,
+                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", framework->name, stages, s.zero),
+                     fmt::format("set strategy.zero: {}", stages)};
+  }
+  if (in.training.optimizer != Optimizer::adam) {
+    return Violation{key, "only Adam steps on the host", "set training.optimizer: adam or leave offload_optimizer out"};
+  }
+  if (s.offload_optimizer < 1 && s.zero < offload.shares_from_zero) {
+    return Violation{key,
+                     fmt::format("{} offloads a share of the optimizer with ZeRO {} and above, with ZeRO {} all of it",
+                                 framework->name, offload.shares_from_zero, s.zero),
+                     "set it to 1"};
+  }
+  return std::nullopt;
+}
+
 // Causal attention is balanced by giving each rank an early and a late piece of the sequence.
 Broken context_divides(const RuleInput& in) {
   const int context = in.strategy.context;
@@ -345,6 +375,8 @@ constexpr std::array kRules = {
          overlap_needs_sequence},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
     Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
+    Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
+         offloaded_optimizer},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},

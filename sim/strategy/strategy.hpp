@@ -60,6 +60,7 @@ struct Strategy {
   // ZeRO stage (arXiv 1910.02054): 1 shards the optimizer state over data-parallel ranks, 2 the gradients too, 3 the
   // parameters too.
   int zero = 0;
+  double offload_optimizer = 0;       // share of the optimizer's state that lies, and is updated, on the host
   int zero_group = 0;                 // ranks that share one sharded copy; 0: all data-parallel ranks
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run

@@ -124,6 +124,7 @@ void keep_usual_sizes(StrategySpace& space) {
   space.expert_tensor = {1};
   space.recompute_layers = {0};
   space.uneven_layers = 0;
+  space.offload_optimizer = {0};
 }
 
 // Layers that the chunks of the ends have fewer than those between; nullopt: a split of another form.
@@ -167,6 +168,7 @@ void include_layout(const Strategy& s, StrategySpace& space) {
   space.others.recompute_modules = s.recompute_modules;
   REQUIRE(s.zero_group == 0);
   REQUIRE(s.offload_layers == 0);
+  REQUIRE(s.offload_optimizer == 0);
 }
 
 StrategySpace space_of(const Job& job) {

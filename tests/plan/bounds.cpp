@@ -159,7 +159,9 @@ void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
   const std::vector<PipelineChoice> pipelines = branch.pipelines(pipelines_of(branch.job()));
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
-    const StateChoice state = {branch.job().strategy.zero, dice.one_in(2), dice.one_in(2)};
+    const int zero = branch.job().strategy.zero;
+    const bool offloads = zero > 0 && branch.job().framework.offload.most_zero >= zero;
+    const StateChoice state = {zero, dice.one_in(2), dice.one_in(2), offloads ? dice.among({0.0, 0.5, 1.0}) : 0};
     check_strategy(branch, dice.among(pipelines), state, gaps);
   }
 }

@@ -168,10 +168,13 @@ void each_state(const StrategySpace& space, Strategy strategy, const Visit& visi
       // Sharded gradients are always reduced behind passes.
       if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
       for (const bool gather : space.overlap_param_gather) {
-        strategy.zero = zero;
-        strategy.overlap_grad_reduce = reduce;
-        strategy.overlap_param_gather = gather;
-        visit(strategy);
+        for (const double offload : space.offload_optimizer) {
+          strategy.zero = zero;
+          strategy.overlap_grad_reduce = reduce;
+          strategy.overlap_param_gather = gather;
+          strategy.offload_optimizer = offload;
+          visit(strategy);
+        }
       }
     }
   }
@@ -337,12 +340,12 @@ std::string text_of(const Strategy& s) {
   return fmt::format(
       "tensor {} context {} pipeline {} chunks {} data {} expert {} expert_tensor {} micro_batch {} group {} schedule "
       "{} "
-      "sequence {} recompute {} of {} zero {} group {} overlap {}{}{} split [{}] shares [{}]",
+      "sequence {} recompute {} of {} zero {} group {} overlap {}{}{} offload {} split [{}] shares [{}]",
       s.tensor, s.context, s.pipeline, s.virtual_pipeline, s.data, s.expert, s.expert_tensor, s.micro_batch,
       s.microbatch_group, static_cast<int>(s.schedule), s.sequence_parallel, static_cast<int>(s.recompute),
       s.recompute_layers, s.zero, s.zero_group, s.overlap_tensor ? " tensor" : "",
-      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", fmt::join(s.layer_split, " "),
-      fmt::join(s.replica_microbatches, " "));
+      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", s.offload_optimizer,
+      fmt::join(s.layer_split, " "), fmt::join(s.replica_microbatches, " "));
 }
 
 }  // namespace mirfak::test

@@ -58,6 +58,25 @@ SmallSpace long_context() {
   return out;
 }
 
+// All of the optimizer on hosts that have room for half of it, a quarter, or nothing.
+SmallSpace offloaded() {
+  SmallSpace out{
+      "the optimizer on the host, whose memory is short too",
+      small_job(small_model(8, 1024, false), small_cluster("dgx-a100-80g", 2, 2.9 * kGB), "megatron-core", 32),
+      smallest_space()};
+  NodeAllotment nodes = out.job.cluster.groups().front();
+  nodes.hardware.spec.host_memory_bytes.value = 4 * kGB;
+  out.job.cluster = Cluster({nodes}, out.job.cluster.fabric());
+  out.space.tensor = {1, 2, 4};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 1;
+  out.space.zero = {0, 1};
+  out.space.overlap_grad_reduce = {false, true};
+  out.space.overlap_param_gather = {false, true};
+  out.space.offload_optimizer = {0, 0.25, 1};
+  return out;
+}
+
 SmallSpace mixture() {
   SmallSpace out{
       "mixture of experts on two nodes: expert and expert-tensor parallelism",
@@ -122,6 +141,7 @@ SmallSpace sharded(const std::string& framework, double memory_bytes) {
   out.space.recompute_layers = {0, 2};
   out.space.zero = {0, 1, 2, 3};
   out.space.overlap_grad_reduce = {false, true};
+  if (out.job.framework.offload.most_zero > 0) out.space.offload_optimizer = {0, 1};
   return out;
 }
 
@@ -190,6 +210,7 @@ StrategySpace smallest_space() {
   space.recompute_layers = {0};
   space.zero = {0};
   space.overlap_grad_reduce = space.overlap_param_gather = {false};
+  space.offload_optimizer = {0};
   return space;
 }
 
@@ -197,6 +218,7 @@ std::vector<SmallSpace> small_spaces() {
   return {tied_dense(),
           uneven_ends(),
           long_context(),
+          offloaded(),
           mixture(),
           mixture_with_dense_layers(),
           of_2021(),

@@ -179,6 +179,21 @@ TEST_CASE("each broken rule names the key to change") {
     s.strategy.zero_group = s.strategy.data + 1;
     CHECK(s.broken() == "strategy.zero_group");
   }
+  SUBCASE("an optimizer on the host") {
+    s.strategy.offload_optimizer = 0.5;
+    CHECK(s.broken() == "strategy.offload_optimizer");  // without ZeRO
+    s.strategy.zero = 1;
+    CHECK(s.broken().empty());
+    s.training.optimizer = Optimizer::lamb;
+    CHECK(s.broken() == "strategy.offload_optimizer");
+    s.training.optimizer = Optimizer::adam;
+    s.training.framework = "deepspeed";  // a share with ZeRO 3 alone
+    CHECK(s.broken() == "strategy.offload_optimizer");
+    s.strategy.offload_optimizer = 1;
+    CHECK(s.broken().empty());
+    s.training.framework = "pytorch-fsdp";
+    CHECK(s.broken() == "strategy.offload_optimizer");
+  }
   SUBCASE("overlapped gathers of parameters") {
     s.strategy.overlap_param_gather = true;
     CHECK(s.broken() == "strategy.overlap_param_gather");
