@@ -58,7 +58,8 @@ PassTerms& PassTerms::operator-=(const PassTerms& other) {
 void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const {
   strategy.virtual_pipeline = chunks;
   strategy.schedule = schedule;
-  strategy.recompute_layers = recompute_layers;
+  strategy.recompute_layers = recompute_layers.layers;
+  strategy.recompute_method = recompute_layers.method;
   strategy.layer_split.clear();
   const auto all_same = [](const std::vector<int>& numbers) {
     return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
@@ -177,13 +178,14 @@ Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
   return out;
 }
 
-PassTerms Branch::passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding,
-                         bool head) const {
+PassTerms Branch::passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed,
+                         bool embedding, bool head) const {
   const KindTerms& kind = kinds_[static_cast<std::size_t>(layout_->kind_of[place])];
   const bool recomputes = job_.strategy.recompute != Recompute::none;
   const auto first = static_cast<std::size_t>(layers.first);
   const auto end = first + static_cast<std::size_t>(layers.count);
-  const auto some = recompute_layers == 0 ? end : std::min(end, first + static_cast<std::size_t>(recompute_layers));
+  const int number = recomputed.method == RecomputeMethod::block ? recomputed.layers : 0;
+  const auto some = number == 0 ? end : std::min(end, first + static_cast<std::size_t>(number));
   const std::size_t cut = recomputes ? some : first;
   PassTerms out = kind.recomputed[cut];
   out -= kind.recomputed[first];
@@ -204,8 +206,8 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
       if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
       const auto per_round = static_cast<int>(job_.model.layers / chunks);
       for (const LayerSplit& layers : layer_splits(layout_->hardware_of, per_round, space.uneven_layers)) {
-        PipelineChoice choice{chunks, schedule, 0, layers, {}};
-        const std::vector<int> row = recomputations(space, choice);
+        PipelineChoice choice{chunks, schedule, {}, layers, {}};
+        const std::vector<RecomputedLayers> row = recomputations(space, choice);
         if (row.empty()) continue;
         choice.recompute_layers = row.front();
         for (const auto& share : shares_) {
@@ -218,15 +220,30 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
   return out;
 }
 
-std::vector<int> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
-  if (job_.strategy.recompute == Recompute::none) return {0};
+std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
+  if (job_.strategy.recompute == Recompute::none) return {{}};
   // Larger numbers than a chunk has layers tell nothing apart.
   const int most = *std::max_element(choice.layers->begin(), choice.layers->end());
-  std::vector<int> out;
-  for (const int layers : space.recompute_layers) {
-    if (layers < most) out.push_back(layers);
+  std::vector<int> numbers = space.recompute_layers;
+  std::sort(numbers.begin(), numbers.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
+  std::vector<RecomputedLayers> out;
+  const auto has = [&](RecomputeMethod method) {
+    return std::find(space.recompute_method.begin(), space.recompute_method.end(), method) !=
+           space.recompute_method.end();
+  };
+  for (const int layers : numbers) {
+    if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
   }
-  std::sort(out.begin(), out.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
+  if (job_.strategy.recompute != Recompute::full || !has(RecomputeMethod::uniform)) return out;
+  std::vector<int> known;
+  for (const int layers : numbers) {
+    const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
+    if (layers == 0 || layers > most || single) continue;
+    std::vector<int> groups;
+    for (const int of_chunk : *choice.layers) groups.push_back((of_chunk + layers - 1) / layers);
+    if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
+    known = std::move(groups);
+  }
   return out;
 }
 

@@ -55,10 +55,13 @@ double MemoryFilter::shortage(const Branch& branch, const PipelineChoice& choice
   return worst;
 }
 
-std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, std::span<const std::vector<ChunkPlan>> chunks) {
+std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineChoice& choice,
+                                          std::span<const std::vector<ChunkPlan>> chunks) {
+  Job job = branch.job();
+  choice.apply_to(job.strategy, branch.layout().classes);
   std::vector<ChunkMemory> out;
   for (const std::vector<ChunkPlan>& stage : chunks) {
-    for (const ChunkPlan& chunk : stage) out.push_back(chunk_memory(branch.job(), branch.blocks().memory, chunk));
+    for (const ChunkPlan& chunk : stage) out.push_back(chunk_memory(job, branch.blocks().memory, chunk));
   }
   return out;
 }

@@ -31,6 +31,7 @@ class MemoryFilter {
 };
 
 // What each chunk keeps and needs, stage after stage.
-std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, std::span<const std::vector<ChunkPlan>> chunks);
+std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineChoice& choice,
+                                          std::span<const std::vector<ChunkPlan>> chunks);
 
 }  // namespace mirfak

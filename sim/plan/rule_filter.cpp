@@ -11,9 +11,9 @@ namespace {
 // What a branch of the tree leaves open.
 RuleFieldSet open_fields() {
   RuleFieldSet out;
-  for (const RuleField field :
-       {RuleField::virtual_pipeline, RuleField::schedule, RuleField::recompute_layers, RuleField::zero,
-        RuleField::overlap_grad_reduce, RuleField::overlap_param_gather, RuleField::offload_optimizer}) {
+  for (const RuleField field : {RuleField::virtual_pipeline, RuleField::schedule, RuleField::recompute_layers,
+                                RuleField::recompute_method, RuleField::zero, RuleField::overlap_grad_reduce,
+                                RuleField::overlap_param_gather, RuleField::offload_optimizer}) {
     out.set(static_cast<std::size_t>(field));
   }
   return out;
@@ -46,7 +46,9 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
   Strategy plain = strategy;
   plain.layer_split.assign(static_cast<std::size_t>(plain.pipeline), 0);
   plain.layer_split.front() = static_cast<int>(job_.model.layers);
-  // So will any state.
+  // So will any state, and any number of recomputed layers.
+  plain.recompute_layers = 0;
+  plain.recompute_method = RecomputeMethod::block;
   StateChoice{plain.zero}.apply_to(plain);
   // And where replicas may differ, any share of the microbatches.
   const std::int64_t count = job_.training.global_batch / plain.micro_batch;

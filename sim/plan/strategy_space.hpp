@@ -25,7 +25,9 @@ struct StrategySpace {
   std::vector<bool> sequence_parallel;
   std::vector<bool> overlap_tensor;
   std::vector<Recompute> recompute;
-  // Of each chunk; 0: all layers of it. Only numbers below the layers of the largest chunk count.
+  std::vector<RecomputeMethod> recompute_method;
+  // Of each chunk; 0: all layers of it. Only numbers below the layers of the largest chunk count, of groups up to
+  // these.
   std::vector<int> recompute_layers;
   std::vector<int> zero;
   std::vector<bool> overlap_grad_reduce;

@@ -113,15 +113,16 @@ void add_recomputation(ArgumentLines& out, const Strategy& s) {
   require_expressible(s.offload_layers == 0, "strategy.offload_layers",
                       "DeepSpeed offloads the activations of all layers or none", "leave it out");
   if (s.recompute == Recompute::none) return;
-  require_expressible(s.recompute_layers == 0, "strategy.recompute_layers",
+  require_expressible(s.partly_recomputed() == 0, "strategy.recompute_layers",
                       "Megatron-DeepSpeed recomputes all layers or none", "leave it out");
   if (s.recompute == Recompute::full) {
     out.flag("--checkpoint-activations");
     out.flag("--deepspeed-activation-checkpointing");
-    out.value("--checkpoint-num-layers", 1);
+    const int layers = std::max(1, s.recompute_layers);
+    out.value("--checkpoint-num-layers", layers);
     out.value("--recompute-granularity", "full");
     out.value("--recompute-method", "uniform");
-    out.value("--recompute-num-layers", 1);
+    out.value("--recompute-num-layers", layers);
     return;
   }
   require_expressible(s.recompute_modules == ModuleSet{1}, "strategy.recompute_modules",

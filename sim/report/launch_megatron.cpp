@@ -107,7 +107,7 @@ void add_recomputation(ArgumentLines& out, const Job& job) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::full) {
     out.value("--recompute-granularity", "full");
-    out.value("--recompute-method", s.recompute_layers > 0 ? "block" : "uniform");
+    out.value("--recompute-method", s.partly_recomputed() > 0 ? "block" : "uniform");
     out.value("--recompute-num-layers", std::max(1, s.recompute_layers));
   }
   if (s.recompute == Recompute::selective && s.recompute_modules.any()) {

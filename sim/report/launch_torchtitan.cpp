@@ -201,6 +201,8 @@ void add_recomputation(Toml& out, const Job& job) {
                       "torchtitan offloads the optimizer with parameters and gradients only", "leave it out");
   require_expressible(s.recompute != Recompute::selective, "strategy.recompute",
                       "torchtitan chooses operators, not modules, to recompute", "choose none or full");
+  require_expressible(s.recompute_method == RecomputeMethod::block, "strategy.recompute_method",
+                      "torchtitan recomputes layers one by one", "set it to block");
   out.section("activation_checkpoint");
   if (s.recompute == Recompute::none) return out.text("mode", "none");
   if (s.recompute_layers == 0) return out.text("mode", "full");

@@ -102,12 +102,16 @@ std::string recompute_cell(const Job& job) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::none) return "none";
   const std::string kind = s.recompute == Recompute::full ? "full" : "sel";
+  if (s.recompute_method == RecomputeMethod::uniform) return fmt::format("{} /{}", kind, s.recompute_layers);
   return s.recompute_layers > 0 ? fmt::format("{} {}", kind, s.recompute_layers) : kind;
 }
 std::string recompute_words(const Job& job) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::none) return "no recomputation";
   const std::string kind = s.recompute == Recompute::full ? "full recomputation" : "selective recomputation";
+  if (s.recompute_method == RecomputeMethod::uniform) {
+    return fmt::format("{} of all layers in groups of {}", kind, s.recompute_layers);
+  }
   return s.recompute_layers > 0 ? fmt::format("{} of {} layers a chunk", kind, s.recompute_layers) : kind;
 }
 

@@ -55,6 +55,8 @@ constexpr std::array kDimensions = {
     dimension<&P::sequence_parallel, &S::sequence_parallel>("sequence_parallel", Kind::truth, 0, 1),
     dimension<&P::overlap_tensor, &S::overlap_tensor>("overlap_tensor", Kind::truth, 0, 1),
     dimension<&P::recompute, &S::recompute>("recompute", Kind::choice, 0, 0, {}, recompute_names),
+    dimension<&P::recompute_method, &S::recompute_method>("recompute_method", Kind::choice, 0, 0, {},
+                                                          recompute_method_names),
     dimension<&P::recompute_layers, &S::recompute_layers>("recompute_layers", Kind::number, 0, kMostLayers, "all"),
     dimension<&P::zero, &S::zero>("zero", Kind::number, 0, 3),
     dimension<&P::overlap_grad_reduce, &S::overlap_grad_reduce>("overlap_grad_reduce", Kind::truth, 0, 1),

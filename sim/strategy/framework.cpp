@@ -44,6 +44,7 @@ Framework megatron_lm_2021() {
   f.fused_softmax = true;
   f.fused_bias_activation = true;
   f.fused_bias_dropout_add = true;
+  f.recomputes_groups = true;
   f.sharding.most = 1;
   f.scatter_gather_pipeline = true;
   f.host_forward_s = kEagerForward;
@@ -120,6 +121,7 @@ Framework megatron_core() {
   f.fused_bias_sums = true;
   f.fused_linear_bias = true;
   f.fused_gradient_accumulation = true;
+  f.recomputes_groups = true;
   // megatron/core/transformer/moe/experts.py, TEGroupedMLP: quantization_padding and quantization_unpadding;
   // _apply_bias goes through the experts with weights in fp32: product (writes 4), sum (reads 6, writes 4),
   // concatenation (8), cast (6). Backward: cast (6), its concatenation (2 + 4), the gradients of bias and weight (8 + 4

@@ -85,8 +85,9 @@ struct Framework {
   // knows the shapes; 0: one addition.
   double expert_bias_bytes = 0;
   double expert_bias_gradient_bytes = 0;
-  bool casts_weights = false;     // autocast: weights are fp32, every product casts its weight first
-  int vocabulary_multiple = 128;  // the vocabulary is padded to a multiple of this times tp
+  bool recomputes_groups = false;  // several layers from one input (RecomputeMethod::uniform)
+  bool casts_weights = false;      // autocast: weights are fp32, every product casts its weight first
+  int vocabulary_multiple = 128;   // the vocabulary is padded to a multiple of this times tp
 
   // Communication
   bool overlap_tensor_gradients = false;  // backward's tensor-parallel collectives run beside weight gradients

@@ -32,6 +32,7 @@ enum class RuleField : std::uint8_t {
   sequence_parallel,
   recompute,
   recompute_modules,
+  recompute_method,
   recompute_layers,
   offload_layers,
   offload_optimizer,
@@ -58,7 +59,7 @@ enum class RuleField : std::uint8_t {
   global_batch,
   sequence_length,
 };
-inline constexpr std::size_t kRuleFields = 41;
+inline constexpr std::size_t kRuleFields = 42;
 using RuleFieldSet = std::bitset<kRuleFields>;
 
 enum class RuleType : std::uint8_t {

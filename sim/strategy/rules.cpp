@@ -158,6 +158,37 @@ Broken recomputed_layers(const RuleInput& in) {
                    "set strategy.recompute: full or selective"};
 }
 
+// megatron/core/recompute.py; multi_token_prediction.py takes single layers. Parameters that are gathered layer by
+// layer would be gathered for a group twice over.
+Broken recomputed_groups(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.recompute_method == RecomputeMethod::block) return std::nullopt;
+  constexpr const char* key = "strategy.recompute_method";
+  const Framework* framework = find_framework(in.training.framework);
+  if (framework != nullptr && !framework->recomputes_groups) {
+    return Violation{key, fmt::format("{} recomputes layers one by one", framework->name), "set it to block"};
+  }
+  if (s.recompute != Recompute::full) {
+    return Violation{key, "groups of layers are recomputed in full only", "set strategy.recompute: full"};
+  }
+  if (s.recompute_layers == 0) {
+    return Violation{key, "how many layers a group has is missing", "give strategy.recompute_layers"};
+  }
+  if (s.recompute_layers > 1 && in.model.prediction_layers > 0) {
+    return Violation{key, "layers of multi-token prediction are recomputed one by one", "set it to block"};
+  }
+  if (s.offload_layers > 0) {
+    return Violation{key, "groups of recomputed layers keep nothing that strategy.offload_layers could offload",
+                     "set it to block"};
+  }
+  const bool gathers =
+      s.zero == 3 || (s.zero == 2 && framework != nullptr && framework->sharding.stage2_gathers_parameters);
+  if (gathers) {
+    return Violation{key, "groups of layers are recomputed where parameters stay whole", "set it to block"};
+  }
+  return std::nullopt;
+}
+
 // megatron/core/transformer/transformer_config.py allows no pipeline stages beside it.
 Broken offloaded_layers(const RuleInput& in) {
   if (in.strategy.offload_layers == 0 || in.strategy.pipeline == 1) return std::nullopt;
@@ -374,6 +405,9 @@ constexpr std::array kRules = {
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
          overlap_needs_sequence},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
+    Rule{"recomputed-groups",
+         "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
+         recomputed_groups},
     Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
     Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
          offloaded_optimizer},

@@ -21,7 +21,25 @@ SmallSpace tied_dense() {
   out.space.schedule = {kPlain, kInterleaved};
   out.space.micro_batch = {1, 2};
   out.space.recompute = {Recompute::none, Recompute::full};
-  out.space.recompute_layers = {0, 1};
+  out.space.recompute_method = {RecomputeMethod::block, RecomputeMethod::uniform};
+  out.space.recompute_layers = {0, 1, 2, 3};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+// Groups of layers alone, single ones among them, of stages with unequal layers and little memory.
+SmallSpace grouped() {
+  SmallSpace out{
+      "groups of recomputed layers on one node",
+      small_job(small_model(10, 1024, false), small_cluster("dgx-a100-80g", 1, 2.75 * kGB), "megatron-core", 64),
+      smallest_space()};
+  out.space.tensor = {1, 2, 4};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 2;
+  out.space.micro_batch = {2, 4, 8};
+  out.space.recompute = {Recompute::full};
+  out.space.recompute_method = {RecomputeMethod::uniform};
+  out.space.recompute_layers = {1, 2, 3, 5};
   out.space.zero = {0, 1};
   return out;
 }
@@ -207,6 +225,7 @@ StrategySpace smallest_space() {
   space.schedule = {kPlain};
   space.sequence_parallel = space.overlap_tensor = {false};
   space.recompute = {Recompute::none};
+  space.recompute_method = {RecomputeMethod::block};
   space.recompute_layers = {0};
   space.zero = {0};
   space.overlap_grad_reduce = space.overlap_param_gather = {false};
@@ -219,6 +238,7 @@ std::vector<SmallSpace> small_spaces() {
           uneven_ends(),
           long_context(),
           offloaded(),
+          grouped(),
           mixture(),
           mixture_with_dense_layers(),
           of_2021(),
