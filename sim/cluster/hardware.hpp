@@ -197,6 +197,7 @@ struct NodeSpec {
   std::string network;      // name of a LinkSpec; one port each
   int ports = 0;            // network ports of a node
   Figure host_memory_bytes;
+  std::optional<Figure> host_memory_bandwidth;  // bytes/s, the peak of all its processors' channels
   Figure host_power_w;  // power of a node that is not its GPUs': processors, memory, fans, ports
 };
 

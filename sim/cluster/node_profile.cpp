@@ -22,6 +22,9 @@ NodeProfile read_node_profile(ProfileFile& file) {
   node.gpus = static_cast<int>(root.require("gpus").as_integer(1, kMaxGpus));
   node.ports = static_cast<int>(root.require("ports").as_integer(1, kMaxGpus));
   node.host_memory_bytes = file.figure("host_memory_bytes", 1e9, 1e14);
+  if (root.has("host_memory_bandwidth")) {
+    node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
+  }
   node.host_power_w = file.figure("host_power_w", 0, 1e5);
 
   const Node wiring = root.require("wiring");

@@ -3,11 +3,14 @@
 #include "plan/microbatch_shares.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
+#include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/sharded_state.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -56,7 +59,8 @@ PassTerms& PassTerms::operator-=(const PassTerms& other) {
 void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const {
   strategy.virtual_pipeline = chunks;
   strategy.schedule = schedule;
-  strategy.recompute_layers = recompute_layers;
+  strategy.recompute_layers = recompute_layers.layers;
+  strategy.recompute_method = recompute_layers.method;
   strategy.layer_split.clear();
   const auto all_same = [](const std::vector<int>& numbers) {
     return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
@@ -78,6 +82,7 @@ void StateChoice::apply_to(Strategy& strategy) const {
   strategy.zero = zero;
   strategy.overlap_grad_reduce = overlap_grad_reduce;
   strategy.overlap_param_gather = overlap_param_gather;
+  strategy.offload_optimizer = offload_optimizer;
 }
 
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
@@ -199,7 +204,10 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
   const std::shared_ptr<LayerBound> layers = shared.layers_of(job_);
   double state = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (i > 0 && choices[i].zero == choices[i - 1].zero) continue;
+    const auto same = [&](const StateChoice& before) {
+      return before.zero == choices[i].zero && before.offload_optimizer == choices[i].offload_optimizer;
+    };
+    if (std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
     Job job = job_;
     choices[i].apply_to(job.strategy);
     state = std::min(state, layers->least_state(job));
@@ -254,13 +262,14 @@ const BlockBodies& Branch::fastest(std::size_t place, BlockId block) const {
   return (*kinds_[static_cast<std::size_t>(layout_->kind_of[place])].fastest)[static_cast<std::size_t>(block)];
 }
 
-PassTerms Branch::passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding,
-                         bool head) const {
+PassTerms Branch::passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed,
+                         bool embedding, bool head) const {
   const KindTerms& kind = kinds_[static_cast<std::size_t>(layout_->kind_of[place])];
   const bool recomputes = job_.strategy.recompute != Recompute::none;
   const auto first = static_cast<std::size_t>(layers.first);
   const auto end = first + static_cast<std::size_t>(layers.count);
-  const auto some = recompute_layers == 0 ? end : std::min(end, first + static_cast<std::size_t>(recompute_layers));
+  const int number = recomputed.method == RecomputeMethod::block ? recomputed.layers : 0;
+  const auto some = number == 0 ? end : std::min(end, first + static_cast<std::size_t>(number));
   const std::size_t cut = recomputes ? some : first;
   PassTerms out = kind.recomputed[cut];
   out -= kind.recomputed[first];
@@ -281,8 +290,8 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
       if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
       const auto per_round = static_cast<int>(job_.model.layers / chunks);
       for (const LayerSplit& layers : layout_->splits(per_round, space.uneven_layers)) {
-        PipelineChoice choice{chunks, schedule, 0, layers, {}};
-        const std::vector<int> row = recomputations(space, choice);
+        PipelineChoice choice{chunks, schedule, {}, layers, {}};
+        const std::vector<RecomputedLayers> row = recomputations(space, choice);
         if (row.empty()) continue;
         choice.recompute_layers = row.front();
         for (const auto& share : shares_) {
@@ -295,15 +304,30 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
   return out;
 }
 
-std::vector<int> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
-  if (job_.strategy.recompute == Recompute::none) return {0};
+std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
+  if (job_.strategy.recompute == Recompute::none) return {{}};
   // Larger numbers than a chunk has layers tell nothing apart.
   const int most = *std::max_element(choice.layers->begin(), choice.layers->end());
-  std::vector<int> out;
-  for (const int layers : space.recompute_layers) {
-    if (layers < most) out.push_back(layers);
+  std::vector<int> numbers = space.recompute_layers;
+  std::sort(numbers.begin(), numbers.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
+  std::vector<RecomputedLayers> out;
+  const auto has = [&](RecomputeMethod method) {
+    return std::find(space.recompute_method.begin(), space.recompute_method.end(), method) !=
+           space.recompute_method.end();
+  };
+  for (const int layers : numbers) {
+    if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
   }
-  std::sort(out.begin(), out.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
+  if (job_.strategy.recompute != Recompute::full || !has(RecomputeMethod::uniform)) return out;
+  std::vector<int> known;
+  for (const int layers : numbers) {
+    const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
+    if (layers == 0 || layers > most || single) continue;
+    std::vector<int> groups;
+    for (const int of_chunk : *choice.layers) groups.push_back((of_chunk + layers - 1) / layers);
+    if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
+    known = std::move(groups);
+  }
   return out;
 }
 
@@ -319,6 +343,9 @@ std::vector<StateTerms> Branch::state_terms(const std::vector<std::vector<ChunkP
 
 StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
   std::vector<int> key = {layout_->kind_of[place], choice.zero};
+  // Whether gradients are on the host before the step depends on when they are reduced.
+  const auto share = std::bit_cast<std::array<int, 2>>(choice.offload_optimizer);
+  key.insert(key.end(), {share[0], share[1], choice.offload_optimizer > 0 && choice.overlap_grad_reduce ? 1 : 0});
   const bool by_chunk = choice.zero >= 2;
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {
@@ -344,6 +371,7 @@ StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan
   out.resident = resident_memory(job, set_->blocks, contents).total();
   out.step_workspace = step_workspace(job, contents);
   const HeldParameters held = contents.parameters.held();
+  out.host = offloaded_bytes(job, held);
   if (job.strategy.replicas() > 1) {
     out.reduce = sum_of(gradient_reduction(job, held), costs);
     if (data_parallel_plan(job).shards > 1) {
@@ -352,7 +380,7 @@ StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan
       out.gather = sum_of(parameter_gather(job, contents.parameters, held), costs);
     }
   }
-  const FoldedBody step = step_body(job, contents.parameters, costs.kernels);
+  const FoldedBody step = step_body(job, contents.parameters, costs);
   out.optimizer = step.device + (host_step_seconds(job) > 0 ? step.lead : 0);
   out.optimizer_energy_j = step.energy_j;
   const std::lock_guard lock(mutex_);

@@ -27,11 +27,19 @@ struct PassTerms {
   PassTerms& operator-=(const PassTerms& other);
 };
 
+// Which layers of each chunk are recomputed, as in Strategy.
+struct RecomputedLayers {
+  int layers = 0;
+  RecomputeMethod method = RecomputeMethod::block;
+
+  friend bool operator==(const RecomputedLayers&, const RecomputedLayers&) = default;
+};
+
 // How the layers of a branch are spread over chunks, and which of them are recomputed.
 struct PipelineChoice {
   int chunks = 1;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  int recompute_layers = 0;  // as in Strategy
+  RecomputedLayers recompute_layers;
   // Layers of each stage's chunks: all chunks of a stage have the same.
   LayerSplit layers;
   // Of each class of replicas, of one of them.
@@ -46,6 +54,7 @@ struct StateChoice {
   int zero = 0;
   bool overlap_grad_reduce = false;
   bool overlap_param_gather = false;
+  double offload_optimizer = 0;
 
   void apply_to(Strategy& strategy) const;
 };
@@ -54,6 +63,7 @@ struct StateChoice {
 struct StateTerms {
   double resident = 0;
   double step_workspace = 0;
+  double host = 0;         // in the host's memory
   Picoseconds reduce = 0;  // all gradients, once
   Picoseconds norms = 0;
   Picoseconds optimizer = 0;
@@ -77,7 +87,8 @@ class Branch {
   std::span<const LayerBlocks> layers() const { return layers_; }  // priced
   PipelineShape shape(const PipelineChoice& choice, int replica_class) const;
   // Priced. `place`: of a stage and class of replicas (LayoutCosts). Of one microbatch's passes of a chunk.
-  PassTerms passes(std::size_t place, const LayerRange& layers, int recompute_layers, bool embedding, bool head) const;
+  PassTerms passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed, bool embedding,
+                   bool head) const;
   // Priced. From a stage to the next (the last: to the first), and to the one before.
   Picoseconds transfer_on(std::size_t place) const { return transfer_on_[place]; }
   Picoseconds transfer_back(std::size_t place) const { return transfer_back_[place]; }
@@ -92,8 +103,9 @@ class Branch {
   // Every way to spread the layers that the space has, each with the fewest layers recomputed; behind each stands a row
   // of choices that recompute more, none of them faster.
   std::vector<PipelineChoice> pipelines(const StrategySpace& space) const;
-  // The numbers of recomputed layers in such a row, ascending; 0, which stands for all, is last.
-  std::vector<int> recomputations(const StrategySpace& space, const PipelineChoice& choice) const;
+  // The recomputed layers in such a row: numbers of them, ascending, then all (0), then all in groups. Of groups that a
+  // chunk falls into equally many of, the smallest alone: those take as long and need more memory.
+  std::vector<RecomputedLayers> recomputations(const StrategySpace& space, const PipelineChoice& choice) const;
 
   // Priced. Blocks in a row as such a stage runs them, each at least in that time.
   const BlockBodies& fastest(std::size_t place, BlockId block) const;

@@ -1,5 +1,7 @@
 #include "plan/memory_filter.hpp"
 
+#include "program/optimizer_offload.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -31,17 +33,21 @@ double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(stage * v, v);
       const double most = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
-      const double capacity = branch.layout().costs[place].hardware.hardware.gpu.memory_bytes.value;
-      worst = std::max(worst, states[place].resident + most - capacity);
+      const NodeHardware& node = branch.layout().costs[place].hardware.hardware;
+      worst = std::max(worst, states[place].resident + most - node.gpu.memory_bytes.value);
+      worst = std::max(worst, states[place].host - host_memory_share(node.spec));
     }
   }
   return worst;
 }
 
-std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, std::span<const std::vector<ChunkPlan>> chunks) {
+std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineChoice& choice,
+                                          std::span<const std::vector<ChunkPlan>> chunks) {
+  Job job = branch.job();
+  choice.apply_to(job.strategy, branch.layout().classes);
   std::vector<ChunkMemory> out;
   for (const std::vector<ChunkPlan>& stage : chunks) {
-    for (const ChunkPlan& chunk : stage) out.push_back(chunk_memory(branch.job(), branch.blocks().memory, chunk));
+    for (const ChunkPlan& chunk : stage) out.push_back(chunk_memory(job, branch.blocks().memory, chunk));
   }
   return out;
 }

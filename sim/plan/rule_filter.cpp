@@ -1,5 +1,7 @@
 #include "plan/rule_filter.hpp"
 
+#include "plan/branch.hpp"
+
 #include <algorithm>
 
 namespace mirfak {
@@ -10,7 +12,8 @@ namespace {
 RuleFieldSet open_fields() {
   RuleFieldSet out;
   for (const RuleField field : {RuleField::virtual_pipeline, RuleField::schedule, RuleField::recompute_layers,
-                                RuleField::zero, RuleField::overlap_grad_reduce, RuleField::overlap_param_gather}) {
+                                RuleField::recompute_method, RuleField::zero, RuleField::overlap_grad_reduce,
+                                RuleField::overlap_param_gather, RuleField::offload_optimizer}) {
     out.set(static_cast<std::size_t>(field));
   }
   return out;
@@ -43,6 +46,10 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
   Strategy plain = strategy;
   plain.layer_split.assign(static_cast<std::size_t>(plain.pipeline), 0);
   plain.layer_split.front() = static_cast<int>(job_.model.layers);
+  // So will any state, and any number of recomputed layers.
+  plain.recompute_layers = 0;
+  plain.recompute_method = RecomputeMethod::block;
+  StateChoice{plain.zero}.apply_to(plain);
   // And where replicas may differ, any share of the microbatches.
   const std::int64_t count = job_.training.global_batch / plain.micro_batch;
   if (cluster.groups().size() > 1 && plain.zero < 2 && plain.expert == 1 && count % plain.data != 0 &&

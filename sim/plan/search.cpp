@@ -44,7 +44,9 @@ std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space
     for (const bool reduce : space.overlap_grad_reduce) {
       if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
       for (const bool gather : space.overlap_param_gather) {
-        out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather});
+        for (const double offload : space.offload_optimizer) {
+          out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather, offload});
+        }
       }
     }
   }
@@ -171,7 +173,7 @@ class Search {
   Outcome bound_closer(const Node& node);
   Outcome judge(const Node& node);
   void bound_pipeline(Node& node) const;
-  std::vector<int> row_of(const Node& node) const;
+  std::vector<RecomputedLayers> row_of(const Node& node) const;
   const std::vector<StateChoice>& states_of(const Branch& branch) const {
     return states_[gathers_in_passes(job_.framework, branch.job().strategy.zero) ? 1 : 0];
   }
@@ -365,13 +367,13 @@ void Search::bound_pipeline(Node& node) const {
   node.key = key_of(node.bound);
 }
 
-std::vector<int> Search::row_of(const Node& node) const {
+std::vector<RecomputedLayers> Search::row_of(const Node& node) const {
   return node.branch->recomputations(spec_.space, node.pipeline);
 }
 
 // The choice that recomputes more than this one.
 void Search::add_next_of_row(const Node& node, Outcome& out) const {
-  const std::vector<int> row = row_of(node);
+  const std::vector<RecomputedLayers> row = row_of(node);
   const auto next = std::find(row.begin(), row.end(), node.pipeline.recompute_layers) + 1;
   if (next == row.end()) return;
   Node sibling = node;
@@ -386,7 +388,7 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
   const Clock clock(spent_[after_memory]);
   Branch& branch = *node.branch;
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
-  const std::vector<ChunkMemory> memory = memory_of_chunks(branch, chunks);
+  const std::vector<ChunkMemory> memory = memory_of_chunks(branch, node.pipeline, chunks);
   const PipelineBound passes = pipeline_bound(branch, node.pipeline);
   Outcome out;
   add_next_of_row(node, out);

@@ -22,6 +22,7 @@ Job representative(Job job) {
   const bool own = job.model.prediction_layers > 0;
   if (strategy.recompute == Recompute::none && !own) strategy.recompute = Recompute::full;
   strategy.recompute_layers = strategy.recompute == Recompute::none ? 0 : 1;
+  strategy.recompute_method = RecomputeMethod::block;
   strategy.data = data_of_blocks(strategy);
   return job;
 }

@@ -55,11 +55,15 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.sequence_parallel = {true, false};
   space.overlap_tensor = {false, true};
   space.recompute = {Recompute::none, Recompute::selective, Recompute::full};
+  space.recompute_method = {RecomputeMethod::block};
+  if (framework.recomputes_groups) space.recompute_method.push_back(RecomputeMethod::uniform);
   space.recompute_layers = up_to(model.layers - 1);
   space.recompute_layers.insert(space.recompute_layers.begin(), 0);
   space.zero = zero_stages(framework);
   space.overlap_grad_reduce = {false, true};
   space.overlap_param_gather = {false, true};
+  space.offload_optimizer = {0};
+  if (framework.offload.most_zero > 0 && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
   space.uneven_layers = kUnevenLayers;
   return space;
 }

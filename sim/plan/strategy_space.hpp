@@ -25,11 +25,14 @@ struct StrategySpace {
   std::vector<bool> sequence_parallel;
   std::vector<bool> overlap_tensor;
   std::vector<Recompute> recompute;
-  // Of each chunk; 0: all layers of it. Only numbers below the layers of the largest chunk count.
+  std::vector<RecomputeMethod> recompute_method;
+  // Of each chunk; 0: all layers of it. Only numbers below the layers of the largest chunk count, of groups up to
+  // these.
   std::vector<int> recompute_layers;
   std::vector<int> zero;
   std::vector<bool> overlap_grad_reduce;
   std::vector<bool> overlap_param_gather;
+  std::vector<double> offload_optimizer;
   // How many layers fewer than those between the first and the last chunk of the pipeline's ends may have: the first
   // stage's chunks and the last stage's, each on their own. 0: even splits alone.
   int uneven_layers = 0;

@@ -1,5 +1,6 @@
 #include "program/memory.hpp"
 
+#include "program/optimizer_offload.hpp"
 #include "program/sharded_state.hpp"
 
 #include <algorithm>
@@ -16,6 +17,55 @@ int offloaded(const Job& job, const ChunkPlan& chunk, int first, int count) {
   if (!chunk.is_layer(first)) return 0;
   return std::clamp(job.strategy.offload_layers - before, 0, count);
 }
+
+bool in_groups(const Strategy& strategy) {
+  return strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
+}
+
+// What the blocks of a chunk keep so far, and the most there is beside while one of them runs.
+class ChunkWalk {
+ public:
+  // Equal blocks of which `kept` keep what their backward passes read; `before` the last of them runs, so many do.
+  void add(const BlockMemory& block, int before, int kept) {
+    const double others = kept_ + before * block.kept;
+    kept_ += kept * block.kept;
+    forward_ = std::max(forward_, others + block.forward);
+    backward_ = std::max(backward_, others + block.backward);
+  }
+
+  // Layers in groups of so many, the last of what is left (megatron/core/recompute.py). A group keeps its input; its
+  // backward pass runs it forward again, each layer keeping what it reads, beside the gradient of the group's result.
+  // `layers`: recomputed blocks, behind each of which stands the one that is not.
+  void add_groups(std::span<const BlockMemory> blocks, std::span<const BlockId> layers, int layers_of_group) {
+    while (!layers.empty()) {
+      const auto count = std::min(layers.size(), static_cast<std::size_t>(layers_of_group));
+      add_group(blocks, layers.first(count));
+      layers = layers.subspan(count);
+    }
+  }
+
+  ChunkMemory memory() const { return {kept_, std::max(0.0, forward_ - kept_), std::max(0.0, backward_ - kept_)}; }
+
+ private:
+  void add_group(std::span<const BlockMemory> blocks, std::span<const BlockId> layers) {
+    const BlockMemory& first = blocks[static_cast<std::size_t>(layers.front())];
+    if (layers.size() == 1) return add(first, 0, 1);
+    const double gradient = first.kept;  // as large as the input, which is all that `first` keeps
+    const double before = kept_;
+    kept_ += first.kept;
+    double inside = 0;
+    for (const BlockId layer : layers) {
+      const BlockMemory& whole = blocks[static_cast<std::size_t>(layer) + 1];
+      forward_ = std::max(forward_, kept_ + blocks[static_cast<std::size_t>(layer)].forward);
+      backward_ = std::max(backward_, before + inside + std::max(whole.forward + gradient, whole.backward));
+      inside += whole.kept;
+    }
+  }
+
+  double kept_ = 0;
+  double forward_ = 0;
+  double backward_ = 0;
+};
 
 // Autograd hands on a weight's gradient. Where the product has added it to the gradient buffer already, Transformer
 // Engine hands on an empty tensor in its stead, one for each shape of weight, and keeps it (get_dummy_wgrad in
@@ -58,21 +108,23 @@ std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& b
 }
 
 ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk) {
-  ChunkMemory out;
-  double forward = 0;
-  double backward = 0;
+  ChunkWalk walk;
   int first = 0;
+  std::vector<BlockId> layers;
   for (const BlockRun& run : chunk.runs) {
-    const BlockMemory& block = blocks[static_cast<std::size_t>(run.block)];
-    const double before = out.kept + (run.count - 1 - offloaded(job, chunk, first, run.count - 1)) * block.kept;
-    out.kept += (run.count - offloaded(job, chunk, first, run.count)) * block.kept;
-    forward = std::max(forward, before + block.forward);
-    backward = std::max(backward, before + block.backward);
+    const bool layer = chunk.is_layer(first);
+    if (in_groups(job.strategy) && layer) {
+      layers.insert(layers.end(), static_cast<std::size_t>(run.count), run.block);
+    } else {
+      walk.add_groups(blocks, layers, job.strategy.recompute_layers);
+      layers.clear();
+      walk.add(blocks[static_cast<std::size_t>(run.block)], run.count - 1 - offloaded(job, chunk, first, run.count - 1),
+               run.count - offloaded(job, chunk, first, run.count));
+    }
     first += run.count;
   }
-  out.forward = std::max(0.0, forward - out.kept);
-  out.backward = std::max(0.0, backward - out.kept);
-  return out;
+  walk.add_groups(blocks, layers, job.strategy.recompute_layers);
+  return walk.memory();
 }
 
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage) {
@@ -98,6 +150,8 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     MemoryUse use = resident_memory(job, blocks, plan);
     StageMemory memory;
     memory.capacity = plan.costs.hardware.hardware.gpu.memory_bytes.value;
+    memory.host = offloaded_bytes(job, plan.parameters.held());
+    memory.host_capacity = host_memory_share(plan.costs.hardware.hardware.spec);
     memory.peak = use;
     memory.peak.workspace = step_workspace(job, plan);
     int in_flight = 0;

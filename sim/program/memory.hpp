@@ -39,8 +39,10 @@ struct StageMemory {
   MemoryUse peak;            // the moment of the largest total
   int passes_in_flight = 0;  // at the peak: forward passes (of chunks) whose backward pass has not ended
   double capacity = 0;
+  double host = 0;           // what it keeps in the memory of its host (optimizer_offload.hpp)
+  double host_capacity = 0;  // its share of that
 
-  bool fits() const { return peak.total() <= capacity; }
+  bool fits() const { return peak.total() <= capacity && host <= host_capacity; }
 };
 
 // Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass frees it, and while one

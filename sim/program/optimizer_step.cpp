@@ -7,6 +7,9 @@
 #include "program/optimizer_step.hpp"
 
 #include "program/data_parallel.hpp"
+#include "program/optimizer_offload.hpp"
+
+#include <algorithm>
 
 namespace mirfak {
 
@@ -58,16 +61,18 @@ double host_step_seconds(const Job& job) {
   return job.framework.host_step_s + job.framework.host_stall_s * static_cast<double>(job.strategy.ranks());
 }
 
-FoldedBody step_body(const Job& job, const StageParameters& parameters, const KernelModel& kernels) {
+FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs) {
   FoldedBody folded;
   folded.host = folded.lead = to_picoseconds(host_step_seconds(job));
   if (job.training.optimizer == Optimizer::none) return folded;
-  folded.bytes = shard_of(job, parameters.held()) * optimizer_traffic_bytes(job);
-  const KernelCost cost = kernels.price_memory_bound(folded.bytes);
+  const double on_device = 1 - job.strategy.offload_optimizer;
+  folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job);
+  const KernelCost cost = costs.kernels.price_memory_bound(folded.bytes);
   const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1;
   const double beside = partitioned ? job.framework.sharding.step_s_per_parameter * parameters.held().total() : 0;
-  folded.device = to_picoseconds(cost.seconds + beside);
-  folded.energy_j = energy_above_waiting_j(kernels, cost);
+  const double offloaded = offloaded_step(job, parameters, costs.hardware.hardware).seconds();
+  folded.device = to_picoseconds(std::max(cost.seconds + beside, offloaded));
+  folded.energy_j = energy_above_waiting_j(costs.kernels, cost);
   folded.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(folded.device);
   return folded;
 }
@@ -83,7 +88,7 @@ FoldedBody update_body(const StagePlan& plan) {
 }
 
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
-  return in_a_row(step_body(job, plan.parameters, plan.costs.kernels), update_body(plan));
+  return in_a_row(step_body(job, plan.parameters, plan.costs), update_body(plan));
 }
 
 }  // namespace mirfak

@@ -15,8 +15,9 @@ double optimizer_traffic_bytes(const Job& job);
 // hosts included: Framework::host_step_s and host_stall_s. Devices wait for it.
 double host_step_seconds(const Job& job);
 
-// One rank's update of parameters that it holds so, on the device and on the host.
-FoldedBody step_body(const Job& job, const StageParameters& parameters, const KernelModel& kernels);
+// One rank's update of parameters that it holds so, on the device and on the host: what is offloaded
+// (optimizer_offload.hpp) runs beside the rest.
+FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs);
 
 // Once an iteration behind the optimizer step: what a rank's blocks make of the new parameters.
 FoldedBody update_body(const StagePlan& plan);

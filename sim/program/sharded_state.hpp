@@ -9,7 +9,8 @@ namespace mirfak {
 //   stage 0   (w + g + o) P              stage 2   (w + (g + o)/N) P and a bucket of gradients
 //   stage 1   (w + g + o/N) P            stage 3   (w + g + o)/N P and the blocks in flight
 // (arXiv 1910.02054, figure 1: w = g = 2, o = 12). FSDP's shards are the fp32 master copy and fp32 gradients:
-// (4 + 4 + 8)/N P, the same 16 bytes. The other members of the result are 0.
+// (4 + 4 + 8)/N P, the same 16 bytes. An offloaded share of o is not the device's. The other members of the result are
+// 0.
 MemoryUse sharded_state(const Job& job, const StageContents& stage);
 
 // What exists during the optimizer step only: where gradients are kept in less than fp32, a copy in fp32 of those that

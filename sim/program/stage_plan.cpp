@@ -102,7 +102,8 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
 
 // Whether a layer is recomputed, by its place in its chunk.
 bool recomputes(const Strategy& strategy, std::int64_t place) {
-  return strategy.recompute != Recompute::none && (strategy.recompute_layers == 0 || place < strategy.recompute_layers);
+  const int some = strategy.partly_recomputed();
+  return strategy.recompute != Recompute::none && (some == 0 || place < some);
 }
 
 std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {

@@ -48,10 +48,12 @@ std::string strategy_text(const Job& job) {
   out += fmt::format("pp {}, ", s.pipeline);
   if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
   out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
-  if (s.recompute_layers > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
+  if (s.partly_recomputed() > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
+  if (s.recompute_method == RecomputeMethod::uniform) out += fmt::format(" in groups of {} layers", s.recompute_layers);
   if (s.sequence_parallel) out += ", sequence parallel";
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
+  if (s.offload_optimizer > 0) out += fmt::format(", {:g} of the optimizer on the host", s.offload_optimizer);
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;

@@ -113,15 +113,16 @@ void add_recomputation(ArgumentLines& out, const Strategy& s) {
   require_expressible(s.offload_layers == 0, "strategy.offload_layers",
                       "DeepSpeed offloads the activations of all layers or none", "leave it out");
   if (s.recompute == Recompute::none) return;
-  require_expressible(s.recompute_layers == 0, "strategy.recompute_layers",
+  require_expressible(s.partly_recomputed() == 0, "strategy.recompute_layers",
                       "Megatron-DeepSpeed recomputes all layers or none", "leave it out");
   if (s.recompute == Recompute::full) {
     out.flag("--checkpoint-activations");
     out.flag("--deepspeed-activation-checkpointing");
-    out.value("--checkpoint-num-layers", 1);
+    const int layers = std::max(1, s.recompute_layers);
+    out.value("--checkpoint-num-layers", layers);
     out.value("--recompute-granularity", "full");
     out.value("--recompute-method", "uniform");
-    out.value("--recompute-num-layers", 1);
+    out.value("--recompute-num-layers", layers);
     return;
   }
   require_expressible(s.recompute_modules == ModuleSet{1}, "strategy.recompute_modules",
@@ -144,6 +145,19 @@ void add_training(ArgumentLines& out, const Job& job) {
   if (precision != "fp32") out.flag("--" + precision);
 }
 
+Json offload_json(const Job& job) {
+  const Strategy& s = job.strategy;
+  constexpr std::string_view key = "strategy.offload_optimizer";
+  require_expressible(s.zero > 0, key, "DeepSpeed offloads the optimizer with ZeRO 1 to 3", "set zero: 1");
+  require_expressible(s.zero == 3 || s.offload_optimizer == 1, key,
+                      "DeepSpeed offloads a share of the optimizer at stage 3 only", "set it to 1");
+  require_expressible(job.training.optimizer == Optimizer::adam, key, "DeepSpeed steps Adam on the host",
+                      "set training.optimizer: adam");
+  Json out = {{"device", "cpu"}, {"pin_memory", true}};
+  if (s.zero == 3) out["ratio"] = s.offload_optimizer;
+  return out;
+}
+
 Json zero_json(const Job& job) {
   const Strategy& s = job.strategy;
   const bool groups = s.zero > 0 && s.shards() < s.replicas();
@@ -160,6 +174,7 @@ Json zero_json(const Job& job) {
   Json zero = {{"stage", s.zero}};
   if (s.zero > 0) zero["overlap_comm"] = s.zero > 1 || s.overlap_grad_reduce;
   if (groups) zero["mics_shard_size"] = s.shards();
+  if (s.offload_optimizer > 0) zero["offload_optimizer"] = offload_json(job);
   return zero;
 }
 

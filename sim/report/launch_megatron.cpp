@@ -107,7 +107,7 @@ void add_recomputation(ArgumentLines& out, const Job& job) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::full) {
     out.value("--recompute-granularity", "full");
-    out.value("--recompute-method", s.recompute_layers > 0 ? "block" : "uniform");
+    out.value("--recompute-method", s.partly_recomputed() > 0 ? "block" : "uniform");
     out.value("--recompute-num-layers", std::max(1, s.recompute_layers));
   }
   if (s.recompute == Recompute::selective && s.recompute_modules.any()) {
@@ -122,6 +122,21 @@ void add_recomputation(ArgumentLines& out, const Job& job) {
   require_expressible(s.offload_layers < job.model.layers, "strategy.offload_layers",
                       "Megatron-LM offloads fewer than all layers", "choose fewer");
   out.value("--cpu-offloading-num-layers", s.offload_layers);
+}
+
+void add_optimizer_offload(ArgumentLines& out, const Job& job) {
+  const Strategy& s = job.strategy;
+  if (s.offload_optimizer == 0) return;
+  constexpr std::string_view key = "strategy.offload_optimizer";
+  require_expressible(s.zero == 1, key, "Megatron-LM offloads the distributed optimizer", "set zero: 1");
+  const bool delayed = job.training.precision == "fp8" || job.training.precision == "fp8-delayed";
+  require_expressible(!job.training.fp8_parameters || delayed, key,
+                      "Megatron-LM offloads the optimizer of fp8 parameters with fp8-delayed only",
+                      "leave training.fp8_parameters out");
+  out.flag("--use-precision-aware-optimizer");
+  out.flag("--optimizer-cpu-offload");
+  out.value("--optimizer-offload-fraction", s.offload_optimizer);
+  out.flag("--overlap-cpu-optimizer-d2h-h2d");
 }
 
 // ZeRO 1 is the distributed optimizer, 2 and 3 are Megatron FSDP, which overlaps by itself.
@@ -143,6 +158,7 @@ void add_sharding(ArgumentLines& out, const Job& job) {
                       "set overlap_grad_reduce: true");
   if (reduces_beside) out.flag("--overlap-grad-reduce");
   if (gathers_beside) out.flag("--overlap-param-gather");
+  add_optimizer_offload(out, job);
 }
 
 }  // namespace

@@ -197,8 +197,12 @@ void add_recomputation(Toml& out, const Job& job) {
   const Strategy& s = job.strategy;
   require_expressible(s.offload_layers == 0, "strategy.offload_layers", "torchtitan does not offload activations",
                       "leave it out");
+  require_expressible(s.offload_optimizer == 0, "strategy.offload_optimizer",
+                      "torchtitan offloads the optimizer with parameters and gradients only", "leave it out");
   require_expressible(s.recompute != Recompute::selective, "strategy.recompute",
                       "torchtitan chooses operators, not modules, to recompute", "choose none or full");
+  require_expressible(s.recompute_method == RecomputeMethod::block, "strategy.recompute_method",
+                      "torchtitan recomputes layers one by one", "set it to block");
   out.section("activation_checkpoint");
   if (s.recompute == Recompute::none) return out.text("mode", "none");
   if (s.recompute_layers == 0) return out.text("mode", "full");

@@ -25,10 +25,24 @@ std::string parts_of(const MemoryUse& peak) {
   return out;
 }
 
+// Of the stage whose ranks lack most of their share of their hosts' memory.
+std::string host_shortage(const IterationResult& result) {
+  const auto lacking = [](const StageResult& stage) { return stage.memory.host - stage.memory.host_capacity; };
+  const StageMemory& memory =
+      std::max_element(result.stages.begin(), result.stages.end(), [&](const StageResult& a, const StageResult& b) {
+        return lacking(a) < lacking(b);
+      })->memory;
+  return fmt::format(
+      "a rank's part of the optimizer needs {:.1f} GiB of its host's memory, of which its share is {:.1f} "
+      "GiB",
+      memory.host / kGiB, memory.host_capacity / kGiB);
+}
+
 }  // namespace
 
 std::string memory_shortage(const IterationResult& result) {
   const StageMemory& memory = result.stages[result.fullest_plan].memory;
+  if (memory.peak.total() <= memory.capacity) return host_shortage(result);
   return fmt::format("stage {} needs {:.1f} of {:.1f} GiB: {}", result.fullest_stage, memory.peak.total() / kGiB,
                      memory.capacity / kGiB, parts_of(memory.peak));
 }
@@ -38,6 +52,8 @@ std::string memory_remedies(const Job& job) {
   std::vector<std::string> out;
   if (strategy.recompute != Recompute::full) out.emplace_back("strategy.recompute: full");
   if (strategy.zero == 0 && strategy.replicas() > 1) out.emplace_back("strategy.zero: 1");
+  const bool offloads = job.framework.offload.most_zero >= std::max(1, strategy.zero);
+  if (offloads && strategy.offload_optimizer < 1) out.emplace_back("strategy.offload_optimizer: 1");
   if (strategy.tensor > 1 && !strategy.sequence_parallel) out.emplace_back("strategy.sequence_parallel: true");
   if (strategy.schedule == ScheduleKind::gpipe) out.emplace_back("strategy.schedule: 1f1b");
   if (strategy.micro_batch > 1) out.emplace_back("a smaller strategy.micro_batch");

@@ -24,6 +24,8 @@ Json memory_json(const StageMemory& memory) {
   for (const MemoryPart& part : memory_parts()) out[std::string(part.name) + "_bytes"] = memory.peak.*part.bytes;
   out["peak_bytes"] = memory.peak.total();
   out["capacity_bytes"] = memory.capacity;
+  out["host_bytes"] = memory.host;
+  out["host_capacity_bytes"] = memory.host_capacity;
   out["passes_in_flight"] = memory.passes_in_flight;
   out["fits"] = memory.fits();
   return out;

@@ -21,6 +21,8 @@ Json scalar_json(const Value& value) {
   char* end = nullptr;
   const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
   if (!text.empty() && *end == '\0') return number;
+  const double share = std::strtod(text.c_str(), &end);
+  if (!text.empty() && text.front() >= '0' && text.front() <= '9' && *end == '\0') return share;
   return text;
 }
 

@@ -102,17 +102,31 @@ std::string recompute_cell(const Job& job) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::none) return "none";
   const std::string kind = s.recompute == Recompute::full ? "full" : "sel";
+  if (s.recompute_method == RecomputeMethod::uniform) return fmt::format("{} /{}", kind, s.recompute_layers);
   return s.recompute_layers > 0 ? fmt::format("{} {}", kind, s.recompute_layers) : kind;
 }
 std::string recompute_words(const Job& job) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::none) return "no recomputation";
   const std::string kind = s.recompute == Recompute::full ? "full recomputation" : "selective recomputation";
+  if (s.recompute_method == RecomputeMethod::uniform) {
+    return fmt::format("{} of all layers in groups of {}", kind, s.recompute_layers);
+  }
   return s.recompute_layers > 0 ? fmt::format("{} of {} layers a chunk", kind, s.recompute_layers) : kind;
 }
 
 std::string zero_words(const Job& job) {
   return job.strategy.zero > 0 ? fmt::format("ZeRO {}", job.strategy.zero) : "no ZeRO";
+}
+
+std::string offload_cell(const Job& job) {
+  const double share = job.strategy.offload_optimizer;
+  return share > 0 ? fmt::format("{:g}", share) : "-";
+}
+std::string offload_words(const Job& job) {
+  const double share = job.strategy.offload_optimizer;
+  if (share == 0) return "";
+  return share == 1 ? "optimizer on the host" : fmt::format("{:g} of the optimizer on the host", share);
 }
 
 std::string overlap_cell(const Job& job) {
@@ -149,6 +163,7 @@ const std::vector<StrategyColumn>& strategy_columns() {
       {"sp", sequence_cell, sequence_words},
       {"recompute", recompute_cell, recompute_words},
       size<&Strategy::zero>("ZeRO", zero_words),
+      {"offload", offload_cell, offload_words},
       {"overlap", overlap_cell, overlap_words},
   };
   return columns;

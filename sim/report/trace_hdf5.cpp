@@ -133,6 +133,8 @@ void TraceWriter::write_stages() {
   }
   column("memory_peak_bytes", [](const StageResult& stage) { return stage.memory.peak.total(); });
   column("memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.capacity; });
+  column("host_memory_bytes", [](const StageResult& stage) { return stage.memory.host; });
+  column("host_memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.host_capacity; });
 }
 
 // With mixed replicas: which class each row of /stages and /ranks is of.

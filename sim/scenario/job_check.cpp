@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -56,12 +58,33 @@ void check_hardware(const Document& document, const Job& job) {
   }
 }
 
+const NodeGroup* without_host_bandwidth(const Cluster& cluster) {
+  const auto groups = cluster.groups();
+  const auto found = std::find_if(groups.begin(), groups.end(), [](const NodeGroup& group) {
+    return !group.hardware.spec.host_memory_bandwidth.has_value();
+  });
+  return found == groups.end() ? nullptr : &*found;
+}
+
 }  // namespace
+
+bool can_offload_optimizer(const Cluster& cluster) { return without_host_bandwidth(cluster) == nullptr; }
+
+void check_offload(const Document& document, const Cluster& cluster) {
+  const NodeGroup* lacking = without_host_bandwidth(cluster);
+  if (lacking == nullptr) return;
+  locate(document, "strategy.offload_optimizer")
+      .fail(fmt::format("the profile of node {} has no host_memory_bandwidth, which an optimizer on the host takes its "
+                        "time from",
+                        lacking->hardware.spec.name),
+            "add host_memory_bandwidth: [bytes/s, source] to the profile");
+}
 
 void check_job(const Document& document, const Job& job) {
   check_rules(document, job);
   check_sizes(document, job);
   check_hardware(document, job);
+  if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
 }
 
 }  // namespace mirfak

@@ -128,8 +128,10 @@ std::vector<Line> strategy_lines(const Strategy& s) {
   line("sequence_parallel", s.sequence_parallel);
   line("recompute", recompute_names()[static_cast<std::size_t>(s.recompute)]);
   line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
+  line("recompute_method", recompute_method_names()[static_cast<std::size_t>(s.recompute_method)]);
   if (s.recompute_layers > 0) line("recompute_layers", s.recompute_layers);
   if (s.offload_layers > 0) line("offload_layers", s.offload_layers);
+  if (s.offload_optimizer > 0) line("offload_optimizer", s.offload_optimizer);
   line("zero", s.zero);
   if (s.zero_group > 0) line("zero_group", s.zero_group);
   line("overlap_tensor", s.overlap_tensor);
@@ -165,6 +167,7 @@ std::string fixed_strategy_yaml(const Strategy& s) {
 std::string resolved_strategy(const Strategy& s) {
   return section_of(s, [&](std::string_view key) {
     if (key == "recompute_modules") return s.recompute == Recompute::selective;
+    if (key == "recompute_method") return s.recompute_method != RecomputeMethod::block;
     return key != "overlap_param_gather" || s.zero == 1 || s.zero == 2;
   });
 }

@@ -26,17 +26,17 @@ template <auto list, auto field>
 constexpr SearchDimension dimension(std::string_view key, Kind kind, int least, int most, std::string_view zero = {},
                                     const std::vector<std::string>& (*names)() = nullptr) {
   const auto values = [](const StrategySpace& space) {
-    std::vector<int> out;
-    for (const auto value : space.*list) out.push_back(static_cast<int>(value));
+    std::vector<double> out;
+    for (const auto value : space.*list) out.push_back(static_cast<double>(value));
     return out;
   };
-  const auto assign = [](StrategySpace& space, const std::vector<int>& numbers) {
+  const auto assign = [](StrategySpace& space, const std::vector<double>& numbers) {
     auto& out = space.*list;
     using Held = typename std::remove_reference_t<decltype(out)>::value_type;
     out.clear();
-    for (const int number : numbers) out.push_back(static_cast<Held>(number));
+    for (const double number : numbers) out.push_back(static_cast<Held>(number));
   };
-  const auto of = [](const Strategy& strategy) { return static_cast<int>(strategy.*field); };
+  const auto of = [](const Strategy& strategy) { return static_cast<double>(strategy.*field); };
   return {key, kind, least, most, zero, names, values, assign, of};
 }
 
@@ -55,10 +55,13 @@ constexpr std::array kDimensions = {
     dimension<&P::sequence_parallel, &S::sequence_parallel>("sequence_parallel", Kind::truth, 0, 1),
     dimension<&P::overlap_tensor, &S::overlap_tensor>("overlap_tensor", Kind::truth, 0, 1),
     dimension<&P::recompute, &S::recompute>("recompute", Kind::choice, 0, 0, {}, recompute_names),
+    dimension<&P::recompute_method, &S::recompute_method>("recompute_method", Kind::choice, 0, 0, {},
+                                                          recompute_method_names),
     dimension<&P::recompute_layers, &S::recompute_layers>("recompute_layers", Kind::number, 0, kMostLayers, "all"),
     dimension<&P::zero, &S::zero>("zero", Kind::number, 0, 3),
     dimension<&P::overlap_grad_reduce, &S::overlap_grad_reduce>("overlap_grad_reduce", Kind::truth, 0, 1),
     dimension<&P::overlap_param_gather, &S::overlap_param_gather>("overlap_param_gather", Kind::truth, 0, 1),
+    dimension<&P::offload_optimizer, &S::offload_optimizer>("offload_optimizer", Kind::share, 0, 1),
 };
 
 std::optional<int> whole_number(std::string_view text) {
@@ -68,7 +71,8 @@ std::optional<int> whole_number(std::string_view text) {
   return number;
 }
 
-void add_range(const Node& item, std::size_t dots, int least, int most, std::vector<int>& out) {
+template <typename Number>
+void add_range(const Node& item, std::size_t dots, int least, int most, std::vector<Number>& out) {
   const std::string& text = item.value().scalar;
   const auto first = whole_number(std::string_view(text).substr(0, dots));
   const auto last = whole_number(std::string_view(text).substr(dots + kRange.size()));
@@ -80,22 +84,26 @@ void add_range(const Node& item, std::size_t dots, int least, int most, std::vec
   for (int number = *first; number <= *last; ++number) out.push_back(number);
 }
 
-void add_number(const Node& item, int least, int most, std::vector<int>& out) {
+template <typename Number>
+void add_number(const Node& item, int least, int most, std::vector<Number>& out) {
   const std::size_t dots = item.is_scalar() ? item.value().scalar.find(kRange) : std::string::npos;
   if (dots != std::string::npos) {
     add_range(item, dots, least, most, out);
   } else {
-    out.push_back(static_cast<int>(item.as_integer(least, most)));
+    out.push_back(static_cast<Number>(item.as_integer(least, most)));
   }
 }
 
-void add_values(const Node& item, const SearchDimension& dimension, std::vector<int>& out) {
+void add_values(const Node& item, const SearchDimension& dimension, std::vector<double>& out) {
   switch (dimension.kind) {
     case Kind::truth:
       out.push_back(item.as_bool() ? 1 : 0);
       return;
     case Kind::choice:
-      out.push_back(static_cast<int>(item.as_choice(dimension.names())));
+      out.push_back(static_cast<double>(item.as_choice(dimension.names())));
+      return;
+    case Kind::share:
+      out.push_back(item.as_number(dimension.least, dimension.most));
       return;
     case Kind::number:
       break;
@@ -108,9 +116,9 @@ void add_values(const Node& item, const SearchDimension& dimension, std::vector<
   add_number(item, 1, dimension.most, out);
 }
 
-template <typename Add>
-std::vector<int> read_list(const Node& node, const Add& add) {
-  std::vector<int> out;
+template <typename Number, typename Add>
+std::vector<Number> read_list(const Node& node, const Add& add) {
+  std::vector<Number> out;
   if (!node.is_sequence()) {
     add(node, out);
     return out;
@@ -127,13 +135,14 @@ std::vector<int> read_list(const Node& node, const Add& add) {
   return out;
 }
 
-std::string word_of(int value, const SearchDimension& dimension) {
+std::string word_of(double value, const SearchDimension& dimension) {
   switch (dimension.kind) {
     case Kind::truth:
       return value != 0 ? "true" : "false";
     case Kind::choice:
       return dimension.names()[static_cast<std::size_t>(value)];
     case Kind::number:
+    case Kind::share:
       break;
   }
   return value == 0 && !dimension.zero.empty() ? std::string(dimension.zero) : fmt::format("{}", value);
@@ -143,15 +152,15 @@ std::string word_of(int value, const SearchDimension& dimension) {
 
 std::span<const SearchDimension> search_dimensions() { return kDimensions; }
 
-std::vector<int> read_values(const Node& node, const SearchDimension& dimension) {
-  return read_list(node, [&](const Node& item, std::vector<int>& out) { add_values(item, dimension, out); });
+std::vector<double> read_values(const Node& node, const SearchDimension& dimension) {
+  return read_list<double>(node, [&](const Node& item, std::vector<double>& out) { add_values(item, dimension, out); });
 }
 
 std::vector<int> read_numbers(const Node& node, int least, int most) {
-  return read_list(node, [&](const Node& item, std::vector<int>& out) { add_number(item, least, most, out); });
+  return read_list<int>(node, [&](const Node& item, std::vector<int>& out) { add_number(item, least, most, out); });
 }
 
-std::string values_text(const std::vector<int>& values, const SearchDimension& dimension) {
+std::string values_text(const std::vector<double>& values, const SearchDimension& dimension) {
   std::vector<std::string> words;
   for (std::size_t first = 0; first < values.size();) {
     std::size_t end = first + 1;
@@ -167,6 +176,8 @@ std::string values_text(const std::vector<int>& values, const SearchDimension& d
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-std::string numbers_text(const std::vector<int>& numbers) { return values_text(numbers, search_dimensions().front()); }
+std::string numbers_text(const std::vector<int>& numbers) {
+  return values_text({numbers.begin(), numbers.end()}, search_dimensions().front());
+}
 
 }  // namespace mirfak

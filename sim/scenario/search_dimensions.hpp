@@ -11,27 +11,27 @@
 namespace mirfak {
 
 // A parameter of strategies that a search varies: a key of `search.space`, a list of values there, and a key of
-// `strategy`. Values are held as whole numbers: of an enumeration the place, of a truth 0 or 1.
+// `strategy`. Values are held as numbers: of an enumeration the place, of a truth 0 or 1.
 struct SearchDimension {
-  enum class Kind { number, truth, choice };
+  enum class Kind { number, share, truth, choice };
   std::string_view key;
   Kind kind;
   int least;
   int most;
   std::string_view zero;                       // Kind::number: what 0 is called; empty: it is no value, or a number
   const std::vector<std::string>& (*names)();  // Kind::choice
-  std::vector<int> (*values)(const StrategySpace&);
-  void (*assign)(StrategySpace&, const std::vector<int>&);
-  int (*of)(const Strategy&);
+  std::vector<double> (*values)(const StrategySpace&);
+  void (*assign)(StrategySpace&, const std::vector<double>&);
+  double (*of)(const Strategy&);
 };
 std::span<const SearchDimension> search_dimensions();
 
-// Reads a list of values, or one: numbers, ranges such as 1..80, words. Error(input) for an empty list, a value that
-// stands there twice, or what is no value.
-std::vector<int> read_values(const Node& node, const SearchDimension& dimension);
+// Reads a list of values, or one: numbers, ranges such as 1..80, shares, words. Error(input) for an empty list, a value
+// that stands there twice, or what is no value.
+std::vector<double> read_values(const Node& node, const SearchDimension& dimension);
 
 // "[all, 1..79]": reads back as the same values.
-std::string values_text(const std::vector<int>& values, const SearchDimension& dimension);
+std::string values_text(const std::vector<double>& values, const SearchDimension& dimension);
 // Of whole numbers alone.
 std::vector<int> read_numbers(const Node& node, int least, int most);
 std::string numbers_text(const std::vector<int>& numbers);

@@ -2,9 +2,11 @@
 
 #include "model/model_loader.hpp"
 #include "program/quantization_of_job.hpp"
+#include "scenario/job_check.hpp"
 #include "scenario/resolved.hpp"
 #include "scenario/sections.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 namespace mirfak {
@@ -42,6 +44,8 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   check(document, scenario.job);
   scenario.search = read_search(sections.search, scenario.job);
   fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);
+  const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
+  if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
   scenario.resolved = resolved_search_yaml(scenario.job, sections.model_node, scenario.search);
   return scenario;
 }

@@ -1,6 +1,7 @@
 #include "scenario/search_section.hpp"
 
 #include "base/yaml.hpp"
+#include "scenario/job_check.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/strategy_section.hpp"
 
@@ -104,8 +105,8 @@ int fixed_expert_tensor(const Node& place, const Strategy& strategy, bool tensor
              "fix strategy.tensor too, or give search.space.expert_tensor: [tensor]");
 }
 
-void fix(const SearchDimension& dimension, const Node& place, int value, bool stated, StrategySpace& space) {
-  const std::vector<int> values = dimension.values(space);
+void fix(const SearchDimension& dimension, const Node& place, double value, bool stated, StrategySpace& space) {
+  const std::vector<double> values = dimension.values(space);
   if (stated && std::find(values.begin(), values.end(), value) == values.end()) {
     place.fail(fmt::format("{} is fixed to a value that search.space.{}, {}, does not have", dimension.key,
                            dimension.key, values_text(values, dimension)),
@@ -124,6 +125,7 @@ RuleExpression rule_of(const std::string& text) {
 SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   SearchSection search;
   search.spec.space = default_space(job.model, job.training, job.framework);
+  if (!can_offload_optimizer(job.cluster)) search.spec.space.offload_optimizer = {0};
   if (!section) return search;
   Mapping keys(*section);
   if (const auto objective = keys.find("objective")) {
@@ -151,7 +153,7 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, int 
     const auto place = keys.find(dimension.key);
     if (!place) continue;
     const bool of_experts = dimension.key == "expert_tensor";
-    const int value = of_experts ? fixed_expert_tensor(*place, stated, keys.has("tensor")) : dimension.of(stated);
+    const double value = of_experts ? fixed_expert_tensor(*place, stated, keys.has("tensor")) : dimension.of(stated);
     fix(dimension, *place, value, states(section, dimension.key), space);
   }
   if (keys.has("data")) search.spec.rules.push_back(rule_of(fmt::format("data == {}", stated.data)));

@@ -22,6 +22,11 @@ Recompute read_recompute(Mapping& section) {
   return found ? static_cast<Recompute>(found->as_choice(recompute_names())) : Recompute::none;
 }
 
+RecomputeMethod read_recompute_method(Mapping& section) {
+  const std::optional<Node> found = section.find("recompute_method");
+  return found ? static_cast<RecomputeMethod>(found->as_choice(recompute_method_names())) : RecomputeMethod::block;
+}
+
 // Megatron Core's --recompute-modules; the attention core where the list is left out.
 ModuleSet read_recompute_modules(Mapping& section) {
   const std::optional<Node> found = section.find("recompute_modules");
@@ -90,8 +95,10 @@ Strategy read_strategy(const Node& node, int gpus) {
   strategy.sequence_parallel = section.bool_or("sequence_parallel", false);
   strategy.recompute = read_recompute(section);
   strategy.recompute_modules = read_recompute_modules(section);
+  strategy.recompute_method = read_recompute_method(section);
   strategy.recompute_layers = static_cast<int>(section.integer_or("recompute_layers", 0, 1, 10'000));
   strategy.offload_layers = static_cast<int>(section.integer_or("offload_layers", 0, 1, 10'000));
+  strategy.offload_optimizer = section.number_or("offload_optimizer", 0, 0, 1);
   strategy.zero = static_cast<int>(section.integer_or("zero", 0, 0, 3));
   strategy.zero_group = static_cast<int>(section.integer_or("zero_group", 0, 1, kMaxRanks));
   strategy.overlap_tensor = section.bool_or("overlap_tensor", false);

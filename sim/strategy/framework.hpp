@@ -40,6 +40,22 @@ struct ShardingHabits {
                                     // always kept
 };
 
+// How a framework keeps part of the optimizer's state on the host and updates it there (arXiv 2101.06840). Bytes are
+// per offloaded parameter.
+struct OffloadHabits {
+  int most_zero = 0;           // the highest stage of ZeRO that does, from 1 on; 0: none does
+  int shares_from_zero = 1;    // from this stage on a share of the state may be offloaded, below all of it or nothing
+  double gradient_bytes = 4;   // to the host
+  double parameter_bytes = 4;  // back
+  double traffic_bytes = 28;   // through the host's memory: Adam reads the parameter, its gradient and two moments and
+                               // writes all but the gradient, in fp32
+  double beside_bytes = 4;     // held there beside the state: the gradient in fp32
+  double bandwidth_share = 0;  // of the host's memory bandwidth that the step reaches
+  bool overlaps = false;       // a tensor is updated while others are copied
+  bool copies_beside_passes = false;  // gradients that are reduced beside passes are copied there too
+  std::string source;
+};
+
 // What a training framework does with a strategy: which kernels it fuses, what it overlaps, how fast its host
 // side issues work, what it keeps in memory. Habits of the software, the same for every model and cluster.
 struct Framework {
@@ -69,8 +85,9 @@ struct Framework {
   // knows the shapes; 0: one addition.
   double expert_bias_bytes = 0;
   double expert_bias_gradient_bytes = 0;
-  bool casts_weights = false;     // autocast: weights are fp32, every product casts its weight first
-  int vocabulary_multiple = 128;  // the vocabulary is padded to a multiple of this times tp
+  bool recomputes_groups = false;  // several layers from one input (RecomputeMethod::uniform)
+  bool casts_weights = false;      // autocast: weights are fp32, every product casts its weight first
+  int vocabulary_multiple = 128;   // the vocabulary is padded to a multiple of this times tp
 
   // Communication
   bool overlap_tensor_gradients = false;  // backward's tensor-parallel collectives run beside weight gradients
@@ -78,6 +95,7 @@ struct Framework {
   bool scatter_gather_pipeline = false;   // without sequence parallelism: each tensor rank sends its share of the
                                           // activation, the receivers gather (arXiv 2104.04473, section 4.1)
   ShardingHabits sharding;
+  OffloadHabits offload;
 
   // Host
   double host_forward_s = 0;             // to issue one kernel of a forward pass

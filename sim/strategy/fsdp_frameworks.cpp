@@ -119,6 +119,7 @@ Framework megatron_fsdp() {
   f.name = "megatron-fsdp";
   f.source = "Megatron-LM megatron/core/distributed/fsdp (data_parallel_sharding_strategy optim_grads_params)";
   f.sharding = {};
+  f.offload = {};
   f.sharding.prefetch_forward = true;
   f.sharding.prefetch_backward = true;
   return f;

@@ -312,6 +312,7 @@ class Compiler {
     Part part;
     constexpr std::array<Type, 4> types = {Type::number, Type::truth, Type::choice, Type::modules};
     part.type = types[static_cast<std::size_t>(info->type)];
+    part.whole = info->whole;
     part.names = info->names == nullptr ? nullptr : &info->names();
     part.at = found.at;
     part.name = std::move(found.text);

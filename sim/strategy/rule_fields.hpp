@@ -32,8 +32,10 @@ enum class RuleField : std::uint8_t {
   sequence_parallel,
   recompute,
   recompute_modules,
+  recompute_method,
   recompute_layers,
   offload_layers,
+  offload_optimizer,
   zero,
   zero_group,
   overlap_grad_reduce,
@@ -57,7 +59,7 @@ enum class RuleField : std::uint8_t {
   global_batch,
   sequence_length,
 };
-inline constexpr std::size_t kRuleFields = 40;
+inline constexpr std::size_t kRuleFields = 42;
 using RuleFieldSet = std::bitset<kRuleFields>;
 
 enum class RuleType : std::uint8_t {
@@ -67,7 +69,7 @@ enum class RuleType : std::uint8_t {
   modules,  // a ModuleSet as the bits of a whole number
 };
 
-// The values of all fields, whole numbers below 2^53 each.
+// The values of all fields: whole numbers below 2^53 but for shares.
 class RuleFields {
  public:
   double& operator[](RuleField field) { return values_[static_cast<std::size_t>(field)]; }
@@ -87,6 +89,7 @@ struct RuleFieldInfo {
   // The fields of the strategy, and `gpus`, that have to be known for it: itself, and those that stand in where the
   // strategy leaves it out. None: known with the job. A layer_split counts as known with virtual_pipeline.
   RuleFieldSet sources;
+  bool whole = true;  // RuleType::number: without a fraction
 };
 std::span<const RuleFieldInfo> rule_fields();
 const RuleFieldInfo& info_of(RuleField field);

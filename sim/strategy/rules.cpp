@@ -158,6 +158,37 @@ Broken recomputed_layers(const RuleInput& in) {
                    "set strategy.recompute: full or selective"};
 }
 
+// megatron/core/recompute.py; multi_token_prediction.py takes single layers. Parameters that are gathered layer by
+// layer would be gathered for a group twice over.
+Broken recomputed_groups(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.recompute_method == RecomputeMethod::block) return std::nullopt;
+  constexpr const char* key = "strategy.recompute_method";
+  const Framework* framework = find_framework(in.training.framework);
+  if (framework != nullptr && !framework->recomputes_groups) {
+    return Violation{key, fmt::format("{} recomputes layers one by one", framework->name), "set it to block"};
+  }
+  if (s.recompute != Recompute::full) {
+    return Violation{key, "groups of layers are recomputed in full only", "set strategy.recompute: full"};
+  }
+  if (s.recompute_layers == 0) {
+    return Violation{key, "how many layers a group has is missing", "give strategy.recompute_layers"};
+  }
+  if (s.recompute_layers > 1 && in.model.prediction_layers > 0) {
+    return Violation{key, "layers of multi-token prediction are recomputed one by one", "set it to block"};
+  }
+  if (s.offload_layers > 0) {
+    return Violation{key, "groups of recomputed layers keep nothing that strategy.offload_layers could offload",
+                     "set it to block"};
+  }
+  const bool gathers =
+      s.zero == 3 || (s.zero == 2 && framework != nullptr && framework->sharding.stage2_gathers_parameters);
+  if (gathers) {
+    return Violation{key, "groups of layers are recomputed where parameters stay whole", "set it to block"};
+  }
+  return std::nullopt;
+}
+
 // megatron/core/transformer/transformer_config.py allows no pipeline stages beside it.
 Broken offloaded_layers(const RuleInput& in) {
   if (in.strategy.offload_layers == 0 || in.strategy.pipeline == 1) return std::nullopt;
@@ -165,6 +196,36 @@ Broken offloaded_layers(const RuleInput& in) {
       "strategy.offload_layers",
       fmt::format("activations cannot wait in the host's memory beside {} pipeline stages", in.strategy.pipeline),
       "set strategy.pipeline: 1 or leave offload_layers out"};
+}
+
+// megatron/training/arguments.py: only Adam, as the precision-aware optimizer; Megatron-Bridge's documentation: the
+// distributed optimizer. DeepSpeed: docs/_pages/config-json.md, offload_config.py.
+Broken offloaded_optimizer(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const Framework* framework = find_framework(in.training.framework);
+  if (s.offload_optimizer == 0 || framework == nullptr) return std::nullopt;
+  constexpr const char* key = "strategy.offload_optimizer";
+  const OffloadHabits& offload = framework->offload;
+  if (offload.most_zero == 0) {
+    return Violation{key, fmt::format("{} keeps the optimizer on the device", framework->name),
+                     "leave it out or choose another training.framework"};
+  }
+  if (s.zero < 1 || s.zero > offload.most_zero) {
+    const std::string stages = offload.most_zero > 1 ? fmt::format("1 to {}", offload.most_zero) : "1";
+    return Violation{key,
+                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", framework->name, stages, s.zero),
+                     fmt::format("set strategy.zero: {}", stages)};
+  }
+  if (in.training.optimizer != Optimizer::adam) {
+    return Violation{key, "only Adam steps on the host", "set training.optimizer: adam or leave offload_optimizer out"};
+  }
+  if (s.offload_optimizer < 1 && s.zero < offload.shares_from_zero) {
+    return Violation{key,
+                     fmt::format("{} offloads a share of the optimizer with ZeRO {} and above, with ZeRO {} all of it",
+                                 framework->name, offload.shares_from_zero, s.zero),
+                     "set it to 1"};
+  }
+  return std::nullopt;
 }
 
 // Causal attention is balanced by giving each rank an early and a late piece of the sequence.
@@ -344,7 +405,12 @@ constexpr std::array kRules = {
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
          overlap_needs_sequence},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
+    Rule{"recomputed-groups",
+         "Groups of layers are recomputed in full, where the framework does and parameters are whole.",
+         recomputed_groups},
     Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
+    Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
+         offloaded_optimizer},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},

@@ -15,6 +15,12 @@ enum class Recompute {
   full,       // only the input of each layer is kept
 };
 
+// Which layers of a chunk full recomputation recomputes.
+enum class RecomputeMethod {
+  block,    // the first so many, each from its input
+  uniform,  // all, so many in a row from the input of the first of them
+};
+
 // How the attention of context-parallel ranks gets at keys and values of tokens that other ranks hold.
 enum class ContextCommunication {
   p2p,         // keys and values go round in a ring beside the kernel's pieces (ring attention, arXiv 2310.01889)
@@ -54,12 +60,14 @@ struct Strategy {
   bool overlap_expert = false;  // exchanges of rows run beside the passes of other microbatches
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
-  int recompute_layers = 0;        // of each chunk, the first so many are recomputed and the others not; 0: all are
+  RecomputeMethod recompute_method = RecomputeMethod::block;
+  int recompute_layers = 0;        // of each chunk: block: the first so many, 0: all; uniform: of a group
   ModuleSet recompute_modules{1};  // selective: which; core_attention alone
   int offload_layers = 0;          // kept activations of the first so many layers wait in the host's memory
   // ZeRO stage (arXiv 1910.02054): 1 shards the optimizer state over data-parallel ranks, 2 the gradients too, 3 the
   // parameters too.
   int zero = 0;
+  double offload_optimizer = 0;       // share of the optimizer's state that lies, and is updated, on the host
   int zero_group = 0;                 // ranks that share one sharded copy; 0: all data-parallel ranks
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
@@ -71,6 +79,8 @@ struct Strategy {
   std::vector<int> replica_microbatches;
 
   std::int64_t ranks() const { return std::int64_t{tensor} * context * pipeline * data; }
+  // Of each chunk, the first so many layers that are recomputed where not all are; 0: all are, or none.
+  int partly_recomputed() const { return recompute_method == RecomputeMethod::block ? recompute_layers : 0; }
   int team() const { return tensor * context; }  // ranks that run a microbatch of one stage together
   // Ranks that hold the same parameters: gradients are reduced over them, ZeRO divides its shards among them.
   int replicas() const { return data * context; }

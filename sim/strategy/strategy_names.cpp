@@ -7,6 +7,11 @@ const std::vector<std::string>& recompute_names() {
   return names;
 }
 
+const std::vector<std::string>& recompute_method_names() {
+  static const std::vector<std::string> names = {"block", "uniform"};
+  return names;
+}
+
 const std::vector<std::string>& context_communication_names() {
   static const std::vector<std::string> names = {"p2p", "all-gather", "a2a"};
   return names;

@@ -122,8 +122,10 @@ void keep_usual_sizes(StrategySpace& space) {
   keep_up_to(space.micro_batch, 8);
   std::erase_if(space.tensor, [](int size) { return (size & (size - 1)) != 0; });
   space.expert_tensor = {1};
+  space.recompute_method = {RecomputeMethod::block};
   space.recompute_layers = {0};
   space.uneven_layers = 0;
+  space.offload_optimizer = {0};
 }
 
 // Layers that the chunks of the ends have fewer than those between; nullopt: a split of another form.
@@ -167,6 +169,8 @@ void include_layout(const Strategy& s, StrategySpace& space) {
   space.others.recompute_modules = s.recompute_modules;
   REQUIRE(s.zero_group == 0);
   REQUIRE(s.offload_layers == 0);
+  REQUIRE(s.offload_optimizer == 0);
+  REQUIRE(s.recompute_method == RecomputeMethod::block);
 }
 
 StrategySpace space_of(const Job& job) {

@@ -78,12 +78,15 @@ Job random_job(Dice& dice) {
   return job;
 }
 
-StrategySpace pipelines_of(const Job& job) {
+StrategySpace pipelines_of(const Job& job, Dice& dice) {
   StrategySpace space = smallest_space();
   space.virtual_pipeline = {1, 2, 3};
   space.schedule = {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   space.uneven_layers = 2;
   if (job.strategy.recompute != Recompute::none) space.recompute_layers = {0, 1, 2};
+  if (job.strategy.recompute == Recompute::full && job.framework.recomputes_groups && dice.one_in(3)) {
+    space.recompute_method = {RecomputeMethod::uniform};
+  }
   return space;
 }
 
@@ -157,10 +160,12 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
 }
 
 void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
-  const std::vector<PipelineChoice> pipelines = branch.pipelines(pipelines_of(branch.job()));
+  const std::vector<PipelineChoice> pipelines = branch.pipelines(pipelines_of(branch.job(), dice));
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
-    const StateChoice state = {branch.job().strategy.zero, dice.one_in(2), dice.one_in(2)};
+    const int zero = branch.job().strategy.zero;
+    const bool offloads = zero > 0 && branch.job().framework.offload.most_zero >= zero;
+    const StateChoice state = {zero, dice.one_in(2), dice.one_in(2), offloads ? dice.among({0.0, 0.5, 1.0}) : 0};
     check_strategy(branch, dice.among(pipelines), state, gaps);
   }
 }

@@ -131,19 +131,60 @@ std::vector<std::vector<int>> rounds_of(const Job& job, int layers, int uneven) 
   return out;
 }
 
+bool has(const std::vector<int>& values, int value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Groups of `own` layers that the chunks of a round fall into.
+std::vector<int> groups_of(const std::vector<int>& round, int own) {
+  std::vector<int> out;
+  for (const int layers : round) out.push_back(layers / own + (layers % own == 0 ? 0 : 1));
+  return out;
+}
+
+// All layers in groups that smaller ones do not make as few of: those would take as long and need less memory. Groups
+// of one layer are all layers by another name.
+void each_grouping(const StrategySpace& space, Strategy strategy, const std::vector<int>& round, bool block_too,
+                   const Visit& visit) {
+  const int most = *std::max_element(round.begin(), round.end());
+  strategy.recompute_method = RecomputeMethod::uniform;
+  for (const int own : space.recompute_layers) {
+    if (own == 0 || own > most || (own == 1 && block_too && has(space.recompute_layers, 0))) continue;
+    const bool known = std::any_of(space.recompute_layers.begin(), space.recompute_layers.end(), [&](int other) {
+      return other > 0 && other < own && groups_of(round, other) == groups_of(round, own);
+    });
+    strategy.recompute_layers = own;
+    if (!known) visit(strategy);
+  }
+}
+
+void each_recomputation(const StrategySpace& space, Strategy strategy, const std::vector<int>& round,
+                        const Visit& visit) {
+  strategy.recompute_layers = 0;
+  strategy.recompute_method = RecomputeMethod::block;
+  if (strategy.recompute == Recompute::none) return visit(strategy);
+  const auto has_method = [&](RecomputeMethod method) {
+    return std::find(space.recompute_method.begin(), space.recompute_method.end(), method) !=
+           space.recompute_method.end();
+  };
+  const bool block_too = has_method(RecomputeMethod::block);
+  for (const int recomputed : space.recompute_layers) {
+    if (!block_too || recomputed >= *std::max_element(round.begin(), round.end())) continue;
+    strategy.recompute_layers = recomputed;
+    visit(strategy);
+  }
+  if (strategy.recompute == Recompute::full && has_method(RecomputeMethod::uniform)) {
+    each_grouping(space, strategy, round, block_too, visit);
+  }
+}
+
 void each_split(const StrategySpace& space, Strategy strategy, const std::vector<int>& round, const Visit& visit) {
   strategy.layer_split.clear();
   const auto [fewest, most] = std::minmax_element(round.begin(), round.end());
   for (int chunk = 0; *fewest != *most && chunk < strategy.virtual_pipeline; ++chunk) {
     strategy.layer_split.insert(strategy.layer_split.end(), round.begin(), round.end());
   }
-  strategy.recompute_layers = 0;
-  if (strategy.recompute == Recompute::none) return visit(strategy);
-  for (const int recomputed : space.recompute_layers) {
-    if (recomputed >= *most) continue;
-    strategy.recompute_layers = recomputed;
-    visit(strategy);
-  }
+  each_recomputation(space, strategy, round, visit);
 }
 
 // `job`: on its nodes, with a strategy whose pipeline is still open.
@@ -168,10 +209,13 @@ void each_state(const StrategySpace& space, Strategy strategy, const Visit& visi
       // Sharded gradients are always reduced behind passes.
       if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
       for (const bool gather : space.overlap_param_gather) {
-        strategy.zero = zero;
-        strategy.overlap_grad_reduce = reduce;
-        strategy.overlap_param_gather = gather;
-        visit(strategy);
+        for (const double offload : space.offload_optimizer) {
+          strategy.zero = zero;
+          strategy.overlap_grad_reduce = reduce;
+          strategy.overlap_param_gather = gather;
+          strategy.offload_optimizer = offload;
+          visit(strategy);
+        }
       }
     }
   }
@@ -337,12 +381,12 @@ std::string text_of(const Strategy& s) {
   return fmt::format(
       "tensor {} context {} pipeline {} chunks {} data {} expert {} expert_tensor {} micro_batch {} group {} schedule "
       "{} "
-      "sequence {} recompute {} of {} zero {} group {} overlap {}{}{} split [{}] shares [{}]",
+      "sequence {} recompute {} of {} method {} zero {} group {} overlap {}{}{} offload {} split [{}] shares [{}]",
       s.tensor, s.context, s.pipeline, s.virtual_pipeline, s.data, s.expert, s.expert_tensor, s.micro_batch,
       s.microbatch_group, static_cast<int>(s.schedule), s.sequence_parallel, static_cast<int>(s.recompute),
-      s.recompute_layers, s.zero, s.zero_group, s.overlap_tensor ? " tensor" : "",
-      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", fmt::join(s.layer_split, " "),
-      fmt::join(s.replica_microbatches, " "));
+      s.recompute_layers, static_cast<int>(s.recompute_method), s.zero, s.zero_group, s.overlap_tensor ? " tensor" : "",
+      s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", s.offload_optimizer,
+      fmt::join(s.layer_split, " "), fmt::join(s.replica_microbatches, " "));
 }
 
 }  // namespace mirfak::test

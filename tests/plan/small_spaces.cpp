@@ -21,7 +21,25 @@ SmallSpace tied_dense() {
   out.space.schedule = {kPlain, kInterleaved};
   out.space.micro_batch = {1, 2};
   out.space.recompute = {Recompute::none, Recompute::full};
-  out.space.recompute_layers = {0, 1};
+  out.space.recompute_method = {RecomputeMethod::block, RecomputeMethod::uniform};
+  out.space.recompute_layers = {0, 1, 2, 3};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+// Groups of layers alone, single ones among them, of stages with unequal layers and little memory.
+SmallSpace grouped() {
+  SmallSpace out{
+      "groups of recomputed layers on one node",
+      small_job(small_model(10, 1024, false), small_cluster("dgx-a100-80g", 1, 2.75 * kGB), "megatron-core", 64),
+      smallest_space()};
+  out.space.tensor = {1, 2, 4};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 2;
+  out.space.micro_batch = {2, 4, 8};
+  out.space.recompute = {Recompute::full};
+  out.space.recompute_method = {RecomputeMethod::uniform};
+  out.space.recompute_layers = {1, 2, 3, 5};
   out.space.zero = {0, 1};
   return out;
 }
@@ -55,6 +73,25 @@ SmallSpace long_context() {
   out.space.sequence_parallel = {true, false};
   out.space.recompute = {Recompute::none, Recompute::selective};
   out.space.zero = {0, 1};
+  return out;
+}
+
+// All of the optimizer on hosts that have room for half of it, a quarter, or nothing.
+SmallSpace offloaded() {
+  SmallSpace out{
+      "the optimizer on the host, whose memory is short too",
+      small_job(small_model(8, 1024, false), small_cluster("dgx-a100-80g", 2, 2.9 * kGB), "megatron-core", 32),
+      smallest_space()};
+  NodeAllotment nodes = out.job.cluster.groups().front();
+  nodes.hardware.spec.host_memory_bytes.value = 4 * kGB;
+  out.job.cluster = Cluster({nodes}, out.job.cluster.fabric());
+  out.space.tensor = {1, 2, 4};
+  out.space.pipeline = {1, 2, 4};
+  out.space.uneven_layers = 1;
+  out.space.zero = {0, 1};
+  out.space.overlap_grad_reduce = {false, true};
+  out.space.overlap_param_gather = {false, true};
+  out.space.offload_optimizer = {0, 0.25, 1};
   return out;
 }
 
@@ -122,6 +159,7 @@ SmallSpace sharded(const std::string& framework, double memory_bytes) {
   out.space.recompute_layers = {0, 2};
   out.space.zero = {0, 1, 2, 3};
   out.space.overlap_grad_reduce = {false, true};
+  if (out.job.framework.offload.most_zero > 0) out.space.offload_optimizer = {0, 1};
   return out;
 }
 
@@ -187,9 +225,11 @@ StrategySpace smallest_space() {
   space.schedule = {kPlain};
   space.sequence_parallel = space.overlap_tensor = {false};
   space.recompute = {Recompute::none};
+  space.recompute_method = {RecomputeMethod::block};
   space.recompute_layers = {0};
   space.zero = {0};
   space.overlap_grad_reduce = space.overlap_param_gather = {false};
+  space.offload_optimizer = {0};
   return space;
 }
 
@@ -197,6 +237,8 @@ std::vector<SmallSpace> small_spaces() {
   return {tied_dense(),
           uneven_ends(),
           long_context(),
+          offloaded(),
+          grouped(),
           mixture(),
           mixture_with_dense_layers(),
           of_2021(),

@@ -89,6 +89,62 @@ TEST_CASE("the step comes behind the passes: the larger of the two is the peak")
   CHECK(large > 32 * copy / 2);
 }
 
+TEST_CASE("groups of recomputed layers keep one input each; backward has the activations of a whole group") {
+  constexpr int layers = 8;
+  const auto chunk = [&](Recompute recompute, RecomputeMethod method, int number) {
+    Strategy strategy;
+    strategy.data = 16;
+    strategy.recompute = recompute;
+    strategy.recompute_method = method;
+    strategy.recompute_layers = number;
+    const Accounted a(small_job(layers, 2, strategy, 16));
+    return chunk_memory(a.job, memory_of_blocks(a.job, a.blocks), a.plans[0].chunks[0]);
+  };
+  const ChunkMemory none = chunk(Recompute::none, RecomputeMethod::block, 0);
+  const ChunkMemory all = chunk(Recompute::full, RecomputeMethod::block, 0);
+  const double input = (all.kept - chunk(Recompute::full, RecomputeMethod::uniform, layers).kept) / (layers - 1);
+  CHECK(input == doctest::Approx(2.0 * 512 * 1024));  // 16-bit tokens of a microbatch
+  const double layer = (none.kept - all.kept) / layers + input;
+  for (const int own : {1, 2, 3, 5, 8, 100}) {
+    CAPTURE(own);
+    const ChunkMemory groups = chunk(Recompute::full, RecomputeMethod::uniform, own);
+    const int count = (layers + own - 1) / own;
+    CHECK(groups.kept == doctest::Approx(all.kept - (layers - count) * input));
+    // The last group that has all its layers, while the last of these runs backward; groups behind it are freed.
+    const int whole = std::min(own, layers);
+    const int before = layers / whole - 1;
+    if (own > 1) {
+      CHECK(groups.kept + groups.backward >= before * input + whole * layer);
+      CHECK(groups.kept + groups.backward <= none.kept + none.backward);
+    } else {
+      CHECK(groups.kept + groups.backward == doctest::Approx(all.kept + all.backward));
+    }
+  }
+  // In one group, all that is kept without recomputation is there again, but what the head keeps.
+  const ChunkMemory one = chunk(Recompute::full, RecomputeMethod::uniform, layers);
+  CHECK(one.kept + one.backward >= layers * layer);
+}
+
+TEST_CASE("groups of recomputed layers take as long as all layers one by one") {
+  for (const int pipeline : {1, 2}) {
+    Strategy strategy;
+    strategy.pipeline = pipeline;
+    strategy.data = 16 / pipeline;
+    strategy.recompute = Recompute::full;
+    const auto seconds = [&](RecomputeMethod method, int number, const LoweringOptions& options = {}) {
+      strategy.recompute_method = method;
+      strategy.recompute_layers = number;
+      return simulate(small_job(8, 2, strategy, 64), options)->result.iteration_time_s;
+    };
+    const double all = seconds(RecomputeMethod::block, 0);
+    CHECK(seconds(RecomputeMethod::uniform, 1) == all);
+    CHECK(seconds(RecomputeMethod::uniform, 3) == all);
+    CHECK(seconds(RecomputeMethod::uniform, 3, {true, false}) == all);
+    CHECK(seconds(RecomputeMethod::uniform, 3, {false, true}) == doctest::Approx(all).epsilon(1e-9));
+    CHECK(seconds(RecomputeMethod::block, 3) < all);
+  }
+}
+
 TEST_CASE("offloaded layers keep nothing on the device between their passes") {
   Strategy strategy;
   strategy.data = 16;

@@ -233,6 +233,14 @@ TEST_CASE("Megatron-LM: sharding, precision and graphs") {
                {{"--use-megatron-fsdp", ""}, {"--data-parallel-sharding-strategy", "optim_grads_params"}});
   check_values(megatron(job("llama3-8b", 2, "zero: 1, zero_group: 4")),
                {{"--num-distributed-optimizer-instances", "4"}});
+  check_values(
+      megatron(job("llama3-8b", 1, "recompute: full, recompute_method: uniform, recompute_layers: 5")),
+      {{"--recompute-granularity", "full"}, {"--recompute-method", "uniform"}, {"--recompute-num-layers", "5"}});
+  check_values(megatron(job("llama3-8b", 2, "zero: 1, offload_optimizer: 0.5")),
+               {{"--optimizer-cpu-offload", ""},
+                {"--optimizer-offload-fraction", "0.5"},
+                {"--overlap-cpu-optimizer-d2h-h2d", ""},
+                {"--use-precision-aware-optimizer", ""}});
   check_values(megatron(job("llama3-8b", 1, "offload_layers: 8")), {{"--cpu-offloading-num-layers", "8"}});
   check_values(megatron(job("llama3-8b", 1, "tensor: 1", ", precision: fp16")), {{"--fp16", ""}});
   check_values(megatron(job("llama3-8b", 1, "zero: 1", ", precision: fp8-current, fp8_parameters: true")),
@@ -324,6 +332,13 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   refused("recompute: selective, zero: 3", "strategy.recompute");
   refused("recompute: full, recompute_layers: 5, zero: 3", "strategy.recompute_layers");
   refused("offload_layers: 5, zero: 3", "strategy.offload_layers");
+  Job groups = job("llama3-8b", 1, "zero: 3, recompute: full", ", framework: torchtitan");
+  groups.strategy.recompute_method = RecomputeMethod::uniform;
+  groups.strategy.recompute_layers = 2;
+  check_refused(LaunchTarget::torchtitan, groups, "strategy.recompute_method");
+  Job offloads = job("llama3-8b", 1, "zero: 3", ", framework: torchtitan");
+  offloads.strategy.offload_optimizer = 1;
+  check_refused(LaunchTarget::torchtitan, offloads, "strategy.offload_optimizer");
   refused("pipeline: 2, virtual_pipeline: 2, microbatch_group: 4, zero: 3", "strategy.microbatch_group");
   refused("zero: 3", "training.precision", ", precision: fp16");
   refused("zero: 3", "training.gradient_precision", ", gradient_precision: bf16");
@@ -352,6 +367,13 @@ TEST_CASE("DeepSpeed: stages, ZeRO and batches") {
                        {"zero_optimization.mics_shard_size", "8"},
                        {"--no-pipeline-parallel", ""},
                        {"fp16.enabled", "true"}});
+  given = deepspeed(job("gpt3-13b", 2, "zero: 1, recompute: full, recompute_method: uniform, recompute_layers: 4",
+                        ", framework: megatron-deepspeed"));
+  check_values(given, {{"--checkpoint-num-layers", "4"}, {"--recompute-num-layers", "4"}});
+  given = deepspeed(job("gpt3-13b", 2, "zero: 3, offload_optimizer: 0.25", ", framework: deepspeed"));
+  check_values(given, {{"zero_optimization.offload_optimizer", R"({"device":"cpu","pin_memory":true,"ratio":0.25})"}});
+  given = deepspeed(job("gpt3-13b", 2, "zero: 2, offload_optimizer: 1", ", framework: deepspeed"));
+  check_values(given, {{"zero_optimization.offload_optimizer", R"({"device":"cpu","pin_memory":true})"}});
   given = deepspeed(job("mixtral-8x7b", 2, "expert: 8, zero: 2", ", framework: deepspeed"));
   check_values(given, {{"--num-experts", "8"}, {"--topk", "2"}, {"--moe-expert-parallel-size", "8"}});
 }

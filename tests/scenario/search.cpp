@@ -68,8 +68,9 @@ TEST_CASE("every key of the section is read") {
            "  space: {tensor: [1, 4], tensor_across_domains: true, context: 2, expert: [1], expert_tensor: [tensor],\n"
            "          pipeline: [2..4, 8], virtual_pipeline: [1, 3], schedule: [1f1b], micro_batch: [2, 1],\n"
            "          sequence_parallel: [true], overlap_tensor: false, recompute: [full, none],\n"
-           "          recompute_layers: [all, 2..3], zero: [0, 1], overlap_grad_reduce: [true, false],\n"
-           "          overlap_param_gather: [false], uneven_layers: 0}\n")
+           "          recompute_method: uniform, recompute_layers: [all, 2..3], zero: [0, 1], overlap_grad_reduce: "
+           "[true, false],\n"
+           "          overlap_param_gather: [false], offload_optimizer: [0, 0.5], uneven_layers: 0}\n")
           .search.spec;
   CHECK(spec.objective == SearchObjective::pareto);
   CHECK(spec.top == 3);
@@ -92,8 +93,10 @@ TEST_CASE("every key of the section is read") {
   CHECK(space.micro_batch == std::vector<int>{2, 1});
   CHECK(space.sequence_parallel == std::vector<bool>{true});
   CHECK(space.recompute == std::vector<Recompute>{Recompute::full, Recompute::none});
+  CHECK(space.recompute_method == std::vector<RecomputeMethod>{RecomputeMethod::uniform});
   CHECK(space.recompute_layers == std::vector<int>{0, 2, 3});
   CHECK(space.overlap_grad_reduce == std::vector<bool>{true, false});
+  CHECK(space.offload_optimizer == std::vector<double>{0, 0.5});
   CHECK(space.uneven_layers == 0);
 }
 

@@ -179,6 +179,37 @@ TEST_CASE("each broken rule names the key to change") {
     s.strategy.zero_group = s.strategy.data + 1;
     CHECK(s.broken() == "strategy.zero_group");
   }
+  SUBCASE("groups of recomputed layers") {
+    s.strategy.recompute_method = RecomputeMethod::uniform;
+    CHECK(s.broken() == "strategy.recompute_method");  // nothing is recomputed
+    s.strategy.recompute = Recompute::full;
+    CHECK(s.broken() == "strategy.recompute_method");  // of how many layers
+    s.strategy.recompute_layers = 3;
+    CHECK(s.broken().empty());
+    s.training.framework = "torchtitan";
+    CHECK(s.broken() == "strategy.recompute_method");
+    s.training.framework = "megatron-core";
+    s.strategy.recompute = Recompute::selective;
+    CHECK(s.broken() == "strategy.recompute_method");
+    s.strategy.recompute = Recompute::full;
+    s.model.prediction_layers = 1;
+    CHECK(s.broken() == "strategy.recompute_method");
+  }
+  SUBCASE("an optimizer on the host") {
+    s.strategy.offload_optimizer = 0.5;
+    CHECK(s.broken() == "strategy.offload_optimizer");  // without ZeRO
+    s.strategy.zero = 1;
+    CHECK(s.broken().empty());
+    s.training.optimizer = Optimizer::lamb;
+    CHECK(s.broken() == "strategy.offload_optimizer");
+    s.training.optimizer = Optimizer::adam;
+    s.training.framework = "deepspeed";  // a share with ZeRO 3 alone
+    CHECK(s.broken() == "strategy.offload_optimizer");
+    s.strategy.offload_optimizer = 1;
+    CHECK(s.broken().empty());
+    s.training.framework = "pytorch-fsdp";
+    CHECK(s.broken() == "strategy.offload_optimizer");
+  }
   SUBCASE("overlapped gathers of parameters") {
     s.strategy.overlap_param_gather = true;
     CHECK(s.broken() == "strategy.overlap_param_gather");

@@ -1,0 +1,171 @@
+// Part of the optimizer on the host: what it takes, what it saves, and that nothing else changes.
+
+#include "program/optimizer_offload.hpp"
+
+#include "base/error.hpp"
+#include "job_fixture.hpp"
+#include "program/memory.hpp"
+#include "program/optimizer_step.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+Job offloading(double share, const char* framework = "megatron-core", int zero = 1) {
+  Strategy strategy;
+  strategy.data = 16;
+  strategy.zero = zero;
+  strategy.offload_optimizer = share;
+  Job job = small_job(8, 2, strategy, 16);
+  job.training.framework = framework;
+  job.framework = *find_framework(framework);
+  return job;
+}
+
+template <typename Change>
+Job with_node(Job job, const Change& change) {
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    nodes.push_back(group);
+    change(nodes.back().hardware);
+  }
+  job.cluster = Cluster(nodes, job.cluster.fabric());
+  return job;
+}
+
+StagePlan first_plan(const Job& job) { return plan_stages(job, shard_blocks(job)).front(); }
+
+double time_of(const Job& job) { return simulate(job)->result.iteration_time_s; }
+
+OffloadedStep step_of(const Job& job) {
+  const StagePlan plan = first_plan(job);
+  return offloaded_step(job, plan.parameters, plan.costs.hardware.hardware);
+}
+
+}  // namespace
+
+TEST_CASE("copies are 4 bytes a parameter each way over the link, the update 28 over a rank's part of the memory") {
+  const Job job = offloading(1);
+  const double parameters = first_plan(job).parameters.elements / 16;
+  const OffloadedStep step = step_of(job);
+  // DGX A100: PCI Express 4 of 31.5e9 bytes/s, 409.6e9 of memory for 8 ranks.
+  CHECK(step.gradients_s == doctest::Approx(4 * parameters / (0.786 * 31.5e9)));
+  CHECK(step.parameters_s == step.gradients_s);
+  CHECK(step.update_s == doctest::Approx(28 * parameters / (0.24 * 409.6e9 / 8)));
+}
+
+TEST_CASE("equal pieces through copy, update and copy: the slowest decides, the others once") {
+  CHECK(OffloadedStep{1, 3, 2, 1}.seconds() == doctest::Approx(6));
+  CHECK(OffloadedStep{1, 3, 2, 10}.seconds() == doctest::Approx(0.6 + 2.7));
+  CHECK(OffloadedStep{1, 3, 2, 1e9}.seconds() == doctest::Approx(3));
+}
+
+TEST_CASE("a published run: copies and update of all of the optimizer's state of Qwen3-30B-A3B on 16 H100") {
+  // Of 128 experts of 3 x 2048 x 768 in 48 layers, 1/16 a rank; 1.5e9 other parameters over 4 stages' and tensor
+  // ranks' replicas of 4.
+  Job job = offloading(1);
+  job.cluster = cluster_of("hgx-h100", 2);
+  StageParameters held;
+  held.elements = 16 * (48.0 * 128 * 3 * 2048 * 768 / 16 + 1.5e9 / 16);
+  const auto seconds = [&](bool overlaps) {
+    job.framework.offload.overlaps = overlaps;
+    held.tensors = 10'000;
+    return offloaded_step(job, held, job.cluster.groups().front().hardware).seconds();
+  };
+  CHECK(seconds(false) == doctest::Approx(4.189 - 0.996).epsilon(0.03));
+  CHECK(seconds(true) == doctest::Approx(3.877 - 0.996).epsilon(0.03));
+}
+
+TEST_CASE("what is offloaded adds what it takes beyond the device's own step, in both forms of the program") {
+  for (const char* framework : {"megatron-core", "deepspeed"}) {
+    const Job kept = offloading(0, framework);
+    const Job job = offloading(1, framework);
+    const double on_device = to_seconds(optimizer_body(kept, first_plan(kept)).device);
+    CHECK(time_of(job) - time_of(kept) == doctest::Approx(step_of(job).seconds() - on_device).epsilon(1e-6));
+    CHECK(simulate(job, {true, false})->result.iteration_time_s == time_of(job));
+    CHECK(simulate(job, {false, true})->result.iteration_time_s == doctest::Approx(time_of(job)).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("the device steps the rest beside it") {
+  Job job = offloading(0.5, "deepspeed", 3);
+  const double share = to_seconds(optimizer_body(job, first_plan(job)).device);
+  CHECK(share == doctest::Approx(step_of(job).seconds()));
+  job = with_node(job, [](NodeHardware& node) {
+    node.host_link.bandwidth.value = 1e30;
+    node.spec.host_memory_bandwidth->value = 1e30;
+  });
+  const Job kept = offloading(0, "deepspeed", 3);
+  CHECK(optimizer_body(job, first_plan(job)).bytes == optimizer_body(kept, first_plan(kept)).bytes / 2);
+  CHECK(to_seconds(optimizer_body(job, first_plan(job)).device) < share);
+}
+
+TEST_CASE("a faster link to the host, or faster memory there, is never slower") {
+  for (const char* framework : {"megatron-core", "deepspeed"}) {
+    double before = 0;
+    for (const double factor : {0.1, 0.5, 1.0, 2.0, 100.0}) {
+      const Job linked =
+          with_node(offloading(1, framework), [&](NodeHardware& node) { node.host_link.bandwidth.value *= factor; });
+      CHECK((before == 0 || time_of(linked) <= before));
+      before = time_of(linked);
+    }
+    before = 0;
+    for (const double factor : {0.1, 0.5, 1.0, 2.0, 100.0}) {
+      const Job job = with_node(offloading(1, framework),
+                                [&](NodeHardware& node) { node.spec.host_memory_bandwidth->value *= factor; });
+      CHECK((before == 0 || time_of(job) <= before));
+      before = time_of(job);
+    }
+  }
+}
+
+TEST_CASE("gradients that are reduced beside passes are on DeepSpeed's host when the step begins") {
+  Job job = offloading(1, "deepspeed");
+  CHECK(step_of(job).gradients_s > 0);
+  job.strategy.overlap_grad_reduce = true;
+  CHECK(step_of(job).gradients_s == 0);
+  CHECK(step_of(offloading(1, "deepspeed", 2)).gradients_s == 0);
+}
+
+TEST_CASE("the device's memory is that share of the optimizer's state smaller, and the host holds it") {
+  const auto memory = [](double share) {
+    const Job job = offloading(share);
+    const ShardedBlocks blocks = shard_blocks(job);
+    return account_memory(job, blocks, plan_stages(job, blocks)).front();
+  };
+  const StageMemory kept = memory(0);
+  CHECK(kept.host == 0);
+  for (const double share : {0.25, 1.0}) {
+    const StageMemory offloaded = memory(share);
+    CHECK(kept.peak.total() - offloaded.peak.total() == doctest::Approx(share * kept.peak.optimizer).epsilon(1e-9));
+    CHECK(offloaded.host == doctest::Approx(share * kept.peak.optimizer / 12 * 16));  // and gradients in fp32
+    CHECK(offloaded.host_capacity == 2199023255552.0 / 8);
+  }
+}
+
+TEST_CASE("state that the host's memory has no room for does not fit") {
+  const auto fits = [](double host_bytes) {
+    return simulate(
+               with_node(offloading(1), [&](NodeHardware& node) { node.spec.host_memory_bytes.value = host_bytes; }))
+        ->result.fits;
+  };
+  const double needed = 8 * offloaded_bytes(offloading(1), first_plan(offloading(1)).parameters.held());
+  CHECK(fits(needed * 1.01));
+  CHECK_FALSE(fits(needed * 0.99));
+}
+
+TEST_CASE("a node without the bandwidth of its host's memory is an error that names the key") {
+  const Job job = with_node(offloading(1), [](NodeHardware& node) { node.spec.host_memory_bandwidth.reset(); });
+  try {
+    simulate(job);
+    FAIL_CHECK("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::input);
+    CHECK(error.message().find("host_memory_bandwidth") != std::string::npos);
+  }
+  CHECK_NOTHROW(
+      simulate(with_node(offloading(0), [](NodeHardware& node) { node.spec.host_memory_bandwidth.reset(); })));
+}
