@@ -64,8 +64,12 @@ void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> 
   const auto all_same = [](const std::vector<int>& numbers) {
     return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
   };
-  for (int chunk = 0; !all_same(*layers) && chunk < chunks; ++chunk) {
-    strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
+  if (!all_same(*layers) || first_fewer > 0 || last_fewer > 0) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
+    }
+    strategy.layer_split.front() -= first_fewer;
+    strategy.layer_split.back() -= last_fewer;
   }
   strategy.replica_microbatches.clear();
   if (all_same(*microbatches)) return;
@@ -203,21 +207,34 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
     const bool interleaved = schedule == ScheduleKind::interleaved;
     if (interleaved && stages == 1) continue;
     for (const int chunks : space.virtual_pipeline) {
-      if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
-      const auto per_round = static_cast<int>(job_.model.layers / chunks);
-      for (const LayerSplit& layers : layer_splits(layout_->hardware_of, per_round, space.uneven_layers)) {
-        PipelineChoice choice{chunks, schedule, {}, layers, {}};
-        const std::vector<RecomputedLayers> row = recomputations(space, choice);
-        if (row.empty()) continue;
-        choice.recompute_layers = row.front();
-        for (const auto& share : shares_) {
-          choice.microbatches = share;
-          out.push_back(choice);
+      if ((chunks > 1) != interleaved) continue;
+      // A stage's one chunk has as many layers as the stage.
+      const int most_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
+      for (int first = 0; first <= most_fewer; ++first) {
+        for (int last = 0; last <= most_fewer; ++last) {
+          add_splits(space, {chunks, schedule, {}, {}, {}, first, last}, out);
         }
       }
     }
   }
   return out;
+}
+
+void Branch::add_splits(const StrategySpace& space, PipelineChoice choice, std::vector<PipelineChoice>& out) const {
+  const std::int64_t layers = job_.model.layers + choice.first_fewer + choice.last_fewer;
+  if (layers % choice.chunks != 0) return;
+  const auto per_round = static_cast<int>(layers / choice.chunks);
+  for (const LayerSplit& split : layer_splits(layout_->hardware_of, per_round, space.uneven_layers)) {
+    if (split->front() < choice.first_fewer || split->back() < choice.last_fewer) continue;
+    choice.layers = split;
+    const std::vector<RecomputedLayers> row = recomputations(space, choice);
+    if (row.empty()) continue;
+    choice.recompute_layers = row.front();
+    for (const auto& share : shares_) {
+      choice.microbatches = share;
+      out.push_back(choice);
+    }
+  }
 }
 
 std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
@@ -235,12 +252,14 @@ std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space,
     if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
   }
   if (job_.strategy.recompute != Recompute::full || !has(RecomputeMethod::uniform)) return out;
+  std::vector<int> lengths = *choice.layers;
+  lengths.insert(lengths.end(), {lengths.front() - choice.first_fewer, lengths.back() - choice.last_fewer});
   std::vector<int> known;
   for (const int layers : numbers) {
     const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
     if (layers == 0 || layers > most || single) continue;
     std::vector<int> groups;
-    for (const int of_chunk : *choice.layers) groups.push_back((of_chunk + layers - 1) / layers);
+    for (const int of_chunk : lengths) groups.push_back((of_chunk + layers - 1) / layers);
     if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
     known = std::move(groups);
   }

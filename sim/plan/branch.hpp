@@ -40,10 +40,13 @@ struct PipelineChoice {
   int chunks = 1;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
   RecomputedLayers recompute_layers;
-  // Layers of each stage's chunks: all chunks of a stage have the same.
+  // Layers of each stage's chunks: all chunks of a stage have the same but the pipeline's ends.
   LayerSplit layers;
   // Of each class of replicas, of one of them.
   std::shared_ptr<const std::vector<int>> microbatches;
+  // Layers that the very first and the very last chunk have fewer than their stages' others.
+  int first_fewer = 0;
+  int last_fewer = 0;
 
   int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
   void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;
@@ -119,6 +122,8 @@ class Branch {
     PassTerms head;
   };
   KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
+  // Every split of a choice whose layers are open yet.
+  void add_splits(const StrategySpace& space, PipelineChoice choice, std::vector<PipelineChoice>& out) const;
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
   void bound_all();

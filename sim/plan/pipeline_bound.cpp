@@ -18,7 +18,13 @@ std::vector<int> begins(const PipelineChoice& choice) {
 // The layers of one chunk; chunks lie in the order of the model, chunk 0 of every stage first.
 LayerRange layers_of(const PipelineChoice& choice, std::span<const int> begins, int stage, int chunk) {
   const auto place = static_cast<std::size_t>(stage);
-  return {std::int64_t{chunk} * begins.back() + begins[place], (*choice.layers)[place]};
+  LayerRange out{std::int64_t{chunk} * begins.back() + begins[place], (*choice.layers)[place]};
+  const bool first = stage == 0 && chunk == 0;
+  const bool last = place + 1 == choice.layers->size() && chunk + 1 == choice.chunks;
+  if (first) out.count -= choice.first_fewer;
+  if (!first) out.first -= choice.first_fewer;
+  if (last) out.count -= choice.last_fewer;
+  return out;
 }
 
 // What a stage does over all microbatches, its first chunk's passes apart.

@@ -83,6 +83,7 @@ StrategySpace pipelines_of(const Job& job, Dice& dice) {
   space.virtual_pipeline = {1, 2, 3};
   space.schedule = {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   space.uneven_layers = 2;
+  space.uneven_end_chunks = 2;
   if (job.strategy.recompute != Recompute::none) space.recompute_layers = {0, 1, 2};
   if (job.strategy.recompute == Recompute::full && job.framework.recomputes_groups && dice.one_in(3)) {
     space.recompute_method = {RecomputeMethod::uniform};
