@@ -65,8 +65,12 @@ void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> 
   const auto all_same = [](const std::vector<int>& numbers) {
     return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
   };
-  for (int chunk = 0; !all_same(*layers) && chunk < chunks; ++chunk) {
-    strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
+  if (!all_same(*layers) || first_fewer > 0 || last_fewer > 0) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
+    }
+    strategy.layer_split.front() -= first_fewer;
+    strategy.layer_split.back() -= last_fewer;
   }
   strategy.replica_microbatches.clear();
   if (all_same(*microbatches)) return;
@@ -76,6 +80,28 @@ void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> 
       strategy.replica_microbatches[static_cast<std::size_t>(replica)] = (*microbatches)[i];
     }
   }
+}
+
+std::vector<int> PipelineChoice::begins() const {
+  std::vector<int> out = {0};
+  for (const int of_stage : *layers) out.push_back(out.back() + of_stage);
+  return out;
+}
+
+LayerRange PipelineChoice::layers_of(std::span<const int> begins, int stage, int chunk) const {
+  const auto place = static_cast<std::size_t>(stage);
+  LayerRange out{std::int64_t{chunk} * begins.back() + begins[place], (*layers)[place]};
+  const bool first = stage == 0 && chunk == 0;
+  const bool last = place + 1 == layers->size() && chunk + 1 == chunks;
+  if (first) out.count -= first_fewer;
+  if (!first) out.first -= first_fewer;
+  if (last) out.count -= last_fewer;
+  return out;
+}
+
+int PipelineChoice::layers_of_stage(int stage) const {
+  const auto place = static_cast<std::size_t>(stage);
+  return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
 }
 
 void StateChoice::apply_to(Strategy& strategy) const {
@@ -177,23 +203,21 @@ void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
 Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
                              std::span<const std::shared_ptr<const LayerBound::Terms>> kinds) const {
   const Picoseconds m = choice.microbatches_of(own);
-  const std::int64_t per_round = std::accumulate(choice.layers->begin(), choice.layers->end(), std::int64_t{0});
+  const std::vector<int> begins = choice.begins();
   Picoseconds bound = 0;
   Picoseconds around = 0;
-  std::int64_t begin = 0;
   for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
     const int kind = layout_->kind_of[layout_->place(stage, own)];
-    const std::vector<Picoseconds>& before = kinds[static_cast<std::size_t>(kind)]->device;
-    const int layers = (*choice.layers)[static_cast<std::size_t>(stage)];
-    const auto of_chunk = [&](int chunk) {
-      const auto first = static_cast<std::size_t>(chunk * per_round + begin);
-      return before[first + static_cast<std::size_t>(layers)] - before[first];
-    };
-    Picoseconds all = 0;
-    for (int chunk = 0; chunk < choice.chunks; ++chunk) all += of_chunk(chunk);
+    const LayerBound::Terms& terms = *kinds[static_cast<std::size_t>(kind)];
+    const Picoseconds first = terms.of(choice.layers_of(begins, stage, 0));
+    Picoseconds all = first;
+    if (terms.of_each > 0) {
+      all = terms.of_each * choice.layers_of_stage(stage);
+    } else {
+      for (int chunk = 1; chunk < choice.chunks; ++chunk) all += terms.of(choice.layers_of(begins, stage, chunk));
+    }
     bound = std::max(bound, around + m * all);
-    around += of_chunk(0);
-    begin += layers;
+    around += first;
   }
   return bound;
 }
@@ -287,21 +311,34 @@ std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const 
     const bool interleaved = schedule == ScheduleKind::interleaved;
     if (interleaved && stages == 1) continue;
     for (const int chunks : space.virtual_pipeline) {
-      if ((chunks > 1) != interleaved || job_.model.layers % chunks != 0) continue;
-      const auto per_round = static_cast<int>(job_.model.layers / chunks);
-      for (const LayerSplit& layers : layout_->splits(per_round, space.uneven_layers)) {
-        PipelineChoice choice{chunks, schedule, {}, layers, {}};
-        const std::vector<RecomputedLayers> row = recomputations(space, choice);
-        if (row.empty()) continue;
-        choice.recompute_layers = row.front();
-        for (const auto& share : shares_) {
-          choice.microbatches = share;
-          out.push_back(choice);
+      if ((chunks > 1) != interleaved) continue;
+      // A stage's one chunk has as many layers as the stage.
+      const int most_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
+      for (int first = 0; first <= most_fewer; ++first) {
+        for (int last = 0; last <= most_fewer; ++last) {
+          add_splits(space, {chunks, schedule, {}, {}, {}, first, last}, out);
         }
       }
     }
   }
   return out;
+}
+
+void Branch::add_splits(const StrategySpace& space, PipelineChoice choice, std::vector<PipelineChoice>& out) const {
+  const std::int64_t layers = job_.model.layers + choice.first_fewer + choice.last_fewer;
+  if (layers % choice.chunks != 0) return;
+  const auto per_round = static_cast<int>(layers / choice.chunks);
+  for (const LayerSplit& split : layout_->splits(per_round, space.uneven_layers)) {
+    if (split->front() < choice.first_fewer || split->back() < choice.last_fewer) continue;
+    choice.layers = split;
+    const std::vector<RecomputedLayers> row = recomputations(space, choice);
+    if (row.empty()) continue;
+    choice.recompute_layers = row.front();
+    for (const auto& share : shares_) {
+      choice.microbatches = share;
+      out.push_back(choice);
+    }
+  }
 }
 
 std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
@@ -319,12 +356,14 @@ std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space,
     if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
   }
   if (job_.strategy.recompute != Recompute::full || !has(RecomputeMethod::uniform)) return out;
+  std::vector<int> lengths = *choice.layers;
+  lengths.insert(lengths.end(), {lengths.front() - choice.first_fewer, lengths.back() - choice.last_fewer});
   std::vector<int> known;
   for (const int layers : numbers) {
     const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
     if (layers == 0 || layers > most || single) continue;
     std::vector<int> groups;
-    for (const int of_chunk : *choice.layers) groups.push_back((of_chunk + layers - 1) / layers);
+    for (const int of_chunk : lengths) groups.push_back((of_chunk + layers - 1) / layers);
     if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
     known = std::move(groups);
   }

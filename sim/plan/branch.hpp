@@ -40,11 +40,19 @@ struct PipelineChoice {
   int chunks = 1;
   ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
   RecomputedLayers recompute_layers;
-  // Layers of each stage's chunks: all chunks of a stage have the same.
+  // Layers of each stage's chunks: all chunks of a stage have the same but the pipeline's ends.
   LayerSplit layers;
   // Of each class of replicas, of one of them.
   std::shared_ptr<const std::vector<int>> microbatches;
+  // Layers that the very first and the very last chunk have fewer than their stages' others.
+  int first_fewer = 0;
+  int last_fewer = 0;
 
+  // The first layer of every stage's first chunk, as if no chunk had fewer, and behind them those of one round.
+  std::vector<int> begins() const;
+  // Of one chunk. Chunks lie in the order of the model, chunk 0 of every stage first.
+  LayerRange layers_of(std::span<const int> begins, int stage, int chunk) const;
+  int layers_of_stage(int stage) const;
   int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
   void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;
 };
@@ -133,6 +141,8 @@ class Branch {
   };
   KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
+  // Every split of a choice whose layers are open yet.
+  void add_splits(const StrategySpace& space, PipelineChoice choice, std::vector<PipelineChoice>& out) const;
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
   void bound_all(LayerBound& layers, const StrategySpace& space);

@@ -104,6 +104,7 @@ LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, double hig
   std::vector<BlockBodies> thriftiest;
   if (lowest > 0) thriftiest = price_kinds(job, costs, lowest);
   Terms out;
+  if (fastest.size() == 1) out.of_each = fastest.front().folded_forward.device + fastest.front().folded_backward.device;
   out.device.push_back(0);
   for (const BlockId layer : layers_) {
     const auto kind = static_cast<std::size_t>(layer - 1);

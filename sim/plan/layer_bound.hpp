@@ -2,6 +2,7 @@
 
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
+#include "strategy/rules.hpp"
 
 #include <map>
 #include <memory>
@@ -19,8 +20,14 @@ class LayerBound {
   // Of one device and one microbatch, forward and backward.
   struct Terms {
     std::vector<Picoseconds> device;  // of all layers before each one, and of all
+    Picoseconds of_each = 0;          // where all layers take as long; else 0
     double energy_j = 0;              // of all layers, above that of waiting
     double kernels_s = 0;             // of all layers, the compute stream alone
+
+    Picoseconds of(const LayerRange& layers) const {
+      const auto first = static_cast<std::size_t>(layers.first);
+      return device[first + static_cast<std::size_t>(layers.count)] - device[first];
+    }
   };
 
   explicit LayerBound(const Job& job);

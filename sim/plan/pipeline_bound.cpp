@@ -8,19 +8,6 @@ namespace mirfak {
 
 namespace {
 
-// The first layer of every stage's first chunk, and behind them the layers of one round of chunks.
-std::vector<int> begins(const PipelineChoice& choice) {
-  std::vector<int> out = {0};
-  for (const int layers : *choice.layers) out.push_back(out.back() + layers);
-  return out;
-}
-
-// The layers of one chunk; chunks lie in the order of the model, chunk 0 of every stage first.
-LayerRange layers_of(const PipelineChoice& choice, std::span<const int> begins, int stage, int chunk) {
-  const auto place = static_cast<std::size_t>(stage);
-  return {std::int64_t{chunk} * begins.back() + begins[place], (*choice.layers)[place]};
-}
-
 bool awaits_sends(const Branch& branch, const PipelineChoice& choice) {
   const bool overlaps = branch.job().framework.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
   return branch.job().strategy.pipeline > 1 && !overlaps;
@@ -57,7 +44,7 @@ void bound_class(const Branch& branch, const PipelineChoice& choice, int own, Pi
 }  // namespace
 
 std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int own) {
-  const std::vector<int> begin = begins(choice);
+  const std::vector<int> begins = choice.begins();
   const int stages = branch.job().strategy.pipeline;
   const Picoseconds m = choice.microbatches_of(own);
   std::vector<StagePasses> out(static_cast<std::size_t>(stages));
@@ -69,7 +56,7 @@ std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice
       const bool embedding = stage == 0 && chunk == 0;
       const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
       passes.chunks.push_back(
-          branch.passes(place, layers_of(choice, begin, stage, chunk), choice.recompute_layers, embedding, head));
+          branch.passes(place, choice.layers_of(begins, stage, chunk), choice.recompute_layers, embedding, head));
       all += passes.chunks.back();
     }
     passes.busy = m * (all.forward + all.backward) + sends(branch, choice, stage, own);
@@ -107,13 +94,13 @@ std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const Pipeli
   Job job = branch.job();
   choice.apply_to(job.strategy, branch.layout().classes);
   const int stages = job.strategy.pipeline;
-  const std::vector<int> begin = begins(choice);
+  const std::vector<int> begins = choice.begins();
   std::vector<std::vector<ChunkPlan>> out(static_cast<std::size_t>(stages));
   for (int stage = 0; stage < stages; ++stage) {
     for (int chunk = 0; chunk < choice.chunks; ++chunk) {
       const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
       out[static_cast<std::size_t>(stage)].push_back(chunk_of(job, branch.blocks().blocks, branch.layers(),
-                                                              layers_of(choice, begin, stage, chunk),
+                                                              choice.layers_of(begins, stage, chunk),
                                                               stage == 0 && chunk == 0, head));
     }
   }

@@ -65,6 +65,7 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.offload_optimizer = {0};
   if (framework.offload.most_zero > 0 && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
   space.uneven_layers = kUnevenLayers;
+  space.uneven_end_chunks = kUnevenLayers;
   return space;
 }
 

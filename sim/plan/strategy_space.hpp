@@ -36,6 +36,9 @@ struct StrategySpace {
   // How many layers fewer than those between the first and the last chunk of the pipeline's ends may have: the first
   // stage's chunks and the last stage's, each on their own. 0: even splits alone.
   int uneven_layers = 0;
+  // With several chunks: how many layers fewer the first chunk of the first stage and the last of the last may have
+  // than their stages' others, each on its own; they may have none at all.
+  int uneven_end_chunks = 0;
   Strategy others;  // what the search leaves as it is
 };
 

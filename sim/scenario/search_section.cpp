@@ -87,6 +87,8 @@ void read_space(Mapping& section, StrategySpace& space) {
   }
   space.tensor_across_domains = keys.bool_or("tensor_across_domains", space.tensor_across_domains);
   space.uneven_layers = static_cast<int>(keys.integer_or("uneven_layers", space.uneven_layers, 0, kMostUnevenLayers));
+  space.uneven_end_chunks =
+      static_cast<int>(keys.integer_or("uneven_end_chunks", space.uneven_end_chunks, 0, kMostUnevenLayers));
   keys.finish();
 }
 
@@ -145,7 +147,7 @@ void fix_strategy(const Node& strategy, const std::optional<Node>& section, int 
   Mapping keys(strategy);
   if (const auto split = keys.find("layer_split")) {
     split->fail("a search chooses the layers of each chunk itself",
-                "leave it out; search.space.uneven_layers bounds how uneven they are");
+                "leave it out; search.space.uneven_layers and uneven_end_chunks bound how uneven they are");
   }
   StrategySpace& space = search.spec.space;
   space.others = stated;
@@ -183,6 +185,7 @@ std::string search_yaml(const SearchSection& search) {
     if (dimension.key == "tensor") line("    ", "tensor_across_domains", spec.space.tensor_across_domains);
   }
   line("    ", "uneven_layers", spec.space.uneven_layers);
+  line("    ", "uneven_end_chunks", spec.space.uneven_end_chunks);
   return out;
 }
 

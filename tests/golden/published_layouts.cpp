@@ -124,7 +124,7 @@ void keep_usual_sizes(StrategySpace& space) {
   space.expert_tensor = {1};
   space.recompute_method = {RecomputeMethod::block};
   space.recompute_layers = {0};
-  space.uneven_layers = 0;
+  space.uneven_layers = space.uneven_end_chunks = 0;
   space.offload_optimizer = {0};
 }
 

@@ -83,6 +83,7 @@ StrategySpace pipelines_of(const Job& job, Dice& dice) {
   space.virtual_pipeline = {1, 2, 3};
   space.schedule = {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
   space.uneven_layers = 2;
+  space.uneven_end_chunks = 2;
   if (job.strategy.recompute != Recompute::none) space.recompute_layers = {0, 1, 2};
   if (job.strategy.recompute == Recompute::full && job.framework.recomputes_groups && dice.one_in(3)) {
     space.recompute_method = {RecomputeMethod::uniform};
@@ -91,14 +92,14 @@ StrategySpace pipelines_of(const Job& job, Dice& dice) {
 }
 
 // The branch of a job's strategy; none: it cannot run.
-std::optional<Branch> branch_of(const Job& job, SharedBlocks& shared) {
+std::optional<Branch> branch_of(const Job& job, const StrategySpace& space, SharedBlocks& shared) {
   Strategy any_split = job.strategy;
   any_split.layer_split.assign(static_cast<std::size_t>(any_split.pipeline), 0);
   any_split.layer_split.front() = static_cast<int>(job.model.layers);
   if (first_violation({job.model, job.training, any_split, job.cluster.gpus()})) return std::nullopt;
   try {
-    return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy,
-                                 pipelines_of(job), shared, true);
+    return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space,
+                                 shared, true);
   } catch (const Error& error) {
     REQUIRE(error.kind() == ErrorKind::infeasible);  // a stage on several types of GPU
     return std::nullopt;
@@ -159,8 +160,8 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
   gaps.energy.add(passes.energy_j + blocked_w(job.cluster) * to_seconds(closer), score->energy_j);
 }
 
-void check_branch(Branch& branch, Dice& dice, AllGaps& gaps) {
-  const std::vector<PipelineChoice> pipelines = branch.pipelines(pipelines_of(branch.job(), dice));
+void check_branch(Branch& branch, const StrategySpace& space, Dice& dice, AllGaps& gaps) {
+  const std::vector<PipelineChoice> pipelines = branch.pipelines(space);
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
     const int zero = branch.job().strategy.zero;
@@ -181,10 +182,11 @@ TEST_CASE("bounds of strategies are below what executing them takes, and not far
     const Job job = random_job(dice);
     CAPTURE(job.framework.name);
     SharedBlocks shared;
-    std::optional<Branch> branch = branch_of(job, shared);
+    const StrategySpace space = pipelines_of(job, dice);
+    std::optional<Branch> branch = branch_of(job, space, shared);
     if (!branch) continue;
     branch->price(shared);
-    check_branch(*branch, dice, gaps);
+    check_branch(*branch, space, dice, gaps);
   }
   MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
                           << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count

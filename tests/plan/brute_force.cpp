@@ -178,11 +178,20 @@ void each_recomputation(const StrategySpace& space, Strategy strategy, const std
   }
 }
 
-void each_split(const StrategySpace& space, Strategy strategy, const std::vector<int>& round, const Visit& visit) {
+// `first`, `last`: layers that the ends of the pipeline have fewer than their stages' other chunks.
+void each_split(const StrategySpace& space, Strategy strategy, std::vector<int> round, int first, int last,
+                const Visit& visit) {
   strategy.layer_split.clear();
   const auto [fewest, most] = std::minmax_element(round.begin(), round.end());
-  for (int chunk = 0; *fewest != *most && chunk < strategy.virtual_pipeline; ++chunk) {
+  const bool even = *fewest == *most && first == 0 && last == 0;
+  for (int chunk = 0; !even && chunk < strategy.virtual_pipeline; ++chunk) {
     strategy.layer_split.insert(strategy.layer_split.end(), round.begin(), round.end());
+  }
+  if (!even) {
+    strategy.layer_split.front() -= first;
+    strategy.layer_split.back() -= last;
+    round.push_back(strategy.layer_split.front());
+    round.push_back(strategy.layer_split.back());
   }
   each_recomputation(space, strategy, round, visit);
 }
@@ -193,11 +202,18 @@ void each_pipeline(const StrategySpace& space, const Job& job, const Visit& visi
   const int uneven = strategy.pipeline > 1 ? space.uneven_layers : 0;
   for (const ScheduleKind schedule : space.schedule) {
     for (const int chunks : space.virtual_pipeline) {
-      if ((chunks > 1) != (schedule == ScheduleKind::interleaved) || job.model.layers % chunks != 0) continue;
+      if ((chunks > 1) != (schedule == ScheduleKind::interleaved)) continue;
       strategy.schedule = schedule;
       strategy.virtual_pipeline = chunks;
-      for (const std::vector<int>& round : rounds_of(job, static_cast<int>(job.model.layers) / chunks, uneven)) {
-        each_split(space, strategy, round, visit);
+      const int most = chunks > 1 ? space.uneven_end_chunks : 0;
+      for (int first = 0; first <= most; ++first) {
+        for (int last = 0; last <= most; ++last) {
+          const int layers = static_cast<int>(job.model.layers) + first + last;
+          if (layers % chunks != 0) continue;
+          for (const std::vector<int>& round : rounds_of(job, layers / chunks, uneven)) {
+            if (round.front() >= first && round.back() >= last) each_split(space, strategy, round, first, last, visit);
+          }
+        }
       }
     }
   }

@@ -44,6 +44,25 @@ SmallSpace grouped() {
   return out;
 }
 
+// 13 layers are in no even chunks, 2 fewer at each end leave chunks without layers.
+SmallSpace uneven_end_chunks() {
+  SmallSpace out{
+      "tied dense model on one node: ends of an interleaved pipeline with fewer layers, or none",
+      small_job(small_model(13, 768, true), small_cluster("dgx-a100-80g", 1, 2.6 * kGB), "megatron-core", 16),
+      smallest_space()};
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {2, 4, 8};
+  out.space.virtual_pipeline = {1, 2, 3, 4};
+  out.space.schedule = {kPlain, kInterleaved};
+  out.space.uneven_layers = 1;
+  out.space.uneven_end_chunks = 2;
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.recompute_method = {RecomputeMethod::block, RecomputeMethod::uniform};
+  out.space.recompute_layers = {0, 1, 2};
+  out.space.zero = {0, 1};
+  return out;
+}
+
 SmallSpace uneven_ends() {
   SmallSpace out{"untied dense model on two nodes: uneven ends, sharded state, overlaps",
                  small_job(small_model(10, 768, false), small_cluster("hgx-h100", 2, 2.6 * kGB), "megatron-core", 32),
@@ -239,6 +258,7 @@ std::vector<SmallSpace> small_spaces() {
           long_context(),
           offloaded(),
           grouped(),
+          uneven_end_chunks(),
           mixture(),
           mixture_with_dense_layers(),
           of_2021(),

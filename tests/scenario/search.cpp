@@ -70,7 +70,8 @@ TEST_CASE("every key of the section is read") {
            "          sequence_parallel: [true], overlap_tensor: false, recompute: [full, none],\n"
            "          recompute_method: uniform, recompute_layers: [all, 2..3], zero: [0, 1], overlap_grad_reduce: "
            "[true, false],\n"
-           "          overlap_param_gather: [false], offload_optimizer: [0, 0.5], uneven_layers: 0}\n")
+           "          overlap_param_gather: [false], offload_optimizer: [0, 0.5], uneven_layers: 0, uneven_end_chunks: "
+           "3}\n")
           .search.spec;
   CHECK(spec.objective == SearchObjective::pareto);
   CHECK(spec.top == 3);
@@ -98,6 +99,7 @@ TEST_CASE("every key of the section is read") {
   CHECK(space.overlap_grad_reduce == std::vector<bool>{true, false});
   CHECK(space.offload_optimizer == std::vector<double>{0, 0.5});
   CHECK(space.uneven_layers == 0);
+  CHECK(space.uneven_end_chunks == 3);
 }
 
 TEST_CASE("numbers of nodes to try are powers of two and the cap") {
