@@ -56,54 +56,6 @@ PassTerms& PassTerms::operator-=(const PassTerms& other) {
   return *this;
 }
 
-void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const {
-  strategy.virtual_pipeline = chunks;
-  strategy.schedule = schedule;
-  strategy.recompute_layers = recompute_layers.layers;
-  strategy.recompute_method = recompute_layers.method;
-  strategy.layer_split.clear();
-  const auto all_same = [](const std::vector<int>& numbers) {
-    return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
-  };
-  if (!all_same(*layers) || first_fewer > 0 || last_fewer > 0) {
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
-    }
-    strategy.layer_split.front() -= first_fewer;
-    strategy.layer_split.back() -= last_fewer;
-  }
-  strategy.replica_microbatches.clear();
-  if (all_same(*microbatches)) return;
-  strategy.replica_microbatches.assign(static_cast<std::size_t>(strategy.data), 0);
-  for (std::size_t i = 0; i < classes.size(); ++i) {
-    for (const int replica : classes[i].replicas) {
-      strategy.replica_microbatches[static_cast<std::size_t>(replica)] = (*microbatches)[i];
-    }
-  }
-}
-
-std::vector<int> PipelineChoice::begins() const {
-  std::vector<int> out = {0};
-  for (const int of_stage : *layers) out.push_back(out.back() + of_stage);
-  return out;
-}
-
-LayerRange PipelineChoice::layers_of(std::span<const int> begins, int stage, int chunk) const {
-  const auto place = static_cast<std::size_t>(stage);
-  LayerRange out{std::int64_t{chunk} * begins.back() + begins[place], (*layers)[place]};
-  const bool first = stage == 0 && chunk == 0;
-  const bool last = place + 1 == layers->size() && chunk + 1 == chunks;
-  if (first) out.count -= first_fewer;
-  if (!first) out.first -= first_fewer;
-  if (last) out.count -= last_fewer;
-  return out;
-}
-
-int PipelineChoice::layers_of_stage(int stage) const {
-  const auto place = static_cast<std::size_t>(stage);
-  return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
-}
-
 void StateChoice::apply_to(Strategy& strategy) const {
   strategy.zero = zero;
   strategy.overlap_grad_reduce = overlap_grad_reduce;
@@ -191,7 +143,7 @@ void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
   least_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
   for (const PipelineChoice& choice : pipelines(space)) {
-    rows_ += static_cast<std::int64_t>(recomputations(space, choice).size());
+    rows_ += static_cast<std::int64_t>(choice.row->size());
     Picoseconds bound = 0;
     for (int own = 0; own < layout_->count(); ++own) bound = std::max(bound, bound_of(choice, own, kinds));
     best = std::min(best, bound);
@@ -306,66 +258,11 @@ PassTerms Branch::passes(std::size_t place, const LayerRange& layers, const Reco
 
 std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const {
   std::vector<PipelineChoice> out;
-  const int stages = job_.strategy.pipeline;
-  for (const ScheduleKind schedule : space.schedule) {
-    const bool interleaved = schedule == ScheduleKind::interleaved;
-    if (interleaved && stages == 1) continue;
-    for (const int chunks : space.virtual_pipeline) {
-      if ((chunks > 1) != interleaved) continue;
-      // A stage's one chunk has as many layers as the stage.
-      const int most_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
-      for (int first = 0; first <= most_fewer; ++first) {
-        for (int last = 0; last <= most_fewer; ++last) {
-          add_splits(space, {chunks, schedule, {}, {}, {}, first, last}, out);
-        }
-      }
-    }
-  }
-  return out;
-}
-
-void Branch::add_splits(const StrategySpace& space, PipelineChoice choice, std::vector<PipelineChoice>& out) const {
-  const std::int64_t layers = job_.model.layers + choice.first_fewer + choice.last_fewer;
-  if (layers % choice.chunks != 0) return;
-  const auto per_round = static_cast<int>(layers / choice.chunks);
-  for (const LayerSplit& split : layout_->splits(per_round, space.uneven_layers)) {
-    if (split->front() < choice.first_fewer || split->back() < choice.last_fewer) continue;
-    choice.layers = split;
-    const std::vector<RecomputedLayers> row = recomputations(space, choice);
-    if (row.empty()) continue;
-    choice.recompute_layers = row.front();
+  for (const PipelineChoice& choice : layout_->pipelines(space, job_.strategy.recompute)) {
     for (const auto& share : shares_) {
-      choice.microbatches = share;
       out.push_back(choice);
+      out.back().microbatches = share;
     }
-  }
-}
-
-std::vector<RecomputedLayers> Branch::recomputations(const StrategySpace& space, const PipelineChoice& choice) const {
-  if (job_.strategy.recompute == Recompute::none) return {{}};
-  // Larger numbers than a chunk has layers tell nothing apart.
-  const int most = *std::max_element(choice.layers->begin(), choice.layers->end());
-  std::vector<int> numbers = space.recompute_layers;
-  std::sort(numbers.begin(), numbers.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
-  std::vector<RecomputedLayers> out;
-  const auto has = [&](RecomputeMethod method) {
-    return std::find(space.recompute_method.begin(), space.recompute_method.end(), method) !=
-           space.recompute_method.end();
-  };
-  for (const int layers : numbers) {
-    if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
-  }
-  if (job_.strategy.recompute != Recompute::full || !has(RecomputeMethod::uniform)) return out;
-  std::vector<int> lengths = *choice.layers;
-  lengths.insert(lengths.end(), {lengths.front() - choice.first_fewer, lengths.back() - choice.last_fewer});
-  std::vector<int> known;
-  for (const int layers : numbers) {
-    const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
-    if (layers == 0 || layers > most || single) continue;
-    std::vector<int> groups;
-    for (const int of_chunk : lengths) groups.push_back((of_chunk + layers - 1) / layers);
-    if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
-    known = std::move(groups);
   }
   return out;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "plan/layer_splits.hpp"
 #include "plan/layout.hpp"
+#include "plan/pipeline_choice.hpp"
 #include "plan/shared_blocks.hpp"
 #include "program/stage_plan.hpp"
 
@@ -25,36 +25,6 @@ struct PassTerms {
 
   PassTerms& operator+=(const PassTerms& other);
   PassTerms& operator-=(const PassTerms& other);
-};
-
-// Which layers of each chunk are recomputed, as in Strategy.
-struct RecomputedLayers {
-  int layers = 0;
-  RecomputeMethod method = RecomputeMethod::block;
-
-  friend bool operator==(const RecomputedLayers&, const RecomputedLayers&) = default;
-};
-
-// How the layers of a branch are spread over chunks, and which of them are recomputed.
-struct PipelineChoice {
-  int chunks = 1;
-  ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
-  RecomputedLayers recompute_layers;
-  // Layers of each stage's chunks: all chunks of a stage have the same but the pipeline's ends.
-  LayerSplit layers;
-  // Of each class of replicas, of one of them.
-  std::shared_ptr<const std::vector<int>> microbatches;
-  // Layers that the very first and the very last chunk have fewer than their stages' others.
-  int first_fewer = 0;
-  int last_fewer = 0;
-
-  // The first layer of every stage's first chunk, as if no chunk had fewer, and behind them those of one round.
-  std::vector<int> begins() const;
-  // Of one chunk. Chunks lie in the order of the model, chunk 0 of every stage first.
-  LayerRange layers_of(std::span<const int> begins, int stage, int chunk) const;
-  int layers_of_stage(int stage) const;
-  int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
-  void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;
 };
 
 // How the state is divided over replicas, and what of that hides behind passes.
@@ -108,12 +78,8 @@ class Branch {
   // Whether some of its strategies may fit in memory. `choices`: all that they can choose.
   bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
-  // Every way to spread the layers that the space has, each with the fewest layers recomputed; behind each stands a row
-  // of choices that recompute more, none of them faster.
+  // Every way to spread the layers that the space has, each with the first of its row of recomputed layers.
   std::vector<PipelineChoice> pipelines(const StrategySpace& space) const;
-  // The recomputed layers in such a row: numbers of them, ascending, then all (0), then all in groups. Of groups that a
-  // chunk falls into equally many of, the smallest alone: those take as long and need more memory.
-  std::vector<RecomputedLayers> recomputations(const StrategySpace& space, const PipelineChoice& choice) const;
 
   // Priced. Blocks in a row as such a stage runs them, each at least in that time.
   const BlockBodies& fastest(std::size_t place, BlockId block) const;
@@ -141,8 +107,6 @@ class Branch {
   };
   KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
-  // Every split of a choice whose layers are open yet.
-  void add_splits(const StrategySpace& space, PipelineChoice choice, std::vector<PipelineChoice>& out) const;
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
   void bound_all(LayerBound& layers, const StrategySpace& space);

@@ -53,10 +53,10 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
   }
 }
 
-const std::vector<LayerSplit>& LayoutCosts::splits(int layers, int uneven) const {
+const std::vector<PipelineChoice>& LayoutCosts::pipelines(const StrategySpace& space, Recompute recompute) const {
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = splits_.try_emplace({layers, uneven});
-  if (is_new) found->second = layer_splits(hardware_of, layers, uneven);
+  const auto [found, is_new] = pipelines_.try_emplace(recompute);
+  if (is_new) found->second = pipeline_choices(space, job.model.layers, hardware_of, recompute);
   return found->second;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/layer_splits.hpp"
+#include "plan/pipeline_choice.hpp"
 #include "plan/strategy_space.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/replica_classes.hpp"
@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -25,8 +24,8 @@ struct LayoutCosts {
     return static_cast<std::size_t>(stage) * classes.size() + static_cast<std::size_t>(replica_class);
   }
 
-  // As layer_splits() has them, found once.
-  const std::vector<LayerSplit>& splits(int layers, int uneven) const;
+  // Of these stages, listed once. All that ask have the same space.
+  const std::vector<PipelineChoice>& pipelines(const StrategySpace& space, Recompute recompute) const;
 
   Job job;  // with `strategy`, its state sharded over all replicas
   std::vector<ReplicaClass> classes;
@@ -37,7 +36,7 @@ struct LayoutCosts {
 
  private:
   mutable std::mutex mutex_;
-  mutable std::map<std::pair<int, int>, std::vector<LayerSplit>> splits_;
+  mutable std::map<Recompute, std::vector<PipelineChoice>> pipelines_;
 };
 
 // Null where a team of ranks would lie on several types of nodes.

@@ -173,7 +173,6 @@ class Search {
   Outcome bound_closer(const Node& node);
   Outcome judge(const Node& node);
   void bound_pipeline(Node& node) const;
-  std::vector<RecomputedLayers> row_of(const Node& node) const;
   const std::vector<StateChoice>& states_of(const Branch& branch) const {
     return states_[gathers_in_passes(job_.framework, branch.job().strategy.zero) ? 1 : 0];
   }
@@ -354,7 +353,7 @@ Search::Outcome Search::expand_branch(const Node& node) {
     child.kind = Node::Kind::pipeline;
     child.place.pipeline = index++;
     child.pipeline = choice;
-    child.strategies = static_cast<std::int64_t>(row_of(child).size() * states_of(*node.branch).size());
+    child.strategies = static_cast<std::int64_t>(child.pipeline.row->size() * states_of(*node.branch).size());
     bound_pipeline(child);
     out.add(std::move(child), standing_);
   }
@@ -367,13 +366,9 @@ void Search::bound_pipeline(Node& node) const {
   node.key = key_of(node.bound);
 }
 
-std::vector<RecomputedLayers> Search::row_of(const Node& node) const {
-  return node.branch->recomputations(spec_.space, node.pipeline);
-}
-
 // The choice that recomputes more than this one.
 void Search::add_next_of_row(const Node& node, Outcome& out) const {
-  const std::vector<RecomputedLayers> row = row_of(node);
+  const std::vector<RecomputedLayers>& row = *node.pipeline.row;
   const auto next = std::find(row.begin(), row.end(), node.pipeline.recompute_layers) + 1;
   if (next == row.end()) return;
   Node sibling = node;

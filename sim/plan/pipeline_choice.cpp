@@ -1,0 +1,158 @@
+#include "plan/pipeline_choice.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace mirfak {
+
+void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const {
+  strategy.virtual_pipeline = chunks;
+  strategy.schedule = schedule;
+  strategy.recompute_layers = recompute_layers.layers;
+  strategy.recompute_method = recompute_layers.method;
+  strategy.layer_split.clear();
+  const auto all_same = [](const std::vector<int>& numbers) {
+    return std::adjacent_find(numbers.begin(), numbers.end(), std::not_equal_to<>()) == numbers.end();
+  };
+  if (!all_same(*layers) || first_fewer > 0 || last_fewer > 0) {
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      strategy.layer_split.insert(strategy.layer_split.end(), layers->begin(), layers->end());
+    }
+    strategy.layer_split.front() -= first_fewer;
+    strategy.layer_split.back() -= last_fewer;
+  }
+  strategy.replica_microbatches.clear();
+  if (all_same(*microbatches)) return;
+  strategy.replica_microbatches.assign(static_cast<std::size_t>(strategy.data), 0);
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    for (const int replica : classes[i].replicas) {
+      strategy.replica_microbatches[static_cast<std::size_t>(replica)] = (*microbatches)[i];
+    }
+  }
+}
+
+std::vector<int> PipelineChoice::begins() const {
+  std::vector<int> out = {0};
+  for (const int of_stage : *layers) out.push_back(out.back() + of_stage);
+  return out;
+}
+
+LayerRange PipelineChoice::layers_of(std::span<const int> begins, int stage, int chunk) const {
+  const auto place = static_cast<std::size_t>(stage);
+  LayerRange out{std::int64_t{chunk} * begins.back() + begins[place], (*layers)[place]};
+  const bool first = stage == 0 && chunk == 0;
+  const bool last = place + 1 == layers->size() && chunk + 1 == chunks;
+  if (first) out.count -= first_fewer;
+  if (!first) out.first -= first_fewer;
+  if (last) out.count -= last_fewer;
+  return out;
+}
+
+int PipelineChoice::layers_of_stage(int stage) const {
+  const auto place = static_cast<std::size_t>(stage);
+  return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
+}
+
+namespace {
+
+using Row = std::vector<RecomputedLayers>;
+
+// Lists the choices of one number of stages.
+class Lister {
+ public:
+  Lister(const StrategySpace& space, std::int64_t layers, std::span<const int> hardware_of, Recompute recompute)
+      : space_(space), layers_(layers), hardware_of_(hardware_of), recompute_(recompute) {
+    // 0 stands for all.
+    numbers_ = space.recompute_layers;
+    std::sort(numbers_.begin(), numbers_.end(), [](int a, int b) { return a != 0 && (b == 0 || a < b); });
+  }
+
+  void add_splits(PipelineChoice choice);
+  std::vector<PipelineChoice> take() { return std::move(out_); }
+
+ private:
+  bool has(RecomputeMethod method) const {
+    return std::find(space_.recompute_method.begin(), space_.recompute_method.end(), method) !=
+           space_.recompute_method.end();
+  }
+  std::shared_ptr<const Row> row_of(const PipelineChoice& choice);
+  Row row_of(const std::vector<int>& lengths) const;
+
+  const StrategySpace& space_;
+  std::int64_t layers_;
+  std::span<const int> hardware_of_;
+  Recompute recompute_;
+  std::vector<int> numbers_;
+  std::map<std::vector<int>, std::shared_ptr<const Row>> rows_;  // by the lengths of chunks
+  std::vector<PipelineChoice> out_;
+};
+
+void Lister::add_splits(PipelineChoice choice) {
+  const std::int64_t layers = layers_ + choice.first_fewer + choice.last_fewer;
+  if (layers % choice.chunks != 0) return;
+  const auto per_round = static_cast<int>(layers / choice.chunks);
+  for (const LayerSplit& split : layer_splits(hardware_of_, per_round, space_.uneven_layers)) {
+    if (split->front() < choice.first_fewer || split->back() < choice.last_fewer) continue;
+    choice.layers = split;
+    choice.row = row_of(choice);
+    if (choice.row->empty()) continue;
+    choice.recompute_layers = choice.row->front();
+    out_.push_back(choice);
+  }
+}
+
+std::shared_ptr<const Row> Lister::row_of(const PipelineChoice& choice) {
+  std::vector<int> lengths = *choice.layers;
+  lengths.insert(lengths.end(), {lengths.front() - choice.first_fewer, lengths.back() - choice.last_fewer});
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  std::shared_ptr<const Row>& row = rows_[lengths];
+  if (!row) row = std::make_shared<const Row>(row_of(lengths));
+  return row;
+}
+
+Row Lister::row_of(const std::vector<int>& lengths) const {
+  if (recompute_ == Recompute::none) return {{}};
+  // Larger numbers than a chunk has layers tell nothing apart.
+  const int most = lengths.back();
+  Row out;
+  for (const int layers : numbers_) {
+    if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
+  }
+  if (recompute_ != Recompute::full || !has(RecomputeMethod::uniform)) return out;
+  std::vector<int> known;
+  for (const int layers : numbers_) {
+    const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
+    if (layers == 0 || layers > most || single) continue;
+    std::vector<int> groups;
+    for (const int of_chunk : lengths) groups.push_back((of_chunk + layers - 1) / layers);
+    if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
+    known = std::move(groups);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<PipelineChoice> pipeline_choices(const StrategySpace& space, std::int64_t layers,
+                                             std::span<const int> hardware_of, Recompute recompute) {
+  Lister lister(space, layers, hardware_of, recompute);
+  for (const ScheduleKind schedule : space.schedule) {
+    const bool interleaved = schedule == ScheduleKind::interleaved;
+    if (interleaved && hardware_of.size() == 1) continue;
+    for (const int chunks : space.virtual_pipeline) {
+      if ((chunks > 1) != interleaved) continue;
+      // A stage's one chunk has as many layers as the stage.
+      const int most_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
+      for (int first = 0; first <= most_fewer; ++first) {
+        for (int last = 0; last <= most_fewer; ++last) {
+          lister.add_splits({chunks, schedule, {}, {}, {}, first, last, {}});
+        }
+      }
+    }
+  }
+  return lister.take();
+}
+
+}  // namespace mirfak
