@@ -105,6 +105,7 @@ void read_memory_kernels(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) 
   gpu.memory_kernels.reduction = file.figure(mapping, "reduction", 0.1, 1);
   gpu.memory_kernels.gather = file.figure(mapping, "gather", 0.1, 1);
   gpu.memory_kernels.cached_speedup = file.figure(mapping, "cached_speedup", 1, 20);
+  if (mapping.has("measurements")) read_fit_quality(mapping);
   mapping.finish();
 }
 

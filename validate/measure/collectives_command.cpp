@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <thread>
 
@@ -56,6 +57,9 @@ constexpr std::array kKinds = {
     Kind{"reduce_scatter", CollectiveKind::reduce_scatter}, Kind{"alltoall", CollectiveKind::all_to_all},
     Kind{"sendrecv", CollectiveKind::shift, true}};
 constexpr double kLeastBytes = 1024;
+
+// Half as large again, in whole pieces for up to 64 ranks.
+double next_size(double bytes) { return std::floor(bytes * 1.5 / 256) * 256; }
 
 std::vector<int> group_sizes(int ranks) {
   std::vector<int> out;
@@ -149,7 +153,7 @@ std::string measure_collectives(std::span<const std::string> arguments, MpiWorld
     std::vector<std::pair<const Kind*, double>> rows;
     for (const Kind& kind : kKinds) {
       if (kind.send && ranks != 2) continue;
-      for (double bytes = kLeastBytes; bytes <= options.most_mb * 1e6; bytes *= 2) {
+      for (double bytes = kLeastBytes; bytes <= options.most_mb * 1e6; bytes = next_size(bytes)) {
         rows.emplace_back(&kind, bytes);
         if (!member) continue;
         const std::vector<double> times = bench.run(kind, among, bytes);

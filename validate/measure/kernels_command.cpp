@@ -1,5 +1,7 @@
 // Every process of the job measures the same kernels at the same time, so that they share caches, memory and cores as
-// the ranks of a run do. A kernel's time is the middle of its repetitions, and of those of all processes.
+// the ranks of a run do. A kernel's time is the middle of its repetitions, and of those of all processes. Repetitions
+// are rounds over all kernels: what disturbs the machine for a while falls on one repetition of many kernels, not on
+// all of one.
 
 #include "base/error.hpp"
 #include "cli/data_folders.hpp"
@@ -75,25 +77,19 @@ double middle(std::vector<double> values) {
   return *at;
 }
 
-class KernelBench {
- public:
-  KernelBench(CpuKernels& kernels, int repeats) : kernels_(kernels), repeats_(repeats) {}
-
-  double seconds(const KernelWork& work) {
-    kernels_.run(work);
-    std::vector<double> times;
-    for (int i = 0; i < repeats_; ++i) {
+std::vector<double> time_in_rounds(CpuKernels& kernels, const std::vector<KernelWork>& all, int rounds) {
+  std::vector<std::vector<double>> times(all.size());
+  for (int round = 0; round <= rounds; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
       const double begin = monotonic_seconds();
-      kernels_.run(work);
-      times.push_back(monotonic_seconds() - begin);
+      kernels.run(all[i]);
+      if (round > 0) times[i].push_back(monotonic_seconds() - begin);
     }
-    return middle(std::move(times));
   }
-
- private:
-  CpuKernels& kernels_;
-  int repeats_;
-};
+  std::vector<double> out;
+  for (std::vector<double>& of_kernel : times) out.push_back(middle(std::move(of_kernel)));
+  return out;
+}
 
 KernelWork product_work(const GemmShape& shape) {
   KernelWork work;
@@ -170,14 +166,14 @@ std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& wo
 
   const std::vector<GemmShape> shapes = product_shapes(*simulation, options.most_gflop * 1e9);
   const std::vector<MemorySample> samples = memory_samples();
-  double most = kMostBytes;
-  for (const GemmShape& shape : shapes) most = std::max(most, CpuKernels::operand_bytes(product_work(shape)));
+  std::vector<KernelWork> work;
+  for (const GemmShape& shape : shapes) work.push_back(product_work(shape));
+  for (const MemorySample& sample : samples) work.push_back(sample.work);
+  double most = 0;
+  for (const KernelWork& kernel : work) most = std::max(most, CpuKernels::operand_bytes(kernel));
   CpuKernels kernels(most, static_cast<std::uint64_t>(world.rank()) + 1);
-  KernelBench bench(kernels, options.repeats);
   world.meet("begin to measure");
-  std::vector<double> own;
-  for (const GemmShape& shape : shapes) own.push_back(bench.seconds(product_work(shape)));
-  for (const MemorySample& sample : samples) own.push_back(bench.seconds(sample.work));
+  std::vector<double> own = time_in_rounds(kernels, work, options.repeats);
   own.push_back(launch_seconds(world));
   const std::vector<double> seconds = middle_of_ranks(world, own);
   if (world.rank() != 0) return {};

@@ -1,5 +1,6 @@
 #include "measure/measured_table.hpp"
 
+#include "base/csv.hpp"
 #include "base/error.hpp"
 #include "report/hdf5_file.hpp"
 #include "report/staged_file.hpp"
@@ -15,13 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 void write_text(const fs::path& path, const std::string& text) {
   StagedFile staged(path);
   std::ofstream out(staged.path(), std::ios::binary);
@@ -33,7 +27,7 @@ void write_text(const fs::path& path, const std::string& text) {
 
 std::string machine_csv(const MeasuredTables& measured) {
   std::string out = fmt::format("key,value\nbackend,{}\nprocesses,{}\n", measured.backend, measured.processes);
-  for (const auto& [key, value] : measured.machine.entries()) out += fmt::format("{},{}\n", key, quoted(value));
+  for (const auto& [key, value] : measured.machine.entries()) out += fmt::format("{},{}\n", key, csv_field(value));
   return out;
 }
 
@@ -88,7 +82,7 @@ std::string MeasuredTable::csv() const {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) out += ',';
       if (const auto* texts = std::get_if<std::vector<std::string>>(&columns_[i].second)) {
-        out += quoted((*texts)[row]);
+        out += csv_field((*texts)[row]);
       } else {
         out += fmt::format("{:.7g}", std::get<std::vector<double>>(columns_[i].second)[row]);
       }
