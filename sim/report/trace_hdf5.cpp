@@ -80,6 +80,7 @@ class TraceWriter {
     write_stages();
     write_ranks();
     write_tasks();
+    if (measurement_ != nullptr) write_dependencies();
     write_links();
     write_memory();
     write_power();
@@ -96,6 +97,7 @@ class TraceWriter {
   void write_classes();
   void write_ranks();
   void write_tasks();
+  void write_dependencies();
   void write_links();
   void write_memory();
   void write_power();
@@ -219,6 +221,16 @@ void TraceWriter::write_tasks() {
   }
   columns.finish();
   file_.write("/names/task", names.names());
+}
+
+void TraceWriter::write_dependencies() {
+  file_.add_group("/dependencies");
+  Hdf5Column<std::int64_t> begin(file_, "/dependencies/begin");
+  for (const TaskId first : program_.dependency_begin) begin.append(first);
+  begin.finish();
+  Hdf5Column<std::uint32_t> tasks(file_, "/dependencies/task");
+  for (const TaskId task : program_.dependencies) tasks.append(task);
+  tasks.finish();
 }
 
 void TraceWriter::write_links() {
