@@ -135,9 +135,15 @@ MpiWorld::MpiWorld(int& count, char**& words) {
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "report errors");
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "number the ranks");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "count the ranks");
+  MPI_Comm copy = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &copy), "copy a communicator");
+  stopping_ = Communicator(copy);
 }
 
-MpiWorld::~MpiWorld() { MPI_Finalize(); }
+MpiWorld::~MpiWorld() {
+  stopping_ = {};
+  MPI_Finalize();
+}
 
 Communicator MpiWorld::among(std::span<const int> ranks, int tag) const {
   MPI_Group everybody = MPI_GROUP_NULL;
@@ -164,13 +170,14 @@ void MpiWorld::meet(const char* what) const {
   wait_for(PendingCommunication::meeting(everybody), what);
 }
 
-int MpiWorld::first_failure(bool failed) const {
-  int own = failed ? rank_ : size_;
-  int first = size_;
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallreduce(&own, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request), "agree");
-  wait_for(PendingCommunication(request), "agree with the others");
-  return first == size_ ? -1 : first;
+bool MpiWorld::all_stop(double within_s) const {
+  PendingCommunication pending = PendingCommunication::meeting(stopping_);
+  const double until = monotonic_seconds() + within_s;
+  while (!pending.done()) {
+    if (monotonic_seconds() > until) return false;
+    std::this_thread::sleep_for(std::chrono::duration<double>(kLongestNap));
+  }
+  return true;
 }
 
 std::vector<std::vector<double>> MpiWorld::gather(std::span<const double> own) const {

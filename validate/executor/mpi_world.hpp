@@ -91,8 +91,8 @@ class MpiWorld {
   Communicator among(std::span<const int> ranks, int tag) const;
   void wait_for(PendingCommunication pending, const char* what) const;
   void meet(const char* what) const;  // all ranks
-  // The rank whose `failed` is set first; -1: none. All ranks call.
-  int first_failure(bool failed) const;
+  // Whether all ranks call this within so many seconds: ranks that stop for a reason that all of them find.
+  bool all_stop(double within_s) const;
   // Arrays of all ranks, on rank 0; elsewhere empty.
   std::vector<std::vector<double>> gather(std::span<const double> own) const;
 
@@ -109,6 +109,7 @@ class MpiWorld {
   [[noreturn]] static void abort(int status);
 
  private:
+  Communicator stopping_;  // for all_stop() alone, so that nothing else can be taken for it
   int rank_ = 0;
   int size_ = 1;
   double timeout_s_ = 60;

@@ -67,10 +67,12 @@ int status_of(ErrorKind kind) {
   return 1;
 }
 
+constexpr double kAgreement = 10;  // seconds that a rank waits for the others to find a fault too
+
 // Faults of the arguments and files are found by all ranks alike: rank 0 says so, and all end. Any other fault is one
 // rank's: it says so itself, and ends the job.
 int complain(const MpiWorld& world, const std::string& message, int status) {
-  const bool of_all = status == 2 || status == 3;
+  const bool of_all = (status == 2 || status == 3) && world.all_stop(kAgreement);
   if (!of_all || world.rank() == 0) std::fprintf(stderr, "mirfak-measure: error: %s\n", message.c_str());
   std::fflush(stderr);
   if (of_all || world.size() == 1) return status;

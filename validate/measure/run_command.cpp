@@ -187,7 +187,7 @@ std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world
   const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {true, true});
   const ExecutionGroups groups = execution_groups(*simulation);
   const RankPlan plan = rank_plan(*simulation, groups, world.rank());
-  if (world.rank() == 0) check_output(options.out);
+  check_output(options.out);
 
   CpuExecutor executor(world, groups, plan);
   const Iterations iterations(executor, world, options.warmup, options.iterations);
