@@ -92,7 +92,9 @@ class MemoryFitting {
       figures_.push_back(&figure);
     };
     add("memory_bandwidth_efficiency", gpu_.memory_bandwidth_efficiency, 0.8, 0.1, 1);
-    add("cached_speedup", gpu_.memory_kernels.cached_speedup, 1.5, 1, 20);
+    // A profile with 1 says that its tables find no operand in a cache.
+    Figure& cached = gpu_.memory_kernels.cached_speedup;
+    if (cached.value > 1) add("cached_speedup", cached, 1.5, 1, 20);
     if (!launch_is_known) add("kernel_launch_s", gpu_.kernel_launch_s, 2e-6, 0, 100e-6);
     for (const NamedKernel& kernel : kKernels) {
       const bool measured = std::any_of(table_.kernels.begin(), table_.kernels.end(),

@@ -25,7 +25,7 @@ struct MemoryTable {
 MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& target);
 
 // Of a GPU: the figures memory_bandwidth_efficiency and kernel_launch_s, and the section memory_kernels (KernelModel).
-// Kinds of kernels that the tables lack keep the profile's figures.
+// Kinds of kernels that the tables lack keep the profile's figures, and so does a cached_speedup of 1.
 std::vector<FittedSection> fit_memory_tables(std::span<const CsvTable> tables, const CalibrationTarget& target);
 
 }  // namespace mirfak

@@ -143,10 +143,11 @@ class GroupFinder {
       }
     }
     // Who waits for a meeting through another takes part in it.
-    for (auto link = chained.rbegin(); link != chained.rend(); ++link) {
-      who[link->first].insert(who[link->second].begin(), who[link->second].end());
-    }
-    for (const auto& [meeting, ranks] : who) {
+    std::reverse(chained.begin(), chained.end());
+    for (const auto& [before, later] : chained) who[before].insert(who[later].begin(), who[later].end());
+    for (const auto& entry : who) {
+      const TaskId meeting = entry.first;
+      const std::set<int>& ranks = entry.second;
       if (ranks.size() < 2) continue;
       const bool covered = std::all_of(collectives[meeting].begin(), collectives[meeting].end(), [&](TaskId task) {
         const std::int32_t id = out_.of_task[task];
