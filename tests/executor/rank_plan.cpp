@@ -146,7 +146,11 @@ class Together {
   double clock_ = 0;
 };
 
-const std::vector<std::pair<std::string, std::string>> kJobs = {
+struct NamedJob {
+  std::string strategy;
+  std::string framework;
+};
+const std::vector<NamedJob> kJobs = {
     {"tensor: 4", "megatron-core"},
     {"tensor: 2, sequence_parallel: true", "megatron-core"},
     {"tensor: 2, pipeline: 2", "megatron-core"},
@@ -161,9 +165,9 @@ const std::vector<std::pair<std::string, std::string>> kJobs = {
 }  // namespace
 
 TEST_CASE("every task is some rank's, and all of them end") {
-  for (const auto& [strategy, framework] : kJobs) {
-    CAPTURE(strategy);
-    const auto simulation = lowered(job_of(strategy, framework), {true, true});
+  for (const NamedJob& job : kJobs) {
+    CAPTURE(job.strategy);
+    const auto simulation = lowered(job_of(job.strategy, job.framework), {true, true});
     const Program& program = simulation->program;
     const ExecutionGroups groups = execution_groups(*simulation);
     Together together(*simulation, groups);
@@ -184,9 +188,9 @@ TEST_CASE("every task is some rank's, and all of them end") {
 }
 
 TEST_CASE("the measured timeline keeps the order of the program") {
-  for (const auto& [strategy, framework] : kJobs) {
-    CAPTURE(strategy);
-    const auto simulation = lowered(job_of(strategy, framework), {true, true});
+  for (const NamedJob& job : kJobs) {
+    CAPTURE(job.strategy);
+    const auto simulation = lowered(job_of(job.strategy, job.framework), {true, true});
     const Program& program = simulation->program;
     const ExecutionGroups groups = execution_groups(*simulation);
     Together together(*simulation, groups);
