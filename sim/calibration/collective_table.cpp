@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"
+#include "calibration/send_fit.hpp"
 
 #include <fmt/format.h>
 
@@ -207,6 +208,7 @@ std::vector<FittedSection> fit_collective_tables(std::span<const CsvTable> table
   add({{"protocols"}, "protocols", unknowns_of_rings(node.spec.wiring == Wiring::switched)}, rings);
   add({{"exchange"}, "exchange", unknowns_of_exchange()}, exchanges);
   add({{"in_switch_reduction", "fit"}, "in_switch", unknowns_of_in_switch()}, in_switch);
+  for (FittedSection& section : fit_sends(tables, target)) out.push_back(std::move(section));
   return out;
 }
 

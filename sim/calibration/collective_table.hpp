@@ -25,7 +25,7 @@ struct MeasuredCollective {
 std::vector<MeasuredCollective> read_collective_table(const CsvTable& table, const CalibrationTarget& target);
 
 // Sections protocols, exchange and in_switch_reduction.fit of a scale-up link, each where the tables have rows that
-// NCCL runs so. --gpu says which GPU generation NCCL sees.
+// NCCL runs so; and what fit_sends() says. --gpu says which GPU generation NCCL sees.
 std::vector<FittedSection> fit_collective_tables(std::span<const CsvTable> tables, const CalibrationTarget& target);
 
 }  // namespace mirfak

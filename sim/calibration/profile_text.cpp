@@ -80,6 +80,14 @@ void set_source(Lines& lines, const std::string& key, const std::string& text) {
   replace(lines, entry, {fmt::format("  {}: {}", key, quoted_yaml(text))});
 }
 
+// Figures of the profile itself, each where it stands, or at the end.
+void set_figures(Lines& lines, const FittedSection& section) {
+  for (const FittedConstant& constant : section.constants) {
+    const Block block = find_block(lines, {0, lines.size()}, 0, constant.name);
+    replace(lines, block, {fmt::format("{}: [{:.4g}, {}]", constant.name, constant.value, section.source_key)});
+  }
+}
+
 // Constants under the same keys stand together.
 Lines body_of(const FittedSection& section) {
   Lines out;
@@ -111,7 +119,10 @@ Lines body_of(const FittedSection& section) {
 std::string with_sections(std::string_view profile, const std::vector<FittedSection>& sections) {
   Lines lines = lines_of(profile);
   for (const FittedSection& section : sections) {
-    set_mapping(lines, section.path, body_of(section));
+    if (section.path.empty())
+      set_figures(lines, section);
+    else
+      set_mapping(lines, section.path, body_of(section));
     set_source(lines, section.source_key, section.source);
   }
   std::string out;

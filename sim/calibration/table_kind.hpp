@@ -54,9 +54,9 @@ struct FitScore {
 // Errors of the samples that `counts` accepts; it gets their indices in the problem's `measured`.
 FitScore score_where(std::string name, const ParameterFit& fit, const std::function<bool(std::size_t)>& counts);
 
-// One mapping of a profile: gemm.bf16 of a GPU.
+// One mapping of a profile: gemm.bf16 of a GPU; or figures that stand by themselves.
 struct FittedSection {
-  std::vector<std::string> path;  // {"gemm", "bf16"}; one or two keys
+  std::vector<std::string> path;  // {"gemm", "bf16"}; one or two keys; none: figures of the profile itself
   std::vector<FittedConstant> constants;
   std::string source;            // what stands behind them, for the profile's `sources`
   std::string source_key;        // its key there, "gemm_bf16"

@@ -1,7 +1,8 @@
-#include "calibration/calibration.hpp"
-
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "calibration/calibration.hpp"
+#include "calibration/collective_table.hpp"
+#include "calibration/machine_profile.hpp"
 #include "calibration/profile_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -32,13 +34,17 @@ struct CalibrateOptions {
   bool score = false;
   std::string format;
   std::string data;
+  std::string machine;
+  std::string name;
 };
 
 CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
-      "mirfak calibrate TABLE.csv... --gpu NAME [OPTION]...",
+      "mirfak calibrate TABLE.csv... [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
       "Fits the constants of the cost models to tables of measured kernels or collectives, recognised\n"
       "by their columns. A third of the shapes, chosen by a hash, is kept out of the fit and scored.\n"
+      "With --machine the tables are mirfak-measure's, of the processor that it describes, which becomes a node\n"
+      "type: profiles NAME.yaml, NAME-core.yaml and NAME-link.yaml in the folder --out.\n"
       "The tables are described in sim/calibration/README.md.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
@@ -48,6 +54,8 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
   add("out", po::value(&options.out)->value_name("PROFILE.yaml"),
       "put the constants, their source and errors into this profile; a new file gets nothing else");
+  add("machine", po::value(&options.machine)->value_name("MACHINE.csv"), "make profiles of the machine described here");
+  add("name", po::value(&options.name)->value_name("NAME"), "... and name them so");
   add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
   add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
@@ -71,15 +79,60 @@ std::string text_of_file(const std::filesystem::path& path) {
   return text.str();
 }
 
+void write_text(const StagedFile& file, const std::string& text) {
+  std::ofstream out(file.path(), std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", file.target().string()));
+}
+
 void write_profile(const std::filesystem::path& path, const std::vector<FittedSection>& sections) {
   StagedFile file(path);
   std::error_code ignored;
   const std::string before = std::filesystem::exists(path, ignored) ? text_of_file(path) : std::string();
-  std::ofstream out(file.path(), std::ios::binary);
-  out << with_sections(before, sections);
-  out.close();
-  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", path.string()));
+  write_text(file, with_sections(before, sections));
   file.commit();
+}
+
+void check_machine_options(const CalibrateOptions& options) {
+  if (options.name.empty() || options.out.empty()) {
+    fail_input({}, "--machine needs --name and --out", "name the node type, and the folder for its profiles");
+  }
+  if (!options.gpu.empty() || !options.link.empty() || options.score) {
+    fail_input({}, "--machine makes profiles: it takes neither --gpu nor --link nor --score");
+  }
+  if (options.name.find('/') != std::string::npos) {
+    fail_input({}, fmt::format("--name {}: expected a name, not a path", excerpt(options.name)));
+  }
+}
+
+// Fits start from profiles of what the tables give by themselves, which stand beside the final ones for as long.
+std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, std::vector<CsvTable> tables,
+                                             const Catalog& catalog) {
+  check_machine_options(options);
+  MachineProfiles profiles = machine_profiles(CsvTable::from_file(options.machine), tables, options.name);
+  std::error_code ignored;
+  std::filesystem::create_directories(options.out, ignored);
+  const std::filesystem::path folder = std::filesystem::absolute(options.out);
+  StagedFile core(folder / (options.name + "-core.yaml"));
+  StagedFile link(folder / (options.name + "-link.yaml"));
+  StagedFile node(folder / (options.name + ".yaml"));
+  write_text(core, profiles.core);
+  write_text(link, profiles.link);
+  CalibrationTarget target{catalog, core.path().string(), link.path().string(), Precision::fp32, {}, options.source};
+  for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
+
+  const auto collectives = std::stable_partition(tables.begin(), tables.end(),
+                                                 [](const CsvTable& table) { return !is_collective_table(table); });
+  std::vector<FittedSection> of_link = calibrate({collectives, tables.end()}, target);
+  tables.erase(collectives, tables.end());
+  std::vector<FittedSection> all = calibrate(std::move(tables), target);
+  write_text(core, with_sections(profiles.core, all));
+  write_text(link, with_sections(profiles.link, of_link));
+  write_text(node, profiles.node);
+  for (StagedFile* file : {&core, &link, &node}) file->commit();
+  for (FittedSection& section : of_link) all.push_back(std::move(section));
+  return all;
 }
 
 }  // namespace
@@ -99,8 +152,10 @@ CommandOutput run_calibrate(std::span<const std::string> arguments, const Surrou
 
   std::vector<CsvTable> tables;
   for (const std::string& file : options.files) tables.push_back(CsvTable::from_file(file));
-  const std::vector<FittedSection> sections = calibrate(std::move(tables), target);
-  if (!options.out.empty()) write_profile(options.out, sections);
+  const bool of_machine = !options.machine.empty();
+  const std::vector<FittedSection> sections =
+      of_machine ? calibrate_machine(options, std::move(tables), catalog) : calibrate(std::move(tables), target);
+  if (!of_machine && !options.out.empty()) write_profile(options.out, sections);
   return {format == OutputFormat::json ? calibration_json(sections).dump(2) + "\n" : calibration_text(sections), {}};
 }
 

@@ -4,12 +4,14 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "report/staged_file.hpp"
+#include "report/trace_comparison_report.hpp"
 #include "report/validation_markdown.hpp"
 #include "report/validation_report.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -32,19 +34,23 @@ struct ValidateOptions {
 
 CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
-      "mirfak validate RUNS.csv... [OPTION]...",
+      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 [OPTION]...",
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
       "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that cannot be simulated is\n"
-      "listed with the reason. The columns are described in validate/published/README.md.");
+      "listed with the reason. The columns are described in validate/published/README.md.\n"
+      "Of two traces of one program, of `mirfak simulate` and of `mirfak-measure run`, compares task by task: by\n"
+      "kind, stage and rank, both critical paths, and why the iterations differ.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
-  add("out", po::value(&options.out)->value_name("ERRORS.csv"), "write a row per run: predicted, measured, error");
+  add("out", po::value(&options.out)->value_name("ERRORS.csv"),
+      "write a row per run, or per task: predicted, measured, error");
   add("report", po::value(&options.report)->value_name("REPORT.md"),
       "write an error report as Markdown and its plot as SVG; reasons come from findings.yaml beside it");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
       "which graded rows count; rows without a tier always do");
-  add("worst", po::value(&options.worst)->default_value(10)->value_name("N"), "how many of the worst rows to list");
+  add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
+      "how many of the worst rows, or operators, to list");
   add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
       "print the scenario that the row at this line becomes, and nothing else");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
@@ -80,12 +86,30 @@ std::string scenario_at(const std::vector<ValidationTable>& tables, int line) {
   fail_input({tables.front().name, line, 0}, "no row of the table begins at this line");
 }
 
+bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".h5"; }
+
+CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
+  if (options.files.size() != 2 || !is_trace(options.files[0]) || !is_trace(options.files[1])) {
+    fail_input({}, "traces are compared in pairs", "give PREDICTED.h5 MEASURED.h5 and nothing else");
+  }
+  if (!options.report.empty() || options.line > 0) fail_input({}, "--report and --line are for tables of runs");
+  const TraceFile predicted = read_trace(options.files[0]);
+  const TraceFile measured = read_trace(options.files[1]);
+  const TraceComparison comparison = compare_traces(predicted, measured);
+  if (!options.out.empty()) write_file(options.out, comparison_csv(predicted, measured));
+  return {format == OutputFormat::json ? comparison_json(comparison).dump(2) + "\n"
+                                       : comparison_text(comparison, options.worst),
+          {}};
+}
+
 }  // namespace
 
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
   ValidateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
+  if (options.worst < 0) fail_input({}, "--worst: expected at least 0");
+  if (std::any_of(options.files.begin(), options.files.end(), is_trace)) return compare(options, format);
   const DataFolders folders = data_folders(options.data);
 
   std::vector<ValidationTable> tables;

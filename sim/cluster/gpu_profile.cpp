@@ -24,7 +24,7 @@ void read_peaks(ProfileFile& file, GpuSpec& gpu) {
     const auto precision = static_cast<Precision>(i);
     const std::optional<Node> node = peaks.find(name_of(precision));
     if (!node) continue;
-    const Figure peak = file.figure_at(*node, 1e11, 1e17);
+    const Figure peak = file.figure_at(*node, 1e9, 1e17);
     if (!gpu.peak_flops.empty() && peak.value < gpu.peak_flops.rbegin()->second.value) {
       node->fail("slower than a wider precision of the same GPU", "peaks are dense FLOP/s");
     }
@@ -32,7 +32,6 @@ void read_peaks(ProfileFile& file, GpuSpec& gpu) {
   }
   peaks.finish();
   if (!gpu.peak_flops.contains(Precision::fp32)) section.fail("the key 'fp32' is missing", "the rate of vector units");
-  if (!gpu.peak_flops.contains(Precision::fp16)) section.fail("the key 'fp16' is missing");
 }
 
 GemmFit read_gemm_fit(ProfileFile& file, const Node& node) {
@@ -58,9 +57,11 @@ void read_gemm_table(ProfileFile& file, const Node& section, GpuSpec& gpu) {
     }
   }
   fits.finish();
-  if (!gpu.gemm.contains(Precision::fp16) && !gpu.gemm.contains(Precision::bf16)) {
+  const bool sixteen_bit = gpu.peak_flops.contains(Precision::fp16) || gpu.peak_flops.contains(Precision::bf16);
+  if (sixteen_bit && !gpu.gemm.contains(Precision::fp16) && !gpu.gemm.contains(Precision::bf16)) {
     section.fail("expected a fit for fp16 or bf16, or `gemm_like`");
   }
+  if (gpu.gemm.empty()) section.fail("expected a fit for fp32, or `gemm_like`");
 }
 
 // Shares of the peak carry over. The rate at which the power limit sets in does too, in FLOP per joule: it grows with
@@ -85,6 +86,8 @@ void borrow_gemm_fits(const Node& name, const GpuSpec& other, GpuSpec& gpu) {
 // Kernels that a GPU has no figures of are taken over with the GEMM fits.
 void read_attention(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
   if (const std::optional<Node> node = file.root().find("attention")) {
+    if (!gpu.peak_flops.contains(Precision::fp16))
+      node->fail("attention is computed in 16 bits: `peak_flops` has no fp16");
     gpu.attention = read_attention_fits(file, *node);
   } else if (other != nullptr) {
     gpu.attention = other->attention;
@@ -102,6 +105,7 @@ void read_memory_kernels(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) 
   gpu.memory_kernels.reduction = file.figure(mapping, "reduction", 0.1, 1);
   gpu.memory_kernels.gather = file.figure(mapping, "gather", 0.1, 1);
   gpu.memory_kernels.cached_speedup = file.figure(mapping, "cached_speedup", 1, 20);
+  if (mapping.has("measurements")) read_fit_quality(mapping);
   mapping.finish();
 }
 
@@ -154,7 +158,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
   gpu.multiprocessors = static_cast<int>(file.root().require("multiprocessors").as_integer(1, 100'000));
   read_peaks(file, gpu);
   gpu.memory_bytes = file.figure("memory_bytes", 1e9, 1e13);
-  gpu.memory_bandwidth = file.figure("memory_bandwidth", 1e10, 1e14);
+  gpu.memory_bandwidth = file.figure("memory_bandwidth", 1e9, 1e14);
   gpu.memory_bandwidth_efficiency = file.figure("memory_bandwidth_efficiency", 0.1, 1);
   gpu.l2_bytes = file.figure("l2_bytes", 1e5, 1e10);
   gpu.tdp_w = file.figure("tdp_w", 10, 1e4);

@@ -83,6 +83,20 @@ std::optional<Picoseconds> waited_for_host_since(const Program& program, const T
   return std::nullopt;
 }
 
+// How the time of a task on the compute stream splits: as its class says, in proportion where it took another time than
+// the program says, as measured tasks do.
+void add_parts(const Program& program, const Timeline& timeline, TaskId task, ActivitySeconds& out) {
+  const ActivitySeconds& parts = program.class_of(task).activity_s;
+  const Picoseconds expected = program.duration[task];
+  const Picoseconds lasted = timeline.end[task] - timeline.start[task];
+  if (expected == 0 && lasted > 0) {
+    out[static_cast<std::size_t>(Activity::memory_bound)] += to_seconds(lasted);
+    return;
+  }
+  const double stretch = lasted == expected ? 1 : static_cast<double>(lasted) / static_cast<double>(expected);
+  for (std::size_t i = 0; i < kActivities; ++i) out[i] += stretch * parts[i];
+}
+
 }  // namespace
 
 ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank) {
@@ -101,8 +115,7 @@ ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std:
       communication[static_cast<std::size_t>(*activity)].push_back({timeline.start[task], timeline.end[task]});
     }
     if (stream.kind != StreamKind::compute) continue;
-    const ActivitySeconds& parts = program.class_of(task).activity_s;
-    for (std::size_t i = 0; i < kActivities; ++i) out[i] += parts[i];
+    add_parts(program, timeline, task, out);
     const Picoseconds start = timeline.start[task];
     if (start > free) {
       const Picoseconds host_since =

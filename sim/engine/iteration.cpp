@@ -105,6 +105,10 @@ Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), 
 void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
   program = lower(job, blocks, plans, options);
   timeline = execute(program, executor);
+  account(of_blocks);
+}
+
+void Simulation::account(std::span<const BlockMemory> of_blocks) {
   result = {};
   result.iteration_time_s = to_seconds(timeline.makespan);
   result.events = timeline.events;
@@ -117,6 +121,17 @@ std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Ex
   std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
   simulation->run(options, executor, memory_of_blocks(simulation->job, simulation->blocks));
   return simulation;
+}
+
+std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options) {
+  std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
+  simulation->program = lower(simulation->job, simulation->blocks, simulation->plans, options);
+  return simulation;
+}
+
+void set_timeline(Simulation& simulation, Timeline timeline) {
+  simulation.timeline = std::move(timeline);
+  simulation.account(memory_of_blocks(simulation.job, simulation.blocks));
 }
 
 }  // namespace mirfak

@@ -65,8 +65,11 @@ struct Simulation {
 
  private:
   friend std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor);
+  friend std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options);
+  friend void set_timeline(Simulation& simulation, Timeline timeline);
   friend class Evaluator;
   explicit Simulation(Job of);
+  void account(std::span<const BlockMemory> of_blocks);
   // Fills in all that follows from job, blocks and plans. `of_blocks`: what memory_of_blocks() says of the blocks.
   void run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks);
 };
@@ -76,5 +79,10 @@ struct Simulation {
 // cluster for other reasons.
 std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options = {},
                                      Executor executor = Executor::automatic);
+
+// The same up to the program, for who executes it by other means: timeline and result are empty. Errors as above.
+std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options);
+// Gives it the times that it was executed in, and the result that follows from them.
+void set_timeline(Simulation& simulation, Timeline timeline);
 
 }  // namespace mirfak

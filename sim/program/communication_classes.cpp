@@ -37,13 +37,14 @@ Communication CommunicationClasses::transfer(const TransferEnd& end, std::size_t
 }
 
 Communication CommunicationClasses::collective(int stage, std::string name, const CommunicationCost& cost,
-                                               Activity activity) {
+                                               Activity activity, const TaskWork& work) {
   TaskClass described;
   described.kind = TaskKind::collective;
   described.name = std::move(name);
   described.stage = stage;
   described.bytes = cost.bytes_sent;
   described.activity_s[static_cast<std::size_t>(activity)] = cost.seconds;
+  described.work = work;
   return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 

@@ -37,7 +37,8 @@ class CommunicationClasses {
   };
   Communication transfer(const TransferEnd& end, std::size_t rank);
 
-  Communication collective(int stage, std::string name, const CommunicationCost& cost, Activity activity);
+  Communication collective(int stage, std::string name, const CommunicationCost& cost, Activity activity,
+                           const TaskWork& work);
 
   // `rank`'s part of a collective of its stage's replicas. The ranks of a group on one node carry what crosses the
   // node's ports together.

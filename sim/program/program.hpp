@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cost/activity.hpp"
+#include "program/task_work.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,7 @@ struct TaskClass {
   double energy_j = 0;  // above the idle and waiting power of the device
   ActivitySeconds activity_s{};                    // how the duration splits
   std::vector<std::pair<LinkId, double>> demands;  // bytes/s on each shared link when running at full speed
+  TaskWork work;
 };
 
 struct Stream {

@@ -64,8 +64,9 @@ std::vector<ReplicaWriter::Priced> ReplicaWriter::price_for_classes(int stage, c
   std::vector<Priced> out;
   for (int own = 0; own < teams_.classes(); ++own) {
     const CommunicationCost cost = price(collective, teams_.plan(stage, own).costs);
-    out.push_back(
-        {cost, communication_.collective(stage, std::string(collective.name), cost, Activity::data_communication)});
+    const TaskWork work = collective_work(collective.kind, collective.bytes);
+    out.push_back({cost, communication_.collective(stage, std::string(collective.name), cost,
+                                                   Activity::data_communication, work)});
   }
   return out;
 }

@@ -86,10 +86,14 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   const PassWork::Steps*& known = steps_by_block_[{block, kind}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);
-  return *(known = &describe_steps(kind == Pass::Kind::forward ? bodies.forward : bodies.backward));
+  const bool backward = kind == Pass::Kind::backward;
+  return *(known = &describe_steps(backward ? bodies.backward : bodies.forward, [&](std::size_t step) {
+             return block_step_work(block, backward, static_cast<std::int32_t>(step));
+           }));
 }
 
-const PassWork::Steps& StageWork::describe_steps(const Body& body) {
+const PassWork::Steps& StageWork::describe_steps(const Body& body,
+                                                 const std::function<TaskWork(std::size_t)>& work_of) {
   PassWork::Steps steps;
   for (const BodyStep& step : body.steps) {
     TaskClass described;
@@ -100,6 +104,7 @@ const PassWork::Steps& StageWork::describe_steps(const Body& body) {
     described.bytes = step.bytes;
     described.energy_j = step.energy_j;
     described.activity_s[static_cast<std::size_t>(step.activity)] = to_seconds(step.device);
+    described.work = work_of(steps.size());
     steps.push_back({program_.add_class(std::move(described)), &step});
   }
   steps_.push_back(std::move(steps));
@@ -122,7 +127,9 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
     PassWork work = describe(folded, kind, chunk);
     if (piece.first == 0) work.host_first = plan_.pass_host;
     add_bodies(work, chunk, kind, piece.first, piece.last);
-    if (operators_ && copies != nullptr) work.bodies.push_back(&describe_steps(*copies));
+    if (operators_ && copies != nullptr) {
+      work.bodies.push_back(&describe_steps(*copies, [](std::size_t) { return TaskWork{}; }));
+    }
     parts.push_back({std::move(work), piece.gathers, piece.reduces});
   }
   return parts;

@@ -4,6 +4,7 @@
 #include "program/stage_plan.hpp"
 #include "program/team_writer.hpp"
 
+#include <functional>
 #include <list>
 #include <map>
 #include <utility>
@@ -37,7 +38,8 @@ class StageWork {
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
   const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind);
   std::vector<PartWork> split(int chunk, Pass::Kind kind);
-  const PassWork::Steps& describe_steps(const Body& body);
+  // `work_of`: what the body's step of an index does.
+  const PassWork::Steps& describe_steps(const Body& body, const std::function<TaskWork(std::size_t)>& work_of);
 
   Program& program_;
   const Job& job_;

@@ -77,7 +77,8 @@ void StepWriter::reduce_over_tensor(int stage, int replica_class) {
   const CommunicationCost cost =
       plan.costs.communication.price(CollectiveKind::all_reduce, bytes, plan.costs.tensor_group);
   const Communication reduction =
-      communication_.collective(stage, "reduce norm gradients", cost, Activity::tensor_communication);
+      communication_.collective(stage, "reduce norm gradients", cost, Activity::tensor_communication,
+                                collective_work(CollectiveKind::all_reduce, bytes));
   for (const int replica : teams_.replicas_of(replica_class))
     reduce_over_tensor(teams_.team(stage, replica), reduction);
 }
@@ -115,10 +116,12 @@ CommunicationCost StepWriter::tied_cost(int replica_class) const {
 void StepWriter::reduce_tied_embeddings(int replica_class) {
   const std::array<int, 2> stages = {0, teams_.stages() - 1};
   const CommunicationCost cost = tied_cost(replica_class);
+  const double bytes = teams_.plan(0, replica_class).parameters.tied_elements * gradient_bytes(job_);
   std::array<Communication, 2> ends;
   for (std::size_t end = 0; end < 2; ++end) {
-    ends[end] = communication_.collective(stages[end], "reduce tied embedding gradients", cost,
-                                          Activity::pipeline_communication);
+    ends[end] =
+        communication_.collective(stages[end], "reduce tied embedding gradients", cost,
+                                  Activity::pipeline_communication, collective_work(CollectiveKind::all_reduce, bytes));
   }
   for (const int replica : teams_.replicas_of(replica_class)) {
     for (int i = 0; i < teams_.lanes(); ++i) {

@@ -12,7 +12,9 @@ using Json = nlohmann::ordered_json;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string name_of(const FittedSection& section) { return fmt::format("{}", fmt::join(section.path, ".")); }
+std::string name_of(const FittedSection& section) {
+  return section.path.empty() ? section.source_key : fmt::format("{}", fmt::join(section.path, "."));
+}
 
 void add_part(TextTable& table, const std::string& name, const std::string& part, const ErrorStatistics& errors) {
   if (errors.count == 0) return;

@@ -11,6 +11,8 @@
 #include "report/traffic.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -56,13 +58,19 @@ class Columns {
 
 class TraceWriter {
  public:
-  TraceWriter(Hdf5File& file, const Simulation& simulation)
-      : file_(file), simulation_(simulation), program_(simulation.program), index_(program_) {}
+  // `measurement`: nullptr for a simulated iteration.
+  TraceWriter(Hdf5File& file, const Simulation& simulation, const Measurement* measurement)
+      : file_(file),
+        simulation_(simulation),
+        program_(simulation.program),
+        index_(program_),
+        measurement_(measurement) {}
 
   void write(const Scenario& scenario) {
     file_.write_attribute("/", "filetype", std::string_view("mirfak trace"));
     file_.write_attribute("/", "schema_version", kSchemaVersion);
     file_.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
+    file_.write_attribute("/", "origin", std::string_view(measurement_ == nullptr ? "simulated" : "measured"));
     file_.write("/scenario", scenario.resolved);
     for (const char* group : {"/names", "/summary", "/stages", "/ranks", "/tasks", "/links", "/memory", "/power"}) {
       file_.add_group(group);
@@ -72,6 +80,7 @@ class TraceWriter {
     write_stages();
     write_ranks();
     write_tasks();
+    if (measurement_ != nullptr) write_dependencies();
     write_links();
     write_memory();
     write_power();
@@ -82,11 +91,13 @@ class TraceWriter {
   const StagePlan& plan_of(std::uint32_t rank) const { return simulation_.plans[program_.ranks[rank].plan]; }
 
   void write_names();
+  void write_measurement();
   void write_summary(const Scenario& scenario);
   void write_stages();
   void write_classes();
   void write_ranks();
   void write_tasks();
+  void write_dependencies();
   void write_links();
   void write_memory();
   void write_power();
@@ -95,6 +106,7 @@ class TraceWriter {
   const Simulation& simulation_;
   const Program& program_;
   StreamIndex index_;
+  const Measurement* measurement_;
 };
 
 void TraceWriter::write_names() {
@@ -106,10 +118,38 @@ void TraceWriter::write_names() {
   file_.write("/names/kind", kinds);
 }
 
+// What follows from the times of tasks and from the job.
+bool is_measured(std::string_view key) {
+  constexpr std::array kKeys = {"iteration_time_s",
+                                "tokens_per_s",
+                                "tokens_per_s_per_gpu",
+                                "tflops_per_gpu",
+                                "hardware_tflops_per_gpu",
+                                "mfu",
+                                "hfu",
+                                "gpus",
+                                "model_flop",
+                                "hardware_flop",
+                                "bubble_fraction",
+                                "exposed_communication_s"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
+void TraceWriter::write_measurement() {
+  file_.write_attribute("/summary", "machine", std::string_view(measurement_->machine));
+  file_.write_attribute("/summary", "backend", std::string_view(measurement_->backend));
+  file_.write_attribute("/summary", "iterations", static_cast<double>(measurement_->iterations));
+  file_.write_attribute("/summary", "shortest_iteration_s", measurement_->shortest_s);
+  file_.write_attribute("/summary", "longest_iteration_s", measurement_->longest_s);
+  file_.write_attribute("/summary", "clock_error_s", measurement_->clock_error_s);
+}
+
 void TraceWriter::write_summary(const Scenario& scenario) {
   file_.write_attribute("/summary", "scenario", std::string_view(scenario.name));
   file_.write_attribute("/summary", "model", std::string_view(simulation_.job.model.name));
+  if (measurement_ != nullptr) write_measurement();
   for (const SummaryValue& value : summary_values(simulation_.result)) {
+    if (measurement_ != nullptr && !is_measured(value.key)) continue;
     if (value.known) file_.write_attribute("/summary", value.key, value.number);
   }
 }
@@ -178,10 +218,21 @@ void TraceWriter::write_tasks() {
     columns.append(global_rank(stream.rank), static_cast<std::uint8_t>(stream.kind),
                    static_cast<std::uint8_t>(described.kind), name_of_class[program_.task_class[task]], described.stage,
                    described.chunk, program_.microbatch[task], to_seconds(simulation_.timeline.start[task]),
-                   to_seconds(simulation_.timeline.end[task]), described.bytes, described.flop, described.energy_j);
+                   to_seconds(simulation_.timeline.end[task]), described.bytes, described.flop,
+                   measurement_ == nullptr ? described.energy_j : std::numeric_limits<double>::quiet_NaN());
   }
   columns.finish();
   file_.write("/names/task", names.names());
+}
+
+void TraceWriter::write_dependencies() {
+  file_.add_group("/dependencies");
+  Hdf5Column<std::int64_t> begin(file_, "/dependencies/begin");
+  for (const TaskId first : program_.dependency_begin) begin.append(first);
+  begin.finish();
+  Hdf5Column<std::uint32_t> tasks(file_, "/dependencies/task");
+  for (const TaskId task : program_.dependencies) tasks.append(task);
+  tasks.finish();
 }
 
 void TraceWriter::write_links() {
@@ -205,7 +256,7 @@ void TraceWriter::write_memory() {
   Columns<std::uint32_t, double, double, double, double> columns(file_, "/memory", "rank", "time_s", "bytes",
                                                                  "activation_bytes", "workspace_bytes");
   const std::vector<BlockMemory> blocks = memory_of_blocks(simulation_.job, simulation_.blocks);
-  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+  for (std::uint32_t rank = 0; measurement_ == nullptr && rank < program_.ranks.size(); ++rank) {
     const auto spans = pass_spans(program_, simulation_.timeline, index_.compute_tasks_of(rank));
     for (const MemoryPoint& point : memory_over_time(simulation_, blocks, plan_of(rank), spans)) {
       columns.append(global_rank(rank), to_seconds(point.time), point.use.total(), point.use.activations,
@@ -217,7 +268,7 @@ void TraceWriter::write_memory() {
 
 void TraceWriter::write_power() {
   Columns<std::uint32_t, double, double> columns(file_, "/power", "rank", "time_s", "watts");
-  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+  for (std::uint32_t rank = 0; measurement_ == nullptr && rank < program_.ranks.size(); ++rank) {
     for (const PowerPoint& point : power_over_time(simulation_, plan_of(rank), index_.compute_tasks_of(rank))) {
       columns.append(global_rank(rank), to_seconds(point.time), point.watts);
     }
@@ -225,14 +276,24 @@ void TraceWriter::write_power() {
   columns.finish();
 }
 
+void write(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
+           const Measurement* measurement) {
+  StagedFile staged(path);
+  Hdf5File file = Hdf5File::create(staged.path());
+  TraceWriter(file, simulation, measurement).write(scenario);
+  file.write_out();
+  staged.commit();
+}
+
 }  // namespace
 
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation) {
-  StagedFile staged(path);
-  Hdf5File file = Hdf5File::create(staged.path());
-  TraceWriter(file, simulation).write(scenario);
-  file.write_out();
-  staged.commit();
+  write(path, scenario, simulation, nullptr);
+}
+
+void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
+                 const Measurement& measurement) {
+  write(path, scenario, simulation, &measurement);
 }
 
 }  // namespace mirfak

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "calibration/table_kind.hpp"
+#include "model/operator_graph.hpp"
+
+namespace mirfak {
+
+// Tables of kernels that are bound by memory, as `mirfak-measure kernels` writes them.
+inline constexpr std::string_view kMemoryColumns = "kernel,bytes,time_us";
+
+bool is_memory_table(const CsvTable& table);
+
+// A kernel that moved `bytes` through memory.
+struct MeasuredMemoryKernel {
+  OperatorKind kind{};
+  double bytes = 0;
+  double seconds = 0;
+};
+struct MemoryTable {
+  std::vector<MeasuredMemoryKernel> kernels;
+  std::vector<double> launches_s;  // rows of the kernel "launch": the period of kernels that do nothing
+};
+
+// The rows that `target` selects. Error(input) at the field of a fault, for a kernel of another name too.
+MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& target);
+
+// Of a GPU: the figures memory_bandwidth_efficiency and kernel_launch_s, and the section memory_kernels (KernelModel).
+// Kinds of kernels that the tables lack keep the profile's figures, and so does a cached_speedup of 1.
+std::vector<FittedSection> fit_memory_tables(std::span<const CsvTable> tables, const CalibrationTarget& target);
+
+}  // namespace mirfak

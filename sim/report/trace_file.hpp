@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// A trace as it was written (README.md of this folder), columns of /tasks in their order.
+struct TraceFile {
+  std::string name;  // of the file
+  bool measured = false;
+  std::string scenario;  // resolved YAML
+  double iteration_time_s = 0;
+
+  std::vector<std::uint32_t> rank;
+  std::vector<std::uint8_t> stream;  // codes, texts in stream_names
+  std::vector<std::uint8_t> kind;
+  std::vector<std::uint32_t> task_name;
+  std::vector<std::int32_t> stage;
+  std::vector<std::int32_t> chunk;
+  std::vector<std::int32_t> microbatch;
+  std::vector<double> start_s;
+  std::vector<double> end_s;
+  std::vector<double> bytes;
+  std::vector<std::string> stream_names;
+  std::vector<std::string> kind_names;
+  std::vector<std::string> task_names;
+
+  // Of a measured trace: task i waits for dependencies[dependency_begin[i] .. dependency_begin[i + 1]).
+  std::vector<std::int64_t> dependency_begin;
+  std::vector<std::uint32_t> dependencies;
+
+  std::size_t size() const { return start_s.size(); }
+  double seconds(std::size_t task) const { return end_s[task] - start_s[task]; }
+  const std::string& stream_of(std::size_t task) const { return stream_names[stream[task]]; }
+  const std::string& kind_of(std::size_t task) const { return kind_names[kind[task]]; }
+  const std::string& name_of(std::size_t task) const { return task_names[task_name[task]]; }
+  std::span<const std::uint32_t> dependencies_of(std::size_t task) const {
+    return {dependencies.data() + dependency_begin[task], dependencies.data() + dependency_begin[task + 1]};
+  }
+};
+
+// Error(input) for a file that is no trace of this schema, or whose columns do not belong together.
+TraceFile read_trace(const std::filesystem::path& path);
+
+}  // namespace mirfak

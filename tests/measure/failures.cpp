@@ -1,0 +1,75 @@
+#include "measure_program.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace mirfak::test;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("too few processes: the command that starts enough") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
+  const Finished alone = run_shell("mirfak-measure run job.yaml", folder.path());
+  CHECK(alone.status == 2);
+  CHECK_MESSAGE(contains(alone.err, "mpirun -n 2 mirfak-measure run job.yaml"), alone.err);
+}
+
+TEST_CASE("faults of the input are rank 0's to tell, once") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
+  const auto check = [&](const std::string& arguments, const std::string& message, int status) {
+    const Finished finished = measure(2, arguments, folder);
+    CHECK_MESSAGE(finished.status == status, finished.err);
+    CHECK_MESSAGE(count(finished.err, "mirfak-measure: error:") == 1, finished.err);
+    CHECK_MESSAGE(contains(finished.err, message), finished.err);
+  };
+  check("run job.yaml --set training.precision=bf16", "training.precision=fp32", 2);
+  check("run job.yaml --backend abacus", "--backend: expected cpu", 2);
+  check("run job.yaml --timeout 0", "--timeout", 2);
+  check("run job.yaml --out nowhere/trace.h5", "there is no folder", 2);
+  check("kernels job.yaml", "--out is missing", 2);
+  check("sing", "unknown command", 2);
+}
+
+TEST_CASE("a rank that dies ends the job, and leaves no file") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
+  folder.write("die.sh",
+               "mirfak-measure run job.yaml --iterations 1000000 --out trace.h5 &\n"
+               "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then sleep 1; kill -9 $!; fi\n"
+               "wait $!\n");
+  const Finished finished = run_shell(
+      fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 '{}' --oversubscribe -n 2 sh die.sh",
+                  MIRFAK_MPIRUN),
+      folder.path());
+  CHECK(finished.status != 0);
+  CHECK(folder.names() == std::vector<std::string>{"die.sh", "job.yaml"});
+}
+
+TEST_CASE("a rank that never comes is not waited for longer than told") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
+  folder.write("stop.sh",
+               "mirfak-measure run job.yaml --iterations 1000000 --timeout 2 --out trace.h5 &\n"
+               "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then sleep 1; kill -STOP $!; sleep 10; kill -CONT $!; fi\n"
+               "wait $!\n");
+  const Finished finished = run_shell(
+      fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 '{}' --oversubscribe -n 2 sh stop.sh",
+                  MIRFAK_MPIRUN),
+      folder.path());
+  CHECK(finished.status != 0);
+  CHECK_MESSAGE(contains(finished.err, "nothing went on for 2 s"), finished.err);
+  CHECK_MESSAGE(contains(finished.err, "rank 0"), finished.err);
+  CHECK(folder.names() == std::vector<std::string>{"job.yaml", "stop.sh"});
+}

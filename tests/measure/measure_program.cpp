@@ -1,0 +1,26 @@
+#include "measure_program.hpp"
+
+#include <fmt/format.h>
+
+namespace mirfak::test {
+
+std::string tiny_scenario(const std::string& node, int nodes, const std::string& keys) {
+  return fmt::format(
+      "model: {{source: test, family: gpt, layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 512, max_sequence: 64,\n"
+      "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
+      "  dropout: 0.1}}\n"
+      "cluster: {{nodes: [{{type: {}, count: {}, gpus: 2}}]}}\n"
+      "training: {{global_batch: 4, sequence_length: 64, precision: fp32, cuda_graphs: full}}\n"
+      "strategy: {{{}}}\n",
+      node, nodes, keys);
+}
+
+Finished measure(int processes, const std::string& arguments, const ScratchFolder& folder) {
+  const std::string environment =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+      "OMPI_MCA_hwloc_base_binding_policy=none";
+  return run_shell(fmt::format("{} '{}' -n {} mirfak-measure {}", environment, MIRFAK_MPIRUN, processes, arguments),
+                   folder.path());
+}
+
+}  // namespace mirfak::test

@@ -1,0 +1,226 @@
+#include "executor/cpu_executor.hpp"
+
+#include "executor/machine.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace mirfak::measure {
+
+namespace {
+
+double most_kernel_bytes(const RankPlan& plan) {
+  double most = 0;
+  for (const KernelWork& work : plan.kernels) most = std::max(most, CpuKernels::operand_bytes(work));
+  return most;
+}
+
+}  // namespace
+
+CpuExecutor::CpuExecutor(const MpiWorld& world, const ExecutionGroups& groups, const RankPlan& plan)
+    : world_(world),
+      groups_(groups),
+      plan_(plan),
+      clock_(world.clock()),
+      kernels_(most_kernel_bytes(plan), static_cast<std::uint64_t>(plan.rank) + 1),
+      heard_by_compute_(plan.tasks.size(), 0),
+      heard_by_others_(plan.tasks.size(), 0),
+      done_(plan.tasks.size()),
+      times_(plan.tasks.size()) {
+  prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds: naps end when they should
+  int tag = 0;
+  for (const RankGroup& group : groups.groups) {
+    const bool member = std::find(group.ranks.begin(), group.ranks.end(), plan.rank) != group.ranks.end();
+    communicators_.push_back(member ? world.among(group.ranks, tag) : Communicator());
+    ++tag;
+  }
+  for (const RankQueue& queue : plan.queues) {
+    if (queue.stream == StreamKind::compute) {
+      compute_queue_ = &queue;
+      continue;
+    }
+    Lane& lane = lanes_.emplace_back();
+    lane.queue = &queue;
+    double most = 0;
+    for (const std::uint32_t task : queue.tasks) most = std::max(most, plan.tasks[task].bytes);
+    // Random numbers that add up to no infinities, however often they are reduced.
+    const auto count = static_cast<std::size_t>(most / sizeof(float)) + 16;
+    for (std::size_t i = 0; i < count; ++i) lane.from.push_back(0.5F - static_cast<float>(i * 7919 % 1021) / 1021);
+    lane.to = lane.from;
+  }
+  find_listeners();
+}
+
+CpuExecutor::~CpuExecutor() = default;
+
+std::string CpuExecutor::machine() const { return describe_machine().summary(); }
+
+// Threads are told of what they wait for and of nothing else: waking one costs as much as a small kernel.
+void CpuExecutor::find_listeners() {
+  for (const RankTask& task : plan_.tasks) {
+    const bool computes = plan_.queues[task.queue].stream == StreamKind::compute;
+    for (const std::uint32_t before : task.after) {
+      const bool computed = plan_.queues[plan_.tasks[before].queue].stream == StreamKind::compute;
+      if (computes && !computed) heard_by_compute_[before] = 1;
+      if (!computes && computed) heard_by_others_[before] = 1;
+    }
+  }
+}
+
+bool CpuExecutor::ready(const RankTask& task) const {
+  return std::all_of(task.after.begin(), task.after.end(), [&](std::uint32_t before) { return ended(before); });
+}
+
+void CpuExecutor::finish(std::uint32_t task, bool tells) {
+  times_[task].end = now();
+  done_[task].store(1, std::memory_order_release);
+  if (!tells) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ++told_;
+  }
+  changed_.notify_all();
+}
+
+void CpuExecutor::iterate() {
+  for (auto& done : done_) done.store(0, std::memory_order_relaxed);
+  for (Lane& lane : lanes_) {
+    lane.next = 0;
+    lane.running = false;
+  }
+  stopped_ = false;
+  world_.meet("begin an iteration");
+  std::thread computing([this] { compute(); });
+  try {
+    communicate();
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+    computing.join();
+    throw;
+  }
+  computing.join();
+}
+
+void CpuExecutor::compute() {
+  if (compute_queue_ == nullptr) return;
+  for (const std::uint32_t index : compute_queue_->tasks) {
+    const RankTask& task = plan_.tasks[index];
+    if (!ready(task)) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopped_ || ready(task); });
+      if (stopped_) return;
+    }
+    times_[index].ready = now();
+    kernels_.run(plan_.kernels[task.kernel]);
+    computed_.fetch_add(1, std::memory_order_relaxed);
+    finish(index, heard_by_others_[index] != 0);
+  }
+}
+
+void CpuExecutor::start(Lane& lane, const RankTask& task) {
+  // Ranks number the messages between two of them by their order, so the kind of stream is tag enough; sends and
+  // receives of one direction have neighbouring kinds.
+  const StreamKind stream = plan_.queues[task.queue].stream;
+  const bool forward = stream == StreamKind::send_forward || stream == StreamKind::recv_forward;
+  const int tag = forward ? 1 : 2;
+  switch (task.operation) {
+    case RankTask::Operation::meet:
+      lane.pending = PendingCommunication::meeting(communicators_[task.group]);
+      break;
+    case RankTask::Operation::collective:
+      lane.pending = PendingCommunication::collective(task.collective, communicators_[task.group], task.bytes,
+                                                      lane.from.data(), lane.to.data());
+      break;
+    case RankTask::Operation::send:
+      lane.pending = PendingCommunication::send(world_.all(), task.peer, tag, task.bytes, lane.from.data());
+      break;
+    case RankTask::Operation::receive:
+      lane.pending = PendingCommunication::receive(world_.all(), task.peer, tag, task.bytes, lane.to.data());
+      break;
+    case RankTask::Operation::issue:
+    case RankTask::Operation::kernel:
+      lane.pending = {};
+      break;
+  }
+}
+
+// Starts and ends what it can of a queue; returns whether that was anything.
+bool CpuExecutor::advance(Lane& lane) {
+  bool any = false;
+  for (; lane.next < lane.queue->tasks.size(); ++lane.next) {
+    const std::uint32_t index = lane.queue->tasks[lane.next];
+    const RankTask& task = plan_.tasks[index];
+    if (!lane.running) {
+      if (!ready(task)) return any;
+      times_[index].ready = now();
+      start(lane, task);
+      lane.running = any = true;
+    }
+    const bool alone = task.operation == RankTask::Operation::issue;
+    if (!alone && !lane.pending.done()) return any;
+    lane.running = false;
+    any = true;
+    finish(index, heard_by_compute_[index] != 0);
+  }
+  return any;
+}
+
+void CpuExecutor::communicate() {
+  PatientWait patience(world_.timeout_s(), [this] { return waiting_for(); });
+  std::uint64_t known = 0;
+  for (;;) {
+    bool any = false;
+    bool left = false;
+    for (Lane& lane : lanes_) {
+      any = advance(lane) || any;
+      left = left || lane.next < lane.queue->tasks.size();
+    }
+    if (!left) return;
+    const std::uint64_t computed = computed_.load(std::memory_order_relaxed);
+    if (any || computed != known) patience.progress();
+    known = computed;
+    if (any) continue;
+    rest(patience.next_nap());
+  }
+}
+
+// Until something that this thread waits for was computed, or for so long.
+void CpuExecutor::rest(double seconds) {
+  if (seconds <= 0) {
+    std::this_thread::yield();
+    return;
+  }
+  std::unique_lock lock(mutex_);
+  const std::uint64_t known = told_;
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return told_ != known; });
+}
+
+// What the first queues that are not at their end wait for, in words.
+std::string CpuExecutor::waiting_for() const {
+  std::vector<std::string> out;
+  for (const Lane& lane : lanes_) {
+    if (lane.next >= lane.queue->tasks.size()) continue;
+    const RankTask& task = plan_.tasks[lane.queue->tasks[lane.next]];
+    const char* state = lane.running ? "has begun" : "is next";
+    std::string with;
+    if (task.operation == RankTask::Operation::collective || task.operation == RankTask::Operation::meet) {
+      with = fmt::format(" among ranks {}", fmt::join(groups_.groups[task.group].ranks, ", "));
+    } else if (task.operation == RankTask::Operation::send || task.operation == RankTask::Operation::receive) {
+      with = fmt::format(" with rank {}", task.peer);
+    }
+    out.push_back(fmt::format("on stream {} task {} {}{}", name_of(lane.queue->stream), task.task, state, with));
+    if (out.size() == 3) break;
+  }
+  return fmt::format("rank {}: {}", plan_.rank, fmt::join(out, "; "));
+}
+
+}  // namespace mirfak::measure

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "cost/attention_model.hpp"
+#include "cost/gemm_model.hpp"
+#include "sharding/partition.hpp"
+
+#include <vector>
+
+namespace mirfak::measure {
+
+// What one kernel computes on one device, whatever the device: shapes and traffic, no data.
+struct KernelWork {
+  enum class Kind : std::uint8_t {
+    nothing,    // a view, or a delay that the program only predicts
+    product,    // batch x [m, k] x [k, n]
+    attention,  // fused: no scores in memory
+    stream,     // reads and writes its operands once
+    normalize,  // ... with statistics of each row of the first
+    softmax,    // ... with the exponential of each element and the sum of each row
+    gather,     // ... whose rows are read at random places
+  };
+  Kind kind = Kind::nothing;
+  GemmShape product;
+  AttentionShape attention;
+  bool backward = false;       // attention: gradients of query, key and value
+  std::vector<double> reads;   // bytes of each operand read ...
+  std::vector<double> writes;  // ... and written, in one pass
+  double row_bytes = 0;        // normalize, softmax, gather
+  double passes = 1;           // times that all of it moves
+};
+
+// The kernel of a step of a block; `step.kind` is kernel.
+KernelWork kernel_work(const PartitionedBlock& block, const BlockStep& step);
+
+// A kernel that moves so many bytes through memory, as an optimizer step does: two thirds read, one third written.
+KernelWork traffic_work(double bytes);
+
+// The operators that `mirfak calibrate` knows such kernels by: "elementwise", "normalization", "softmax", "reduction",
+// "gather"; of one that reads `bytes_read` and writes `bytes_written` in rows of `row_bytes`.
+KernelWork memory_work(OperatorKind kind, double bytes_read, double bytes_written, double row_bytes);
+
+double bytes_moved(const KernelWork& work);  // of kinds that are bound by memory
+
+}  // namespace mirfak::measure

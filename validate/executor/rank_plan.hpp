@@ -1,0 +1,68 @@
+#pragma once
+
+#include "engine/iteration.hpp"
+#include "executor/kernel_work.hpp"
+#include "program/program.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mirfak::measure {
+
+// Ranks that act together on one kind of stream: the members of a collective, or of a meeting that is one of its own.
+struct RankGroup {
+  StreamKind stream{};
+  std::vector<int> ranks;  // in the order of their places in the group
+
+  friend auto operator<=>(const RankGroup&, const RankGroup&) = default;
+};
+
+// One task of a rank, as an executor runs it.
+struct RankTask {
+  enum class Operation : std::uint8_t { issue, kernel, collective, send, receive, meet };
+  TaskId task = 0;  // of the program
+  Operation operation{};
+  std::uint32_t queue = 0;           // index into RankPlan::queues
+  std::vector<std::uint32_t> after;  // earlier entries of RankPlan::tasks that must have ended
+  std::uint32_t kernel = 0;          // kernel: index into RankPlan::kernels
+  CollectiveKind collective{};       // collective: what,
+  double bytes = 0;                  // ... bytes of its larger buffer; send, receive: bytes
+  std::uint32_t group = 0;           // collective, meet: index into ExecutionGroups::groups
+  int peer = 0;                      // send, receive: the other rank
+};
+
+// An in-order queue of a rank: one of its streams, or the meetings of one group that it belongs to.
+struct RankQueue {
+  StreamKind stream{};
+  std::vector<std::uint32_t> tasks;  // indices into RankPlan::tasks, in order
+};
+
+struct RankPlan {
+  int rank = 0;
+  std::vector<RankTask> tasks;  // in the order of the program
+  std::vector<RankQueue> queues;
+  std::vector<KernelWork> kernels;
+  double most_bytes = 0;  // of any collective or transfer
+};
+
+// How the tasks of a program act together, the same on every rank.
+//
+// A meeting in front of a collective needs nothing of its own where the collective's members are those who meet: no
+// collective ends anywhere before it has begun everywhere. The other meetings (ranks of a team in front of the
+// optimizer step, all ranks at the norm of the gradients) are operations of their own.
+struct ExecutionGroups {
+  std::vector<RankGroup> groups;         // those that communicate; more than one rank each
+  std::vector<std::int32_t> of_task;     // by task of the program: index into groups; -1: acts alone
+  std::vector<std::uint32_t> leader;     // by task: the first task of the same collective or transfer, of a
+                                         // meeting that needs nothing of its own the collective's; else itself
+  std::vector<std::uint8_t> is_meeting;  // by task: a meeting that is an operation of its own
+  std::vector<TaskId> partner;           // of sends and receives: the other end; else the task itself
+};
+
+// `simulation`: lowered with every rank and operator explicit. Error(infeasible) for what executors do not run: expert
+// parallelism, transfers that tensor ranks scatter.
+ExecutionGroups execution_groups(const Simulation& simulation);
+RankPlan rank_plan(const Simulation& simulation, const ExecutionGroups& groups, int rank);
+
+}  // namespace mirfak::measure

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "executor/mpi_world.hpp"
+
+#include <span>
+#include <string>
+
+namespace mirfak::measure {
+
+// Each command is run by all processes of the job together, and returns what rank 0 prints. Errors that every process
+// finds alike (options, files) are thrown by all of them before any waits for another.
+std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world);
+std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& world);
+std::string measure_collectives(std::span<const std::string> arguments, MpiWorld& world);
+
+// Throws Error(input) unless it names a backend that this program was built with.
+void check_backend(const std::string& name);
+// Throws Error(input) unless it is above 0.
+void check_timeout(double seconds);
+
+}  // namespace mirfak::measure

@@ -1,0 +1,50 @@
+#include "measure/kernel_shapes.hpp"
+
+#include "cost/kernel_model.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace mirfak::measure {
+
+namespace {
+
+using Extents = std::tuple<double, double, double, double>;  // batch, m, n, k
+
+std::set<Extents> extents_of(const Simulation& simulation) {
+  std::set<Extents> out;
+  for (const PartitionedBlock& block : simulation.blocks.all) {
+    for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
+      for (const BlockStep& step : *steps) {
+        if (step.kind != BlockStep::Kind::kernel || block.graph.op(step.op).kind != OperatorKind::einsum) continue;
+        const GemmShape shape = gemm_shape(block.graph, step);
+        out.emplace(shape.batch, shape.m, shape.n, shape.k);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop) {
+  const std::set<Extents> own = extents_of(simulation);
+  std::set<Extents> all = own;
+  constexpr double kLeast = 16;
+  for (const auto& [batch, m, n, k] : own) {
+    for (const double factor : {0.5, 2.0}) {
+      if (m * factor >= kLeast) all.emplace(batch, m * factor, n, k);
+      if (n * factor >= kLeast) all.emplace(batch, m, n * factor, k);
+      if (k * factor >= kLeast) all.emplace(batch, m, n, k * factor);
+    }
+  }
+  std::vector<GemmShape> out;
+  for (const auto& [batch, m, n, k] : all) {
+    if (const GemmShape shape{batch, m, n, k}; shape.flop() <= most_flop) out.push_back(shape);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const GemmShape& a, const GemmShape& b) { return a.flop() < b.flop(); });
+  return out;
+}
+
+}  // namespace mirfak::measure

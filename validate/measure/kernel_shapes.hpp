@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cost/gemm_model.hpp"
+#include "engine/iteration.hpp"
+
+#include <vector>
+
+namespace mirfak::measure {
+
+// The distinct products of a job's blocks as one device runs them, and around each those with one extent halved or
+// doubled, so that a fit sees how time grows with each. In ascending order of their FLOPs, none above `most_flop`.
+std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop);
+
+}  // namespace mirfak::measure

@@ -1,0 +1,202 @@
+// Every process of the job measures the same kernels at the same time, so that they share caches, memory and cores as
+// the ranks of a run do. A kernel's time is the middle of its repetitions, and of those of all processes. Repetitions
+// are rounds over all kernels: what disturbs the machine for a while falls on one repetition of many kernels, not on
+// all of one.
+
+#include "base/error.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "executor/cpu_executor.hpp"
+#include "measure/commands.hpp"
+#include "measure/kernel_shapes.hpp"
+#include "measure/measured_table.hpp"
+#include "scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+namespace mirfak::measure {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct KernelOptions {
+  std::string scenario;
+  std::string backend;
+  std::vector<std::string> overrides;
+  std::string out;
+  int repeats = 0;
+  double most_gflop = 0;
+  double timeout = 0;
+  std::string data;
+};
+
+CommandSyntax syntax_for(KernelOptions& options) {
+  CommandSyntax syntax(
+      "mpirun -n RANKS mirfak-measure kernels SCENARIO --out FOLDER [OPTION]...",
+      "Times the matrix products that the job of SCENARIO consists of, and others near them; kernels that are bound\n"
+      "by memory, over sizes; and what starting a kernel costs. As many processes measure at the same time as\n"
+      "mpirun starts: as many as will run on one machine. `mirfak calibrate` reads the tables.");
+  syntax.operand = &options.scenario;
+  auto add = syntax.options.add_options();
+  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu"), "what executes them");
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
+  add("out", po::value(&options.out)->value_name("FOLDER"), "write gemm.csv, memory.csv, machine.csv and kernels.h5");
+  add("repeats", po::value(&options.repeats)->default_value(7)->value_name("N"), "how often to time each");
+  add("most-gflop", po::value(&options.most_gflop)->default_value(20)->value_name("GFLOP"),
+      "leave out larger products");
+  add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
+      "give up when nothing goes on for so long");
+  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+// As a table of kernels names them.
+struct MemoryKernel {
+  const char* name;
+  OperatorKind kind;
+  double read_share;  // of the bytes
+};
+constexpr std::array kMemoryKernels = {MemoryKernel{"elementwise", OperatorKind::elementwise, 0.6},
+                                       MemoryKernel{"normalization", OperatorKind::normalization, 0.5},
+                                       MemoryKernel{"softmax", OperatorKind::softmax, 0.5},
+                                       MemoryKernel{"reduction", OperatorKind::reduction, 0.98},
+                                       MemoryKernel{"gather", OperatorKind::gather, 0.5}};
+constexpr double kRowBytes = 1024;
+constexpr double kLeastBytes = 16384;
+constexpr double kMostBytes = 64e6;
+
+double middle(std::vector<double> values) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+std::vector<double> time_in_rounds(CpuKernels& kernels, const std::vector<KernelWork>& all, int rounds) {
+  std::vector<std::vector<double>> times(all.size());
+  for (int round = 0; round <= rounds; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double begin = monotonic_seconds();
+      kernels.run(all[i]);
+      if (round > 0) times[i].push_back(monotonic_seconds() - begin);
+    }
+  }
+  std::vector<double> out;
+  for (std::vector<double>& of_kernel : times) out.push_back(middle(std::move(of_kernel)));
+  return out;
+}
+
+KernelWork product_work(const GemmShape& shape) {
+  KernelWork work;
+  work.kind = KernelWork::Kind::product;
+  work.product = shape;
+  return work;
+}
+
+// The period of kernels without work in an executor's compute stream, each of which the host issues.
+double launch_seconds(const MpiWorld& world) {
+  constexpr std::uint32_t kTasks = 2000;
+  RankPlan plan;
+  plan.rank = world.rank();
+  plan.kernels.emplace_back();
+  plan.queues = {{StreamKind::host, {}}, {StreamKind::compute, {}}};
+  for (std::uint32_t i = 0; i < 2 * kTasks; ++i) {
+    RankTask task;
+    task.operation = i % 2 == 0 ? RankTask::Operation::issue : RankTask::Operation::kernel;
+    task.queue = i % 2;
+    if (i % 2 == 1) task.after = {i - 1};
+    plan.queues[task.queue].tasks.push_back(i);
+    plan.tasks.push_back(std::move(task));
+  }
+  const ExecutionGroups nobody;
+  CpuExecutor executor(world, nobody, plan);
+  executor.iterate();
+  executor.iterate();
+  const std::span<const TaskTime> times = executor.times();
+  return (times[2 * kTasks - 1].end - times[1].end) / (kTasks - 1);
+}
+
+// Of each measurement the middle over all processes; on rank 0.
+std::vector<double> middle_of_ranks(const MpiWorld& world, const std::vector<double>& own) {
+  const auto all = world.gather(own);
+  std::vector<double> out;
+  for (std::size_t i = 0; world.rank() == 0 && i < own.size(); ++i) {
+    std::vector<double> values;
+    for (const std::vector<double>& of_rank : all) values.push_back(of_rank[i]);
+    out.push_back(middle(std::move(values)));
+  }
+  return out;
+}
+
+struct MemorySample {
+  const char* name;
+  double bytes;
+  KernelWork work;
+};
+
+std::vector<MemorySample> memory_samples() {
+  std::vector<MemorySample> out;
+  for (const MemoryKernel& kernel : kMemoryKernels) {
+    for (double bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
+      const double read = bytes * kernel.read_share;
+      out.push_back({kernel.name, bytes, memory_work(kernel.kind, read, bytes - read, kRowBytes)});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& world) {
+  KernelOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
+  check_backend(options.backend);
+  check_timeout(options.timeout);
+  if (options.out.empty()) fail_input({}, "--out is missing", "name a folder for the tables");
+  if (options.repeats < 1) fail_input({}, "--repeats: expected at least 1");
+  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {});
+  world.set_timeout(options.timeout);
+  check_folder(options.out);
+
+  const std::vector<GemmShape> shapes = product_shapes(*simulation, options.most_gflop * 1e9);
+  const std::vector<MemorySample> samples = memory_samples();
+  std::vector<KernelWork> work;
+  for (const GemmShape& shape : shapes) work.push_back(product_work(shape));
+  for (const MemorySample& sample : samples) work.push_back(sample.work);
+  double most = 0;
+  for (const KernelWork& kernel : work) most = std::max(most, CpuKernels::operand_bytes(kernel));
+  CpuKernels kernels(most, static_cast<std::uint64_t>(world.rank()) + 1);
+  world.meet("begin to measure");
+  std::vector<double> own = time_in_rounds(kernels, work, options.repeats);
+  own.push_back(launch_seconds(world));
+  const std::vector<double> seconds = middle_of_ranks(world, own);
+  if (world.rank() != 0) return {};
+
+  MeasuredTable gemm;
+  gemm.add_text_column("precision");
+  for (const char* name : {"b", "m", "n", "k", "latency_us"}) gemm.add_column(name);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const GemmShape& s = shapes[i];
+    gemm.add_row({std::string("fp32"), s.batch, s.m, s.n, s.k, seconds[i] * 1e6});
+  }
+  MeasuredTable memory;
+  memory.add_text_column("kernel");
+  for (const char* name : {"bytes", "time_us"}) memory.add_column(name);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    memory.add_row({std::string(samples[i].name), samples[i].bytes, seconds[shapes.size() + i] * 1e6});
+  }
+  memory.add_row({std::string("launch"), 0.0, seconds.back() * 1e6});
+  const std::size_t rows = gemm.rows() + memory.rows();
+  write_tables(options.out, "kernels",
+               {describe_machine(), world.size(), "cpu", {{"gemm", std::move(gemm)}, {"memory", std::move(memory)}}});
+  return fmt::format("{}: {} products, {} kernels bound by memory, {} process{} at a time\n", options.out,
+                     shapes.size(), rows - shapes.size(), world.size(), world.size() == 1 ? "" : "es");
+}
+
+}  // namespace mirfak::measure

@@ -1,0 +1,215 @@
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "engine/iteration.hpp"
+#include "executor/cpu_executor.hpp"
+#include "executor/machine.hpp"
+#include "executor/measured_timeline.hpp"
+#include "measure/commands.hpp"
+#include "report/staged_file.hpp"
+#include "report/trace_hdf5.hpp"
+#include "scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+namespace mirfak::measure {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct RunOptions {
+  std::string scenario;
+  std::string backend;
+  std::vector<std::string> overrides;
+  std::string out;
+  int iterations = 0;
+  int warmup = 0;
+  double timeout = 0;
+  std::string data;
+};
+
+CommandSyntax syntax_for(RunOptions& options) {
+  CommandSyntax syntax(
+      "mpirun -n RANKS mirfak-measure run SCENARIO --backend cpu [OPTION]...",
+      "Executes the program of one training iteration, a process for every rank, with real kernels and real\n"
+      "communication, and writes the trace of the iteration that took the median time.");
+  syntax.operand = &options.scenario;
+  auto add = syntax.options.add_options();
+  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu"), "what executes it");
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
+      "override a key of the scenario, such as strategy.tensor=4; may be given several times");
+  add("out", po::value(&options.out)->value_name("FILE.h5"), "write the trace");
+  add("iterations", po::value(&options.iterations)->default_value(5)->value_name("N"), "how many to measure");
+  add("warmup", po::value(&options.warmup)->default_value(1)->value_name("N"), "... after so many");
+  add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
+      "give up when nothing goes on for so long");
+  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
+      "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+void check_options(const RunOptions& options) {
+  check_backend(options.backend);
+  check_timeout(options.timeout);
+  if (options.iterations < 1) fail_input({}, "--iterations: expected at least 1");
+  if (options.warmup < 0) fail_input({}, "--warmup: expected at least 0");
+}
+
+void check_job(const Job& job, const std::string& scenario, int processes) {
+  const auto ranks = static_cast<int>(job.strategy.ranks());
+  if (ranks != processes) {
+    fail_input({},
+               fmt::format("{} has {} ranks, and {} process{} started", scenario, ranks, processes,
+                           processes == 1 ? " was" : "es were"),
+               fmt::format("mpirun -n {} mirfak-measure run {} ...; with --oversubscribe where there are fewer cores",
+                           ranks, scenario));
+  }
+  if (job.precision() != Precision::fp32 || job.product_precision() != Precision::fp32) {
+    fail_input({}, fmt::format("the CPU executor computes in fp32, not in {}", job.training.precision),
+               "--set training.precision=fp32");
+  }
+}
+
+// Fails before anything is measured where the trace could not be written after it.
+void check_output(const std::string& out) {
+  if (out.empty()) return;
+  const StagedFile staged(out);
+  std::ofstream file(staged.path());
+  if (!file) fail_input({out, 0, 0}, "cannot be written", "choose a folder that you may write to");
+}
+
+double begin_of(std::span<const TaskTime> times) {
+  double first = std::numeric_limits<double>::infinity();
+  for (const TaskTime& time : times) first = std::min(first, time.ready);
+  return first;
+}
+
+double end_of(std::span<const TaskTime> times) {
+  double last = -std::numeric_limits<double>::infinity();
+  for (const TaskTime& time : times) last = std::max(last, time.end);
+  return last;
+}
+
+// The iterations of all ranks, gathered on rank 0.
+class Iterations {
+ public:
+  Iterations(Executor& executor, const MpiWorld& world, int warmup, int measured) {
+    for (int i = 0; i < warmup; ++i) executor.iterate();
+    for (int i = 0; i < measured; ++i) {
+      executor.iterate();
+      times_.emplace_back(executor.times().begin(), executor.times().end());
+    }
+    std::vector<double> ends;
+    for (const auto& times : times_) {
+      ends.push_back(begin_of(times));
+      ends.push_back(end_of(times));
+    }
+    const auto of_ranks = world.gather(ends);
+    for (std::size_t i = 0; world.rank() == 0 && i < times_.size(); ++i) lengths_.push_back(length(of_ranks, i));
+  }
+
+  // On rank 0: how long each took.
+  const std::vector<double>& lengths() const { return lengths_; }
+
+  // The index of the one in the middle; on rank 0.
+  std::size_t median() const {
+    std::vector<std::size_t> order(lengths_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
+    return order[(order.size() - 1) / 2];
+  }
+
+  std::span<const TaskTime> operator[](std::size_t iteration) const { return times_[iteration]; }
+
+ private:
+  static double length(const std::vector<std::vector<double>>& of_ranks, std::size_t iteration) {
+    double first = std::numeric_limits<double>::infinity();
+    double last = -first;
+    for (const std::vector<double>& ends : of_ranks) {
+      first = std::min(first, ends[2 * iteration]);
+      last = std::max(last, ends[2 * iteration + 1]);
+    }
+    return last - first;
+  }
+
+  std::vector<std::vector<TaskTime>> times_;
+  std::vector<double> lengths_;
+};
+
+// One iteration's times of all ranks, on rank 0.
+std::vector<std::vector<TaskTime>> gather_times(const MpiWorld& world, std::span<const TaskTime> own) {
+  std::vector<double> flat;
+  for (const TaskTime& time : own) flat.insert(flat.end(), {time.ready, time.end});
+  std::vector<std::vector<TaskTime>> out;
+  for (const std::vector<double>& of_rank : world.gather(flat)) {
+    std::vector<TaskTime>& times = out.emplace_back();
+    for (std::size_t i = 0; i < of_rank.size(); i += 2) times.push_back({of_rank[i], of_rank[i + 1]});
+  }
+  return out;
+}
+
+std::size_t tell_all(const MpiWorld& world, std::size_t value) {
+  auto number = static_cast<unsigned long>(value);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(&number, 1, MPI_UNSIGNED_LONG, 0, world.all(), &request), "tell all");
+  world.wait_for(PendingCommunication(request), "hear which iteration to write");
+  return number;
+}
+
+std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
+  const double time = simulation.result.iteration_time_s;
+  std::string text = fmt::format("ran       {} tasks on {} rank{}, {}\n", simulation.program.size(),
+                                 simulation.result.gpus, simulation.result.gpus == 1 ? "" : "s", measured.machine);
+  text += fmt::format("iteration {}, median of {} ({} .. {})\n", format_seconds(time), measured.iterations,
+                      format_seconds(measured.shortest_s), format_seconds(measured.longest_s));
+  if (!out.empty()) text += fmt::format("trace     {}\n", out);
+  return text;
+}
+
+}  // namespace
+
+std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world) {
+  RunOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
+  check_options(options);
+  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  check_job(scenario.job, options.scenario, world.size());
+  world.set_timeout(options.timeout);
+  const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {true, true});
+  const ExecutionGroups groups = execution_groups(*simulation);
+  const RankPlan plan = rank_plan(*simulation, groups, world.rank());
+  check_output(options.out);
+
+  CpuExecutor executor(world, groups, plan);
+  const Iterations iterations(executor, world, options.warmup, options.iterations);
+  const std::size_t median = tell_all(world, world.rank() == 0 ? iterations.median() : 0);
+  const std::vector<std::vector<TaskTime>> times = gather_times(world, iterations[median]);
+  if (world.rank() != 0) return {};
+
+  set_timeline(*simulation, measured_timeline(simulation->program, groups, times));
+  const auto [shortest, longest] = std::minmax_element(iterations.lengths().begin(), iterations.lengths().end());
+  const Measurement measured{executor.machine(), executor.backend(), options.iterations,
+                             *shortest,          *longest,           executor.clock_error_s()};
+  if (!options.out.empty()) write_trace(options.out, scenario, *simulation, measured);
+  return report(*simulation, measured, options.out);
+}
+
+void check_backend(const std::string& name) {
+  static const std::vector<std::string> names = {"cpu"};
+  choice("--backend", name, names);
+}
+
+void check_timeout(double seconds) {
+  if (!(seconds > 0)) fail_input({}, "--timeout: expected more than 0 seconds");
+}
+
+}  // namespace mirfak::measure
