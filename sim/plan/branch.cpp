@@ -74,6 +74,9 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
 void Branch::price(SharedBlocks& shared) {
   set_ = shared.of(job_);
   layers_ = layer_blocks(job_, set_->blocks);
+  kept_of_.resize(set_->blocks.all.size());
+  std::iota(kept_of_.begin(), kept_of_.end(), 0);
+  for (const LayerBlocks& layer : layers_) kept_of_[static_cast<std::size_t>(layer.recomputed)] = layer.kept;
   const ShardedBlocks& blocks = set_->blocks;
   for (const std::size_t place : layout_->first_of_kind) {
     const StageCosts& costs = layout_->costs[place];
@@ -277,24 +280,34 @@ std::vector<StateTerms> Branch::state_terms(const std::vector<std::vector<ChunkP
   return out;
 }
 
+// What a stage holds does not depend on which of its layers are recomputed; in what order they stand only where chunks
+// are reduced part by part.
+void Branch::append_contents(std::vector<int>& key, const std::vector<ChunkPlan>& chunks, bool in_order) const {
+  std::map<BlockId, int> counts;
+  for (const ChunkPlan& chunk : chunks) {
+    BlockId before = -1;
+    for (const BlockRun& run : chunk.runs) {
+      const BlockId block = kept_of_[static_cast<std::size_t>(run.block)];
+      if (!in_order) {
+        counts[block] += run.count;
+      } else if (block == before) {
+        key.back() += run.count;
+      } else {
+        key.insert(key.end(), {block, run.count});
+      }
+      before = block;
+    }
+    if (in_order) key.push_back(-1);
+  }
+  for (const auto& [block, count] : counts) key.insert(key.end(), {block, count});
+}
+
 StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
   std::vector<int> key = {layout_->kind_of[place], choice.zero};
   // Whether gradients are on the host before the step depends on when they are reduced.
   const auto share = std::bit_cast<std::array<int, 2>>(choice.offload_optimizer);
   key.insert(key.end(), {share[0], share[1], choice.offload_optimizer > 0 && choice.overlap_grad_reduce ? 1 : 0});
-  const bool by_chunk = choice.zero >= 2;
-  std::map<BlockId, int> counts;
-  for (const ChunkPlan& chunk : chunks) {
-    for (const BlockRun& run : chunk.runs) {
-      if (by_chunk) {
-        key.insert(key.end(), {run.block, run.count});
-      } else {
-        counts[run.block] += run.count;
-      }
-    }
-    if (by_chunk) key.push_back(-1);
-  }
-  for (const auto& [block, count] : counts) key.insert(key.end(), {block, count});
+  append_contents(key, chunks, choice.zero >= 2);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = states_.find(key); known != states_.end()) return known->second;

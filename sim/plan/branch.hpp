@@ -97,6 +97,7 @@ class Branch {
   bool energy_ = false;
   std::shared_ptr<BlockSet> set_;
   std::vector<LayerBlocks> layers_;
+  std::vector<BlockId> kept_of_;  // of each block: the same layer if it is not recomputed, else the block itself
   // On a kind of stages: of all layers before each one, and of what is not a layer.
   struct KindTerms {
     std::vector<PassTerms> recomputed;
@@ -106,6 +107,7 @@ class Branch {
     std::shared_ptr<const std::vector<BlockBodies>> fastest;
   };
   KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
+  void append_contents(std::vector<int>& key, const std::vector<ChunkPlan>& chunks, bool in_order) const;
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest

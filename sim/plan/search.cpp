@@ -176,7 +176,8 @@ class Search {
   const std::vector<StateChoice>& states_of(const Branch& branch) const {
     return states_[gathers_in_passes(job_.framework, branch.job().strategy.zero) ? 1 : 0];
   }
-  void add_next_of_row(const Node& node, Outcome& out) const;
+  std::optional<Node> next_of_row(const Node& node) const;
+  void add_strategies(const Node& node, Outcome& out);
   Strategy strategy_of(const Node& node) const;
   SearchResult result() const;
   Merit merit(std::size_t cluster, Picoseconds time, double energy_above_waiting_j) const;
@@ -367,26 +368,39 @@ void Search::bound_pipeline(Node& node) const {
 }
 
 // The choice that recomputes more than this one.
-void Search::add_next_of_row(const Node& node, Outcome& out) const {
+std::optional<Search::Node> Search::next_of_row(const Node& node) const {
   const std::vector<RecomputedLayers>& row = *node.pipeline.row;
   const auto next = std::find(row.begin(), row.end(), node.pipeline.recompute_layers) + 1;
-  if (next == row.end()) return;
+  if (next == row.end()) return std::nullopt;
   Node sibling = node;
   sibling.pipeline.recompute_layers = *next;
   ++sibling.place.row;
   sibling.strategies -= static_cast<std::int64_t>(states_of(*node.branch).size());
   bound_pipeline(sibling);
-  out.add(std::move(sibling), standing_);
+  return sibling;
 }
 
+// Where nothing fits, the next of the row, which needs less memory, is tried at once, a few times.
 Search::Outcome Search::expand_pipeline(const Node& node) {
   const Clock clock(spent_[after_memory]);
+  constexpr int tries = 8;
+  Outcome out;
+  add_strategies(node, out);
+  std::optional<Node> next = next_of_row(node);
+  for (int i = 1; i < tries && next && out.children.empty() && !standing_.excludes(next->bound); ++i) {
+    add_strategies(*next, out);
+    next = next_of_row(*next);
+  }
+  if (next) out.add(std::move(*next), standing_);
+  return out;
+}
+
+// Those of a pipeline that keep the rules, fit and may be among the results.
+void Search::add_strategies(const Node& node, Outcome& out) {
   Branch& branch = *node.branch;
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
   const std::vector<ChunkMemory> memory = memory_of_chunks(branch, node.pipeline, chunks);
   const PipelineBound passes = pipeline_bound(branch, node.pipeline);
-  Outcome out;
-  add_next_of_row(node, out);
   const std::vector<StateChoice>& choices = states_of(branch);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     Node child = node;
@@ -409,7 +423,6 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
     child.key = key_of(child.bound);
     out.add(std::move(child), standing_);
   }
-  return out;
 }
 
 Search::Outcome Search::bound_closer(const Node& node) {

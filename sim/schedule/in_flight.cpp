@@ -1,5 +1,7 @@
 #include "schedule/in_flight.hpp"
 
+#include "schedule/short_order.hpp"
+
 #include <algorithm>
 
 namespace mirfak {
@@ -19,22 +21,13 @@ void add(std::vector<InFlightMoment>& moments, const InFlightMoment& moment) {
   moments.push_back(moment);
 }
 
-// Warm-up takes at most two microbatches of a chunk for each stage, and a round of the last chunk.
-PipelineShape shortened(ScheduleKind schedule, PipelineShape shape) {
-  if (schedule == ScheduleKind::gpipe) return shape;
-  const int warm = 2 * shape.stages + 2 * shape.group;
-  const int rounds = (warm + shape.group - 1) / shape.group + 1;
-  if (rounds * shape.group < shape.microbatches) shape.microbatches = rounds * shape.group;
-  return shape;
-}
-
 }  // namespace
 
 std::vector<InFlightMoment> fullest_moments(ScheduleKind schedule, const PipelineShape& shape, int stage) {
   std::vector<InFlightMoment> out;
   InFlightMoment now;
   now.microbatches.assign(static_cast<std::size_t>(shape.chunks), 0);
-  for (const Pass& pass : schedule_of(schedule).order(shortened(schedule, shape), stage)) {
+  for (const Pass& pass : short_order(schedule, shape, stage)) {
     std::int32_t& held = now.microbatches[static_cast<std::size_t>(pass.chunk)];
     if (pass.kind == Pass::Kind::forward) ++held;
     now.kind = pass.kind;

@@ -94,12 +94,10 @@ OffloadHabits hybrid_device_optimizer() {
   offload.bandwidth_share = 0.24;
   offload.overlaps = true;
   offload.source =
-      "Megatron-LM core/optimizer/cpu_offloading/hybrid_optimizer.py (a torch.optim.AdamW for each tensor, copies on "
-      "two "
-      "streams); bandwidth: Qwen3-30B-A3B on 16 H100, tensor 2, pipeline 2, expert 4, 0.996 s without, 4.189 s with "
-      "all "
-      "of "
-      "the optimizer offloaded, NVIDIA-NeMo/Megatron-Bridge@067f987df03b skills/nemo-mbridge-perf-cpu-offloading";
+      "Megatron-LM core/optimizer/cpu_offloading/hybrid_optimizer.py (torch.optim.AdamW for each tensor, copies on two "
+      "streams); bandwidth of one run: Qwen3-30B-A3B on 16 H100, tensor 2, pipeline 2, expert 4, 0.996 s without, "
+      "4.189 s with all of the optimizer offloaded (NVIDIA-NeMo/Megatron-Bridge@067f987df03b "
+      "skills/nemo-mbridge-perf-cpu-offloading)";
   return offload;
 }
 
