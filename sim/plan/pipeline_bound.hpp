@@ -22,7 +22,7 @@ struct PipelineBound {
 };
 PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice);
 
-// The passes of a stage's replicas of one class.
+// The passes of a stage's replicas of one class, `own`.
 struct StagePasses {
   std::vector<PassTerms> chunks;  // one pass of each
   Picoseconds busy = 0;           // all passes of all microbatches, and transfers that they wait for
@@ -32,11 +32,10 @@ struct StagePasses {
   Picoseconds back = 0;           // to the one before
   double energy_j = 0;            // of one microbatch
 };
-std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int replica_class);
+std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int own);
 
 // A stage's last pass follows that of the stage behind it. `end`: of each place (LayoutCosts).
-void follow_backward(const Branch& branch, std::span<const StagePasses> stages, int replica_class,
-                     std::vector<Picoseconds>& end);
+void follow_backward(const Branch& branch, std::span<const StagePasses> stages, int own, std::vector<Picoseconds>& end);
 
 // The blocks of every stage's chunks.
 std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const PipelineChoice& choice);

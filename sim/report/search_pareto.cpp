@@ -100,24 +100,27 @@ std::string plot(const Strategies& set, const std::map<std::size_t, std::string>
                  const std::function<std::string(double)>& price_text, double iterations) {
   constexpr std::size_t columns = 60;
   constexpr std::size_t rows = 12;
-  const double times = iterations > 0 ? iterations : 1;
-  const auto [fastest, slowest] =
-      std::minmax_element(set.begin(), set.end(), [](const auto& a, const auto& b) { return time_of(a) < time_of(b); });
-  const auto [cheapest, dearest] =
-      std::minmax_element(set.begin(), set.end(), [&](const auto& a, const auto& b) { return price(a) < price(b); });
-  const double seconds = time_of(*slowest) - time_of(*fastest);
-  const double range = price(*dearest) - price(*cheapest);
+  const double repeats = iterations > 0 ? iterations : 1;
+  const auto ends_of = [&](const auto& figure) {
+    const auto [least, most] = std::minmax_element(set.begin(), set.end(),
+                                                   [&](const auto& a, const auto& b) { return figure(a) < figure(b); });
+    return std::pair(figure(*least), figure(*most));
+  };
+  const std::pair times = ends_of(time_of);
+  const std::pair prices = ends_of(price);
+  const double seconds = times.second - times.first;
+  const double range = prices.second - prices.first;
   if (seconds <= 0 || range <= 0) return {};
   std::vector<std::string> canvas(rows, std::string(columns, ' '));
   const auto cell = [&](const ReportedStrategy& at) -> char& {
-    const double right = (time_of(at) - time_of(*fastest)) / seconds * (columns - 1);
-    const double down = (price(*dearest) - price(at)) / range * (rows - 1);
+    const double right = (time_of(at) - times.first) / seconds * (columns - 1);
+    const double down = (prices.second - price(at)) / range * (rows - 1);
     return canvas[static_cast<std::size_t>(std::lround(down))][static_cast<std::size_t>(std::lround(right))];
   };
   for (const ReportedStrategy& of : set) cell(of) = '*';
   for (const auto& [row, name] : names) cell(set[row]) = static_cast<char>(std::toupper(name.front()));
-  const std::string highest = price_text(price(*dearest) * times);
-  const std::string lowest = price_text(price(*cheapest) * times);
+  const std::string highest = price_text(prices.second * repeats);
+  const std::string lowest = price_text(prices.first * repeats);
   const std::size_t margin = std::max(highest.size(), lowest.size());
   std::string out;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -125,9 +128,9 @@ std::string plot(const Strategies& set, const std::map<std::size_t, std::string>
     canvas[row].erase(canvas[row].find_last_not_of(' ') + 1);
     out += fmt::format("  {:>{}} |{}\n", label, margin, canvas[row]);
   }
-  const std::string end = format_seconds(time_of(*slowest) * times);
+  const std::string end = format_seconds(times.second * repeats);
   out += fmt::format("  {:>{}} +{}\n", "", margin, std::string(columns, '-'));
-  return out + fmt::format("  {:>{}}  {:<{}}{}\n", "", margin, format_seconds(time_of(*fastest) * times),
+  return out + fmt::format("  {:>{}}  {:<{}}{}\n", "", margin, format_seconds(times.first * repeats),
                            columns - std::min(columns, end.size()), end);
 }
 
