@@ -2,12 +2,27 @@
 
 #include "schedule/short_order.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace mirfak {
 
 namespace {
 
 void count(PassCounts& counts, const Pass& pass) {
   ++(pass.kind == Pass::Kind::forward ? counts.forward : counts.backward)[static_cast<std::size_t>(pass.chunk)];
+}
+
+// Counts for each chunk the passes in front of its first one of a kind.
+void count_until_met(std::span<const Pass> order, Pass::Kind kind, PassCounts ChunkEdges::*counts,
+                     std::vector<ChunkEdges>& out) {
+  std::vector<bool> met(out.size());
+  for (const Pass& pass : order) {
+    if (pass.kind == kind) met[static_cast<std::size_t>(pass.chunk)] = true;
+    for (std::size_t chunk = 0; chunk < out.size(); ++chunk) {
+      if (!met[chunk]) count(out[chunk].*counts, pass);
+    }
+  }
 }
 
 }  // namespace
@@ -17,21 +32,10 @@ std::vector<ChunkEdges> chunk_edges(ScheduleKind schedule, const PipelineShape& 
   const PassCounts none = {std::vector<std::int32_t>(chunks), std::vector<std::int32_t>(chunks)};
   std::vector<ChunkEdges> out(chunks, {none, none});
   if (chunks == 1) return out;  // its first forward pass is the stage's first pass, its last backward the last
-  const std::vector<Pass> order = short_order(schedule, shape, stage);
-  std::vector<bool> begun(chunks);
-  for (const Pass& pass : order) {
-    if (pass.kind == Pass::Kind::forward) begun[static_cast<std::size_t>(pass.chunk)] = true;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      if (!begun[chunk]) count(out[chunk].before_first, pass);
-    }
-  }
-  std::vector<bool> ended(chunks);
-  for (auto pass = order.rbegin(); pass != order.rend(); ++pass) {
-    if (pass->kind == Pass::Kind::backward) ended[static_cast<std::size_t>(pass->chunk)] = true;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      if (!ended[chunk]) count(out[chunk].behind_last, *pass);
-    }
-  }
+  std::vector<Pass> order = short_order(schedule, shape, stage);
+  count_until_met(order, Pass::Kind::forward, &ChunkEdges::before_first, out);
+  std::reverse(order.begin(), order.end());
+  count_until_met(order, Pass::Kind::backward, &ChunkEdges::behind_last, out);
   return out;
 }
 
