@@ -58,9 +58,11 @@ struct CudaAttention::Plan {
   using Extents = CudnnGraph::Extents;
   using Tensor = CudnnGraph::Tensor;
 
-  Plan(const AttentionShape& of, bool is_backward, ElementType type)
+  // `wide`: what the last product of the backward pass reads is described in 32 bits.
+  Plan(const AttentionShape& of, bool is_backward, ElementType type, bool wide)
       : shape(of),
         data(type == ElementType::fp16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16),
+        steps(wide ? CUDNN_DATA_FLOAT : data),
         batch(std::llround(of.batch)),
         heads(std::llround(of.heads)),
         groups(std::llround(kv_heads(of))),
@@ -154,13 +156,13 @@ struct CudaAttention::Plan {
     const Tensor& outer = graph.multiply(result_gradient, value);
     const Tensor& centred = graph.pointwise(CUDNN_POINTWISE_SUB, {&outer, &row_sums});
     const Tensor& weighted = graph.pointwise(CUDNN_POINTWISE_MUL, {&centred, &probabilities});
-    const Tensor& score_gradient = graph.intermediate(data, weighted.extents, weighted.strides);
+    const Tensor& score_gradient = graph.intermediate(steps, weighted.extents, weighted.strides);
     graph.pointwise(CUDNN_POINTWISE_MUL, {&weighted, scale}, score_gradient);
     multiply_into(graph.transposed(score_gradient, data), query, key_gradient, width);
 
     const Tensor& sum = graph.tensor(CUDNN_DATA_FLOAT, {batch, heads, queries, width},
                                      {heads * queries * width, queries * width, width, 1});
-    graph.multiply(score_gradient, graph.transposed(key, data), sum);
+    graph.multiply(score_gradient, graph.transposed(key, steps), sum);
     graph.pointwise(CUDNN_POINTWISE_IDENTITY, {&sum}, query_gradient);
 
     bindings = {{query.id, &AttentionBuffers::query},
@@ -188,6 +190,7 @@ struct CudaAttention::Plan {
 
   AttentionShape shape;
   cudnnDataType_t data;
+  cudnnDataType_t steps;
   std::int64_t batch, heads, groups, queries, keys, width, value_width;
   CudnnGraph graph;
   const Tensor* scale = nullptr;
@@ -205,8 +208,14 @@ CudaAttention::Plan& CudaAttention::plan_of(const AttentionShape& shape, bool ba
   if (shape.window > 0) refuse(shape, backward, "windows are not run");
   if (shape.causal && shape.queries != shape.keys) refuse(shape, backward, "causal pieces of a sequence are not run");
   if (!handle_) handle_ = std::make_unique<Handle>();
-  auto made = std::make_unique<Plan>(shape, backward, type_);
-  if (!made->graph.build(handle_->handle)) refuse(shape, backward, "cuDNN has no kernel for it on this GPU");
+  // Which of two descriptions of the same backward pass the library matches is nowhere written down.
+  auto made = std::make_unique<Plan>(shape, backward, type_, true);
+  bool built = made->graph.build(handle_->handle);
+  if (!built && backward) {
+    made = std::make_unique<Plan>(shape, backward, type_, false);
+    built = made->graph.build(handle_->handle);
+  }
+  if (!built) refuse(shape, backward, "cuDNN has no kernel for it on this GPU");
   // Statistics that are made up must be numbers that exponentials take.
   for (const auto& [id, bytes] : made->scratch) {
     made->scratch_memory.emplace_back(bytes);
