@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kBatch = 128;    // kernels with their events: fewer than a stream's queue holds
 constexpr double kSubmission = 25e-6;  // seconds that the host takes for one, generously
-constexpr std::size_t kEmptyKernels = 400;
+constexpr std::size_t kEmptyKernels = 300;
 
 double middle(std::vector<double> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
