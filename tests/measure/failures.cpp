@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <filesystem>
+
 using namespace mirfak::test;
 
 namespace {
@@ -39,7 +41,28 @@ TEST_CASE("faults of the input are rank 0's to tell, once") {
   check("run job.yaml --timeout 0", "--timeout", 2);
   check("run job.yaml --out nowhere/trace.h5", "there is no folder", 2);
   check("kernels job.yaml", "--out is missing", 2);
+  check("run job.yaml --loopback", "--backend cuda", 2);
+  check("run job.yaml --predicted p.h5", "--loopback", 2);
+  check("collectives --out measured --loopback 2", "--backend cuda", 2);
+  check("energy job.yaml --backend cpu --out measured", "--backend cuda", 2);
   check("sing", "unknown command", 2);
+}
+
+TEST_CASE("without a GPU, what needs one says so and writes nothing") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
+  for (const char* arguments : {"run job.yaml --backend cuda --loopback --out trace.h5",
+                                "collectives --backend cuda --loopback 2 --out measured"}) {
+    const Finished finished = measure(1, arguments, folder);
+    if (finished.status == 0) {
+      MESSAGE("skipped: there is a device");
+      return;
+    }
+    const bool built = !contains(finished.err, "built without CUDA");
+    CHECK_MESSAGE(finished.status == (built ? 3 : 2), finished.err);
+    CHECK_MESSAGE((!built || contains(finished.err, "no CUDA device: ")), finished.err);
+  }
+  CHECK(!std::filesystem::exists(folder.path() / "trace.h5"));
 }
 
 TEST_CASE("a rank that dies ends the job, and leaves no file") {

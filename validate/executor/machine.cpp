@@ -61,14 +61,16 @@ std::string Machine::summary() const {
 }
 
 std::vector<std::pair<std::string, std::string>> Machine::entries() const {
-  return {{"processor", processor},
-          {"cores", fmt::format("{}", cores)},
-          {"memory_bytes", fmt::format("{:.0f}", memory_bytes)},
-          {"cache_bytes", fmt::format("{:.0f}", cache_bytes)},
-          {"clock_hz", fmt::format("{:.0f}", clock_hz)},
-          {"system", system},
-          {"mpi", mpi},
-          {"libraries", libraries}};
+  std::vector<std::pair<std::string, std::string>> out = {{"processor", processor},
+                                                          {"cores", fmt::format("{}", cores)},
+                                                          {"memory_bytes", fmt::format("{:.0f}", memory_bytes)},
+                                                          {"cache_bytes", fmt::format("{:.0f}", cache_bytes)},
+                                                          {"clock_hz", fmt::format("{:.0f}", clock_hz)},
+                                                          {"system", system},
+                                                          {"mpi", mpi},
+                                                          {"libraries", libraries}};
+  out.insert(out.end(), device.begin(), device.end());
+  return out;
 }
 
 Machine describe_machine() {

@@ -11,11 +11,12 @@ struct Machine {
   std::string processor;  // "AMD EPYC 9B14"
   int cores = 1;          // that this process may use
   double memory_bytes = 0;
-  double cache_bytes = 0;  // last level; 0: not known
-  double clock_hz = 0;     // highest; 0: not known
-  std::string system;      // "Linux 6.1.0"
-  std::string mpi;         // "Open MPI v4.1.4"
-  std::string libraries;   // "Eigen 3.4.0"
+  double cache_bytes = 0;                                   // last level; 0: not known
+  double clock_hz = 0;                                      // highest; 0: not known
+  std::string system;                                       // "Linux 6.1.0"
+  std::string mpi;                                          // "Open MPI v4.1.4"
+  std::string libraries;                                    // "Eigen 3.4.0"
+  std::vector<std::pair<std::string, std::string>> device;  // of a GPU that was measured: key and value
 
   std::string summary() const;                                       // a line for people
   std::vector<std::pair<std::string, std::string>> entries() const;  // key and value, in this order

@@ -232,6 +232,12 @@ MpiWorld::Clock MpiWorld::clock() const {
   return out;
 }
 
+int MpiWorld::place_on_machine() const {
+  MPI_Comm near = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near), "find neighbours");
+  return Communicator(near).rank();
+}
+
 void MpiWorld::abort(int status) {
   MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);

@@ -105,6 +105,9 @@ class MpiWorld {
   };
   Clock clock() const;
 
+  // How many of the processes of this machine come before this one.
+  int place_on_machine() const;
+
   // Ends all processes with this status. Does not return.
   [[noreturn]] static void abort(int status);
 

@@ -4,8 +4,10 @@
 
 #include "base/error.hpp"
 #include "cli/options.hpp"
+#include "executor/collective_plans.hpp"
 #include "executor/mpi_world.hpp"
 #include "measure/commands.hpp"
+#include "measure/gpu.hpp"
 #include "measure/measured_table.hpp"
 
 #include <fmt/format.h>
@@ -30,6 +32,8 @@ struct CollectiveOptions {
   double most_mb = 0;
   int repeats = 0;
   double timeout = 0;
+  int loopback = 0;
+  std::string precision;
 };
 
 CommandSyntax syntax_for(CollectiveOptions& options) {
@@ -38,9 +42,13 @@ CommandSyntax syntax_for(CollectiveOptions& options) {
       "Times all-reduce, all-gather, reduce-scatter, all-to-all and sends over sizes, among 2, 4, ... and all ranks,\n"
       "counted as nccl-tests counts them. `mirfak calibrate` reads the table.");
   auto add = syntax.options.add_options();
-  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu"), "what executes them");
+  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes them");
+  add("loopback", po::value(&options.loopback)->default_value(0, "")->value_name("RANKS"),
+      "with --backend cuda: so many ranks on one GPU, whose communication is copies on it");
+  add("precision", po::value(&options.precision)->default_value("bf16")->value_name("NAME"), "... of what they add up");
   add("out", po::value(&options.out)->value_name("FOLDER"), "write collectives.csv, machine.csv and collectives.h5");
-  add("most-mb", po::value(&options.most_mb)->default_value(16)->value_name("MB"), "the largest buffer");
+  add("most-mb", po::value(&options.most_mb)->default_value(0, "16, on GPUs 1000")->value_name("MB"),
+      "the largest buffer");
   add("repeats", po::value(&options.repeats)->default_value(9)->value_name("N"), "how often to time each");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
       "give up when nothing goes on for so long");
@@ -57,6 +65,8 @@ constexpr std::array kKinds = {
     Kind{"reduce_scatter", CollectiveKind::reduce_scatter}, Kind{"alltoall", CollectiveKind::all_to_all},
     Kind{"sendrecv", CollectiveKind::shift, true}};
 constexpr double kLeastBytes = 1024;
+constexpr double kMostMb = 16;
+constexpr double kMostGpuMb = 1000;
 
 // Half as large again, in whole pieces for up to 64 ranks.
 double next_size(double bytes) { return std::floor(bytes * 1.5 / 256) * 256; }
@@ -124,25 +134,104 @@ double middle_time(const std::vector<std::vector<double>>& of_ranks, std::size_t
   return times[static_cast<std::size_t>(repeats / 2)];
 }
 
+MeasuredTable empty_table() {
+  MeasuredTable out;
+  for (const char* name : {"collective", "dtype"}) out.add_text_column(name);
+  for (const char* name : {"n_gpus", "n_nodes", "bytes", "time_us"}) out.add_column(name);
+  return out;
+}
+
+#ifdef MIRFAK_HAS_CUDA
+std::vector<double> gpu_sizes(double most_bytes) {
+  std::vector<double> out;
+  for (double bytes = kLeastBytes; bytes <= most_bytes; bytes *= 2) out.push_back(bytes);
+  return out;
+}
+
+// Times of each rank that runs here, in the order of its operations: ready and end in turns.
+std::vector<std::vector<double>> gpu_times(const CollectivePlans& plans, const CollectiveOptions& options,
+                                           const MpiWorld& world, Precision precision) {
+  const bool loopback = options.loopback > 0;
+  std::vector<TransferLane> lanes;
+  const RankTask& first = plans.plans.front().tasks.front();
+  if (first.operation == RankTask::Operation::send) lanes.push_back(lane_of(plans.plans.front(), first));
+  const std::span<const RankPlan> all(plans.plans);
+  const auto here = loopback ? all : all.subspan(static_cast<std::size_t>(world.rank()), 1);
+  const GpuExecutor gpu = gpu_executor(world, plans.groups, lanes, here, precision, loopback);
+  gpu.executor->iterate();
+  gpu.executor->iterate();
+  const std::span<const TaskTime> times = gpu.executor->times();
+  std::vector<std::vector<double>> own;
+  std::size_t next = 0;
+  for (const RankPlan& plan : here) {
+    std::vector<double>& of_rank = own.emplace_back();
+    for (std::size_t i = 0; i < plan.tasks.size(); ++i, ++next) {
+      of_rank.insert(of_rank.end(), {times[next].ready, times[next].end});
+    }
+  }
+  return loopback ? own : world.gather(own.front());
+}
+
+std::string measure_gpu_collectives(const CollectiveOptions& options, const MpiWorld& world) {
+  const auto precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
+  choose_gpu(world);
+  const int ranks = options.loopback > 0 ? options.loopback : world.size();
+  const std::vector<double> sizes = gpu_sizes((options.most_mb > 0 ? options.most_mb : kMostGpuMb) * 1e6);
+  const std::string type = nccl_type_name(precision);
+  MeasuredTable table = empty_table();
+  // Executors take all processes, so groups are those of all ranks, and of fewer only where all run in one process.
+  const std::vector<int> groups = options.loopback > 0 ? group_sizes(ranks) : std::vector<int>{ranks};
+  for (const int group : groups) {
+    for (const Kind& kind : kKinds) {
+      if (kind.send && group != groups.front()) continue;
+      const CollectivePlans plans = kind.send ? transfer_plans(group, sizes, options.repeats)
+                                              : collective_plans(kind.kind, group, sizes, options.repeats);
+      const auto times = gpu_times(plans, options, world, precision);
+      for (std::size_t i = 0; world.rank() == 0 && i < sizes.size(); ++i) {
+        const double seconds = middle_time(times, i * 2 * static_cast<std::size_t>(options.repeats), options.repeats);
+        table.add_row({std::string(kind.name), type, static_cast<double>(group), 1.0, sizes[i], seconds * 1e6});
+      }
+    }
+  }
+  if (world.rank() != 0) return {};
+  const std::size_t rows = table.rows();
+  const std::string backend = options.loopback > 0 ? "cuda, loopback" : "cuda";
+  write_tables(options.out, "collectives",
+               {describe_gpu_machine(), world.size(), backend, {{"collectives", std::move(table)}}});
+  return fmt::format("{}: {} collectives and sends among up to {} ranks\n", options.out, rows, ranks);
+}
+#endif
+
+void check_options(const CollectiveOptions& options, int processes) {
+  check_backend(options.backend);
+  check_timeout(options.timeout);
+  if (options.out.empty()) fail_input({}, "--out is missing", "name a folder for the tables");
+  if (options.repeats < 1) fail_input({}, "--repeats: expected at least 1");
+  if (options.most_mb < 0) fail_input({}, "--most-mb: expected more than 0");
+  if (options.loopback != 0) {
+    if (options.backend != "cuda") fail_input({}, "--loopback: expected with --backend cuda");
+    if (options.loopback < 2 || options.loopback > 64) fail_input({}, "--loopback: expected 2 to 64 ranks");
+    if (processes != 1) fail_input({}, "--loopback runs all ranks in one process");
+  } else if (processes < 2) {
+    fail_input({}, "collectives need at least 2 processes", "mpirun -n 2 mirfak-measure collectives ...");
+  }
+}
+
 }  // namespace
 
 std::string measure_collectives(std::span<const std::string> arguments, MpiWorld& world) {
   CollectiveOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
-  check_backend(options.backend);
-  check_timeout(options.timeout);
-  if (options.out.empty()) fail_input({}, "--out is missing", "name a folder for the tables");
-  if (options.repeats < 1) fail_input({}, "--repeats: expected at least 1");
-  if (!(options.most_mb > 0)) fail_input({}, "--most-mb: expected more than 0");
-  if (world.size() < 2)
-    fail_input({}, "collectives need at least 2 processes", "mpirun -n 2 mirfak-measure collectives ...");
+  check_options(options, world.size());
   world.set_timeout(options.timeout);
   check_folder(options.out);
+#ifdef MIRFAK_HAS_CUDA
+  if (options.backend == "cuda") return measure_gpu_collectives(options, world);
+#endif
+  if (options.most_mb <= 0) options.most_mb = kMostMb;
   prctl(PR_SET_TIMERSLACK, 1000UL);
 
-  MeasuredTable table;
-  for (const char* name : {"collective", "dtype"}) table.add_text_column(name);
-  for (const char* name : {"n_gpus", "n_nodes", "bytes", "time_us"}) table.add_column(name);
+  MeasuredTable table = empty_table();
   CollectiveBench bench(world, options);
   for (const int ranks : group_sizes(world.size())) {
     std::vector<int> members(static_cast<std::size_t>(ranks));

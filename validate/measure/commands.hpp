@@ -12,6 +12,7 @@ namespace mirfak::measure {
 std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world);
 std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& world);
 std::string measure_collectives(std::span<const std::string> arguments, MpiWorld& world);
+std::string measure_energy(std::span<const std::string> arguments, MpiWorld& world);
 
 // Throws Error(input) unless it names a backend that this program was built with.
 void check_backend(const std::string& name);

@@ -3,6 +3,7 @@
 #include "cost/kernel_model.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -44,6 +45,30 @@ std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_
     if (const GemmShape shape{batch, m, n, k}; shape.flop() <= most_flop) out.push_back(shape);
   }
   std::stable_sort(out.begin(), out.end(), [](const GemmShape& a, const GemmShape& b) { return a.flop() < b.flop(); });
+  return out;
+}
+
+std::vector<KernelWork> attention_calls(const Simulation& simulation) {
+  using Call = std::tuple<bool, double, double, double, double, double, double, bool, double>;
+  std::map<Call, KernelWork> calls;
+  for (const PartitionedBlock& block : simulation.blocks.all) {
+    for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
+      for (const BlockStep& step : *steps) {
+        if (step.kind != BlockStep::Kind::kernel || block.graph.op(step.op).kind != OperatorKind::attention) continue;
+        for (const double factor : {0.5, 1.0, 2.0}) {
+          KernelWork work = kernel_work(block, step);
+          AttentionShape& s = work.attention;
+          s.queries *= factor;
+          s.keys *= factor;
+          calls.emplace(
+              Call{work.backward, s.batch, s.queries, s.keys, s.heads, s.kv_heads, s.head_dim, s.causal, s.window},
+              work);
+        }
+      }
+    }
+  }
+  std::vector<KernelWork> out;
+  for (auto& [call, work] : calls) out.push_back(std::move(work));
   return out;
 }
 

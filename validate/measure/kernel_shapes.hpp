@@ -2,6 +2,7 @@
 
 #include "cost/gemm_model.hpp"
 #include "engine/iteration.hpp"
+#include "executor/kernel_work.hpp"
 
 #include <vector>
 
@@ -10,5 +11,9 @@ namespace mirfak::measure {
 // The distinct products of a job's blocks as one device runs them, and around each those with one extent halved or
 // doubled, so that a fit sees how time grows with each. In ascending order of their FLOPs, none above `most_flop`.
 std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop);
+
+// The distinct calls of fused attention of a job's blocks, none where its attention is not fused, and around each those
+// of half and twice the tokens. Forward calls before backward ones.
+std::vector<KernelWork> attention_calls(const Simulation& simulation);
 
 }  // namespace mirfak::measure

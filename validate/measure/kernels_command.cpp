@@ -8,6 +8,7 @@
 #include "cli/options.hpp"
 #include "executor/cpu_executor.hpp"
 #include "measure/commands.hpp"
+#include "measure/gpu.hpp"
 #include "measure/kernel_shapes.hpp"
 #include "measure/measured_table.hpp"
 #include "scenario/scenario.hpp"
@@ -43,11 +44,12 @@ CommandSyntax syntax_for(KernelOptions& options) {
       "mpirun starts: as many as will run on one machine. `mirfak calibrate` reads the tables.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
-  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu"), "what executes them");
+  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes them");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
-  add("out", po::value(&options.out)->value_name("FOLDER"), "write gemm.csv, memory.csv, machine.csv and kernels.h5");
+  add("out", po::value(&options.out)->value_name("FOLDER"),
+      "write gemm.csv, memory.csv, machine.csv and kernels.h5; on GPUs also attention.csv, attention_backward.csv");
   add("repeats", po::value(&options.repeats)->default_value(7)->value_name("N"), "how often to time each");
-  add("most-gflop", po::value(&options.most_gflop)->default_value(20)->value_name("GFLOP"),
+  add("most-gflop", po::value(&options.most_gflop)->default_value(0, "20, on GPUs 8000")->value_name("GFLOP"),
       "leave out larger products");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
       "give up when nothing goes on for so long");
@@ -70,6 +72,9 @@ constexpr std::array kMemoryKernels = {MemoryKernel{"elementwise", OperatorKind:
 constexpr double kRowBytes = 1024;
 constexpr double kLeastBytes = 16384;
 constexpr double kMostBytes = 64e6;
+constexpr double kMostGpuBytes = 1.1e9;  // what a GPU streams in a time that launches do not blur
+constexpr double kMostGflop = 20;
+constexpr double kMostGpuGflop = 8000;
 
 double middle(std::vector<double> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -139,16 +144,87 @@ struct MemorySample {
   KernelWork work;
 };
 
-std::vector<MemorySample> memory_samples() {
+std::vector<MemorySample> memory_samples(double most_bytes) {
   std::vector<MemorySample> out;
   for (const MemoryKernel& kernel : kMemoryKernels) {
-    for (double bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2) {
+    for (double bytes = kLeastBytes; bytes <= most_bytes; bytes *= 2) {
       const double read = bytes * kernel.read_share;
       out.push_back({kernel.name, bytes, memory_work(kernel.kind, read, bytes - read, kRowBytes)});
     }
   }
   return out;
 }
+
+MeasuredTable product_table(Precision precision, const std::vector<GemmShape>& shapes,
+                            std::span<const double> seconds) {
+  MeasuredTable out;
+  out.add_text_column("precision");
+  for (const char* name : {"b", "m", "n", "k", "latency_us"}) out.add_column(name);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const GemmShape& s = shapes[i];
+    out.add_row({name_of(precision), s.batch, s.m, s.n, s.k, seconds[i] * 1e6});
+  }
+  return out;
+}
+
+MeasuredTable memory_table(const std::vector<MemorySample>& samples, std::span<const double> seconds, double launch_s) {
+  MeasuredTable out;
+  out.add_text_column("kernel");
+  for (const char* name : {"bytes", "time_us"}) out.add_column(name);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    out.add_row({std::string(samples[i].name), samples[i].bytes, seconds[i] * 1e6});
+  }
+  out.add_row({std::string("launch"), 0.0, launch_s * 1e6});
+  return out;
+}
+
+#ifdef MIRFAK_HAS_CUDA
+// A table of its own for backward calls: `mirfak calibrate` takes the rows of one for forward calls.
+MeasuredTable attention_table(std::span<const KernelWork> calls, bool backward, std::span<const double> seconds) {
+  MeasuredTable out;
+  for (const char* name : {"batch", "seq", "heads", "kv_heads", "head_dim", "causal", "window", "latency_us"}) {
+    out.add_column(name);
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].backward != backward) continue;
+    const AttentionShape& s = calls[i].attention;
+    out.add_row({s.batch, s.queries, s.heads, s.kv_heads > 0 ? s.kv_heads : s.heads, s.head_dim, s.causal ? 1.0 : 0.0,
+                 s.window, seconds[i] * 1e6});
+  }
+  return out;
+}
+
+std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const MpiWorld& world) {
+  choose_gpu(world);
+  const Precision precision = simulation.job.precision();
+  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGpuGflop;
+  const std::vector<GemmShape> shapes = product_shapes(simulation, most_gflop * 1e9);
+  const std::vector<MemorySample> samples = memory_samples(kMostGpuBytes);
+  const std::vector<KernelWork> calls = attention_calls(simulation);
+  std::vector<KernelWork> work;
+  for (const GemmShape& shape : shapes) work.push_back(product_work(shape));
+  for (const MemorySample& sample : samples) work.push_back(sample.work);
+  work.insert(work.end(), calls.begin(), calls.end());
+  world.meet("begin to measure");
+  const std::vector<double> own = time_gpu_kernels(work, precision, options.repeats, options.timeout);
+  const std::vector<double> seconds = middle_of_ranks(world, own);
+  if (world.rank() != 0) return {};
+
+  const std::span<const double> all(seconds);
+  MeasuredTables measured{describe_gpu_machine(), world.size(), "cuda", {}};
+  measured.tables.emplace_back("gemm", product_table(precision, shapes, all));
+  measured.tables.emplace_back("memory", memory_table(samples, all.subspan(shapes.size()), seconds.back()));
+  if (!calls.empty()) {
+    const std::span<const double> of_calls = all.subspan(shapes.size() + samples.size());
+    measured.tables.emplace_back("attention", attention_table(calls, false, of_calls));
+    measured.tables.emplace_back("attention_backward", attention_table(calls, true, of_calls));
+  }
+  write_tables(options.out, "kernels", measured);
+  return fmt::format("{}: {} products, {} kernels bound by memory, {} calls of attention, {} GPU{} at a time\n",
+                     options.out, shapes.size(), samples.size() + 1, calls.size(), world.size(),
+                     world.size() == 1 ? "" : "s");
+}
+#endif
 
 }  // namespace
 
@@ -164,8 +240,12 @@ std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& wo
   world.set_timeout(options.timeout);
   check_folder(options.out);
 
-  const std::vector<GemmShape> shapes = product_shapes(*simulation, options.most_gflop * 1e9);
-  const std::vector<MemorySample> samples = memory_samples();
+#ifdef MIRFAK_HAS_CUDA
+  if (options.backend == "cuda") return measure_gpu_kernels(options, *simulation, world);
+#endif
+  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGflop;
+  const std::vector<GemmShape> shapes = product_shapes(*simulation, most_gflop * 1e9);
+  const std::vector<MemorySample> samples = memory_samples(kMostBytes);
   std::vector<KernelWork> work;
   for (const GemmShape& shape : shapes) work.push_back(product_work(shape));
   for (const MemorySample& sample : samples) work.push_back(sample.work);
@@ -178,20 +258,9 @@ std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& wo
   const std::vector<double> seconds = middle_of_ranks(world, own);
   if (world.rank() != 0) return {};
 
-  MeasuredTable gemm;
-  gemm.add_text_column("precision");
-  for (const char* name : {"b", "m", "n", "k", "latency_us"}) gemm.add_column(name);
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const GemmShape& s = shapes[i];
-    gemm.add_row({std::string("fp32"), s.batch, s.m, s.n, s.k, seconds[i] * 1e6});
-  }
-  MeasuredTable memory;
-  memory.add_text_column("kernel");
-  for (const char* name : {"bytes", "time_us"}) memory.add_column(name);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    memory.add_row({std::string(samples[i].name), samples[i].bytes, seconds[shapes.size() + i] * 1e6});
-  }
-  memory.add_row({std::string("launch"), 0.0, seconds.back() * 1e6});
+  const std::span<const double> all(seconds);
+  MeasuredTable gemm = product_table(Precision::fp32, shapes, all);
+  MeasuredTable memory = memory_table(samples, all.subspan(shapes.size()), seconds.back());
   const std::size_t rows = gemm.rows() + memory.rows();
   write_tables(options.out, "kernels",
                {describe_machine(), world.size(), "cpu", {{"gemm", std::move(gemm)}, {"memory", std::move(memory)}}});

@@ -27,6 +27,7 @@ constexpr std::array kCommands = {
     Command{"run", "executes the program of a scenario and writes its trace", run_scenario},
     Command{"kernels", "times matrix products and kernels that are bound by memory", measure_kernels},
     Command{"collectives", "times collectives and sends over sizes and groups", measure_collectives},
+    Command{"energy", "reads what a GPU draws for each class of kernels", measure_energy},
 };
 
 std::string help() {

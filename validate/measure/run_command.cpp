@@ -7,7 +7,9 @@
 #include "executor/cpu_executor.hpp"
 #include "executor/machine.hpp"
 #include "executor/measured_timeline.hpp"
+#include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
+#include "measure/gpu.hpp"
 #include "report/staged_file.hpp"
 #include "report/trace_hdf5.hpp"
 #include "scenario/scenario.hpp"
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -34,20 +37,26 @@ struct RunOptions {
   int iterations = 0;
   int warmup = 0;
   double timeout = 0;
+  bool loopback = false;
+  std::string predicted;
   std::string data;
 };
 
 CommandSyntax syntax_for(RunOptions& options) {
   CommandSyntax syntax(
-      "mpirun -n RANKS mirfak-measure run SCENARIO --backend cpu [OPTION]...",
+      "mpirun -n RANKS mirfak-measure run SCENARIO [--backend cpu|cuda] [OPTION]...",
       "Executes the program of one training iteration, a process for every rank, with real kernels and real\n"
       "communication, and writes the trace of the iteration that took the median time.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
-  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu"), "what executes it");
+  add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes it");
+  add("loopback", po::bool_switch(&options.loopback),
+      "one process runs all ranks on one GPU: their kernels take turns, communication is copies");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as strategy.tensor=4; may be given several times");
   add("out", po::value(&options.out)->value_name("FILE.h5"), "write the trace");
+  add("predicted", po::value(&options.predicted)->value_name("FILE.h5"),
+      "with --loopback: also write the trace that the simulator predicts of ranks that share a GPU so");
   add("iterations", po::value(&options.iterations)->default_value(5)->value_name("N"), "how many to measure");
   add("warmup", po::value(&options.warmup)->default_value(1)->value_name("N"), "... after so many");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
@@ -62,16 +71,31 @@ void check_options(const RunOptions& options) {
   check_timeout(options.timeout);
   if (options.iterations < 1) fail_input({}, "--iterations: expected at least 1");
   if (options.warmup < 0) fail_input({}, "--warmup: expected at least 0");
+  if (options.loopback && options.backend != "cuda") fail_input({}, "--loopback: expected with --backend cuda");
+  if (!options.predicted.empty() && !options.loopback) {
+    fail_input({}, "--predicted: expected with --loopback", "mirfak simulate --trace predicts all other runs");
+  }
 }
 
-void check_job(const Job& job, const std::string& scenario, int processes) {
+void check_processes(const Job& job, const RunOptions& options, int processes) {
   const auto ranks = static_cast<int>(job.strategy.ranks());
-  if (ranks != processes) {
-    fail_input({},
-               fmt::format("{} has {} ranks, and {} process{} started", scenario, ranks, processes,
-                           processes == 1 ? " was" : "es were"),
-               fmt::format("mpirun -n {} mirfak-measure run {} ...; with --oversubscribe where there are fewer cores",
-                           ranks, scenario));
+  if (options.loopback && processes != 1) {
+    fail_input({}, fmt::format("--loopback runs all ranks in one process, and {} were started", processes));
+  }
+  if (options.loopback || ranks == processes) return;
+  fail_input({},
+             fmt::format("{} has {} ranks, and {} process{} started", options.scenario, ranks, processes,
+                         processes == 1 ? " was" : "es were"),
+             fmt::format("mpirun -n {} mirfak-measure run {} ...; with --oversubscribe where there are fewer cores",
+                         ranks, options.scenario));
+}
+
+void check_job(const Job& job, const RunOptions& options, int processes) {
+  check_processes(job, options, processes);
+  if (options.backend == "cuda") {
+    if (job.precision() == job.product_precision()) return;
+    fail_input({}, fmt::format("the CUDA executor computes in one precision, not as {} does", job.training.precision),
+               "--set training.precision=bf16");
   }
   if (job.precision() != Precision::fp32 || job.product_precision() != Precision::fp32) {
     fail_input({}, fmt::format("the CPU executor computes in fp32, not in {}", job.training.precision),
@@ -97,6 +121,51 @@ double end_of(std::span<const TaskTime> times) {
   double last = -std::numeric_limits<double>::infinity();
   for (const TaskTime& time : times) last = std::max(last, time.end);
   return last;
+}
+
+std::vector<RankPlan> plans_here(const Simulation& simulation, const ExecutionGroups& groups, const MpiWorld& world,
+                                 bool all) {
+  std::vector<RankPlan> out;
+  if (!all) {
+    out.push_back(rank_plan(simulation, groups, world.rank()));
+    return out;
+  }
+  for (const ProgramRank& rank : simulation.program.ranks) {
+    out.push_back(rank_plan(simulation, groups, static_cast<int>(rank.rank)));
+  }
+  return out;
+}
+
+struct Running {
+  std::unique_ptr<Executor> executor;
+  std::function<double()> clock_error_s;
+};
+
+Running make_executor(const RunOptions& options, const MpiWorld& world, const Simulation& simulation,
+                      const ExecutionGroups& groups, std::span<const RankPlan> plans) {
+#ifdef MIRFAK_HAS_CUDA
+  if (options.backend == "cuda") {
+    GpuExecutor gpu = gpu_executor(world, groups, transfer_lanes(simulation.program, groups), plans,
+                                   simulation.job.precision(), options.loopback);
+    const Executor& executor = *gpu.executor;
+    return {std::move(gpu.executor), [&executor, error = gpu.clock_error_s] { return error(executor); }};
+  }
+#else
+  static_cast<void>(options);
+  static_cast<void>(simulation);
+#endif
+  auto cpu = std::make_unique<CpuExecutor>(world, groups, plans.front());
+  const CpuExecutor& executor = *cpu;
+  return {std::move(cpu), [&executor] { return executor.clock_error_s(); }};
+}
+
+// What the simulator says of ranks that share one device: each task as long as on a device of its own, kernels in
+// turns.
+void write_prediction(const RunOptions& options, const Scenario& scenario, const ExecutionGroups& groups) {
+  if (options.predicted.empty()) return;
+  const std::unique_ptr<Simulation> simulation = simulate(scenario.job, {true, true});
+  set_timeline(*simulation, shared_timeline(simulation->program, groups, simulation->timeline));
+  write_trace(options.predicted, scenario, *simulation);
 }
 
 // The iterations of all ranks, gathered on rank 0.
@@ -145,8 +214,17 @@ class Iterations {
   std::vector<double> lengths_;
 };
 
-// One iteration's times of all ranks, on rank 0.
-std::vector<std::vector<TaskTime>> gather_times(const MpiWorld& world, std::span<const TaskTime> own) {
+// One iteration's times of all ranks, on rank 0. `plans`: those that this process runs.
+std::vector<std::vector<TaskTime>> gather_times(const MpiWorld& world, std::span<const RankPlan> plans,
+                                                std::span<const TaskTime> own) {
+  if (plans.size() > 1) {
+    std::vector<std::vector<TaskTime>> out;
+    for (const RankPlan& plan : plans) {
+      out.emplace_back(own.begin(), own.begin() + static_cast<std::ptrdiff_t>(plan.tasks.size()));
+      own = own.subspan(plan.tasks.size());
+    }
+    return out;
+  }
   std::vector<double> flat;
   for (const TaskTime& time : own) flat.insert(flat.end(), {time.ready, time.end});
   std::vector<std::vector<TaskTime>> out;
@@ -182,30 +260,42 @@ std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world
   if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
   check_options(options);
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
-  check_job(scenario.job, options.scenario, world.size());
+  check_job(scenario.job, options, world.size());
   world.set_timeout(options.timeout);
+#ifdef MIRFAK_HAS_CUDA
+  if (options.backend == "cuda") choose_gpu(world);
+#endif
   const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {true, true});
   const ExecutionGroups groups = execution_groups(*simulation);
-  const RankPlan plan = rank_plan(*simulation, groups, world.rank());
+  const std::vector<RankPlan> plans = plans_here(*simulation, groups, world, options.loopback);
   check_output(options.out);
+  check_output(options.predicted);
+  write_prediction(options, scenario, groups);
 
-  CpuExecutor executor(world, groups, plan);
-  const Iterations iterations(executor, world, options.warmup, options.iterations);
+  const Running running = make_executor(options, world, *simulation, groups, plans);
+  const Iterations iterations(*running.executor, world, options.warmup, options.iterations);
   const std::size_t median = tell_all(world, world.rank() == 0 ? iterations.median() : 0);
-  const std::vector<std::vector<TaskTime>> times = gather_times(world, iterations[median]);
+  const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
   if (world.rank() != 0) return {};
 
   set_timeline(*simulation, measured_timeline(simulation->program, groups, times));
   const auto [shortest, longest] = std::minmax_element(iterations.lengths().begin(), iterations.lengths().end());
-  const Measurement measured{executor.machine(), executor.backend(), options.iterations,
-                             *shortest,          *longest,           executor.clock_error_s()};
+  const Measurement measured{
+      running.executor->machine(), running.executor->backend(), options.iterations, *shortest, *longest,
+      running.clock_error_s()};
   if (!options.out.empty()) write_trace(options.out, scenario, *simulation, measured);
   return report(*simulation, measured, options.out);
 }
 
 void check_backend(const std::string& name) {
-  static const std::vector<std::string> names = {"cpu"};
+  static const std::vector<std::string> names = {"cpu", "cuda"};
   choice("--backend", name, names);
+#ifndef MIRFAK_HAS_CUDA
+  if (name == "cuda") {
+    fail_input({}, "--backend cuda: this mirfak-measure was built without CUDA",
+               "build it where a CUDA compiler is found");
+  }
+#endif
 }
 
 void check_timeout(double seconds) {

@@ -1,0 +1,73 @@
+#include "executor/collective_plans.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace mirfak::measure {
+
+namespace {
+
+CollectivePlans plans_of(int ranks, StreamKind stream) {
+  CollectivePlans out;
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankPlan& plan = out.plans.emplace_back();
+    plan.rank = rank;
+    plan.queues = {{stream, {}}};
+  }
+  return out;
+}
+
+void add(CollectivePlans& out, int rank, RankTask task, TaskId leader) {
+  RankPlan& plan = out.plans[static_cast<std::size_t>(rank)];
+  plan.queues.front().tasks.push_back(static_cast<std::uint32_t>(plan.tasks.size()));
+  plan.most_bytes = std::max(plan.most_bytes, task.bytes);
+  plan.tasks.push_back(std::move(task));
+  out.groups.leader.push_back(leader);
+}
+
+// Calls `one` with the bytes of each operation, in order.
+template <typename One>
+void for_each_operation(std::span<const double> sizes, int times, const One& one) {
+  for (const double bytes : sizes) {
+    for (int i = 0; i < times; ++i) one(bytes);
+  }
+}
+
+}  // namespace
+
+CollectivePlans collective_plans(CollectiveKind kind, int ranks, std::span<const double> sizes, int times) {
+  CollectivePlans out = plans_of(ranks, StreamKind::data);
+  RankGroup group{StreamKind::data, std::vector<int>(static_cast<std::size_t>(ranks))};
+  std::iota(group.ranks.begin(), group.ranks.end(), 0);
+  out.groups.groups.push_back(std::move(group));
+  for_each_operation(sizes, times, [&](double bytes) {
+    const auto leader = static_cast<TaskId>(out.groups.leader.size());
+    for (int rank = 0; rank < ranks; ++rank) {
+      RankTask task;
+      task.task = static_cast<TaskId>(out.groups.leader.size());
+      task.operation = RankTask::Operation::collective;
+      task.collective = kind;
+      task.bytes = bytes;
+      add(out, rank, std::move(task), leader);
+    }
+  });
+  return out;
+}
+
+CollectivePlans transfer_plans(int ranks, std::span<const double> sizes, int times) {
+  CollectivePlans out = plans_of(ranks, StreamKind::send_forward);
+  for_each_operation(sizes, times, [&](double bytes) {
+    const auto leader = static_cast<TaskId>(out.groups.leader.size());
+    for (int rank = 0; rank < 2; ++rank) {
+      RankTask task;
+      task.task = static_cast<TaskId>(out.groups.leader.size());
+      task.operation = rank == 0 ? RankTask::Operation::send : RankTask::Operation::receive;
+      task.peer = 1 - rank;
+      task.bytes = bytes;
+      add(out, rank, std::move(task), leader);
+    }
+  });
+  return out;
+}
+
+}  // namespace mirfak::measure

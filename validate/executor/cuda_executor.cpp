@@ -1,0 +1,293 @@
+#include "executor/cuda_executor.hpp"
+
+#include "base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace mirfak::measure {
+
+namespace {
+
+constexpr std::size_t kLeastBuffer = 4096;
+
+bool on_host(const RankPlan& plan, const RankTask& task) {
+  return task.operation == RankTask::Operation::issue || plan.queues[task.queue].stream == StreamKind::host;
+}
+
+double most_kernel_bytes(std::span<const RankPlan> plans, ElementType type) {
+  double most = 0;
+  for (const RankPlan& plan : plans) {
+    for (const KernelWork& work : plan.kernels) most = std::max(most, CudaKernels::operand_bytes(work, type));
+  }
+  return most;
+}
+
+double most_bytes(const RankPlan& plan, const RankQueue& queue) {
+  double most = 0;
+  for (const std::uint32_t task : queue.tasks) most = std::max(most, plan.tasks[task].bytes);
+  return most;
+}
+
+bool is_transfer(const RankTask& task) {
+  return task.operation == RankTask::Operation::send || task.operation == RankTask::Operation::receive;
+}
+
+DeviceMemory random_memory(std::size_t bytes, ElementType type, std::uint64_t seed) {
+  DeviceMemory out(bytes);
+  launch_random(out.data(), bytes / element_bytes(type), type, seed, nullptr);
+  return out;
+}
+
+}  // namespace
+
+CudaExecutor::CudaExecutor(const MpiWorld& world, const ExecutionGroups& groups,
+                           const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
+                           Precision precision, bool loopback)
+    : world_(world),
+      groups_(groups),
+      plans_(plans),
+      loopback_(loopback),
+      type_(element_type(precision)),
+      clock_(world.clock()),
+      order_(submission_order(groups, plans)) {
+  std::size_t tasks = 0;
+  for (const RankPlan& plan : plans) {
+    first_.push_back(tasks);
+    tasks += plan.tasks.size();
+  }
+  marks_.resize(tasks);
+  times_.resize(tasks);
+  make_lanes();
+  const auto seed = static_cast<std::uint64_t>(world.rank()) + 1;
+  kernels_ = std::make_unique<CudaKernels>(precision, most_kernel_bytes(plans, type_), seed);
+  for (const RankPlan& plan : plans) {
+    for (const KernelWork& work : plan.kernels) kernels_->prepare(work);
+  }
+  if (!loopback_ && !(groups.groups.empty() && transfers.empty())) make_communicators(transfers);
+  check_cuda(cudaDeviceSynchronize(), "prepare");
+}
+
+void CudaExecutor::make_lanes() {
+  const std::size_t shared = streams_.size();
+  if (loopback_) streams_.emplace_back();
+  std::uint64_t seed = 1000;
+  for (const RankPlan& plan : plans_) {
+    std::vector<Lane>& lanes = lanes_.emplace_back(plan.queues.size());
+    for (std::size_t i = 0; i < plan.queues.size(); ++i) {
+      const RankQueue& queue = plan.queues[i];
+      Lane& lane = lanes[i];
+      if (queue.stream == StreamKind::host) continue;
+      if (queue.stream == StreamKind::compute && loopback_) {
+        lane.stream = streams_[shared].get();
+        continue;
+      }
+      lane.stream = streams_.emplace_back().get();
+      if (queue.stream == StreamKind::compute) continue;
+      const std::size_t bytes = kLeastBuffer + static_cast<std::size_t>(most_bytes(plan, queue));
+      lane.from = random_memory(bytes, type_, ++seed);
+      lane.to = random_memory(bytes, type_, ++seed);
+    }
+  }
+}
+
+// In an order that is the same on all ranks: each call is one of all of them.
+void CudaExecutor::make_communicators([[maybe_unused]] const std::vector<TransferLane>& transfers) {
+#ifdef MIRFAK_HAS_NCCL
+  for (const RankGroup& group : groups_.groups) of_groups_.push_back(NcclCommunicator::among(world_, group.ranks));
+  for (const TransferLane& lane : transfers) {
+    of_transfers_.emplace(lane, NcclCommunicator::among(world_, std::array{lane.from, lane.to}));
+  }
+#else
+  fail_infeasible({}, "this mirfak-measure was built without NCCL", "run one rank, or all on one GPU with --loopback");
+#endif
+}
+
+void CudaExecutor::iterate() {
+  if (world_.size() > 1) world_.meet("begin an iteration");
+  try {
+    start_clock();
+    for (const SubmissionStep& step : order_) submit(step);
+    for (const SubmissionStep& step : order_) {
+      for (const PlannedTask& task : step) wait_for(task);
+    }
+    check_cuda(cudaGetLastError(), "start kernels");
+  } catch (...) {
+#ifdef MIRFAK_HAS_NCCL
+    for (NcclCommunicator& communicator : of_groups_) communicator.give_up();
+    for (auto& [lane, communicator] : of_transfers_) communicator.give_up();
+#endif
+    throw;
+  }
+  read_times();
+}
+
+// The device is idle: it passes the event between two looks at the host's clock.
+void CudaExecutor::start_clock() {
+  check_cuda(cudaDeviceSynchronize(), "come to rest");
+  const double before = now();
+  origin_.record(streams_.front().get());
+  while (!origin_.done()) {
+  }
+  const double after = now();
+  origin_s_ = (before + after) / 2;
+  device_clock_error_s_ = std::max(device_clock_error_s_, (after - before) / 2);
+}
+
+void CudaExecutor::submit(const SubmissionStep& step) {
+  const PlannedTask& first = step.front();
+  if (on_host(plans_[first.plan], task_of(first))) return issue(first);
+  for (const PlannedTask& task : step) begin(task);
+  if (task_of(first).operation == RankTask::Operation::kernel) {
+    kernels_->run(plans_[first.plan].kernels[task_of(first).kernel], lane_of(first).stream);
+  } else if (loopback_) {
+    loop_back(step);
+  } else {
+    communicate(first);
+  }
+  for (const PlannedTask& task : step) mark_of(task).ended.record(lane_of(task).stream);
+}
+
+// The host hands the next task on, which it does by going on; it waits first for what it must see the end of.
+void CudaExecutor::issue(const PlannedTask& task) {
+  for (const std::uint32_t before : task_of(task).after) wait_for({task.plan, before});
+  time_of(task).ready = time_of(task).end = now();
+}
+
+void CudaExecutor::begin(const PlannedTask& task) {
+  const Lane& lane = lane_of(task);
+  for (const std::uint32_t before : task_of(task).after) {
+    const PlannedTask earlier{task.plan, before};
+    if (on_host(plans_[task.plan], task_of(earlier)) || lane_of(earlier).stream == lane.stream) continue;
+    check_cuda(cudaStreamWaitEvent(lane.stream, mark_of(earlier).ended.get()), "order tasks");
+  }
+  mark_of(task).begun.record(lane.stream);
+}
+
+void CudaExecutor::communicate([[maybe_unused]] const PlannedTask& task) {
+#ifdef MIRFAK_HAS_NCCL
+  const RankTask& own = task_of(task);
+  const Lane& lane = lane_of(task);
+  switch (own.operation) {
+    case RankTask::Operation::collective:
+      return of_groups_[own.group].collective(own.collective, own.bytes, type_, lane.from.data(), lane.to.data(),
+                                              lane.stream);
+    case RankTask::Operation::meet:
+      return of_groups_[own.group].meet(lane.to.data(), lane.stream);
+    case RankTask::Operation::send:
+      return of_transfers_.at(measure::lane_of(plans_[task.plan], own))
+          .send(1, own.bytes, type_, lane.from.data(), lane.stream);
+    case RankTask::Operation::receive:
+      return of_transfers_.at(measure::lane_of(plans_[task.plan], own))
+          .receive(0, own.bytes, type_, lane.to.data(), lane.stream);
+    default:
+      return;
+  }
+#endif
+}
+
+// Every member pulls what it needs once all are ready; a later phase begins when all have done the one before.
+void CudaExecutor::loop_back(const SubmissionStep& step) {
+  const auto all_wait = [&](const auto& event_of) {
+    for (const PlannedTask& waits : step) {
+      for (const PlannedTask& other : step) {
+        if (other == waits) continue;
+        check_cuda(cudaStreamWaitEvent(lane_of(waits).stream, event_of(other).get()), "meet");
+      }
+    }
+  };
+  all_wait([&](const PlannedTask& task) -> const DeviceEvent& { return mark_of(task).begun; });
+  const RankTask& first = task_of(step.front());
+  if (is_transfer(first)) return copy_transfer(step);
+  if (first.operation != RankTask::Operation::collective) return;
+  const std::size_t elements = std::max<std::size_t>(
+      step.size(), static_cast<std::size_t>(first.bytes / static_cast<double>(element_bytes(type_))));
+  std::vector<std::vector<LoopbackMove>> moves;
+  int phases = 0;
+  for (std::size_t i = 0; i < step.size(); ++i) {
+    moves.push_back(loopback_moves(first.collective, static_cast<int>(i), static_cast<int>(step.size()), elements));
+    for (const LoopbackMove& move : moves.back()) phases = std::max(phases, move.phase + 1);
+  }
+  for (int phase = 0; phase < phases; ++phase) {
+    for (std::size_t i = 0; i < step.size(); ++i) {
+      const auto of_phase = [&](const LoopbackMove& move) { return move.phase < phase; };
+      const auto begin = std::partition_point(moves[i].begin(), moves[i].end(), of_phase);
+      const auto end = std::find_if(begin, moves[i].end(), [&](const LoopbackMove& m) { return m.phase != phase; });
+      run_moves(step, i, {begin, end});
+      lane_of(step[i]).phase.record(lane_of(step[i]).stream);
+    }
+    all_wait([&](const PlannedTask& task) -> const DeviceEvent& { return lane_of(task).phase; });
+  }
+}
+
+void CudaExecutor::run_moves(const SubmissionStep& step, std::size_t member, std::span<const LoopbackMove> moves) {
+  const Lane& own = lane_of(step[member]);
+  const std::size_t size = element_bytes(type_);
+  for (const LoopbackMove& move : moves) {
+    char* target = own.to.data() + move.target * size;
+    if (move.sums) {
+      SummedBuffers buffers;
+      for (const PlannedTask& other : step) {
+        buffers.from[buffers.count++] = lane_of(other).from.data() + move.source * size;
+      }
+      launch_sum(buffers, target, move.count, type_, own.stream);
+      continue;
+    }
+    const Lane& other = lane_of(step[static_cast<std::size_t>(move.from)]);
+    const char* source = (move.of_result ? other.to : other.from).data() + move.source * size;
+    check_cuda(cudaMemcpyAsync(target, source, move.count * size, cudaMemcpyDeviceToDevice, own.stream), "copy");
+  }
+}
+
+// The receiver copies; the sender is done when it has.
+void CudaExecutor::copy_transfer(const SubmissionStep& step) {
+  const bool first_sends = task_of(step[0]).operation == RankTask::Operation::send;
+  Lane& sender = lane_of(step[first_sends ? 0 : 1]);
+  Lane& receiver = lane_of(step[first_sends ? 1 : 0]);
+  const auto bytes = static_cast<std::size_t>(task_of(step[0]).bytes);
+  check_cuda(cudaMemcpyAsync(receiver.to.data(), sender.from.data(), bytes, cudaMemcpyDeviceToDevice, receiver.stream),
+             "copy");
+  receiver.phase.record(receiver.stream);
+  check_cuda(cudaStreamWaitEvent(sender.stream, receiver.phase.get()), "wait for a receiver");
+}
+
+void CudaExecutor::wait_for(const PlannedTask& task) {
+  if (on_host(plans_[task.plan], task_of(task))) return;
+  PatientWait patience(world_.timeout_s(), [&] {
+    return fmt::format("rank {}: on stream {} task {}", plans_[task.plan].rank,
+                       name_of(plans_[task.plan].queues[task_of(task).queue].stream), task_of(task).task);
+  });
+  while (!mark_of(task).ended.done()) {
+    check_communicators();
+    if (const double nap = patience.next_nap(); nap > 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(nap));
+    }
+  }
+}
+
+void CudaExecutor::check_communicators() const {
+#ifdef MIRFAK_HAS_NCCL
+  for (const NcclCommunicator& communicator : of_groups_) {
+    if (communicator.member()) communicator.check();
+  }
+  for (const auto& [lane, communicator] : of_transfers_) {
+    if (communicator.member()) communicator.check();
+  }
+#endif
+}
+
+void CudaExecutor::read_times() {
+  for (const SubmissionStep& step : order_) {
+    for (const PlannedTask& task : step) {
+      if (on_host(plans_[task.plan], task_of(task))) continue;
+      const TaskMark& mark = mark_of(task);
+      time_of(task).ready = origin_s_ + mark.begun.seconds_since(origin_);
+      time_of(task).end = origin_s_ + mark.ended.seconds_since(origin_);
+    }
+  }
+}
+
+}  // namespace mirfak::measure

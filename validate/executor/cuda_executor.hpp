@@ -1,0 +1,91 @@
+#pragma once
+
+#include "executor/cuda_kernels.hpp"
+#include "executor/executor.hpp"
+#include "executor/mpi_world.hpp"
+#ifdef MIRFAK_HAS_NCCL
+#include "executor/nccl_communicator.hpp"
+#endif
+#include "executor/submission_order.hpp"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace mirfak::measure {
+
+// Hands all tasks of an iteration to streams of one device, each between two events, then reads the events. A plan has
+// a stream for each of its queues. Either it has one plan, of this process, and communicates by NCCL; or it has those
+// of all ranks (loopback): then their kernels share one stream, in which they take turns in the order of the program,
+// and collectives are copies and sums on the device. See README.md. References must outlive it.
+class CudaExecutor : public Executor {
+ public:
+  // Uses the current device. `transfers`: of the whole job, transfer_lanes(). With several processes all of them call
+  // together.
+  CudaExecutor(const MpiWorld& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
+               std::span<const RankPlan> plans, Precision precision, bool loopback);
+
+  std::string backend() const override { return loopback_ ? "cuda, loopback" : "cuda"; }
+  std::string machine() const override { return device_summary(); }
+  void iterate() override;
+  // Of all plans, one after another.
+  std::span<const TaskTime> times() const override { return times_; }
+  // The most by which times of two ranks may be off: clocks of processes, and of device and host.
+  double clock_error_s() const { return clock_.error_s + 2 * device_clock_error_s_; }
+
+ private:
+  // A queue of a plan on the device.
+  struct Lane {
+    cudaStream_t stream = nullptr;  // none: the host's
+    DeviceMemory from;
+    DeviceMemory to;
+    DeviceEvent phase;  // of a collective in loopback: this member has done its part
+  };
+  struct TaskMark {
+    DeviceEvent begun;
+    DeviceEvent ended;
+  };
+
+  const RankTask& task_of(const PlannedTask& task) const { return plans_[task.plan].tasks[task.task]; }
+  TaskMark& mark_of(const PlannedTask& task) { return marks_[first_[task.plan] + task.task]; }
+  TaskTime& time_of(const PlannedTask& task) { return times_[first_[task.plan] + task.task]; }
+  Lane& lane_of(const PlannedTask& task) { return lanes_[task.plan][task_of(task).queue]; }
+  double now() const { return monotonic_seconds() + clock_.offset_s; }
+
+  void make_lanes();
+  void make_communicators(const std::vector<TransferLane>& transfers);
+  void start_clock();
+  void submit(const SubmissionStep& step);
+  void issue(const PlannedTask& task);
+  void begin(const PlannedTask& task);
+  void communicate(const PlannedTask& task);
+  void loop_back(const SubmissionStep& step);
+  void copy_transfer(const SubmissionStep& step);
+  void run_moves(const SubmissionStep& step, std::size_t member, std::span<const LoopbackMove> moves);
+  void wait_for(const PlannedTask& task);
+  void check_communicators() const;
+  void read_times();
+
+  const MpiWorld& world_;
+  const ExecutionGroups& groups_;
+  std::span<const RankPlan> plans_;
+  bool loopback_;
+  ElementType type_;
+  MpiWorld::Clock clock_;
+  double device_clock_error_s_ = 0;
+  double origin_s_ = 0;  // when origin_ was passed
+  DeviceEvent origin_;
+  std::vector<SubmissionStep> order_;
+  std::vector<DeviceStream> streams_;
+  std::vector<std::vector<Lane>> lanes_;  // by plan and queue
+  std::vector<std::size_t> first_;        // by plan: its first entry of marks_ and times_
+  std::vector<TaskMark> marks_;
+  std::vector<TaskTime> times_;
+  std::unique_ptr<CudaKernels> kernels_;
+#ifdef MIRFAK_HAS_NCCL
+  std::vector<NcclCommunicator> of_groups_;
+  std::map<TransferLane, NcclCommunicator> of_transfers_;
+#endif
+};
+
+}  // namespace mirfak::measure

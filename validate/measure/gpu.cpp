@@ -1,0 +1,260 @@
+#include "measure/gpu.hpp"
+
+#include "base/error.hpp"
+#include "executor/cuda_executor.hpp"
+#include "executor/nvml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <thread>
+
+namespace mirfak::measure {
+
+namespace {
+
+constexpr std::size_t kBatch = 128;    // kernels with their events: fewer than a stream's queue holds
+constexpr double kSubmission = 25e-6;  // seconds that the host takes for one, generously
+constexpr std::size_t kEmptyKernels = 300;
+
+double middle(std::vector<double> values) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+double most_bytes(std::span<const KernelWork> work, ElementType type) {
+  double most = 0;
+  for (const KernelWork& kernel : work) most = std::max(most, CudaKernels::operand_bytes(kernel, type));
+  return most;
+}
+
+void wait_for(const DeviceEvent& event, double timeout_s) {
+  PatientWait patience(timeout_s, [] { return std::string("a kernel of a benchmark"); });
+  while (!event.done()) {
+    if (const double nap = patience.next_nap(); nap > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(nap));
+  }
+}
+
+// Events in front of and behind what a stream does.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::size_t intervals) : begun_(intervals), ended_(intervals) {}
+
+  template <typename Submit>
+  void run(const DeviceStream& stream, std::size_t count, double timeout_s, const Submit& submit) {
+    // The stream waits while the host fills it: no interval holds a gap that the host made.
+    launch_delay(static_cast<double>(count) * kSubmission, stream.get());
+    for (std::size_t i = 0; i < count; ++i) {
+      begun_[i].record(stream.get());
+      submit(i);
+      ended_[i].record(stream.get());
+    }
+    check_cuda(cudaGetLastError(), "start kernels");
+    wait_for(ended_[count - 1], timeout_s);
+  }
+  double seconds(std::size_t i) const { return ended_[i].seconds_since(begun_[i]); }
+  double period(std::size_t count) const {
+    return ended_[count - 1].seconds_since(ended_[0]) / static_cast<double>(count - 1);
+  }
+
+ private:
+  std::vector<DeviceEvent> begun_;
+  std::vector<DeviceEvent> ended_;
+};
+
+double empty_kernel_seconds(const DeviceStream& stream, double timeout_s) {
+  Stopwatch watch(kEmptyKernels);
+  watch.run(stream, kEmptyKernels, timeout_s, [&](std::size_t) { launch_nothing(stream.get()); });
+  watch.run(stream, kEmptyKernels, timeout_s, [&](std::size_t) { launch_nothing(stream.get()); });
+  return watch.period(kEmptyKernels);
+}
+
+NvmlDevice open_nvml() {
+  int device = 0;
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDevice(&device), "find the device");
+  check_cuda(cudaGetDeviceProperties(&properties, device), "describe the device");
+  auto out = NvmlDevice::open(properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
+  if (!out) fail_infeasible({}, "the driver's management library (libnvidia-ml.so.1) does not know this GPU");
+  return *out;
+}
+
+// While it lives, signals that would end the program are noted instead, so that the clock can be given back.
+volatile std::sig_atomic_t signalled = 0;
+class SignalNote {
+ public:
+  SignalNote() {
+    signalled = 0;
+    for (std::size_t i = 0; i < kSignals.size(); ++i)
+      before_[i] = std::signal(kSignals[i], [](int s) { signalled = s; });
+  }
+  SignalNote(const SignalNote&) = delete;
+  SignalNote& operator=(const SignalNote&) = delete;
+  ~SignalNote() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
+  }
+  static void check() {
+    if (signalled != 0) fail_internal(fmt::format("ended by signal {}", static_cast<int>(signalled)));
+  }
+
+ private:
+  static constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  std::array<void (*)(int), kSignals.size()> before_{};
+};
+
+// Gives the card its own clocks back when it goes.
+class ClockLock {
+ public:
+  explicit ClockLock(const NvmlDevice& device) : device_(device) {}
+  ClockLock(const ClockLock&) = delete;
+  ClockLock& operator=(const ClockLock&) = delete;
+  ~ClockLock() {
+    if (locked_) device_.reset_clock();
+  }
+  void set(double hz) {
+    locked_ = true;
+    device_.lock_clock(hz);
+  }
+
+ private:
+  const NvmlDevice& device_;
+  bool locked_ = false;
+};
+
+class EnergyBench {
+ public:
+  EnergyBench(const NvmlDevice& device, std::span<const KernelWork> work, Precision precision, double seconds)
+      : device_(device), kernels_(precision, most_bytes(work, element_type(precision))), seconds_(seconds) {
+    for (const KernelWork& kernel : work) kernels_.prepare(kernel);
+  }
+
+  GpuEnergy run(const KernelWork& work) {
+    // Warm up first: clocks and temperature settle under the load that is measured.
+    keep_busy(work, seconds_ / 2);
+    const double energy = device_.energy_j();
+    const double begin = monotonic_seconds();
+    const double count = keep_busy(work, seconds_);
+    GpuEnergy out;
+    const double time = monotonic_seconds() - begin;
+    const double spent = device_.energy_j() - energy;
+    out.clock_hz = device_.clock_hz(NvmlDevice::Clock::multiprocessors);
+    out.temperature_c = device_.temperature_c();
+    out.time_s = time / count;
+    out.energy_j = spent / count;
+    out.power_w = spent / time;
+    return out;
+  }
+
+ private:
+  // Returns how many kernels that was; two batches are in flight, so that the card never waits.
+  double keep_busy(const KernelWork& work, double seconds) {
+    const double until = monotonic_seconds() + seconds;
+    if (work.kind == KernelWork::Kind::nothing) {
+      while (monotonic_seconds() < until) {
+        SignalNote::check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      return 1;
+    }
+    constexpr int kInFlight = 16;
+    double count = 0;
+    std::array<DeviceEvent, 2> ends;
+    for (std::size_t batch = 0; monotonic_seconds() < until; ++batch) {
+      SignalNote::check();
+      if (batch > 1) wait_for(ends[batch % 2], seconds + 60);
+      for (int i = 0; i < kInFlight; ++i) kernels_.run(work, stream_.get());
+      ends[batch % 2].record(stream_.get());
+      count += kInFlight;
+    }
+    check_cuda(cudaStreamSynchronize(stream_.get()), "run kernels");
+    return count;
+  }
+
+  const NvmlDevice& device_;
+  CudaKernels kernels_;
+  DeviceStream stream_;
+  double seconds_;
+};
+
+}  // namespace
+
+void choose_gpu(const MpiWorld& world) { choose_device(world.place_on_machine()); }
+
+GpuExecutor gpu_executor(const MpiWorld& world, const ExecutionGroups& groups,
+                         const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
+                         Precision precision, bool loopback) {
+  return {std::make_unique<CudaExecutor>(world, groups, transfers, plans, precision, loopback),
+          [](const Executor& executor) { return dynamic_cast<const CudaExecutor&>(executor).clock_error_s(); }};
+}
+
+std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, Precision precision, int repeats,
+                                     double timeout_s) {
+  CudaKernels kernels(precision, most_bytes(work, element_type(precision)));
+  for (const KernelWork& kernel : work) kernels.prepare(kernel);
+  const DeviceStream stream;
+  Stopwatch watch(kBatch);
+  std::vector<std::vector<double>> times(work.size());
+  // Rounds over all kernels: what disturbs the machine for a while falls on one repetition of many, not on all of one.
+  for (int round = 0; round <= repeats; ++round) {
+    for (std::size_t first = 0; first < work.size(); first += kBatch) {
+      const std::size_t count = std::min(kBatch, work.size() - first);
+      watch.run(stream, count, timeout_s, [&](std::size_t i) { kernels.run(work[first + i], stream.get()); });
+      for (std::size_t i = 0; round > 0 && i < count; ++i) times[first + i].push_back(watch.seconds(i));
+    }
+  }
+  std::vector<double> out;
+  for (std::vector<double>& of_kernel : times) out.push_back(middle(std::move(of_kernel)));
+  out.push_back(empty_kernel_seconds(stream, timeout_s));
+  return out;
+}
+
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, Precision precision, double seconds,
+                                          std::span<const double> clocks_hz) {
+  const NvmlDevice device = open_nvml();
+  EnergyBench bench(device, work, precision, seconds);
+  const SignalNote note;
+  ClockLock lock(device);
+  std::vector<GpuEnergy> out;
+  for (const KernelWork& kernel : work) {
+    if (clocks_hz.empty()) out.push_back(bench.run(kernel));
+    for (const double hz : clocks_hz) {
+      lock.set(hz);
+      out.push_back(bench.run(kernel));
+    }
+  }
+  return out;
+}
+
+std::vector<double> gpu_clocks(int count) {
+  const std::vector<double> all = open_nvml().supported_clocks_hz();
+  std::vector<double> out;
+  const auto most = std::min(static_cast<std::size_t>(std::max(count, 1)), all.size());
+  for (std::size_t i = 0; i < most; ++i) out.push_back(all[most == 1 ? 0 : i * (all.size() - 1) / (most - 1)]);
+  return out;
+}
+
+Machine describe_gpu_machine() {
+  Machine out = describe_machine();
+  out.device = describe_device();
+  return out;
+}
+
+const char* nccl_type_name(Precision precision) {
+  switch (element_type(precision)) {
+    case ElementType::fp16:
+      return "half";
+    case ElementType::bf16:
+      return "bfloat16";
+    case ElementType::fp32:
+      break;
+  }
+  return "float";
+}
+
+}  // namespace mirfak::measure

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "cluster/hardware.hpp"
+#include "executor/executor.hpp"
+#include "executor/kernel_work.hpp"
+#include "executor/submission_order.hpp"
+#include "measure/measured_table.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mirfak::measure {
+
+class MpiWorld;
+
+// What --backend cuda does, of hardware alone: commands know neither CUDA nor NCCL. Defined where CUDA is built in;
+// check_backend() refuses it elsewhere.
+
+// Makes a GPU this process's own. Error(infeasible) "no CUDA device: ..." where there is none; all processes call.
+void choose_gpu(const MpiWorld& world);
+
+// Of one plan, this process's, or (loopback) of all ranks' plans. References must outlive it. `clock_error_s`: where it
+// says by how much the times of two ranks may be off.
+struct GpuExecutor {
+  std::unique_ptr<Executor> executor;
+  double (*clock_error_s)(const Executor&) = nullptr;
+};
+GpuExecutor gpu_executor(const MpiWorld& world, const ExecutionGroups& groups,
+                         const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
+                         Precision precision, bool loopback);
+
+// Seconds of each kernel, the middle of `repeats`; the last entry is the period of empty kernels in a stream.
+std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, Precision precision, int repeats,
+                                     double timeout_s);
+
+// What one kernel class takes and draws at one clock, run without a pause for a while.
+struct GpuEnergy {
+  double clock_hz = 0;  // set, or that the card chose, at the end
+  double time_s = 0;    // of one kernel
+  double energy_j = 0;  // ... of the whole card
+  double power_w = 0;
+  double temperature_c = 0;
+};
+// `work.kind` nothing: the card at rest. Error(infeasible) without NVML. `clocks_hz`: to be set one after another;
+// empty: the card's own; the clock is given back on any way out, signals included. Results by work and then clock.
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, Precision precision, double seconds,
+                                          std::span<const double> clocks_hz);
+// So many of the clocks that the card has, the highest and the lowest among them.
+std::vector<double> gpu_clocks(int count);
+
+// The machine, its GPU included.
+Machine describe_gpu_machine();
+const char* nccl_type_name(Precision precision);  // "bfloat16"
+
+}  // namespace mirfak::measure
