@@ -85,7 +85,11 @@ TEST_CASE("a rank that never comes is not waited for longer than told") {
   folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
   folder.write("stop.sh",
                "mirfak-measure run job.yaml --iterations 1000000 --timeout 2 --out trace.h5 &\n"
-               "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then sleep 1; kill -STOP $!; sleep 10; kill -CONT $!; fi\n"
+               // Not before it iterates, which takes more than a second of a processor; and not for ever.
+               "if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then\n"
+               "  until [ \"$(awk '{print $14 + $15}' /proc/$!/stat)\" -gt 150 ]; do sleep 0.1; done\n"
+               "  kill -STOP $!; sleep 10; kill -CONT $!; sleep 5; kill -9 $!\n"
+               "fi\n"
                "wait $!\n");
   const Finished finished = run_shell(
       fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 '{}' --oversubscribe -n 2 sh stop.sh",
