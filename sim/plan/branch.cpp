@@ -1,7 +1,6 @@
 #include "plan/branch.hpp"
 
 #include "plan/microbatch_shares.hpp"
-#include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
@@ -30,13 +29,13 @@ PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest, bo
   return out;
 }
 
-Picoseconds sum_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs) {
+}  // namespace
+
+Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs) {
   Picoseconds sum = 0;
   for (const ReplicaCollective& collective : collectives) sum += to_picoseconds(price(collective, costs).seconds);
   return sum;
 }
-
-}  // namespace
 
 PassTerms& PassTerms::operator+=(const PassTerms& other) {
   forward += other.forward;
@@ -322,11 +321,11 @@ StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan
   const HeldParameters held = contents.parameters.held();
   out.host = offloaded_bytes(job, held);
   if (job.strategy.replicas() > 1) {
-    out.reduce = sum_of(gradient_reduction(job, held), costs);
+    out.reduce = time_of(gradient_reduction(job, held), costs);
     if (data_parallel_plan(job).shards > 1) {
       constexpr double number = 4;
-      out.norms = sum_of({{"sum gradient norms", CollectiveKind::all_reduce, number, ReplicaGroup::shard}}, costs);
-      out.gather = sum_of(parameter_gather(job, contents.parameters, held), costs);
+      out.norms = time_of({{"sum gradient norms", CollectiveKind::all_reduce, number, ReplicaGroup::shard}}, costs);
+      out.gather = time_of(parameter_gather(job, contents.parameters, held), costs);
     }
   }
   const FoldedBody step = step_body(job, contents.parameters, costs);

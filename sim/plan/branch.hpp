@@ -3,6 +3,7 @@
 #include "plan/layout.hpp"
 #include "plan/pipeline_choice.hpp"
 #include "plan/shared_blocks.hpp"
+#include "program/data_parallel.hpp"
 #include "program/stage_plan.hpp"
 
 #include <map>
@@ -36,6 +37,9 @@ struct StateChoice {
 
   void apply_to(Strategy& strategy) const;
 };
+
+// Of collectives of a stage's replicas, one behind the other.
+Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs);
 
 // What a stage holds between iterations, in bytes, and what its replicas do when the passes are over.
 struct StateTerms {

@@ -1,6 +1,5 @@
 #include "plan/replica_bound.hpp"
 
-#include "program/data_parallel.hpp"
 #include "program/pass_parts.hpp"
 
 #include <algorithm>
@@ -26,12 +25,6 @@ struct CutChunk {
   CutPass forward;
   CutPass backward;
 };
-
-Picoseconds sum_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs) {
-  Picoseconds sum = 0;
-  for (const ReplicaCollective& collective : collectives) sum += to_picoseconds(price(collective, costs).seconds);
-  return sum;
-}
 
 // The stages of one class of replicas, cut as a strategy says.
 class CutStages {
@@ -68,11 +61,11 @@ class CutStages {
     CutPass out;
     for (const PassPart& part : split_pass(job_, chunk, kind)) {
       if (part.gathers.total() > 0) {
-        const Picoseconds gather = sum_of(parameter_gather(job_, contents.parameters, part.gathers), costs);
+        const Picoseconds gather = time_of(parameter_gather(job_, contents.parameters, part.gathers), costs);
         if (part.first == 0) out.first_gather = gather;
         out.gather += gather;
       }
-      out.last_reduce = part.reduces.total() > 0 ? sum_of(gradient_reduction(job_, part.reduces), costs) : 0;
+      out.last_reduce = part.reduces.total() > 0 ? time_of(gradient_reduction(job_, part.reduces), costs) : 0;
       out.reduce += out.last_reduce;
       const Picoseconds copies = fold(replica_copies(job_, costs, part)).device;
       const double kernels_s = to_seconds(kernels(place, chunk, kind, part) + copies);
