@@ -19,14 +19,15 @@ using namespace mirfak::measure;
 namespace {
 
 Job job_of(const std::string& strategy, const std::string& framework = "megatron-core") {
+  const bool experts = strategy.find("expert") != std::string::npos;
   const std::string text = fmt::format(
       "model: {{source: test, family: gpt, layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 512, max_sequence: 64,\n"
       "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
-      "  dropout: 0.1}}\n"
+      "  dropout: 0.1{}}}\n"
       "cluster: {{nodes: [{{type: dgx-a100-80g, count: 1, gpus: 4}}]}}\n"
       "training: {{global_batch: 8, sequence_length: 64, precision: fp32, framework: {}}}\n"
       "strategy: {{{}}}\n",
-      framework, strategy);
+      experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", framework, strategy);
   const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
@@ -159,6 +160,10 @@ const std::vector<NamedJob> kJobs = {
     {"data: 4, zero: 1", "megatron-core"},
     {"data: 2, zero: 1, pipeline: 2, overlap_grad_reduce: true, overlap_param_gather: true", "megatron-core"},
     {"context: 2, tensor: 2, zero: 1", "megatron-core"},
+    {"data: 4, expert: 2", "megatron-core"},
+    {"data: 2, pipeline: 2, expert: 2, zero: 1", "megatron-core"},
+    {"tensor: 2, data: 2, expert: 4, expert_tensor: 1, sequence_parallel: true", "megatron-core"},
+    {"tensor: 2, data: 2, expert: 2, sequence_parallel: true, expert_dispatcher: deepep", "megatron-core"},
     {"data: 4, zero: 3", "pytorch-fsdp"},
     {"data: 4, zero: 2", "megatron-deepspeed"}};
 

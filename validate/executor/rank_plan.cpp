@@ -28,10 +28,6 @@ const BlockStep& block_step(const ShardedBlocks& blocks, const TaskWork& work) {
 }
 
 void check_executable(const Job& job) {
-  if (job.strategy.expert > 1) {
-    fail_infeasible({}, "executors do not run expert parallelism: it exchanges rows that only routing knows",
-                    "set strategy.expert=1");
-  }
   if (job.framework.scatter_gather_pipeline && job.strategy.tensor > 1 && job.strategy.pipeline > 1) {
     fail_infeasible(
         {}, fmt::format("executors do not run transfers as {} scatters them over tensor ranks", job.framework.name),
@@ -53,6 +49,7 @@ class GroupFinder {
 
   ExecutionGroups run() {
     for (TaskId first = 0; first < program_.size();) first = place(first);
+    for (const auto& entry : exchanges_) add_group(entry.second);
     find_meetings();
     return std::move(out_);
   }
@@ -73,6 +70,10 @@ class GroupFinder {
     if (kind_of(first) != TaskKind::collective) return first + 1;
     const TaskId end = end_of_row(first);
     const TaskWork& work = program_.class_of(first).work;
+    if (crosses_replicas(work)) {
+      for (TaskId task = first; task < end; ++task) place_exchange(task);
+      return end;
+    }
     std::map<int, std::vector<TaskId>> rows;  // of those that act together
     for (TaskId task = first; task < end; ++task) rows[part_of(work, rank_of(task))].push_back(task);
     for (const auto& entry : rows) add_group(entry.second);
@@ -92,6 +93,21 @@ class GroupFinder {
       ++end;
     }
     return end;
+  }
+
+  bool crosses_replicas(const TaskWork& work) const {
+    return work.kind == TaskWork::Kind::block_step &&
+           block_step(simulation_.blocks, work).over.contains(MeshAxis::expert);
+  }
+
+  // Rows on their way to experts of other replicas, and back. The program writes the passes of replicas apart, because
+  // they take the same time; what belongs together are the exchanges that as many came before on their streams.
+  void place_exchange(TaskId task) {
+    const ProgramRank& rank = rank_of(task);
+    const auto replicas = static_cast<std::uint32_t>(simulation_.job.strategy.expert_span().data);
+    const int part = part_of(program_.class_of(task).work, rank);
+    const std::size_t before = exchanged_[program_.stream[task]]++;
+    exchanges_[{rank.stage, rank.data / replicas, part, before}].push_back(task);
   }
 
   // Of a team that meets, the collectives of a block run among ranks that differ in the places that they are over.
@@ -151,7 +167,9 @@ class GroupFinder {
       if (ranks.size() < 2) continue;
       const bool covered = std::all_of(collectives[meeting].begin(), collectives[meeting].end(), [&](TaskId task) {
         const std::int32_t id = out_.of_task[task];
-        return id >= 0 && out_.groups[static_cast<std::size_t>(id)].ranks.size() == ranks.size();
+        if (id < 0) return false;
+        const std::vector<int>& members = out_.groups[static_cast<std::size_t>(id)].ranks;
+        return std::set<int>(members.begin(), members.end()) == ranks;
       });
       if (covered && !own.contains(meeting)) {
         if (!collectives[meeting].empty()) out_.leader[meeting] = out_.leader[collectives[meeting].front()];
@@ -166,6 +184,16 @@ class GroupFinder {
   const Program& program_;
   ExecutionGroups out_;
   std::map<RankGroup, std::int32_t> known_;
+  struct Exchange {
+    std::uint32_t stage = 0;
+    std::uint32_t replicas = 0;  // which of the groups of replicas that divide experts among them
+    int part = 0;
+    std::size_t before = 0;  // exchanges of a rank in front of it
+
+    friend auto operator<=>(const Exchange&, const Exchange&) = default;
+  };
+  std::map<Exchange, std::vector<TaskId>> exchanges_;
+  std::map<StreamId, std::size_t> exchanged_;
 };
 
 class RankPlanner {

@@ -60,8 +60,8 @@ struct ExecutionGroups {
   std::vector<TaskId> partner;           // of sends and receives: the other end; else the task itself
 };
 
-// `simulation`: lowered with every rank and operator explicit. Error(infeasible) for what executors do not run: expert
-// parallelism, transfers that tensor ranks scatter.
+// `simulation`: lowered with every rank and operator explicit. Error(infeasible) for what executors do not run:
+// transfers that tensor ranks scatter.
 ExecutionGroups execution_groups(const Simulation& simulation);
 RankPlan rank_plan(const Simulation& simulation, const ExecutionGroups& groups, int rank);
 
