@@ -2,6 +2,7 @@
 
 #include "calibration/attention_table.hpp"
 #include "calibration/collective_table.hpp"
+#include "calibration/energy_table.hpp"
 #include "calibration/gemm_table.hpp"
 #include "calibration/memory_table.hpp"
 
@@ -50,6 +51,7 @@ const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {"gemm", kGemmColumns, is_gemm_table, fit_gemm_tables},
       {"attention", kAttentionColumns, is_attention_table, fit_attention_tables},
+      {"energy", kEnergyColumns, is_energy_table, fit_energy_tables},
       {"memory", kMemoryColumns, is_memory_table, fit_memory_tables},
       {"collective", kCollectiveColumns, is_collective_table, fit_collective_tables},
   };

@@ -135,6 +135,7 @@ void read_clock_power(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
     Mapping mapping(*section);
     gpu.clock_power.static_share = file.figure(mapping, "static_share", 0, 1);
     gpu.clock_power.exponent = file.figure(mapping, "exponent", 1, 10);
+    if (mapping.has("measurements")) read_fit_quality(mapping);
     mapping.finish();
   } else if (other != nullptr) {
     gpu.clock_power = other->clock_power;
