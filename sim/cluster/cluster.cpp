@@ -12,6 +12,7 @@ namespace {
 constexpr int kMaxGpus = 1 << 20;
 constexpr int kMaxPorts = 1024;
 constexpr int kMaxLeafPorts = 1024;
+constexpr int kMaxRanksPerGpu = 64;
 constexpr double kMaxOversubscription = 1000;
 
 Fabric read_fabric(const Node& section) {
@@ -35,8 +36,16 @@ Fabric read_fabric(const Node& section) {
   return fabric;
 }
 
-// What an entry changes of its node type: another network, or only some of the GPUs used. GPUs that are not used leave
-// the ports and the host's power as they are.
+// Ranks that share a GPU are placed on devices of their own.
+void read_sharing(const Node& ranks, NodeSpec& spec) {
+  if (spec.wiring == Wiring::cube_mesh) ranks.fail("a cube mesh joins 8 GPUs of one rank each");
+  spec.ranks_per_gpu = static_cast<int>(ranks.as_integer(1, kMaxRanksPerGpu));
+  spec.gpus *= spec.ranks_per_gpu;
+  spec.scale_up_domain *= spec.ranks_per_gpu;
+}
+
+// What an entry changes of its node type: another network, only some of the GPUs used, or several ranks on each. GPUs
+// that are not used leave the ports and the host's power as they are.
 void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
   NodeSpec& spec = hardware.spec;
   if (const std::optional<Node> gpus = entry.find("gpus")) {
@@ -44,6 +53,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
     spec.gpus = static_cast<int>(gpus->as_integer(1, spec.gpus));
     spec.scale_up_domain = nodes_per_domain * spec.gpus;
   }
+  if (const std::optional<Node> ranks = entry.find("ranks_per_gpu")) read_sharing(*ranks, spec);
   if (const std::optional<Node> network = entry.find("network")) {
     hardware.network = catalog.link(*network);
     spec.network = hardware.network.name;
@@ -123,6 +133,11 @@ std::size_t Cluster::group_index(int device) const {
   return static_cast<std::size_t>(after - groups.begin()) - 1;
 }
 
+bool Cluster::shares_gpus() const {
+  return std::any_of(held_->groups.begin(), held_->groups.end(),
+                     [](const NodeGroup& group) { return group.hardware.spec.ranks_per_gpu > 1; });
+}
+
 const NodeGroup& Cluster::group_of(int device) const { return held_->groups[group_index(device)]; }
 
 DevicePlace Cluster::place_of(int device) const {
@@ -133,6 +148,7 @@ DevicePlace Cluster::place_of(int device) const {
   place.group = static_cast<int>(index);
   place.node = group.first_node + within / group.hardware.spec.gpus;
   place.local = within % group.hardware.spec.gpus;
+  place.gpu = group.first_device + within / group.hardware.spec.ranks_per_gpu;
   place.domain = held_->first_domain[index] + within / group.hardware.spec.scale_up_domain;
   return place;
 }

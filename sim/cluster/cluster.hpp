@@ -44,6 +44,7 @@ struct DevicePlace {
   int node = 0;
   int local = 0;
   int domain = 0;  // scale-up domain: the devices of one share NVLink
+  int gpu = 0;     // equal for devices that are one GPU, which ranks share
 };
 
 // Devices, nodes and domains are numbered from 0, group after group, node after node. Never changes, and copies share
@@ -59,6 +60,7 @@ class Cluster {
   int gpus() const { return held_->gpus; }
   int nodes() const { return held_->nodes; }
   int domains() const { return held_->domains; }
+  bool shares_gpus() const;  // whether anywhere several ranks run on one GPU
 
   // 0 <= device < gpus(), 0 <= node < nodes(); O(log groups).
   DevicePlace place_of(int device) const;
@@ -79,9 +81,9 @@ class Cluster {
   std::shared_ptr<const Held> held_;
 };
 
-// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, network, ports}], fabric: {type,
-// oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out). Strict; errors at the
-// place of the fault.
+// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports}], fabric:
+// {type, oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out). Strict; errors
+// at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // What the price of a collective depends on: how its ranks are spread.

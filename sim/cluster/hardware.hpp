@@ -188,9 +188,10 @@ const std::vector<std::string>& wiring_names();  // in the order of the enumerat
 struct NodeSpec {
   std::string name;  // "dgx-a100-80g"
   std::string title;
-  std::string gpu;  // name of a GpuSpec
-  int gpus = 0;
-  std::string scale_up;  // name of the LinkSpec between the GPUs of a node
+  std::string gpu;        // name of a GpuSpec
+  int gpus = 0;           // that ranks can be placed on; of ranks that share a GPU each counts its own
+  int ranks_per_gpu = 1;  // above 1: so many in a row of those are one GPU, whose kernels take turns
+  std::string scale_up;   // name of the LinkSpec between the GPUs of a node
   Wiring wiring = Wiring::switched;
   int scale_up_domain = 0;  // GPUs that reach each other over it: `gpus`, or 72 for an NVL72 rack of 18 nodes
   std::string host_link;    // name of the LinkSpec between a GPU, its host and the network ports

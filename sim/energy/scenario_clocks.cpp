@@ -41,6 +41,10 @@ struct Priced {
 class ClockedJob {
  public:
   explicit ClockedJob(const Job& job) : job_(job), blocks_(shard_blocks(job)) {
+    if (job.cluster.shares_gpus()) {
+      fail_infeasible({}, "cluster.nodes: ranks that share a GPU have one clock, which no plan can set for each",
+                      "leave ranks_per_gpu out");
+    }
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
       clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware.gpu));
     }

@@ -2,8 +2,10 @@
 
 #include "engine/breakdown.hpp"
 #include "engine/score.hpp"
+#include "engine/shared_gpus.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -18,6 +20,7 @@ double at(const ActivitySeconds& seconds, Activity activity) { return seconds[st
 void count_work(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
   double peak = 0;
+  double gpus = 0;
   for (const StagePlan& plan : simulation.plans) {
     const double passes = plan.replicas.microbatches;
     for (const ChunkPlan& chunk : plan.chunks) {
@@ -28,12 +31,13 @@ void count_work(const Simulation& simulation, IterationResult& result) {
       }
       result.hardware_flop += forward + backward;
     }
-    peak += plan.costs.kernels.peak_flops() * plan.ranks;
+    peak += plan.costs.kernels.peak_flops() * plan.gpus();
+    gpus += plan.gpus();
   }
   const double rate = 1 / result.iteration_time_s;
   const double tokens =
       static_cast<double>(job.training.global_batch) * static_cast<double>(job.training.sequence_length);
-  result.gpus = static_cast<int>(job.strategy.ranks());
+  result.gpus = static_cast<int>(std::ceil(gpus));
   result.tokens_per_s = tokens * rate;
   result.tokens_per_s_per_gpu = result.tokens_per_s / result.gpus;
   result.tflops_per_gpu = result.model_flop * rate / result.gpus * 1e-12;
@@ -89,7 +93,7 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
       continue;
     }
     result.cost_usd +=
-        plan.costs.hardware.price->usd_per_gpu_hour.value * plan.ranks * result.iteration_time_s / kSecondsPerHour;
+        plan.costs.hardware.price->usd_per_gpu_hour.value * plan.gpus() * result.iteration_time_s / kSecondsPerHour;
   }
   if (!result.priced) result.cost_usd = 0;
   result.average_power_w = result.energy_j / result.iteration_time_s;
@@ -103,8 +107,10 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
 Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
 
 void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
-  program = lower(job, blocks, plans, options);
-  timeline = execute(program, executor);
+  // Which rank's kernel comes next on a GPU that ranks share needs all ranks and kernels.
+  const bool shared = job.cluster.shares_gpus();
+  program = lower(job, blocks, plans, shared ? LoweringOptions{true, true} : options);
+  timeline = shared ? execute_sharing_gpus(program, job.cluster, executor) : execute(program, executor);
   account(of_blocks);
 }
 
@@ -114,6 +120,7 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
   result.events = timeline.events;
   count_work(*this, result);
   break_down(*this, of_blocks, result);
+  if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
   add_up_costs(*this, result);
 }
 

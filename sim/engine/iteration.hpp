@@ -36,6 +36,7 @@ struct IterationResult {
   double bubble_fraction = 0;          // mean over ranks
   double exposed_communication_s = 0;  // mean over ranks
   ActivitySeconds activity_s{};        // mean over ranks; sums to the iteration time
+  double gpu_of_others_s = 0;          // mean over ranks: kernels of other ranks on the GPU that they share; a bubble
   double memory_peak_bytes = 0;        // of the fullest stage, relative to its capacity
   double memory_capacity_bytes = 0;    // of that stage
   int fullest_stage = 0;
@@ -75,7 +76,8 @@ struct Simulation {
 };
 
 // Simulates one iteration: shards, lowers, executes, accounts. An iteration that does not fit in memory is
-// simulated all the same; see IterationResult::fits. Errors: Error(infeasible) if the job cannot run on its
+// simulated all the same; see IterationResult::fits. Where ranks share GPUs, every rank and kernel is lowered, whatever
+// the options say. Errors: Error(infeasible) if the job cannot run on its
 // cluster for other reasons.
 std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options = {},
                                      Executor executor = Executor::automatic);

@@ -103,7 +103,7 @@ bool same_hardware(const NodeGroup& a, const NodeGroup& b) {
   };
   const auto counted = [](const NodeGroup& group) {
     const NodeSpec& spec = group.hardware.spec;
-    return std::tuple(spec.gpus, spec.ports);
+    return std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports);
   };
   return named(a) == named(b) && counted(a) == counted(b);
 }

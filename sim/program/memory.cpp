@@ -149,9 +149,10 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, of_blocks, chunk));
     MemoryUse use = resident_memory(job, blocks, plan);
     StageMemory memory;
-    memory.capacity = plan.costs.hardware.hardware.gpu.memory_bytes.value;
+    const NodeHardware& hardware = plan.costs.hardware.hardware;
+    memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
     memory.host = offloaded_bytes(job, plan.parameters.held());
-    memory.host_capacity = host_memory_share(plan.costs.hardware.hardware.spec);
+    memory.host_capacity = host_memory_share(hardware.spec);
     memory.peak = use;
     memory.peak.workspace = step_workspace(job, plan);
     int in_flight = 0;

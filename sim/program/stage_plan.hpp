@@ -113,6 +113,8 @@ struct StagePlan : StageContents {
   Picoseconds pass_host = 0;                               // the host's work at the start of a pass
   std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockId; equal stages share them
 
+  // That these ranks have; fewer than ranks where several share one.
+  double gpus() const { return ranks / costs.hardware.hardware.spec.ranks_per_gpu; }
   const BlockBodies& bodies_of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }
   FoldedBody folded(const ChunkPlan& chunk, Pass::Kind kind) const;
   // Part of a pass: the blocks [first, last) of the chunk in the order of the pass. The parts of a pass in a row are

@@ -27,8 +27,10 @@ std::string cluster_text(const Cluster& cluster) {
   std::string out;
   for (const NodeGroup& group : cluster.groups()) {
     const NodeHardware& hardware = group.hardware;
-    out += fmt::format("{}{} x {} ({} {})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
-                       hardware.spec.gpus, hardware.gpu.title);
+    const int shared = hardware.spec.ranks_per_gpu;
+    out += fmt::format("{}{} x {} ({} {}{})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
+                       hardware.spec.gpus / shared, hardware.gpu.title,
+                       shared > 1 ? fmt::format(", {} ranks on each", shared) : "");
   }
   return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
 }

@@ -51,13 +51,18 @@ std::string price_text(const Job& job) {
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   TextTable table("lrl");
-  table.add_row({"time", format_seconds(r.iteration_time_s), fmt::format("on {} GPUs", r.gpus)});
+  table.add_row(
+      {"time", format_seconds(r.iteration_time_s), fmt::format("on {} GPU{}", r.gpus, r.gpus == 1 ? "" : "s")});
   table.add_row({"tokens per second", format_count(r.tokens_per_s), format_count(r.tokens_per_s_per_gpu) + " per GPU"});
   table.add_row({"model TFLOP/s per GPU", fmt::format("{:.1f}", r.tflops_per_gpu), "MFU " + format_percent(r.mfu)});
   table.add_row({"hardware TFLOP/s per GPU", fmt::format("{:.1f}", r.hardware_tflops_per_gpu),
                  "HFU " + format_percent(r.hfu) + ", with recomputation"});
   table.add_row({"bubble", format_percent(r.bubble_fraction),
                  format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over stages"});
+  if (r.gpu_of_others_s > 0) {
+    table.add_row({"... of shared GPUs", format_percent(r.gpu_of_others_s / r.iteration_time_s),
+                   format_seconds(r.gpu_of_others_s) + ", kernels of a GPU's other ranks, mean over ranks"});
+  }
   table.add_row({"exposed communication", format_percent(r.exposed_communication_s / r.iteration_time_s),
                  format_seconds(r.exposed_communication_s) + ", mean over stages"});
   table.add_row({"energy", format_joules(r.energy_j),

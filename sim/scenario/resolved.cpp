@@ -41,8 +41,10 @@ std::string cluster_yaml(const Cluster& cluster) {
   std::string out = "cluster:\n  nodes:\n";
   for (const NodeGroup& group : cluster.groups()) {
     const NodeSpec& spec = group.hardware.spec;
-    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, network: {}, ports: {}}}\n", quoted_yaml(spec.name),
-                       group.count, spec.gpus, quoted_yaml(spec.network), spec.ports);
+    const int shared = spec.ranks_per_gpu;
+    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}}}\n", quoted_yaml(spec.name),
+                       group.count, spec.gpus / shared, shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "",
+                       quoted_yaml(spec.network), spec.ports);
   }
   const Fabric& fabric = cluster.fabric();
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",

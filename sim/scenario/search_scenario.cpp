@@ -42,6 +42,9 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
       {},
       {}};
   check(document, scenario.job);
+  if (scenario.job.cluster.shares_gpus()) {
+    locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
+  }
   scenario.search = read_search(sections.search, scenario.job);
   fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;

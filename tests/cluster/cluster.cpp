@@ -119,3 +119,20 @@ TEST_CASE("a cluster section chooses fabric, oversubscription and prices") {
   CHECK(cluster.groups()[0].price->usd_per_gpu_hour.value == doctest::Approx(2.7029));
   CHECK_FALSE(cluster.groups()[1].price.has_value());
 }
+
+TEST_CASE("ranks that share a GPU have a device each, and one place") {
+  const auto read = [](const std::string& node) {
+    return read_cluster(Node(Document::from_text("nodes: [{type: " + node + "}]", "job.yaml")), catalog());
+  };
+  const Cluster cluster = read("hgx-h100, count: 2, gpus: 2, ranks_per_gpu: 3");
+  CHECK(cluster.gpus() == 12);
+  CHECK(cluster.shares_gpus());
+  CHECK(cluster.place_of(2).gpu == cluster.place_of(0).gpu);
+  CHECK(cluster.place_of(3).gpu != cluster.place_of(2).gpu);
+  CHECK(cluster.place_of(5).node == 0);
+  CHECK(cluster.place_of(6).node == 1);
+  CHECK(cluster.place_of(6).gpu != cluster.place_of(5).gpu);
+  CHECK_FALSE(read("hgx-h100, count: 2, gpus: 2").shares_gpus());
+  CHECK_THROWS_WITH_AS(read("hgx-h100, count: 1, ranks_per_gpu: 0"), doctest::Contains("ranks_per_gpu"), Error);
+  CHECK_THROWS_WITH_AS(read("dgx-1-v100-32g, count: 1, ranks_per_gpu: 2"), doctest::Contains("cube mesh"), Error);
+}

@@ -57,6 +57,12 @@ TEST_CASE("replicas of different make-up are refused, with what to do") {
                        doctest::Contains("replicas 0 and 4 differ"), Error);
 }
 
+TEST_CASE("ranks that share GPUs are refused: they have one clock") {
+  const std::vector<std::string> shared = {"cluster.nodes[0].gpus=4", "cluster.nodes[0].ranks_per_gpu=2"};
+  CHECK_THROWS_WITH_AS(clocked_program(job_of("llama3-8b-h100-single-node.yaml", shared)),
+                       doctest::Contains("share a GPU have one clock"), Error);
+}
+
 TEST_CASE("plans keep their deadlines where replicas communicate, links are shared and GPUs differ") {
   const std::vector<double> slowdowns = {1.1};
   for (const char* name : {"llama2-70b-h100-a100.yaml", "llama3-405b-h100.yaml", "gpt3-13b-gpipe-a100.yaml"}) {

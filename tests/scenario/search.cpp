@@ -213,6 +213,11 @@ TEST_CASE("what is wrong is refused at its place") {
   CHECK(failure_of(kSearch, {"search.top=x"}).find("--set search.top=x: search.top: ") != std::string::npos);
 }
 
+TEST_CASE("ranks that share GPUs are refused where they stand") {
+  const std::string found = failure_of(kSearch, {"cluster.nodes[0].ranks_per_gpu=2"});
+  CHECK_MESSAGE(found.find("cluster.nodes: a search gives every rank a GPU of its own") != std::string::npos, found);
+}
+
 TEST_CASE("a GPU that cannot compute in the precision is refused before any search") {
   CHECK_THROWS_WITH_AS(read(kJob, {"cluster.nodes[0].type=dgx-1-v100-32g"}),
                        doctest::Contains("cannot compute in bf16"), Error);

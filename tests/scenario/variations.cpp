@@ -51,6 +51,16 @@ TEST_CASE("what is stated so reads back from the resolved scenario") {
   CHECK(again.job.cluster.groups()[0].hardware.spec.ports == 2);
 }
 
+TEST_CASE("ranks that share GPUs are stated by GPU, and read back") {
+  const Scenario first = parse(kInline, {"cluster.nodes[0].ranks_per_gpu=3", "training.global_batch=72"});
+  CHECK(first.job.cluster.gpus() == 24);
+  CHECK(first.job.strategy.data == 24);
+  CHECK(first.job.cluster.groups()[0].hardware.spec.scale_up_domain == 12);
+  const Scenario again = parse(first.resolved);
+  CHECK(again.resolved == first.resolved);
+  CHECK(again.job.cluster.place_of(23).gpu == first.job.cluster.place_of(21).gpu);
+}
+
 TEST_CASE("more GPUs than a node has are refused at the place") {
   CHECK_THROWS_WITH_AS(parse(kInline, {"cluster.nodes[0].gpus=16"}),
                        doctest::Contains("--set cluster.nodes[0].gpus=16"), Error);

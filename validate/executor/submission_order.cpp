@@ -1,7 +1,11 @@
 #include "executor/submission_order.hpp"
 
+#include "base/error.hpp"
+
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 #include <set>
 
 namespace mirfak::measure {
@@ -9,10 +13,6 @@ namespace mirfak::measure {
 namespace {
 
 bool is_forward(StreamKind stream) { return stream == StreamKind::send_forward || stream == StreamKind::recv_forward; }
-
-bool is_compute(const Program& program, TaskId task) {
-  return program.streams[program.stream[task]].kind == StreamKind::compute;
-}
 
 class Pieces {
  public:
@@ -29,9 +29,8 @@ class Pieces {
   int members_;
 };
 
-}  // namespace
-
-std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std::span<const RankPlan> plans) {
+// Members of one operation together, in the order of the program's last of them.
+std::vector<SubmissionStep> steps_of(const ExecutionGroups& groups, std::span<const RankPlan> plans) {
   struct Entry {
     TaskId last = 0;
     SubmissionStep members;
@@ -52,6 +51,55 @@ std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std:
   std::vector<SubmissionStep> out;
   out.reserve(entries.size());
   for (Entry& entry : entries) out.push_back(std::move(entry.members));
+  return out;
+}
+
+// By plan and task: the step that it is in.
+std::vector<std::vector<std::uint32_t>> places_in(std::span<const SubmissionStep> steps,
+                                                  std::span<const RankPlan> plans) {
+  std::vector<std::vector<std::uint32_t>> out;
+  for (const RankPlan& plan : plans) out.emplace_back(plan.tasks.size());
+  for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    for (const PlannedTask& task : steps[step]) out[task.plan][task.task] = step;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std::span<const RankPlan> plans) {
+  std::vector<SubmissionStep> steps = steps_of(groups, plans);
+  const std::vector<std::vector<std::uint32_t>> step_of = places_in(steps, plans);
+  std::vector<std::uint32_t> waiting(steps.size(), 0);
+  std::vector<std::vector<std::uint32_t>> next(steps.size());
+  const auto order = [&](std::uint32_t before, std::uint32_t after) {
+    next[before].push_back(after);
+    ++waiting[after];
+  };
+  for (std::size_t plan = 0; plan < plans.size(); ++plan) {
+    const std::vector<std::uint32_t>& own = step_of[plan];
+    for (std::size_t task = 0; task < own.size(); ++task) {
+      for (const std::uint32_t before : plans[plan].tasks[task].after) order(own[before], own[task]);
+    }
+    for (const RankQueue& queue : plans[plan].queues) {
+      for (std::size_t i = 1; i < queue.tasks.size(); ++i) order(own[queue.tasks[i - 1]], own[queue.tasks[i]]);
+    }
+  }
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t step = 0; step < steps.size(); ++step) {
+    if (waiting[step] == 0) ready.push(step);
+  }
+  std::vector<SubmissionStep> out;
+  out.reserve(steps.size());
+  while (!ready.empty()) {
+    const std::uint32_t step = ready.top();
+    ready.pop();
+    for (const std::uint32_t after : next[step]) {
+      if (--waiting[after] == 0) ready.push(after);
+    }
+    out.push_back(std::move(steps[step]));
+  }
+  if (out.size() != steps.size()) fail_internal("operations of several ranks wait for each other");
   return out;
 }
 
@@ -99,36 +147,6 @@ std::vector<LoopbackMove> loopback_moves(CollectiveKind kind, int member, int me
     case CollectiveKind::shift:
       out.push_back({0, false, (member + members - 1) % members, false, 0, 0, elements});
       return out;
-  }
-  return out;
-}
-
-Timeline shared_timeline(const Program& program, const ExecutionGroups& groups, const Timeline& alone) {
-  Timeline out = alone;
-  out.makespan = 0;
-  std::vector<Picoseconds> free(program.streams.size(), 0);
-  Picoseconds device_free = 0;
-  // Members of one operation stand near each other and begin together, so a row is placed at its last member.
-  std::map<TaskId, std::vector<TaskId>> rows;
-  for (TaskId task = 0; task < program.size(); ++task) rows[groups.leader[task]].push_back(task);
-  std::vector<std::pair<TaskId, const std::vector<TaskId>*>> order;
-  order.reserve(rows.size());
-  for (const auto& [leader, members] : rows) order.emplace_back(members.back(), &members);
-  std::sort(order.begin(), order.end());
-  for (const auto& [last, members] : order) {
-    Picoseconds start = 0;
-    for (const TaskId task : *members) {
-      start = std::max(start, is_compute(program, task) ? device_free : free[program.stream[task]]);
-      for (const TaskId before : program.dependencies_of(task)) {
-        if (groups.leader[before] != groups.leader[task]) start = std::max(start, out.end[before]);
-      }
-    }
-    for (const TaskId task : *members) {
-      out.start[task] = start;
-      out.end[task] = start + (alone.end[task] - alone.start[task]);
-      (is_compute(program, task) ? device_free : free[program.stream[task]]) = out.end[task];
-      out.makespan = std::max(out.makespan, out.end[task]);
-    }
   }
   return out;
 }

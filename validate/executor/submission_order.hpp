@@ -20,9 +20,10 @@ struct PlannedTask {
 using SubmissionStep = std::vector<PlannedTask>;
 
 // The order in which a host hands the tasks of `plans`, which run on one device, to its streams: what a task waits for
-// and what stands before it in its queue comes earlier. That is the order of the program, where members of one
-// operation stand at the last of them. Streams are asynchronous, so an event must have been recorded before anything is
-// told to wait for it; in this order it has.
+// and what stands before it in its queue comes earlier. Of such orders it is the one nearest to the program's, where
+// members of one operation stand at the last of them; only exchanges with experts of other replicas, whose passes the
+// program writes apart, move it from there. Streams are asynchronous, so an event must have been recorded before
+// anything is told to wait for it; in this order it has.
 std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std::span<const RankPlan> plans);
 
 // Who sends to whom, and on which of the two kinds of streams (activations forward, gradients backward).
@@ -55,9 +56,5 @@ struct LoopbackMove {
 // `elements`: of the larger of a rank's buffers before and after. Sums move what a ring does: each member adds up its
 // own piece and fetches the others.
 std::vector<LoopbackMove> loopback_moves(CollectiveKind kind, int member, int members, std::size_t elements);
-
-// When each task of a program runs if all its ranks share one device: kernels take turns in the order of the program,
-// whoever's they are, and all else runs as in `alone`, the timeline of a program whose ranks have a device each.
-Timeline shared_timeline(const Program& program, const ExecutionGroups& groups, const Timeline& alone);
 
 }  // namespace mirfak::measure

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures this machine's GPU, calibrates a profile of it from the micro-benchmarks alone, and compares what the simulator
-# then says of two dozen jobs with what they take. Ranks of a job share the one GPU (mirfak-measure run --loopback).
+# then says of two dozen jobs with what they take. Ranks of a job share the one GPU (cluster.nodes[].ranks_per_gpu).
 # Under 9 minutes on an H200, nothing from the network. Prints one short table last; all else goes to
 # validate/measured/DEVICE/: the tables, the profiles, a trace and a comparison of each job.
 #
@@ -79,7 +79,7 @@ write_job() {  # write_job FILE FAMILY LAYERS HIDDEN HEADS KV FFN SEQUENCE MICRO
   cat >"$file" <<SCENARIO
 model: {source: "made for measurements on one GPU", family: $family, layers: $layers, hidden: $hidden, heads: $heads,
   kv_heads: $kv, ffn: $ffn, vocab: 32000, max_sequence: $sequence, $kind}
-cluster: {nodes: [{type: $node, count: 1, gpus: $((pipeline * data))}]}
+cluster: {nodes: [{type: $node, count: 1, gpus: 1, ranks_per_gpu: $((pipeline * data))}]}
 training: {global_batch: $batch, sequence_length: $sequence, precision: bf16, framework: $framework, cuda_graphs: full}
 strategy: {pipeline: $pipeline, virtual_pipeline: $virtual, data: $data, micro_batch: $micro}
 SCENARIO
@@ -143,7 +143,7 @@ write_job "$work/energy.yaml" gpt 2 4096 32 32 16384 2048 1 1 1 1 megatron-lm-20
   echo "all.sh: energy was not measured" >&2
 echo "micro-benchmarks: $((SECONDS - begin)) s" >&2
 
-# --- calibration: a GPU, a link that is its own memory, a node of both
+# --- calibration: a GPU, a link that is its own memory, a node of one GPU
 
 # A profile names no source that no figure has; what was calibrated has sources of its own.
 drop_unused_sources() {  # drop_unused_sources PROFILE
@@ -182,12 +182,12 @@ LINK
   --out "$out/profile/link.yaml" >>"$out/calibration.txt" || fail "the link was not calibrated"
 drop_unused_sources "$out/profile/link.yaml"
 cat >"$out/profile/node.yaml" <<NODE
-# Ranks that share one GPU, as a node of as many.
-title: $card, shared by up to 8 ranks
+# One GPU, which ranks may share.
+title: $card, alone
 sources:
   nominal: "not measured"
 gpu: ./gpu.yaml
-gpus: 8
+gpus: 1
 scale_up: ./link.yaml
 wiring: host-bridge
 host_link: ./link.yaml
@@ -207,8 +207,8 @@ while read -r name family layers hidden heads kv ffn sequence micro pipeline dat
   job=$out/jobs/$name.yaml
   write_job "$job" "$family" "$layers" "$hidden" "$heads" "$kv" "$ffn" "$sequence" "$micro" "$pipeline" "$data" \
     "$virtual" "$framework"
-  if "$measure" run "$job" --backend cuda --loopback --predicted "$work/predicted.h5" --out "$work/measured.h5" \
-    </dev/null >"$out/jobs/$name.txt" 2>&1 &&
+  if "$mirfak" simulate "$job" --detail operators --unfolded --trace "$work/predicted.h5" >"$out/jobs/$name.txt" 2>&1 &&
+    "$measure" run "$job" --backend cuda --out "$work/measured.h5" </dev/null >>"$out/jobs/$name.txt" 2>&1 &&
     "$mirfak" validate "$work/predicted.h5" "$work/measured.h5" --format json >"$work/compared.json" 2>>"$out/jobs/$name.txt" &&
     "$mirfak" validate "$work/predicted.h5" "$work/measured.h5" >>"$out/jobs/$name.txt" 2>&1; then
     tr -d ' \n' <"$work/compared.json" |

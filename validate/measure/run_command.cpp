@@ -37,8 +37,6 @@ struct RunOptions {
   int iterations = 0;
   int warmup = 0;
   double timeout = 0;
-  bool loopback = false;
-  std::string predicted;
   std::string data;
 };
 
@@ -50,13 +48,9 @@ CommandSyntax syntax_for(RunOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes it");
-  add("loopback", po::bool_switch(&options.loopback),
-      "one process runs all ranks on one GPU: their kernels take turns, communication is copies");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as strategy.tensor=4; may be given several times");
   add("out", po::value(&options.out)->value_name("FILE.h5"), "write the trace");
-  add("predicted", po::value(&options.predicted)->value_name("FILE.h5"),
-      "with --loopback: also write the trace that the simulator predicts of ranks that share a GPU so");
   add("iterations", po::value(&options.iterations)->default_value(5)->value_name("N"), "how many to measure");
   add("warmup", po::value(&options.warmup)->default_value(1)->value_name("N"), "... after so many");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
@@ -71,18 +65,32 @@ void check_options(const RunOptions& options) {
   check_timeout(options.timeout);
   if (options.iterations < 1) fail_input({}, "--iterations: expected at least 1");
   if (options.warmup < 0) fail_input({}, "--warmup: expected at least 0");
-  if (options.loopback && options.backend != "cuda") fail_input({}, "--loopback: expected with --backend cuda");
-  if (!options.predicted.empty() && !options.loopback) {
-    fail_input({}, "--predicted: expected with --loopback", "mirfak simulate --trace predicts all other runs");
+}
+
+// Ranks that share a GPU run in one process: NCCL refuses two ranks on one GPU, and the kernels of two processes would
+// be cut into slices of time.
+bool in_one_process(const Job& job, const RunOptions& options) {
+  return options.backend == "cuda" && job.cluster.shares_gpus();
+}
+
+void check_sharing(const Job& job, int processes) {
+  const auto ranks = static_cast<int>(job.strategy.ranks());
+  const int gpu = job.cluster.place_of(0).gpu;
+  for (int rank = 1; rank < ranks; ++rank) {
+    if (job.cluster.place_of(rank).gpu == gpu) continue;
+    fail_infeasible({},
+                    fmt::format("of ranks that share GPUs those of one GPU can be run, and rank {} has another", rank),
+                    fmt::format("--set cluster.nodes[0].gpus=1 --set cluster.nodes[0].ranks_per_gpu={}", ranks));
+  }
+  if (processes != 1) {
+    fail_input({}, fmt::format("ranks that share a GPU run in one process, and {} were started", processes));
   }
 }
 
 void check_processes(const Job& job, const RunOptions& options, int processes) {
+  if (in_one_process(job, options)) return check_sharing(job, processes);
   const auto ranks = static_cast<int>(job.strategy.ranks());
-  if (options.loopback && processes != 1) {
-    fail_input({}, fmt::format("--loopback runs all ranks in one process, and {} were started", processes));
-  }
-  if (options.loopback || ranks == processes) return;
+  if (ranks == processes) return;
   fail_input({},
              fmt::format("{} has {} ranks, and {} process{} started", options.scenario, ranks, processes,
                          processes == 1 ? " was" : "es were"),
@@ -146,7 +154,7 @@ Running make_executor(const RunOptions& options, const MpiWorld& world, const Si
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") {
     GpuExecutor gpu = gpu_executor(world, groups, transfer_lanes(simulation.program, groups), plans,
-                                   simulation.job.precision(), options.loopback);
+                                   simulation.job.precision(), in_one_process(simulation.job, options));
     const Executor& executor = *gpu.executor;
     return {std::move(gpu.executor), [&executor, error = gpu.clock_error_s] { return error(executor); }};
   }
@@ -157,15 +165,6 @@ Running make_executor(const RunOptions& options, const MpiWorld& world, const Si
   auto cpu = std::make_unique<CpuExecutor>(world, groups, plans.front());
   const CpuExecutor& executor = *cpu;
   return {std::move(cpu), [&executor] { return executor.clock_error_s(); }};
-}
-
-// What the simulator says of ranks that share one device: each task as long as on a device of its own, kernels in
-// turns.
-void write_prediction(const RunOptions& options, const Scenario& scenario, const ExecutionGroups& groups) {
-  if (options.predicted.empty()) return;
-  const std::unique_ptr<Simulation> simulation = simulate(scenario.job, {true, true});
-  set_timeline(*simulation, shared_timeline(simulation->program, groups, simulation->timeline));
-  write_trace(options.predicted, scenario, *simulation);
 }
 
 // The iterations of all ranks, gathered on rank 0.
@@ -245,8 +244,9 @@ std::size_t tell_all(const MpiWorld& world, std::size_t value) {
 
 std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
   const double time = simulation.result.iteration_time_s;
-  std::string text = fmt::format("ran       {} tasks on {} rank{}, {}\n", simulation.program.size(),
-                                 simulation.result.gpus, simulation.result.gpus == 1 ? "" : "s", measured.machine);
+  std::string text =
+      fmt::format("ran       {} tasks on {} rank{}, {}\n", simulation.program.size(), simulation.program.ranks.size(),
+                  simulation.program.ranks.size() == 1 ? "" : "s", measured.machine);
   text += fmt::format("iteration {}, median of {} ({} .. {})\n", format_seconds(time), measured.iterations,
                       format_seconds(measured.shortest_s), format_seconds(measured.longest_s));
   if (!out.empty()) text += fmt::format("trace     {}\n", out);
@@ -267,10 +267,8 @@ std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world
 #endif
   const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {true, true});
   const ExecutionGroups groups = execution_groups(*simulation);
-  const std::vector<RankPlan> plans = plans_here(*simulation, groups, world, options.loopback);
+  const std::vector<RankPlan> plans = plans_here(*simulation, groups, world, in_one_process(scenario.job, options));
   check_output(options.out);
-  check_output(options.predicted);
-  write_prediction(options, scenario, groups);
 
   const Running running = make_executor(options, world, *simulation, groups, plans);
   const Iterations iterations(*running.executor, world, options.warmup, options.iterations);
