@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/machine.hpp"
+#include "executor/mpi_world.hpp"
 #include "measure/commands.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ namespace {
 struct Command {
   const char* name;
   const char* sentence;
-  std::string (*run)(std::span<const std::string> arguments, MpiWorld& world);
+  std::string (*run)(std::span<const std::string> arguments, World& world);
 };
 
 constexpr std::array kCommands = {
@@ -41,7 +42,7 @@ std::string help() {
          "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";
 }
 
-std::string run_command_line(const std::vector<std::string>& arguments, MpiWorld& world) {
+std::string run_command_line(const std::vector<std::string>& arguments, World& world) {
   if (arguments.empty()) fail_input({}, "no command\n\n" + help());
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return help();
@@ -72,12 +73,12 @@ constexpr double kAgreement = 10;  // seconds that a rank waits for the others t
 
 // Faults of the arguments and files are found by all ranks alike: rank 0 says so, and all end. Any other fault is one
 // rank's: it says so itself, and ends the job.
-int complain(const MpiWorld& world, const std::string& message, int status) {
+int complain(const World& world, const std::string& message, int status) {
   const bool of_all = (status == 2 || status == 3) && world.all_stop(kAgreement);
   if (!of_all || world.rank() == 0) std::fprintf(stderr, "mirfak-measure: error: %s\n", message.c_str());
   std::fflush(stderr);
   if (of_all || world.size() == 1) return status;
-  MpiWorld::abort(status);
+  world.abort(status);
 }
 
 int run(int count, char** words) {
