@@ -1,6 +1,7 @@
 // What runs on a GPU, against plain loops on the host. Without a GPU each case says so and passes.
 
 #include "executor/cuda_executor.hpp"
+#include "executor/socket_world.hpp"
 #include "scenario/scenario.hpp"
 
 #include "base/error.hpp"
@@ -64,10 +65,8 @@ float widened(std::uint16_t value) {
 }
 
 // The world of this process alone.
-MpiWorld& world() {
-  static int count = 0;
-  static char** words = nullptr;
-  static MpiWorld out(count, words);
+World& world() {
+  static SocketWorld out(JobLaunch{}, {});
   return out;
 }
 

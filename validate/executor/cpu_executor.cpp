@@ -1,5 +1,6 @@
 #include "executor/cpu_executor.hpp"
 
+#include "base/error.hpp"
 #include "executor/machine.hpp"
 
 #include <fmt/format.h>
@@ -20,10 +21,17 @@ double most_kernel_bytes(const RankPlan& plan) {
   return most;
 }
 
+bool communicates(const RankPlan& plan) {
+  return std::any_of(plan.tasks.begin(), plan.tasks.end(), [](const RankTask& task) {
+    return task.operation != RankTask::Operation::issue && task.operation != RankTask::Operation::kernel;
+  });
+}
+
 }  // namespace
 
-CpuExecutor::CpuExecutor(const MpiWorld& world, const ExecutionGroups& groups, const RankPlan& plan)
+CpuExecutor::CpuExecutor(const World& world, const ExecutionGroups& groups, const RankPlan& plan)
     : world_(world),
+      mpi_(dynamic_cast<const MpiWorld*>(&world)),
       groups_(groups),
       plan_(plan),
       clock_(world.clock()),
@@ -32,11 +40,15 @@ CpuExecutor::CpuExecutor(const MpiWorld& world, const ExecutionGroups& groups, c
       heard_by_others_(plan.tasks.size(), 0),
       done_(plan.tasks.size()),
       times_(plan.tasks.size()) {
+  if (mpi_ == nullptr && communicates(plan)) {
+    fail_input({}, "what runs on CPUs communicates by MPI, and no MPI launcher started this process",
+               fmt::format("mpirun -n {} mirfak-measure ...", world.size()));
+  }
   prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds: naps end when they should
   int tag = 0;
   for (const RankGroup& group : groups.groups) {
     const bool member = std::find(group.ranks.begin(), group.ranks.end(), plan.rank) != group.ranks.end();
-    communicators_.push_back(member ? world.among(group.ranks, tag) : Communicator());
+    communicators_.push_back(member && mpi_ != nullptr ? mpi_->among(group.ranks, tag) : Communicator());
     ++tag;
   }
   for (const RankQueue& queue : plan.queues) {
@@ -141,10 +153,10 @@ void CpuExecutor::start(Lane& lane, const RankTask& task) {
                                                       lane.from.data(), lane.to.data());
       break;
     case RankTask::Operation::send:
-      lane.pending = PendingCommunication::send(world_.all(), task.peer, tag, task.bytes, lane.from.data());
+      lane.pending = PendingCommunication::send(MPI_COMM_WORLD, task.peer, tag, task.bytes, lane.from.data());
       break;
     case RankTask::Operation::receive:
-      lane.pending = PendingCommunication::receive(world_.all(), task.peer, tag, task.bytes, lane.to.data());
+      lane.pending = PendingCommunication::receive(MPI_COMM_WORLD, task.peer, tag, task.bytes, lane.to.data());
       break;
     case RankTask::Operation::issue:
     case RankTask::Operation::kernel:

@@ -20,8 +20,9 @@ namespace mirfak::measure {
 // deadlock. References must outlive it.
 class CpuExecutor : public Executor {
  public:
-  // `groups`: of the whole job; makes a communicator of each that this rank belongs to. All ranks call together.
-  CpuExecutor(const MpiWorld& world, const ExecutionGroups& groups, const RankPlan& plan);
+  // `groups`: of the whole job; makes a communicator of each that this rank belongs to. All ranks call together. A plan
+  // that communicates needs an MpiWorld: Error(input) in another.
+  CpuExecutor(const World& world, const ExecutionGroups& groups, const RankPlan& plan);
   ~CpuExecutor() override;
 
   std::string backend() const override { return "cpu"; }
@@ -53,10 +54,11 @@ class CpuExecutor : public Executor {
   void find_listeners();
   std::string waiting_for() const;
 
-  const MpiWorld& world_;
+  const World& world_;
+  const MpiWorld* mpi_;  // none: nothing of the plan communicates
   const ExecutionGroups& groups_;
   const RankPlan& plan_;
-  MpiWorld::Clock clock_;
+  World::Clock clock_;
   std::vector<Communicator> communicators_;  // by group; empty: of others
   CpuKernels kernels_;
   std::deque<Lane> lanes_;

@@ -44,7 +44,7 @@ DeviceMemory random_memory(std::size_t bytes, ElementType type, std::uint64_t se
 
 }  // namespace
 
-CudaExecutor::CudaExecutor(const MpiWorld& world, const ExecutionGroups& groups,
+CudaExecutor::CudaExecutor(const World& world, const ExecutionGroups& groups,
                            const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
                            Precision precision, bool loopback)
     : world_(world),

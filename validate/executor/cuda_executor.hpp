@@ -2,7 +2,7 @@
 
 #include "executor/cuda_kernels.hpp"
 #include "executor/executor.hpp"
-#include "executor/mpi_world.hpp"
+#include "executor/world.hpp"
 #ifdef MIRFAK_HAS_NCCL
 #include "executor/nccl_communicator.hpp"
 #endif
@@ -22,7 +22,7 @@ class CudaExecutor : public Executor {
  public:
   // Uses the current device. `transfers`: of the whole job, transfer_lanes(). With several processes all of them call
   // together.
-  CudaExecutor(const MpiWorld& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
+  CudaExecutor(const World& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
                std::span<const RankPlan> plans, Precision precision, bool loopback);
 
   std::string backend() const override { return loopback_ ? "cuda, loopback" : "cuda"; }
@@ -66,12 +66,12 @@ class CudaExecutor : public Executor {
   void check_communicators() const;
   void read_times();
 
-  const MpiWorld& world_;
+  const World& world_;
   const ExecutionGroups& groups_;
   std::span<const RankPlan> plans_;
   bool loopback_;
   ElementType type_;
-  MpiWorld::Clock clock_;
+  World::Clock clock_;
   double device_clock_error_s_ = 0;
   double origin_s_ = 0;  // when origin_ was passed
   DeviceEvent origin_;

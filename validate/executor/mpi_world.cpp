@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <thread>
 
@@ -15,10 +14,6 @@ namespace mirfak::measure {
 
 namespace {
 
-constexpr int kLooks = 20;              // at once, before the first nap
-constexpr double kFirstNap = 5e-6;      // seconds
-constexpr double kLongestNap = 100e-6;  // seconds
-constexpr int kClockRounds = 200;
 constexpr int kClockTag = 7;
 
 int elements(double bytes) {
@@ -58,6 +53,7 @@ int Communicator::rank() const {
 }
 
 bool PendingCommunication::done() {
+  if (requests_ == std::array{MPI_REQUEST_NULL, MPI_REQUEST_NULL}) return true;  // where there may be no MPI
   int flag = 0;
   check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE),
             "communicate");
@@ -113,28 +109,15 @@ PendingCommunication PendingCommunication::receive(MPI_Comm among, int from, int
   return out;
 }
 
-double PatientWait::next_nap() {
-  const double now = monotonic_seconds();
-  if (looks_++ == 0) since_ = now;
-  if (now - since_ > timeout_s_) {
-    fail_internal(
-        fmt::format("nothing went on for {:g} s: {}\n  has another rank failed? --timeout sets how long to wait",
-                    timeout_s_, what_()));
-  }
-  if (looks_ < kLooks) return 0;
-  return std::min(kLongestNap, kFirstNap * std::exp2((looks_ - kLooks) / 16));
-}
-
-double monotonic_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 MpiWorld::MpiWorld(int& count, char**& words) {
   int provided = 0;
   check_mpi(MPI_Init_thread(&count, &words, MPI_THREAD_FUNNELED, &provided), "start");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "report errors");
-  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "number the ranks");
-  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size_), "count the ranks");
+  int rank = 0;
+  int size = 1;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "number the ranks");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "count the ranks");
+  set_place(rank, size);
   MPI_Comm copy = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &copy), "copy a communicator");
   stopping_ = Communicator(copy);
@@ -158,7 +141,7 @@ Communicator MpiWorld::among(std::span<const int> ranks, int tag) const {
 }
 
 void MpiWorld::wait_for(PendingCommunication pending, const char* what) const {
-  PatientWait patience(timeout_s_, [&] { return fmt::format("rank {} waits to {}", rank_, what); });
+  PatientWait patience(timeout_s(), [&] { return fmt::format("rank {} waits to {}", rank(), what); });
   while (!pending.done()) {
     const double nap = patience.next_nap();
     if (nap > 0) std::this_thread::sleep_for(std::chrono::duration<double>(nap));
@@ -175,61 +158,88 @@ bool MpiWorld::all_stop(double within_s) const {
   const double until = monotonic_seconds() + within_s;
   while (!pending.done()) {
     if (monotonic_seconds() > until) return false;
-    std::this_thread::sleep_for(std::chrono::duration<double>(kLongestNap));
+    std::this_thread::sleep_for(std::chrono::duration<double>(PatientWait::kLongestNap));
   }
   return true;
 }
 
 std::vector<std::vector<double>> MpiWorld::gather(std::span<const double> own) const {
   const int count = static_cast<int>(own.size());
-  std::vector<int> counts(static_cast<std::size_t>(size_));
+  std::vector<int> counts(static_cast<std::size_t>(size()));
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Igather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &request), "gather times");
   wait_for(PendingCommunication(request), "gather times");
   std::vector<int> begins(counts.size(), 0);
   for (std::size_t i = 1; i < counts.size(); ++i) begins[i] = begins[i - 1] + counts[i - 1];
-  std::vector<double> all(rank_ == 0 ? static_cast<std::size_t>(begins.back() + counts.back()) : 0);
+  std::vector<double> all(rank() == 0 ? static_cast<std::size_t>(begins.back() + counts.back()) : 0);
   check_mpi(MPI_Igatherv(own.data(), count, MPI_DOUBLE, all.data(), counts.data(), begins.data(), MPI_DOUBLE, 0,
                          MPI_COMM_WORLD, &request),
             "gather times");
   wait_for(PendingCommunication(request), "gather times");
   std::vector<std::vector<double>> out;
-  for (std::size_t i = 0; rank_ == 0 && i < counts.size(); ++i) {
+  for (std::size_t i = 0; rank() == 0 && i < counts.size(); ++i) {
     out.emplace_back(all.begin() + begins[i], all.begin() + begins[i] + counts[i]);
   }
   return out;
 }
 
-MpiWorld::Clock MpiWorld::clock() const {
+void MpiWorld::tell_all(std::span<std::byte> bytes, int from, const char* what) const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, MPI_COMM_WORLD, &request), what);
+  wait_for(PendingCommunication(request), what);
+}
+
+// Does not nap, as wait_for() does: naps would be taken for the way there and back.
+void MpiWorld::look_for(MPI_Request request, int other) const {
+  const double since = monotonic_seconds();
+  for (int done = 0; done == 0;) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "set clocks");
+    if (done == 0 && monotonic_seconds() - since > timeout_s()) {
+      fail_waiting(timeout_s(), fmt::format("rank {} waits for rank {} to set clocks", rank(), other));
+    }
+  }
+}
+
+void MpiWorld::send_clock(double time, int to) const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Isend(&time, 1, MPI_DOUBLE, to, kClockTag, MPI_COMM_WORLD, &request), "set clocks");
+  look_for(request, to);
+}
+
+double MpiWorld::receive_clock(int from) const {
+  double time = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Irecv(&time, 1, MPI_DOUBLE, from, kClockTag, MPI_COMM_WORLD, &request), "set clocks");
+  look_for(request, from);
+  return time;
+}
+
+World::Clock MpiWorld::clock() const {
   MPI_Comm near = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near), "find neighbours");
   const Communicator neighbours(near);
-  if (neighbours.size() == size_) return {};
-  Clock out;
-  out.error_s = std::numeric_limits<double>::infinity();
-  for (int other = 1; other < size_; ++other) {
-    for (int round = 0; round < kClockRounds; ++round) {
-      double theirs = monotonic_seconds();
-      if (rank_ == 0) {
-        check_mpi(MPI_Recv(&theirs, 1, MPI_DOUBLE, other, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "set clocks");
-        theirs = monotonic_seconds();
-        check_mpi(MPI_Send(&theirs, 1, MPI_DOUBLE, other, kClockTag, MPI_COMM_WORLD), "set clocks");
-      } else if (rank_ == other) {
-        const double before = theirs;
-        check_mpi(MPI_Send(&theirs, 1, MPI_DOUBLE, 0, kClockTag, MPI_COMM_WORLD), "set clocks");
-        check_mpi(MPI_Recv(&theirs, 1, MPI_DOUBLE, 0, kClockTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE), "set clocks");
-        const double after = monotonic_seconds();
-        if ((after - before) / 2 >= out.error_s) continue;
-        out.error_s = (after - before) / 2;
-        out.offset_s = theirs - (after + before) / 2;
+  if (neighbours.size() == size()) return {};
+  ClockEstimate estimate;
+  for (int other = 1; other < size(); ++other) {
+    for (int round = 0; round < ClockEstimate::kRounds; ++round) {
+      if (rank() == 0) {
+        receive_clock(other);
+        send_clock(monotonic_seconds(), other);
+      } else if (rank() == other) {
+        const double before = monotonic_seconds();
+        send_clock(before, 0);
+        const double of_rank_0 = receive_clock(0);
+        estimate.add_round(before, of_rank_0, monotonic_seconds());
       }
     }
+    meet("set clocks");  // so that waiting for one's turn is going on
   }
-  if (rank_ == 0) out.error_s = 0;
+  const double error = rank() == 0 ? 0 : estimate.error_s();
   double worst = 0;
-  check_mpi(MPI_Allreduce(&out.error_s, &worst, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD), "agree on clocks");
-  out.error_s = 2 * worst;  // between any two ranks
-  return out;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Iallreduce(&error, &worst, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD, &request), "agree on clocks");
+  wait_for(PendingCommunication(request), "agree on clocks");
+  return {estimate.offset_s(), 2 * worst};  // between any two ranks
 }
 
 int MpiWorld::place_on_machine() const {
@@ -238,9 +248,6 @@ int MpiWorld::place_on_machine() const {
   return Communicator(near).rank();
 }
 
-void MpiWorld::abort(int status) {
-  MPI_Abort(MPI_COMM_WORLD, status);
-  std::_Exit(status);
-}
+void MpiWorld::end_others(int status) const { MPI_Abort(MPI_COMM_WORLD, status); }
 
 }  // namespace mirfak::measure

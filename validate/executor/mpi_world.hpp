@@ -1,13 +1,12 @@
 #pragma once
 
+#include "executor/world.hpp"
 #include "sharding/sharding.hpp"
 
 #include <mpi.h>
 
 #include <array>
-#include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace mirfak::measure {
@@ -54,68 +53,32 @@ class PendingCommunication {
   std::array<MPI_Request, 2> requests_ = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
-// How to wait where several processes share a core: a few looks at once, then naps that get longer, up to 100 us.
-// Throws Error(internal) when nothing has gone on for `timeout_s`.
-class PatientWait {
+// The processes that an MPI launcher started. It has what only MPI has besides: communicators of some ranks, in which
+// the CPU executor communicates.
+class MpiWorld : public World {
  public:
-  PatientWait(double timeout_s, std::function<std::string()> what) : timeout_s_(timeout_s), what_(std::move(what)) {}
-
-  void progress() { looks_ = 0; }  // something went on
-  // Nothing did. Returns how long to nap, in seconds; 0: look again at once.
-  double next_nap();
-
- private:
-  double timeout_s_;
-  std::function<std::string()> what_;  // "rank 2: all_reduce with ranks 0, 1": what is waited for
-  int looks_ = 0;
-  double since_ = 0;
-};
-
-double monotonic_seconds();  // of this machine
-
-// The processes of one job. One at a time; for the thread that made it.
-class MpiWorld {
- public:
+  // Starts MPI, which may wait for other processes for as long as it likes.
   MpiWorld(int& count, char**& words);
-  ~MpiWorld();
-  MpiWorld(const MpiWorld&) = delete;
-  MpiWorld& operator=(const MpiWorld&) = delete;
+  ~MpiWorld() override;
 
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-  MPI_Comm all() const { return MPI_COMM_WORLD; }
-  double timeout_s() const { return timeout_s_; }
-  void set_timeout(double seconds) { timeout_s_ = seconds; }
+  void meet(const char* what) const override;
+  bool all_stop(double within_s) const override;
+  std::vector<std::vector<double>> gather(std::span<const double> own) const override;
+  void tell_all(std::span<std::byte> bytes, int from, const char* what) const override;
+  Clock clock() const override;
+  int place_on_machine() const override;
 
   // Called by the members only, in the same order by all of them.
   Communicator among(std::span<const int> ranks, int tag) const;
   void wait_for(PendingCommunication pending, const char* what) const;
-  void meet(const char* what) const;  // all ranks
-  // Whether all ranks call this within so many seconds: ranks that stop for a reason that all of them find.
-  bool all_stop(double within_s) const;
-  // Arrays of all ranks, on rank 0; elsewhere empty.
-  std::vector<std::vector<double>> gather(std::span<const double> own) const;
-
-  // What to add to monotonic_seconds() to have the time of rank 0, and the most that is off by. Ranks of one machine
-  // have one clock. Others exchange 200 messages with rank 0: of the quickest there and back, rank 0's clock is taken
-  // to stand in the middle (Cristian, Probabilistic clock synchronization, 1989), which is off by half of it at most.
-  struct Clock {
-    double offset_s = 0;
-    double error_s = 0;
-  };
-  Clock clock() const;
-
-  // How many of the processes of this machine come before this one.
-  int place_on_machine() const;
-
-  // Ends all processes with this status. Does not return.
-  [[noreturn]] static void abort(int status);
 
  private:
+  void end_others(int status) const override;
+  void look_for(MPI_Request request, int other) const;
+  void send_clock(double time, int to) const;
+  double receive_clock(int from) const;
+
   Communicator stopping_;  // for all_stop() alone, so that nothing else can be taken for it
-  int rank_ = 0;
-  int size_ = 1;
-  double timeout_s_ = 60;
 };
 
 }  // namespace mirfak::measure

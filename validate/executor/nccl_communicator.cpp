@@ -66,12 +66,10 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-NcclCommunicator NcclCommunicator::among(const MpiWorld& world, std::span<const int> ranks) {
+NcclCommunicator NcclCommunicator::among(const World& world, std::span<const int> ranks) {
   ncclUniqueId id{};
   if (world.rank() == ranks.front()) check_nccl(ncclGetUniqueId(&id), "name a communicator");
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibcast(&id, sizeof id, MPI_BYTE, ranks.front(), world.all(), &request), "tell all");
-  world.wait_for(PendingCommunication(request), "hear the name of a communicator");
+  world.tell_all(std::as_writable_bytes(std::span(&id, 1)), ranks.front(), "hear the name of a communicator");
   NcclCommunicator out;
   const auto own = std::find(ranks.begin(), ranks.end(), world.rank());
   if (own == ranks.end()) return out;

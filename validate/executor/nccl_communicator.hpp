@@ -1,7 +1,8 @@
 #pragma once
 
 #include "executor/cuda_memory_kernels.hpp"
-#include "executor/mpi_world.hpp"
+#include "executor/world.hpp"
+#include "sharding/sharding.hpp"
 
 #include <functional>
 #include <span>
@@ -22,7 +23,7 @@ class NcclCommunicator {
 
   // Of `ranks` of the world, in that order. Called by all processes, in the same order; those that are no members get
   // an empty one. Error(internal) where NCCL fails, or others do not come within the world's timeout.
-  static NcclCommunicator among(const MpiWorld& world, std::span<const int> ranks);
+  static NcclCommunicator among(const World& world, std::span<const int> ranks);
 
   bool member() const { return handle_ != nullptr; }
   int size() const { return size_; }

@@ -111,7 +111,7 @@ class CollectiveBench {
 
   const MpiWorld& world_;
   int repeats_;
-  MpiWorld::Clock clock_;
+  World::Clock clock_;
   std::vector<float> from_;
   std::vector<float> to_;
 };
@@ -150,7 +150,7 @@ std::vector<double> gpu_sizes(double most_bytes) {
 
 // Times of each rank that runs here, in the order of its operations: ready and end in turns.
 std::vector<std::vector<double>> gpu_times(const CollectivePlans& plans, const CollectiveOptions& options,
-                                           const MpiWorld& world, Precision precision) {
+                                           const World& world, Precision precision) {
   const bool loopback = options.loopback > 0;
   std::vector<TransferLane> lanes;
   const RankTask& first = plans.plans.front().tasks.front();
@@ -172,7 +172,7 @@ std::vector<std::vector<double>> gpu_times(const CollectivePlans& plans, const C
   return loopback ? own : world.gather(own.front());
 }
 
-std::string measure_gpu_collectives(const CollectiveOptions& options, const MpiWorld& world) {
+std::string measure_gpu_collectives(const CollectiveOptions& options, const World& world) {
   const auto precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
   choose_gpu(world);
   const int ranks = options.loopback > 0 ? options.loopback : world.size();
@@ -220,10 +220,11 @@ void check_options(const CollectiveOptions& options, int processes) {
 
 }  // namespace
 
-std::string measure_collectives(std::span<const std::string> arguments, MpiWorld& world) {
+std::string measure_collectives(std::span<const std::string> arguments, World& world) {
   CollectiveOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
   check_options(options, world.size());
+  check_communication(world, options.backend, "collectives --out " + options.out);
   world.set_timeout(options.timeout);
   check_folder(options.out);
 #ifdef MIRFAK_HAS_CUDA
@@ -232,13 +233,14 @@ std::string measure_collectives(std::span<const std::string> arguments, MpiWorld
   if (options.most_mb <= 0) options.most_mb = kMostMb;
   prctl(PR_SET_TIMERSLACK, 1000UL);
 
+  const auto& mpi = dynamic_cast<const MpiWorld&>(world);  // as check_communication() found
   MeasuredTable table = empty_table();
-  CollectiveBench bench(world, options);
+  CollectiveBench bench(mpi, options);
   for (const int ranks : group_sizes(world.size())) {
     std::vector<int> members(static_cast<std::size_t>(ranks));
     std::iota(members.begin(), members.end(), 0);
     const bool member = world.rank() < ranks;
-    const Communicator among = member ? world.among(members, ranks) : Communicator();
+    const Communicator among = member ? mpi.among(members, ranks) : Communicator();
     std::vector<double> own;
     std::vector<std::pair<const Kind*, double>> rows;
     for (const Kind& kind : kKinds) {

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "executor/mpi_world.hpp"
+#include "executor/world.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
 #include "measure/kernel_shapes.hpp"
@@ -97,7 +97,7 @@ std::vector<Sample> samples_of(const Simulation& simulation) {
   return out;
 }
 
-std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& simulation, const MpiWorld& world) {
+std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
   const std::vector<Sample> samples = samples_of(simulation);
   std::vector<KernelWork> work;
@@ -128,7 +128,7 @@ std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& s
 
 }  // namespace
 
-std::string measure_energy(std::span<const std::string> arguments, MpiWorld& world) {
+std::string measure_energy(std::span<const std::string> arguments, World& world) {
   EnergyOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
   check_options(options, world.size());

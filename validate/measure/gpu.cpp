@@ -184,11 +184,10 @@ class EnergyBench {
 
 }  // namespace
 
-void choose_gpu(const MpiWorld& world) { choose_device(world.place_on_machine()); }
+void choose_gpu(const World& world) { choose_device(world.place_on_machine()); }
 
-GpuExecutor gpu_executor(const MpiWorld& world, const ExecutionGroups& groups,
-                         const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
-                         Precision precision, bool loopback) {
+GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
+                         std::span<const RankPlan> plans, Precision precision, bool loopback) {
   return {std::make_unique<CudaExecutor>(world, groups, transfers, plans, precision, loopback),
           [](const Executor& executor) { return dynamic_cast<const CudaExecutor&>(executor).clock_error_s(); }};
 }

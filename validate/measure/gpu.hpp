@@ -13,13 +13,13 @@
 
 namespace mirfak::measure {
 
-class MpiWorld;
+class World;
 
 // What --backend cuda does, of hardware alone: commands know neither CUDA nor NCCL. Defined where CUDA is built in;
 // check_backend() refuses it elsewhere.
 
 // Makes a GPU this process's own. Error(infeasible) "no CUDA device: ..." where there is none; all processes call.
-void choose_gpu(const MpiWorld& world);
+void choose_gpu(const World& world);
 
 // Of one plan, this process's, or (loopback) of all ranks' plans. References must outlive it. `clock_error_s`: where it
 // says by how much the times of two ranks may be off.
@@ -27,9 +27,8 @@ struct GpuExecutor {
   std::unique_ptr<Executor> executor;
   double (*clock_error_s)(const Executor&) = nullptr;
 };
-GpuExecutor gpu_executor(const MpiWorld& world, const ExecutionGroups& groups,
-                         const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
-                         Precision precision, bool loopback);
+GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
+                         std::span<const RankPlan> plans, Precision precision, bool loopback);
 
 // Seconds of each kernel, the middle of `repeats`; the last entry is the period of empty kernels in a stream.
 std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, Precision precision, int repeats,

@@ -104,7 +104,7 @@ KernelWork product_work(const GemmShape& shape) {
 }
 
 // The period of kernels without work in an executor's compute stream, each of which the host issues.
-double launch_seconds(const MpiWorld& world) {
+double launch_seconds(const World& world) {
   constexpr std::uint32_t kTasks = 2000;
   RankPlan plan;
   plan.rank = world.rank();
@@ -127,7 +127,7 @@ double launch_seconds(const MpiWorld& world) {
 }
 
 // Of each measurement the middle over all processes; on rank 0.
-std::vector<double> middle_of_ranks(const MpiWorld& world, const std::vector<double>& own) {
+std::vector<double> middle_of_ranks(const World& world, const std::vector<double>& own) {
   const auto all = world.gather(own);
   std::vector<double> out;
   for (std::size_t i = 0; world.rank() == 0 && i < own.size(); ++i) {
@@ -194,7 +194,7 @@ MeasuredTable attention_table(std::span<const KernelWork> calls, bool backward, 
   return out;
 }
 
-std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const MpiWorld& world) {
+std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
   const Precision precision = simulation.job.precision();
   const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGpuGflop;
@@ -228,7 +228,7 @@ std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& 
 
 }  // namespace
 
-std::string measure_kernels(std::span<const std::string> arguments, MpiWorld& world) {
+std::string measure_kernels(std::span<const std::string> arguments, World& world) {
   KernelOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
   check_backend(options.backend);

@@ -5,11 +5,14 @@
 #include "base/text.hpp"
 #include "executor/machine.hpp"
 #include "measure/commands.hpp"
+#include "measure/start_world.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +23,7 @@ namespace {
 struct Command {
   const char* name;
   const char* sentence;
-  std::string (*run)(std::span<const std::string> arguments, MpiWorld& world);
+  std::string (*run)(std::span<const std::string> arguments, World& world);
 };
 
 constexpr std::array kCommands = {
@@ -32,7 +35,9 @@ constexpr std::array kCommands = {
 
 std::string help() {
   std::string out =
-      "usage: mpirun -n RANKS mirfak-measure COMMAND [ARGUMENT]...\n\n"
+      "usage: mpirun -n RANKS mirfak-measure COMMAND [ARGUMENT]...\n"
+      "       torchrun --no-python --nproc-per-node GPUS mirfak-measure COMMAND --backend cuda [ARGUMENT]...\n"
+      "       srun --ntasks-per-node GPUS mirfak-measure COMMAND --backend cuda [ARGUMENT]...\n\n"
       "Measures what mirfak predicts: executes the very program that mirfak simulates, and the kernels and\n"
       "collectives that it is made of.\n\n";
   for (const Command& command : kCommands) out += fmt::format("  {:<13}{}\n", command.name, command.sentence);
@@ -41,7 +46,7 @@ std::string help() {
          "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";
 }
 
-std::string run_command_line(const std::vector<std::string>& arguments, MpiWorld& world) {
+std::string run_command_line(const std::vector<std::string>& arguments, World& world) {
   if (arguments.empty()) fail_input({}, "no command\n\n" + help());
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return help();
@@ -70,20 +75,29 @@ int status_of(ErrorKind kind) {
 
 constexpr double kAgreement = 10;  // seconds that a rank waits for the others to find a fault too
 
-// Faults of the arguments and files are found by all ranks alike: rank 0 says so, and all end. Any other fault is one
-// rank's: it says so itself, and ends the job.
-int complain(const MpiWorld& world, const std::string& message, int status) {
-  const bool of_all = (status == 2 || status == 3) && world.all_stop(kAgreement);
-  if (!of_all || world.rank() == 0) std::fprintf(stderr, "mirfak-measure: error: %s\n", message.c_str());
+void say(const std::string& message) {
+  std::fprintf(stderr, "mirfak-measure: error: %s\n", message.c_str());
   std::fflush(stderr);
-  if (of_all || world.size() == 1) return status;
-  MpiWorld::abort(status);
 }
 
-int run(int count, char** words) {
-  MpiWorld world(count, words);
+// The job ends while this process is at something else, or has not begun.
+void end_at_once(const std::string& why, int status) {
+  if (!why.empty()) say(why);
+  std::_Exit(status);
+}
+
+// Faults of the arguments and files are found by all ranks alike: rank 0 says so, and all end. Any other fault is one
+// rank's: it says so itself, and ends the job.
+int complain(const World& world, const std::string& message, int status) {
+  const bool of_all = (status == 2 || status == 3) && world.all_stop(kAgreement);
+  if (!of_all || world.rank() == 0) say(message);
+  if (of_all || world.size() == 1) return status;
+  world.abort(status);
+}
+
+int run_in(World& world, const std::vector<std::string>& arguments) {
   try {
-    const std::string text = run_command_line({words + (count > 0 ? 1 : 0), words + count}, world);
+    const std::string text = run_command_line(arguments, world);
     if (world.rank() != 0) return 0;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     return written ? 0 : complain(world, "cannot write to standard output", 1);
@@ -91,6 +105,16 @@ int run(int count, char** words) {
     return complain(world, error.what(), status_of(error.kind()));
   } catch (const std::exception& error) {
     return complain(world, fmt::format("rank {}: unexpected failure: {}", world.rank(), error.what()), 1);
+  }
+}
+
+int run(int count, char** words) {
+  try {
+    const std::unique_ptr<World> world = start_world(count, words, end_at_once);
+    return run_in(*world, {words + (count > 0 ? 1 : 0), words + count});
+  } catch (const Error& error) {  // there is no world: every process says so
+    say(error.what());
+    return status_of(error.kind());
   }
 }
 

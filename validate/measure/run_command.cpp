@@ -7,6 +7,7 @@
 #include "executor/cpu_executor.hpp"
 #include "executor/machine.hpp"
 #include "executor/measured_timeline.hpp"
+#include "executor/mpi_world.hpp"
 #include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
@@ -94,8 +95,9 @@ void check_processes(const Job& job, const RunOptions& options, int processes) {
   fail_input({},
              fmt::format("{} has {} ranks, and {} process{} started", options.scenario, ranks, processes,
                          processes == 1 ? " was" : "es were"),
-             fmt::format("mpirun -n {} mirfak-measure run {} ...; with --oversubscribe where there are fewer cores",
-                         ranks, options.scenario));
+             fmt::format("mpirun -n {} mirfak-measure run {} ...; with --oversubscribe where there are fewer cores{}",
+                         ranks, options.scenario,
+                         processes == 1 ? ", under an MPI launcher of another kind with MIRFAK_LAUNCHER=mpi" : ""));
 }
 
 void check_job(const Job& job, const RunOptions& options, int processes) {
@@ -131,7 +133,7 @@ double end_of(std::span<const TaskTime> times) {
   return last;
 }
 
-std::vector<RankPlan> plans_here(const Simulation& simulation, const ExecutionGroups& groups, const MpiWorld& world,
+std::vector<RankPlan> plans_here(const Simulation& simulation, const ExecutionGroups& groups, const World& world,
                                  bool all) {
   std::vector<RankPlan> out;
   if (!all) {
@@ -149,7 +151,7 @@ struct Running {
   std::function<double()> clock_error_s;
 };
 
-Running make_executor(const RunOptions& options, const MpiWorld& world, const Simulation& simulation,
+Running make_executor(const RunOptions& options, const World& world, const Simulation& simulation,
                       const ExecutionGroups& groups, std::span<const RankPlan> plans) {
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") {
@@ -170,7 +172,7 @@ Running make_executor(const RunOptions& options, const MpiWorld& world, const Si
 // The iterations of all ranks, gathered on rank 0.
 class Iterations {
  public:
-  Iterations(Executor& executor, const MpiWorld& world, int warmup, int measured) {
+  Iterations(Executor& executor, const World& world, int warmup, int measured) {
     for (int i = 0; i < warmup; ++i) executor.iterate();
     for (int i = 0; i < measured; ++i) {
       executor.iterate();
@@ -214,7 +216,7 @@ class Iterations {
 };
 
 // One iteration's times of all ranks, on rank 0. `plans`: those that this process runs.
-std::vector<std::vector<TaskTime>> gather_times(const MpiWorld& world, std::span<const RankPlan> plans,
+std::vector<std::vector<TaskTime>> gather_times(const World& world, std::span<const RankPlan> plans,
                                                 std::span<const TaskTime> own) {
   if (plans.size() > 1) {
     std::vector<std::vector<TaskTime>> out;
@@ -234,14 +236,6 @@ std::vector<std::vector<TaskTime>> gather_times(const MpiWorld& world, std::span
   return out;
 }
 
-std::size_t tell_all(const MpiWorld& world, std::size_t value) {
-  auto number = static_cast<unsigned long>(value);
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Ibcast(&number, 1, MPI_UNSIGNED_LONG, 0, world.all(), &request), "tell all");
-  world.wait_for(PendingCommunication(request), "hear which iteration to write");
-  return number;
-}
-
 std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
   const double time = simulation.result.iteration_time_s;
   std::string text =
@@ -255,10 +249,11 @@ std::string report(const Simulation& simulation, const Measurement& measured, co
 
 }  // namespace
 
-std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world) {
+std::string run_scenario(std::span<const std::string> arguments, World& world) {
   RunOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return *help;
   check_options(options);
+  check_communication(world, options.backend, "run " + options.scenario);
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
   check_job(scenario.job, options, world.size());
   world.set_timeout(options.timeout);
@@ -272,7 +267,8 @@ std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world
 
   const Running running = make_executor(options, world, *simulation, groups, plans);
   const Iterations iterations(*running.executor, world, options.warmup, options.iterations);
-  const std::size_t median = tell_all(world, world.rank() == 0 ? iterations.median() : 0);
+  std::size_t median = world.rank() == 0 ? iterations.median() : 0;
+  world.tell_all(std::as_writable_bytes(std::span(&median, 1)), 0, "hear which iteration to write");
   const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
   if (world.rank() != 0) return {};
 
@@ -294,6 +290,15 @@ void check_backend(const std::string& name) {
                "build it where a CUDA compiler is found");
   }
 #endif
+}
+
+void check_communication(const World& world, const std::string& backend, const std::string& command) {
+  if (backend != "cpu" || world.size() == 1 || dynamic_cast<const MpiWorld*>(&world) != nullptr) return;
+  fail_input(
+      {},
+      fmt::format("--backend cpu communicates by MPI, and these {} processes were started without it", world.size()),
+      fmt::format("mpirun -n {} mirfak-measure {}; or MIRFAK_LAUNCHER=mpi if an MPI launcher did start them",
+                  world.size(), command));
 }
 
 void check_timeout(double seconds) {
