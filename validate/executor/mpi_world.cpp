@@ -238,6 +238,17 @@ int MpiWorld::place_on_machine() const {
   return Communicator(near).rank();
 }
 
+std::vector<int> MpiWorld::machines() const {
+  MPI_Comm near = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near), "find neighbours");
+  const Communicator neighbours(near);
+  int first = rank_;
+  check_mpi(MPI_Allreduce(&rank_, &first, 1, MPI_INT, MPI_MIN, near), "find neighbours");
+  std::vector<int> out(static_cast<std::size_t>(size_));
+  check_mpi(MPI_Allgather(&first, 1, MPI_INT, out.data(), 1, MPI_INT, MPI_COMM_WORLD), "tell machines apart");
+  return out;
+}
+
 void MpiWorld::abort(int status) {
   MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);

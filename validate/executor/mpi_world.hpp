@@ -107,6 +107,8 @@ class MpiWorld {
 
   // How many of the processes of this machine come before this one.
   int place_on_machine() const;
+  // By rank, the first rank of its machine. All processes call together.
+  std::vector<int> machines() const;
 
   // Ends all processes with this status. Does not return.
   [[noreturn]] static void abort(int status);
