@@ -43,6 +43,8 @@ TEST_CASE("faults of the input are rank 0's to tell, once") {
   check("kernels job.yaml", "--out is missing", 2);
   check("run job.yaml --loopback", "--backend cuda", 2);
   check("run job.yaml --predicted p.h5", "--loopback", 2);
+  check("run job.yaml --graphs on", "--backend cuda", 2);
+  check("run job.yaml --graphs perhaps", "--graphs: expected auto", 2);
   check("collectives --out measured --loopback 2", "--backend cuda", 2);
   check("energy job.yaml --backend cpu --out measured", "--backend cuda", 2);
   check("sing", "unknown command", 2);
@@ -63,6 +65,16 @@ TEST_CASE("without a GPU, what needs one says so and writes nothing") {
     CHECK_MESSAGE((!built || contains(finished.err, "no CUDA device: ")), finished.err);
   }
   CHECK(!std::filesystem::exists(folder.path() / "trace.h5"));
+}
+
+TEST_CASE("recipes that scale blocks are refused, whatever the card") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("hgx-h100", 1, "pipeline: 2"));
+  const Finished finished =
+      measure(1, "run job.yaml --backend cuda --loopback --set training.precision=fp8-block", folder);
+  CHECK(finished.status == 2);
+  const bool built = !contains(finished.err, "built without CUDA");
+  CHECK_MESSAGE((!built || contains(finished.err, "a scale per tensor")), finished.err);
 }
 
 TEST_CASE("a rank that dies ends the job, and leaves no file") {

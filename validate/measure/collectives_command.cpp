@@ -175,7 +175,7 @@ std::vector<std::vector<double>> gpu_times(const CollectivePlans& plans, const C
   const bool loopback = options.loopback > 0;
   const std::span<const RankPlan> all(plans.plans);
   const auto here = loopback ? all : all.subspan(static_cast<std::size_t>(world.rank()), 1);
-  const GpuExecutor gpu = gpu_executor(world, plans.groups, lanes, here, precision, loopback);
+  const GpuExecutor gpu = gpu_executor(world, plans.groups, lanes, here, {{precision, precision}, loopback, false});
   gpu.executor->iterate();
   gpu.executor->iterate();
   const std::span<const TaskTime> times = gpu.executor->times();
