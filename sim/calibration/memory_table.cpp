@@ -27,6 +27,9 @@ constexpr std::array kKernels = {
     NamedKernel{"reduction", OperatorKind::reduction, &MemoryKernels::reduction},
     NamedKernel{"gather", OperatorKind::gather, &MemoryKernels::gather}};
 constexpr std::string_view kLaunch = "launch";
+// Periods of empty kernels that no figure of a profile says: what a host takes to hand them on, which frameworks
+// decide, and what they take in a CUDA graph, of which the formula knows a share of kernel_launch_s.
+constexpr std::array<std::string_view, 2> kOtherLaunches = {"launch_host", "launch_graph"};
 
 class MemoryFitting {
  public:
@@ -127,6 +130,7 @@ MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& ta
       out.launches_s.push_back(seconds);
       continue;
     }
+    if (std::find(kOtherLaunches.begin(), kOtherLaunches.end(), name) != kOtherLaunches.end()) continue;
     const auto known =
         std::find_if(kKernels.begin(), kKernels.end(), [&](const NamedKernel& each) { return each.name == name; });
     if (known == kKernels.end()) {

@@ -21,7 +21,8 @@ struct MemoryTable {
   std::vector<double> launches_s;  // rows of the kernel "launch": the period of kernels that do nothing
 };
 
-// The rows that `target` selects. Error(input) at the field of a fault, for a kernel of another name too.
+// The rows that `target` selects; `launch_host` and `launch_graph` are left out. Error(input) at the field of a fault,
+// for a kernel of another name too.
 MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& target);
 
 // Of a GPU: the figures memory_bandwidth_efficiency and kernel_launch_s, and the section memory_kernels (KernelModel).

@@ -64,6 +64,17 @@ TEST_CASE("figures of memory are found again in a table made with them") {
   CHECK(sections[0].scores.front().held_out.p90_ape < 0.01);
 }
 
+TEST_CASE("periods of launches that are no figure of a profile change nothing") {
+  const std::string table = table_of(0.55, 0.4, 3e-6);
+  const auto plain = calibrate({CsvTable::from_text(table, "memory.csv")}, target());
+  const auto more =
+      calibrate({CsvTable::from_text(table + "launch_host,0,4.5\nlaunch_graph,0,1.2\n", "memory.csv")}, target());
+  REQUIRE(plain.size() == more.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    for (const FittedConstant& each : plain[i].constants) CHECK(constant(more[i], each.name) == each.value);
+  }
+}
+
 TEST_CASE("a kernel of an unknown name is refused with those that are known") {
   CHECK_THROWS_WITH_AS(calibrate({CsvTable::from_text("kernel,bytes,time_us\nmagic,1,1\n", "t.csv")}, target()),
                        doctest::Contains("normalization"), Error);

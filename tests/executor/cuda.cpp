@@ -9,8 +9,10 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <random>
 
 using namespace mirfak;
@@ -64,6 +66,24 @@ float widened(std::uint16_t value) {
   return out;
 }
 
+// e4m3: a sign, 4 bits of exponent, 3 of mantissa; e5m2: the upper half of fp16.
+float decoded(std::uint8_t bits, int mantissa_bits) {
+  const int exponent_bits = 7 - mantissa_bits;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const int exponent = (bits & 0x7F) >> mantissa_bits;
+  const float mantissa = static_cast<float>(bits & ((1 << mantissa_bits) - 1)) / static_cast<float>(1 << mantissa_bits);
+  const float size = exponent == 0 ? std::ldexp(mantissa, 1 - bias) : std::ldexp(1 + mantissa, exponent - bias);
+  return (bits & 0x80) != 0 ? -size : size;
+}
+
+bool multiplies_fp8() {
+  int major = 0;
+  int minor = 0;
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "describe");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), "describe");
+  return 10 * major + minor >= 89;
+}
+
 // The world of this process alone.
 World& world() {
   static SocketWorld out(JobLaunch{}, {});
@@ -84,13 +104,68 @@ TEST_CASE("products: both operands with the contracted axis innermost") {
   const DeviceMemory c_there(kM * kN * sizeof(float));
   CudaProducts products(Precision::fp32);
   const DeviceStream stream;
-  products.run({1, kM, kN, kK}, a_there.data(), b_there.data(), c_there.data(), stream.get());
+  products.run({1, kM, kN, kK}, ProductFormat::wide, a_there.data(), b_there.data(), c_there.data(), stream.get());
   const auto c = on_host<float>(c_there, kM * kN);
   for (std::size_t m = 0; m < kM; ++m) {
     for (std::size_t n = 0; n < kN; ++n) {
       float expected = 0;
       for (std::size_t k = 0; k < kK; ++k) expected += a[m * kK + k] * b[n * kK + k];
       CHECK(c[m * kN + n] == doctest::Approx(expected).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("random numbers of 8 bits are numbers, whichever format reads them") {
+  int negative = 0;
+  std::vector<int> seen(256, 0);
+  for (std::size_t place = 0; place < 100000; ++place) {
+    const std::uint8_t bits = random_fp8(place, 3);
+    ++seen[bits];
+    negative += (bits & 0x80) != 0 ? 1 : 0;
+    CHECK_FALSE((bits & 0x7F) == 0x7F);  // e4m3: not a number
+    CHECK_FALSE((bits & 0x7C) == 0x7C);  // e5m2: infinite, or not a number
+    CHECK(std::abs(decoded(bits, 3)) <= 1);
+    CHECK(std::abs(decoded(bits, 2)) <= 0.5F);
+  }
+  CHECK(negative > 45000);
+  CHECK(negative < 55000);
+  CHECK(std::count_if(seen.begin(), seen.end(), [](int times) { return times > 0; }) > 80);
+  CHECK(random_fp8(5, 3) == random_fp8(5, 3));
+}
+
+TEST_CASE("products in fp8, of a gradient too, have results in bf16") {
+  if (!has_device()) return;
+  constexpr std::size_t kM = 32;
+  constexpr std::size_t kN = 48;
+  constexpr std::size_t kK = 64;
+  CudaProducts products(Precision::bf16);
+  const DeviceStream stream;
+  std::vector<std::uint8_t> a(kM * kK);
+  std::vector<std::uint8_t> b(kN * kK);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = random_fp8(i, 1);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = random_fp8(i, 2);
+  const DeviceMemory a_there = on_device(a);
+  const DeviceMemory b_there = on_device(b);
+  const DeviceMemory c_there(kM * kN * 2);
+  for (const ProductFormat format : {ProductFormat::fp8, ProductFormat::fp8_gradient}) {
+    const auto run = [&](const GemmShape& shape) {
+      products.run(shape, format, a_there.data(), b_there.data(), c_there.data(), stream.get());
+    };
+    CHECK_THROWS_AS(run({1, kM, kN, 24}), Error);
+    if (!multiplies_fp8()) {
+      CHECK_THROWS_WITH_AS(run({1, kM, kN, kK}), doctest::Contains("does not multiply in fp8"), Error);
+      continue;
+    }
+    run({1, kM, kN, kK});
+    const auto c = on_host<std::uint16_t>(c_there, kM * kN);
+    for (std::size_t m = 0; m < kM; ++m) {
+      for (std::size_t n = 0; n < kN; ++n) {
+        float expected = 0;
+        for (std::size_t k = 0; k < kK; ++k) {
+          expected += decoded(a[m * kK + k], format == ProductFormat::fp8 ? 3 : 2) * decoded(b[n * kK + k], 3);
+        }
+        CHECK(std::abs(widened(c[m * kN + n]) - expected) < 0.02F * (1 + std::abs(expected)));
+      }
     }
   }
 }
@@ -114,7 +189,7 @@ TEST_CASE("sums of buffers, whole words and what is left over") {
 
 TEST_CASE("kernels bound by memory end without a fault") {
   if (!has_device()) return;
-  CudaKernels kernels(Precision::bf16, 1e7);
+  CudaKernels kernels({Precision::bf16, Precision::bf16}, 1e7);
   const DeviceStream stream;
   for (const OperatorKind kind : {OperatorKind::elementwise, OperatorKind::normalization, OperatorKind::softmax,
                                   OperatorKind::reduction, OperatorKind::gather}) {
@@ -180,34 +255,42 @@ TEST_CASE("attention backward, of grouped queries too, ends without a fault") {
     work.attention.head_dim = 64;
     work.attention.causal = true;
     work.backward = true;
-    CudaKernels kernels(Precision::bf16, CudaKernels::operand_bytes(work, ElementType::bf16));
+    CudaKernels kernels({Precision::bf16, Precision::bf16}, CudaKernels::room_for(work, ElementType::bf16));
     const DeviceStream stream;
     kernels.run(work, stream.get());
     CHECK(cudaStreamSynchronize(stream.get()) == cudaSuccess);
   }
 }
 
-TEST_CASE("ranks that share a GPU run a program in its order") {
-  if (!has_device()) return;
-  const std::string text =
-      "model: {source: test, family: gpt, layers: 4, hidden: 256, heads: 4, ffn: 1024, vocab: 1024, max_sequence: "
-      "128,\n"
-      "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
-      "  dropout: 0.1}\n"
-      "cluster: {nodes: [{type: dgx-a100-80g, count: 1, gpus: 4}]}\n"
-      "training: {global_batch: 8, sequence_length: 128, precision: bf16, framework: megatron-lm-2021}\n"
-      "strategy: {pipeline: 2, data: 2}\n";
-  const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
-  const auto simulation = lowered(parse_scenario(Document::from_text(text, "test"), folders).job, {true, true});
-  const ExecutionGroups groups = execution_groups(*simulation);
+namespace {
+
+// Of two stages and two replicas on one GPU.
+struct SharedProgram {
+  SharedProgram() {
+    const std::string text =
+        "model: {source: test, family: gpt, layers: 4, hidden: 256, heads: 4, ffn: 1024, vocab: 1024, max_sequence: "
+        "128,\n"
+        "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
+        "  dropout: 0.1}\n"
+        "cluster: {nodes: [{type: dgx-a100-80g, count: 1, gpus: 4}]}\n"
+        "training: {global_batch: 8, sequence_length: 128, precision: bf16, framework: megatron-lm-2021}\n"
+        "strategy: {pipeline: 2, data: 2}\n";
+    const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+    simulation = lowered(parse_scenario(Document::from_text(text, "test"), folders).job, {true, true});
+    groups = execution_groups(*simulation);
+    for (int rank = 0; rank < 4; ++rank) plans.push_back(rank_plan(*simulation, groups, rank));
+  }
+
+  std::unique_ptr<Simulation> simulation;
+  ExecutionGroups groups;
   std::vector<RankPlan> plans;
-  for (int rank = 0; rank < 4; ++rank) plans.push_back(rank_plan(*simulation, groups, rank));
-  CudaExecutor executor(world(), groups, {}, plans, Precision::bf16, true);
-  executor.iterate();
-  executor.iterate();
+};
+
+GpuSettings shared_settings(bool graphs) { return {{Precision::bf16, Precision::bf16}, true, graphs}; }
+
+// Nothing begins before what it waits for has ended, or what stands before it in its queue.
+void check_order(const std::vector<RankPlan>& plans, std::span<const TaskTime> times, double tolerance) {
   std::size_t first = 0;
-  const std::span<const TaskTime> times = executor.times();
-  const double tolerance = executor.clock_error_s() + 1e-6;
   for (const RankPlan& plan : plans) {
     for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
       CHECK(times[first + i].end >= times[first + i].ready);
@@ -215,6 +298,81 @@ TEST_CASE("ranks that share a GPU run a program in its order") {
         CHECK(times[first + before].end <= times[first + i].ready + tolerance);
       }
     }
+    for (const RankQueue& queue : plan.queues) {
+      for (std::size_t i = 1; i < queue.tasks.size(); ++i) {
+        CHECK(times[first + queue.tasks[i - 1]].end <= times[first + queue.tasks[i]].ready + tolerance);
+      }
+    }
     first += plan.tasks.size();
+  }
+  CHECK(first == times.size());
+}
+
+}  // namespace
+
+TEST_CASE("ranks that share a GPU run a program in its order, in streams and as a graph") {
+  if (!has_device()) return;
+  const SharedProgram program;
+  for (const bool graphs : {false, true}) {
+    CudaExecutor executor(world(), program.groups, {}, program.plans, shared_settings(graphs));
+    CHECK(executor.backend() == (graphs ? "cuda, loopback, graph" : "cuda, loopback"));
+    double last = 0;
+    for (int i = 0; i < 3; ++i) {
+      executor.iterate();
+      check_order(program.plans, executor.times(), executor.clock_error_s() + 1e-6);
+      // Events are passed anew in every iteration.
+      for (const TaskTime& time : executor.times()) CHECK(time.end > last);
+      for (const TaskTime& time : executor.times()) last = std::max(last, time.end);
+    }
+  }
+}
+
+TEST_CASE("a capture that fails leaves its streams as they were") {
+  if (!has_device()) return;
+  const std::vector<DeviceStream> streams(2);
+  {
+    const CudaCapture capture(streams);
+    launch_nothing(streams[1].get());
+    // Waiting for a stream that is captured is what CUDA refuses, and so is the rest of the capture.
+    CHECK(cudaStreamSynchronize(streams[1].get()) != cudaSuccess);
+  }
+  for (const DeviceStream& stream : streams) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusActive;
+    CHECK(cudaStreamIsCapturing(stream.get(), &status) == cudaSuccess);
+    CHECK(status == cudaStreamCaptureStatusNone);
+    launch_nothing(stream.get());
+    CHECK(cudaStreamSynchronize(stream.get()) == cudaSuccess);
+  }
+}
+
+TEST_CASE("a graph does its work at every launch, and passes the events in it") {
+  if (!has_device()) return;
+  constexpr std::size_t kCount = 1000;
+  const DeviceMemory ones = on_device(std::vector<float>(kCount, 1));
+  const DeviceMemory sum = on_device(std::vector<float>(kCount, 0));
+  const std::vector<DeviceStream> streams(2);
+  const DeviceEvent begun;
+  const DeviceEvent ended;
+  const DeviceEvent order(DeviceEvent::Time::none);
+  SummedBuffers buffers;
+  buffers.from[0] = ones.data();
+  buffers.from[1] = sum.data();
+  buffers.count = 2;
+  launch_sum(buffers, sum.data(), kCount, ElementType::fp32, streams[0].get());  // loaded: see CudaCapture
+  check_cuda(cudaDeviceSynchronize(), "end");
+  CudaCapture capture(streams);
+  begun.record_in_graph(streams[1].get());
+  launch_sum(buffers, sum.data(), kCount, ElementType::fp32, streams[1].get());
+  ended.record_in_graph(streams[1].get());
+  order.record(streams[1].get());
+  order.hold(streams[0].get());
+  launch_sum(buffers, sum.data(), kCount, ElementType::fp32, streams[0].get());
+  const CudaGraph graph = capture.finish();
+  for (int launches = 1; launches <= 3; ++launches) {
+    graph.launch(streams[0].get());
+    const auto values = on_host<float>(sum, kCount);
+    CHECK(values[kCount - 1] == static_cast<float>(1 + 2 * launches));
+    CHECK(ended.done());
+    CHECK(ended.seconds_since(begun) >= 0);
   }
 }

@@ -18,16 +18,17 @@ using namespace mirfak::measure;
 
 namespace {
 
-Job job_of(const std::string& strategy, const std::string& framework = "megatron-core") {
+Job job_of(const std::string& strategy, const std::string& framework = "megatron-core",
+           const std::string& precision = "fp32", const std::string& node = "dgx-a100-80g") {
   const bool experts = strategy.find("expert") != std::string::npos;
   const std::string text = fmt::format(
       "model: {{source: test, family: gpt, layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 512, max_sequence: 64,\n"
       "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
       "  dropout: 0.1{}}}\n"
-      "cluster: {{nodes: [{{type: dgx-a100-80g, count: 1, gpus: 4}}]}}\n"
-      "training: {{global_batch: 8, sequence_length: 64, precision: fp32, framework: {}}}\n"
+      "cluster: {{nodes: [{{type: {}, count: 1, gpus: 4}}]}}\n"
+      "training: {{global_batch: 8, sequence_length: 64, precision: {}, framework: {}}}\n"
       "strategy: {{{}}}\n",
-      experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", framework, strategy);
+      experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", node, precision, framework, strategy);
   const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
@@ -234,4 +235,29 @@ TEST_CASE("collectives carry the bytes of their price") {
 TEST_CASE("what executors do not run is refused") {
   CHECK_THROWS_WITH_AS(execution_groups(*lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true})),
                        doctest::Contains("scatters"), Error);
+}
+
+TEST_CASE("linear layers of an fp8 job multiply in 8 bits what casts have made, all else as before") {
+  const auto simulation = lowered(job_of("data: 4", "megatron-core", "fp8-current", "hgx-h100"), {true, true});
+  const RankPlan plan = rank_plan(*simulation, execution_groups(*simulation), 0);
+  int narrow = 0;
+  int gradients = 0;
+  int wide = 0;
+  int casts = 0;
+  for (const KernelWork& work : plan.kernels) {
+    if (work.kind == KernelWork::Kind::product) {
+      narrow += work.narrow ? 1 : 0;
+      gradients += work.narrow && work.gradient ? 1 : 0;
+      wide += work.narrow ? 0 : 1;
+      CHECK(!work.quantizes);  // a task of its own does it
+      const double twice = work.product.m * work.product.k * 2;
+      if (work.narrow) CHECK(work.reads.front() == doctest::Approx(twice / 2));
+    } else if (work.kind == KernelWork::Kind::stream && work.reads.size() == 2 && work.reads[1] == 0) {
+      ++casts;  // reads a tensor, and its largest value
+    }
+  }
+  CHECK(narrow > 0);
+  CHECK(gradients == 2 * (narrow - gradients));
+  CHECK(wide > 0);  // logits
+  CHECK(casts > 0);
 }

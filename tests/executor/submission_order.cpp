@@ -181,14 +181,15 @@ TEST_CASE("an all-reduce takes elements that ranks do not divide") {
 
 TEST_CASE("plans of a benchmark hold each operation for each rank, in one order") {
   const std::vector<double> sizes = {1024, 4096};
-  const CollectivePlans collectives = collective_plans(CollectiveKind::all_gather, 4, sizes, 3);
+  const std::vector<int> everybody = {0, 1, 2, 3};
+  const CollectivePlans collectives = collective_plans(CollectiveKind::all_gather, everybody, 4, sizes, 3);
   CHECK(collectives.plans.size() == 4);
   const auto order = submission_order(collectives.groups, collectives.plans);
   REQUIRE(order.size() == 6);
   for (const SubmissionStep& step : order) CHECK(step.size() == 4);
   CHECK(collectives.plans[3].tasks[5].bytes == 4096);
 
-  const CollectivePlans sends = transfer_plans(2, sizes, 2);
+  const CollectivePlans sends = transfer_plans(std::array{0, 1}, 2, sizes, 2);
   const auto pairs = submission_order(sends.groups, sends.plans);
   REQUIRE(pairs.size() == 4);
   CHECK(pairs.front().size() == 2);

@@ -41,6 +41,8 @@ TEST_CASE("faults of the input are rank 0's to tell, once") {
   check("run job.yaml --timeout 0", "--timeout", 2);
   check("run job.yaml --out nowhere/trace.h5", "there is no folder", 2);
   check("kernels job.yaml", "--out is missing", 2);
+  check("run job.yaml --graphs on", "--backend cuda", 2);
+  check("run job.yaml --graphs perhaps", "--graphs: expected auto", 2);
   check("collectives --out measured --loopback 2", "--backend cuda", 2);
   check("energy job.yaml --backend cpu --out measured", "--backend cuda", 2);
   check("sing", "unknown command", 2);
@@ -62,6 +64,18 @@ TEST_CASE("without a GPU, what needs one says so and writes nothing") {
     CHECK_MESSAGE((!built || contains(finished.err, "no CUDA device: ")), finished.err);
   }
   CHECK(!std::filesystem::exists(folder.path() / "trace.h5"));
+}
+
+TEST_CASE("recipes that scale blocks are refused, whatever the card") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("hgx-h100", 1, "pipeline: 2"));
+  const Finished finished = measure(1,
+                                    "run job.yaml --backend cuda --set cluster.nodes[0].gpus=1 --set "
+                                    "cluster.nodes[0].ranks_per_gpu=2 --set training.precision=fp8-block",
+                                    folder);
+  CHECK(finished.status == 2);
+  const bool built = !contains(finished.err, "built without CUDA");
+  CHECK_MESSAGE((!built || contains(finished.err, "a scale per tensor")), finished.err);
 }
 
 TEST_CASE("a rank that dies ends the job, and leaves no file") {

@@ -1,7 +1,6 @@
 #include "executor/collective_plans.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace mirfak::measure {
 
@@ -35,14 +34,13 @@ void for_each_operation(std::span<const double> sizes, int times, const One& one
 
 }  // namespace
 
-CollectivePlans collective_plans(CollectiveKind kind, int ranks, std::span<const double> sizes, int times) {
+CollectivePlans collective_plans(CollectiveKind kind, std::span<const int> group, int ranks,
+                                 std::span<const double> sizes, int times) {
   CollectivePlans out = plans_of(ranks, StreamKind::data);
-  RankGroup group{StreamKind::data, std::vector<int>(static_cast<std::size_t>(ranks))};
-  std::iota(group.ranks.begin(), group.ranks.end(), 0);
-  out.groups.groups.push_back(std::move(group));
+  out.groups.groups.push_back({StreamKind::data, {group.begin(), group.end()}});
   for_each_operation(sizes, times, [&](double bytes) {
     const auto leader = static_cast<TaskId>(out.groups.leader.size());
-    for (int rank = 0; rank < ranks; ++rank) {
+    for (const int rank : group) {
       RankTask task;
       task.task = static_cast<TaskId>(out.groups.leader.size());
       task.operation = RankTask::Operation::collective;
@@ -54,17 +52,17 @@ CollectivePlans collective_plans(CollectiveKind kind, int ranks, std::span<const
   return out;
 }
 
-CollectivePlans transfer_plans(int ranks, std::span<const double> sizes, int times) {
+CollectivePlans transfer_plans(std::span<const int> pair, int ranks, std::span<const double> sizes, int times) {
   CollectivePlans out = plans_of(ranks, StreamKind::send_forward);
   for_each_operation(sizes, times, [&](double bytes) {
     const auto leader = static_cast<TaskId>(out.groups.leader.size());
-    for (int rank = 0; rank < 2; ++rank) {
+    for (std::size_t end = 0; end < 2; ++end) {
       RankTask task;
       task.task = static_cast<TaskId>(out.groups.leader.size());
-      task.operation = rank == 0 ? RankTask::Operation::send : RankTask::Operation::receive;
-      task.peer = 1 - rank;
+      task.operation = end == 0 ? RankTask::Operation::send : RankTask::Operation::receive;
+      task.peer = pair[1 - end];
       task.bytes = bytes;
-      add(out, rank, std::move(task), leader);
+      add(out, pair[end], std::move(task), leader);
     }
   });
   return out;

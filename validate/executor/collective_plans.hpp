@@ -10,12 +10,13 @@ namespace mirfak::measure {
 // Plans that do one operation again and again, for benchmarks of it by an executor.
 struct CollectivePlans {
   ExecutionGroups groups;
-  std::vector<RankPlan> plans;  // of all ranks
+  std::vector<RankPlan> plans;  // of all ranks; those that take no part have no tasks
 };
 
-// For each of `sizes`, `times` collectives of so many bytes among `ranks` ranks, one behind another.
-CollectivePlans collective_plans(CollectiveKind kind, int ranks, std::span<const double> sizes, int times);
-// The same of sends from rank 0 to rank 1, of `ranks` ranks.
-CollectivePlans transfer_plans(int ranks, std::span<const double> sizes, int times);
+// For each of `sizes`, `times` collectives of so many bytes among `group`, of `ranks` ranks, one behind another.
+CollectivePlans collective_plans(CollectiveKind kind, std::span<const int> group, int ranks,
+                                 std::span<const double> sizes, int times);
+// The same of sends from the first rank of a pair to the second.
+CollectivePlans transfer_plans(std::span<const int> pair, int ranks, std::span<const double> sizes, int times);
 
 }  // namespace mirfak::measure

@@ -221,6 +221,8 @@ CudaAttention::Plan& CudaAttention::plan_of(const AttentionShape& shape, bool ba
     made->scratch_memory.emplace_back(bytes);
     launch_random(made->scratch_memory.back().data(), bytes / sizeof(float), ElementType::fp32, 1, nullptr);
   }
+  // Streams do not wait for what the default stream does.
+  check_cuda(cudaDeviceSynchronize(), "fill what attention keeps");
   plan = std::move(made);
   return *plan;
 }

@@ -126,13 +126,24 @@ DeviceStream::~DeviceStream() {
   if (handle_ != nullptr) cudaStreamDestroy(handle_);
 }
 
-DeviceEvent::DeviceEvent() { check_cuda(cudaEventCreate(&handle_), "create an event"); }
+DeviceEvent::DeviceEvent(Time time) {
+  const unsigned flags = time == Time::kept ? cudaEventDefault : cudaEventDisableTiming;
+  check_cuda(cudaEventCreateWithFlags(&handle_, flags), "create an event");
+}
 
 DeviceEvent::~DeviceEvent() {
   if (handle_ != nullptr) cudaEventDestroy(handle_);
 }
 
 void DeviceEvent::record(cudaStream_t stream) const { check_cuda(cudaEventRecord(handle_, stream), "record an event"); }
+
+void DeviceEvent::record_in_graph(cudaStream_t stream) const {
+  check_cuda(cudaEventRecordWithFlags(handle_, stream, cudaEventRecordExternal), "record an event in a graph");
+}
+
+void DeviceEvent::hold(cudaStream_t stream) const {
+  check_cuda(cudaStreamWaitEvent(stream, handle_, 0), "have a stream wait");
+}
 
 bool DeviceEvent::done() const {
   const cudaError_t state = cudaEventQuery(handle_);

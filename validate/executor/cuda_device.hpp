@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,17 +55,22 @@ class DeviceStream {
   cudaStream_t handle_ = nullptr;
 };
 
-// Owned event that keeps the time.
+// Owned event.
 class DeviceEvent {
  public:
-  DeviceEvent();
+  enum class Time : std::uint8_t { kept, none };
+  DeviceEvent() : DeviceEvent(Time::kept) {}
+  explicit DeviceEvent(Time time);
   DeviceEvent(DeviceEvent&& other) noexcept { std::swap(handle_, other.handle_); }
   DeviceEvent& operator=(DeviceEvent&&) = delete;
   ~DeviceEvent();
   cudaEvent_t get() const { return handle_; }
   void record(cudaStream_t stream) const;
+  // While `stream` is captured: every launch of the graph passes the event here (see CudaCapture).
+  void record_in_graph(cudaStream_t stream) const;
+  void hold(cudaStream_t stream) const;                    // `stream` waits for what was recorded last
   bool done() const;                                       // never blocks
-  double seconds_since(const DeviceEvent& earlier) const;  // both done
+  double seconds_since(const DeviceEvent& earlier) const;  // both done, both with times
 
  private:
   cudaEvent_t handle_ = nullptr;

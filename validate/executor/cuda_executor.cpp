@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 
 namespace mirfak::measure {
@@ -14,14 +15,10 @@ namespace {
 
 constexpr std::size_t kLeastBuffer = 4096;
 
-bool on_host(const RankPlan& plan, const RankTask& task) {
-  return task.operation == RankTask::Operation::issue || plan.queues[task.queue].stream == StreamKind::host;
-}
-
-double most_kernel_bytes(std::span<const RankPlan> plans, ElementType type) {
+double most_room(std::span<const RankPlan> plans, ElementType type) {
   double most = 0;
   for (const RankPlan& plan : plans) {
-    for (const KernelWork& work : plan.kernels) most = std::max(most, CudaKernels::operand_bytes(work, type));
+    for (const KernelWork& work : plan.kernels) most = std::max(most, CudaKernels::room_for(work, type));
   }
   return most;
 }
@@ -46,34 +43,36 @@ DeviceMemory random_memory(std::size_t bytes, ElementType type, std::uint64_t se
 
 CudaExecutor::CudaExecutor(const World& world, const ExecutionGroups& groups,
                            const std::vector<TransferLane>& transfers, std::span<const RankPlan> plans,
-                           Precision precision, bool loopback)
+                           const GpuSettings& settings)
     : world_(world),
       groups_(groups),
       plans_(plans),
-      loopback_(loopback),
-      type_(element_type(precision)),
+      settings_(settings),
+      type_(element_type(settings.precision.wide)),
       clock_(world.clock()),
       order_(submission_order(groups, plans)) {
   std::size_t tasks = 0;
   for (const RankPlan& plan : plans) {
     first_.push_back(tasks);
     tasks += plan.tasks.size();
+    waits_.push_back(device_waits(plan, HostWaits::by_host));
   }
   marks_.resize(tasks);
   times_.resize(tasks);
   make_lanes();
   const auto seed = static_cast<std::uint64_t>(world.rank()) + 1;
-  kernels_ = std::make_unique<CudaKernels>(precision, most_kernel_bytes(plans, type_), seed);
-  for (const RankPlan& plan : plans) {
-    for (const KernelWork& work : plan.kernels) kernels_->prepare(work);
-  }
-  if (!loopback_ && !(groups.groups.empty() && transfers.empty())) make_communicators(transfers);
+  kernels_ = std::make_unique<CudaKernels>(settings.precision, most_room(plans, type_), seed);
+  prepare_kernels();
+  if (!settings.loopback && !(groups.groups.empty() && transfers.empty())) make_communicators(transfers);
   check_cuda(cudaDeviceSynchronize(), "prepare");
 }
 
+std::string CudaExecutor::backend() const {
+  return fmt::format("cuda{}{}", settings_.loopback ? ", loopback" : "", settings_.graphs ? ", graph" : "");
+}
+
 void CudaExecutor::make_lanes() {
-  const std::size_t shared = streams_.size();
-  if (loopback_) streams_.emplace_back();
+  streams_.emplace_back();  // of the clock, and of kernels in loopback
   std::uint64_t seed = 1000;
   for (const RankPlan& plan : plans_) {
     std::vector<Lane>& lanes = lanes_.emplace_back(plan.queues.size());
@@ -81,8 +80,8 @@ void CudaExecutor::make_lanes() {
       const RankQueue& queue = plan.queues[i];
       Lane& lane = lanes[i];
       if (queue.stream == StreamKind::host) continue;
-      if (queue.stream == StreamKind::compute && loopback_) {
-        lane.stream = streams_[shared].get();
+      if (queue.stream == StreamKind::compute && settings_.loopback) {
+        lane.stream = streams_.front().get();
         continue;
       }
       lane.stream = streams_.emplace_back().get();
@@ -90,6 +89,19 @@ void CudaExecutor::make_lanes() {
       const std::size_t bytes = kLeastBuffer + static_cast<std::size_t>(most_bytes(plan, queue));
       lane.from = random_memory(bytes, type_, ++seed);
       lane.to = random_memory(bytes, type_, ++seed);
+    }
+  }
+}
+
+// Before any communication runs: a kernel that is loaded, or memory that is allocated, may wait for the whole device,
+// and thereby for other ranks.
+void CudaExecutor::prepare_kernels() {
+  for (const RankPlan& plan : plans_) {
+    std::set<std::pair<std::uint32_t, cudaStream_t>> prepared;
+    for (const RankTask& task : plan.tasks) {
+      if (task.operation != RankTask::Operation::kernel) continue;
+      const cudaStream_t stream = lanes_[static_cast<std::size_t>(&plan - plans_.data())][task.queue].stream;
+      if (prepared.emplace(task.kernel, stream).second) kernels_->prepare(plan.kernels[task.kernel], stream);
     }
   }
 }
@@ -107,14 +119,22 @@ void CudaExecutor::make_communicators([[maybe_unused]] const std::vector<Transfe
 }
 
 void CudaExecutor::iterate() {
-  if (world_.size() > 1) world_.meet("begin an iteration");
   try {
-    start_clock();
-    for (const SubmissionStep& step : order_) submit(step);
-    for (const SubmissionStep& step : order_) {
-      for (const PlannedTask& task : step) wait_for(task);
+    if (settings_.graphs && !graph_) {
+      run_in_streams();
+      wait_for_all();
+      capture();
     }
-    check_cuda(cudaGetLastError(), "start kernels");
+    if (world_.size() > 1) world_.meet("begin an iteration");
+    start_clock();
+    if (graph_) {
+      launched_s_ = now();
+      graph_.launch(streams_.front().get());
+      all_ended_.record(streams_.front().get());
+    } else {
+      run_in_streams();
+    }
+    wait_for_all();
   } catch (...) {
 #ifdef MIRFAK_HAS_NCCL
     for (NcclCommunicator& communicator : of_groups_) communicator.give_up();
@@ -123,6 +143,43 @@ void CudaExecutor::iterate() {
     throw;
   }
   read_times();
+  if (graph_) set_host_times();
+}
+
+void CudaExecutor::run_in_streams() {
+  for (const SubmissionStep& step : order_) submit(step);
+}
+
+// Every library has run each of its kernels before, so none has anything left to load, allocate or connect.
+void CudaExecutor::capture() {
+  check_cuda(cudaDeviceSynchronize(), "come to rest");
+  orders_.clear();
+  for (std::size_t i = 0; i < marks_.size(); ++i) orders_.emplace_back(DeviceEvent::Time::none);
+  waits_.clear();
+  for (const RankPlan& plan : plans_) waits_.push_back(device_waits(plan, HostWaits::by_streams));
+  try {
+    CudaCapture capture(streams_);
+    capturing_ = true;
+    run_in_streams();
+    check_cuda(cudaGetLastError(), "capture kernels");
+    graph_ = capture.finish();
+    capturing_ = false;
+  } catch (const Error& error) {
+    fail_internal(fmt::format("the iteration was not captured as a CUDA graph: {}\n  --graphs off does without one",
+                              error.message()));
+  }
+  check_cuda(cudaDeviceSynchronize(), "upload a graph");
+}
+
+void CudaExecutor::wait_for_all() {
+  for (const SubmissionStep& step : order_) {
+    for (const PlannedTask& task : step) wait_for(task);
+  }
+  // While a graph has not reached the event of a task, that may say how it was before.
+  if (graph_) {
+    wait_for(all_ended_, [&] { return fmt::format("rank {}: the graph of an iteration", plans_.front().rank); });
+  }
+  check_cuda(cudaGetLastError(), "start kernels");
 }
 
 // The device is idle: it passes the event between two looks at the host's clock.
@@ -139,32 +196,48 @@ void CudaExecutor::start_clock() {
 
 void CudaExecutor::submit(const SubmissionStep& step) {
   const PlannedTask& first = step.front();
-  if (on_host(plans_[first.plan], task_of(first))) return issue(first);
-  for (const PlannedTask& task : step) begin(task);
-  if (task_of(first).operation == RankTask::Operation::kernel) {
-    kernels_->run(plans_[first.plan].kernels[task_of(first).kernel], lane_of(first).stream);
-  } else if (loopback_) {
-    loop_back(step);
-  } else {
-    communicate(first);
+  const RankTask& task = task_of(first);
+  if (on_host(plans_[first.plan], task)) return issue(first);
+  for (const PlannedTask& each : step) begin(each);
+  if (task.operation == RankTask::Operation::kernel) {
+    kernels_->run(plans_[first.plan].kernels[task.kernel], lane_of(first).stream);
+  } else if (task.operation != RankTask::Operation::issue) {  // a collective of one rank: its place in the order is all
+    settings_.loopback ? loop_back(step) : communicate(first);
   }
-  for (const PlannedTask& task : step) mark_of(task).ended.record(lane_of(task).stream);
+  for (const PlannedTask& each : step) pass(each, Instant::ended);
 }
 
-// The host hands the next task on, which it does by going on; it waits first for what it must see the end of.
+// The host hands the next task on, which it does by going on; it waits first for what it must see the end of. In a
+// graph, streams wait for that.
 void CudaExecutor::issue(const PlannedTask& task) {
+  if (capturing_) return;
   for (const std::uint32_t before : task_of(task).after) wait_for({task.plan, before});
   time_of(task).ready = time_of(task).end = now();
 }
 
 void CudaExecutor::begin(const PlannedTask& task) {
   const Lane& lane = lane_of(task);
-  for (const std::uint32_t before : task_of(task).after) {
-    const PlannedTask earlier{task.plan, before};
-    if (on_host(plans_[task.plan], task_of(earlier)) || lane_of(earlier).stream == lane.stream) continue;
-    check_cuda(cudaStreamWaitEvent(lane.stream, mark_of(earlier).ended.get()), "order tasks");
+  for (const std::uint32_t before : waits_[task.plan][task.task]) {
+    last_event({task.plan, before}, Instant::ended).hold(lane.stream);
   }
-  mark_of(task).begun.record(lane.stream);
+  pass(task, Instant::begun);
+}
+
+// Streams wait for one event and another takes the time where a graph is made; see CudaCapture.
+void CudaExecutor::pass(const PlannedTask& task, Instant instant) {
+  const TaskMark& mark = mark_of(task);
+  const DeviceEvent& timed = instant == Instant::begun ? mark.begun : mark.ended;
+  const cudaStream_t stream = lane_of(task).stream;
+  if (!capturing_) return timed.record(stream);
+  timed.record_in_graph(stream);
+  last_event(task, instant).record(stream);
+}
+
+// By which streams wait for an instant of a task. Of a graph both instants have the same: whoever waits for the first
+// is told so before the second comes.
+const DeviceEvent& CudaExecutor::last_event(const PlannedTask& task, Instant instant) {
+  if (capturing_) return orders_[first_[task.plan] + task.task];
+  return instant == Instant::begun ? mark_of(task).begun : mark_of(task).ended;
 }
 
 void CudaExecutor::communicate([[maybe_unused]] const PlannedTask& task) {
@@ -195,11 +268,11 @@ void CudaExecutor::loop_back(const SubmissionStep& step) {
     for (const PlannedTask& waits : step) {
       for (const PlannedTask& other : step) {
         if (other == waits) continue;
-        check_cuda(cudaStreamWaitEvent(lane_of(waits).stream, event_of(other).get()), "meet");
+        event_of(other).hold(lane_of(waits).stream);
       }
     }
   };
-  all_wait([&](const PlannedTask& task) -> const DeviceEvent& { return mark_of(task).begun; });
+  all_wait([&](const PlannedTask& task) -> const DeviceEvent& { return last_event(task, Instant::begun); });
   const RankTask& first = task_of(step.front());
   if (is_transfer(first)) return copy_transfer(step);
   if (first.operation != RankTask::Operation::collective) return;
@@ -251,16 +324,20 @@ void CudaExecutor::copy_transfer(const SubmissionStep& step) {
   check_cuda(cudaMemcpyAsync(receiver.to.data(), sender.from.data(), bytes, cudaMemcpyDeviceToDevice, receiver.stream),
              "copy");
   receiver.phase.record(receiver.stream);
-  check_cuda(cudaStreamWaitEvent(sender.stream, receiver.phase.get()), "wait for a receiver");
+  receiver.phase.hold(sender.stream);
 }
 
 void CudaExecutor::wait_for(const PlannedTask& task) {
   if (on_host(plans_[task.plan], task_of(task))) return;
-  PatientWait patience(world_.timeout_s(), [&] {
+  wait_for(mark_of(task).ended, [&] {
     return fmt::format("rank {}: on stream {} task {}", plans_[task.plan].rank,
                        name_of(plans_[task.plan].queues[task_of(task).queue].stream), task_of(task).task);
   });
-  while (!mark_of(task).ended.done()) {
+}
+
+void CudaExecutor::wait_for(const DeviceEvent& event, const std::function<std::string()>& what) const {
+  PatientWait patience(world_.timeout_s(), what);
+  while (!event.done()) {
     check_communicators();
     if (const double nap = patience.next_nap(); nap > 0) {
       std::this_thread::sleep_for(std::chrono::duration<double>(nap));
@@ -286,6 +363,20 @@ void CudaExecutor::read_times() {
       const TaskMark& mark = mark_of(task);
       time_of(task).ready = origin_s_ + mark.begun.seconds_since(origin_);
       time_of(task).end = origin_s_ + mark.ended.seconds_since(origin_);
+    }
+  }
+}
+
+// The host has handed all tasks on when it launches the graph. What it would have waited for has a part in when it
+// would have handed on what came after.
+void CudaExecutor::set_host_times() {
+  for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
+    double last = launched_s_;
+    for (std::uint32_t task = 0; task < plans_[plan].tasks.size(); ++task) {
+      const PlannedTask own{plan, task};
+      if (!on_host(plans_[plan], task_of(own))) continue;
+      for (const std::uint32_t before : task_of(own).after) last = std::max(last, time_of({plan, before}).end);
+      time_of(own).ready = time_of(own).end = last;
     }
   }
 }

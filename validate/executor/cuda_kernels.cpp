@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 namespace mirfak::measure {
 
@@ -24,6 +25,16 @@ double product_elements(const GemmShape& shape) {
   return shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
 }
 
+double largest(std::span<const double> bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0, [](double a, double b) { return std::max(a, b); });
+}
+
+// Of the kernel that quantizes a product's first operand from 16 bits.
+KernelWork cast_of(const GemmShape& shape) {
+  const double elements = shape.batch * shape.m * shape.k;
+  return memory_work(OperatorKind::elementwise, 2 * elements, elements, shape.k);
+}
+
 }  // namespace
 
 ElementType element_type(Precision precision) {
@@ -36,23 +47,32 @@ ElementType element_type(Precision precision) {
     case Precision::bf16:
       return ElementType::bf16;
     default:
-      fail_input({}, fmt::format("the CUDA executor does not compute in {}", name_of(precision)),
+      fail_input({}, fmt::format("the CUDA executor does not compute all kernels in {}", name_of(precision)),
                  "--set training.precision=bf16, or fp16, fp32");
   }
 }
 
-CudaKernels::CudaKernels(Precision precision, double most_bytes, std::uint64_t seed)
-    : type_(element_type(precision)),
-      inputs_(std::max(kArena, 2 * static_cast<std::size_t>(most_bytes) + kAlignment)),
-      outputs_(inputs_.bytes()),
-      products_(precision),
-      attention_(type_) {
-  launch_random(inputs_.data(), inputs_.bytes() / element_bytes(type_), type_, seed, nullptr);
-  launch_random(outputs_.data(), outputs_.bytes() / element_bytes(type_), type_, seed + 1, nullptr);
+CudaKernels::CudaKernels(const GpuPrecision& precision, double most_room, std::uint64_t seed)
+    : type_(element_type(precision.wide)), products_(precision.wide), attention_(type_) {
+  // Operands begin at multiples of kAlignment, so a dozen of them leave as many gaps.
+  const std::size_t bytes =
+      std::max(kArena, static_cast<std::size_t>(most_room) + 2 * MovedOperands::kMost * kAlignment);
+  inputs_.memory = DeviceMemory(bytes);
+  outputs_.memory = DeviceMemory(bytes);
+  launch_random(inputs_.memory.data(), bytes / element_bytes(type_), type_, seed, nullptr);
+  launch_random(outputs_.memory.data(), bytes / element_bytes(type_), type_, seed + 1, nullptr);
+  if (precision.narrow == Precision::fp8) {
+    narrow_inputs_.memory = DeviceMemory(bytes);
+    launch_random_fp8(narrow_inputs_.memory.data(), bytes, seed, nullptr);
+  } else if (precision.narrow != precision.wide) {
+    fail_input({}, fmt::format("the CUDA executor does not multiply in {}", name_of(precision.narrow)),
+               "--set training.precision=bf16, or fp8");
+  }
+  check_cuda(cudaGetLastError(), "fill the operands");
   check_cuda(cudaDeviceSynchronize(), "fill the operands");
 }
 
-double CudaKernels::operand_bytes(const KernelWork& work, ElementType type) {
+double CudaKernels::room_for(const KernelWork& work, ElementType type) {
   switch (work.kind) {
     case KernelWork::Kind::nothing:
       return 0;
@@ -61,25 +81,32 @@ double CudaKernels::operand_bytes(const KernelWork& work, ElementType type) {
     case KernelWork::Kind::attention:
       return AttentionOperands(work.attention, element_bytes(type)).bytes();
     default:
-      return std::accumulate(work.reads.begin(), work.reads.end(), 0.0) +
-             std::accumulate(work.writes.begin(), work.writes.end(), 0.0);
+      return std::max(largest(work.reads), largest(work.writes));
   }
 }
 
-char* CudaKernels::next(DeviceMemory& arena, std::size_t& place, std::size_t bytes) {
-  if (place + bytes > arena.bytes()) place = 0;
-  char* out = arena.data() + place;
-  place += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+char* CudaKernels::Arena::take(std::size_t bytes) {
+  if (bytes > memory.bytes()) fail_internal("an operand is larger than the memory that was set aside for operands");
+  if (next + bytes > memory.bytes()) next = 0;
+  char* out = memory.data() + next;
+  next += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   return out;
 }
 
-void CudaKernels::prepare(const KernelWork& work) {
-  if (work.kind == KernelWork::Kind::product) products_.prepare(work.product);
+ProductFormat CudaKernels::format_of(const KernelWork& work) const {
+  if (!in_fp8(work)) return ProductFormat::wide;
+  return work.gradient ? ProductFormat::fp8_gradient : ProductFormat::fp8;
+}
+
+void CudaKernels::prepare(const KernelWork& work, cudaStream_t stream) {
+  if (work.kind == KernelWork::Kind::product) products_.prepare(work.product, format_of(work), stream);
   if (work.kind == KernelWork::Kind::attention) attention_.prepare(work.attention, work.backward);
   const auto most = static_cast<std::size_t>(MovedOperands::kMost);
   if (work.reads.size() > most || work.writes.size() > most) {
     fail_internal(fmt::format("a kernel has more than {} operands", most));
   }
+  run(work, stream);
+  check_cuda(cudaGetLastError(), "start a kernel");
 }
 
 void CudaKernels::run(const KernelWork& work, cudaStream_t stream) {
@@ -87,7 +114,7 @@ void CudaKernels::run(const KernelWork& work, cudaStream_t stream) {
     case KernelWork::Kind::nothing:
       return;
     case KernelWork::Kind::product:
-      return multiply(work.product, stream);
+      return multiply(work, stream);
     case KernelWork::Kind::attention:
       return attend(work, stream);
     default:
@@ -101,11 +128,17 @@ void CudaKernels::run(const KernelWork& work, cudaStream_t stream) {
   }
 }
 
-void CudaKernels::multiply(const GemmShape& shape, cudaStream_t stream) {
-  const auto bytes = [&](double elements) { return static_cast<std::size_t>(elements) * element_bytes(type_); };
-  const char* a = next_input(bytes(shape.batch * shape.m * shape.k));
-  const char* b = next_input(bytes(shape.batch * shape.k * shape.n));
-  products_.run(shape, a, b, next_output(bytes(shape.batch * shape.m * shape.n)), stream);
+void CudaKernels::multiply(const KernelWork& work, cudaStream_t stream) {
+  const GemmShape& shape = work.product;
+  const bool fp8 = in_fp8(work);
+  if (fp8 && work.quantizes) run(cast_of(shape), stream);
+  Arena& inputs = fp8 ? narrow_inputs_ : inputs_;
+  const std::size_t size = fp8 ? 1 : element_bytes(type_);
+  const auto count = [](double elements) { return static_cast<std::size_t>(elements); };
+  const char* a = inputs.take(count(shape.batch * shape.m * shape.k) * size);
+  const char* b = inputs.take(count(shape.batch * shape.k * shape.n) * size);
+  char* c = next_output(count(shape.batch * shape.m * shape.n) * element_bytes(type_));
+  products_.run(shape, format_of(work), a, b, c, stream);
 }
 
 void CudaKernels::attend(const KernelWork& work, cudaStream_t stream) {

@@ -5,6 +5,7 @@
 #include "executor/cuda_device.hpp"
 #include "executor/cuda_memory_kernels.hpp"
 #include "executor/cuda_products.hpp"
+#include "executor/gpu_settings.hpp"
 #include "executor/kernel_work.hpp"
 
 #include <cstdint>
@@ -19,33 +20,40 @@ ElementType element_type(Precision precision);
 //
 // Operands lie in two arenas as those of CpuKernels do: one that is only read, of random numbers, and one that is only
 // written. Every kernel takes its operands from the next place of the arenas, which are larger than the second-level
-// cache: a kernel finds its operands in memory, in a program as in a benchmark. For one thread.
+// cache: a kernel finds its operands in memory, in a program as in a benchmark. Operands in fp8 have an arena of their
+// own: other numbers, read so, may be none. For one thread.
 class CudaKernels {
  public:
-  // `most_bytes`: of all operands of one kernel together.
-  CudaKernels(Precision precision, double most_bytes, std::uint64_t seed = 1);
+  // `most_room`: the most that room_for() says of any work.
+  CudaKernels(const GpuPrecision& precision, double most_room, std::uint64_t seed = 1);
 
-  // Does beforehand whatever of `work` is not its kernel: choosing one, workspace. Errors as in CudaProducts::prepare()
-  // and CudaAttention::prepare().
-  void prepare(const KernelWork& work);
+  // Does beforehand whatever of `work` is not its kernel: choosing one, loading it, workspace in `stream`. Runs it
+  // once. Errors as in CudaProducts::prepare() and CudaAttention::prepare().
+  void prepare(const KernelWork& work, cudaStream_t stream);
   void run(const KernelWork& work, cudaStream_t stream);
 
-  // All operands together.
-  static double operand_bytes(const KernelWork& work, ElementType type);
+  // Bytes that an arena must have for the work's operands: of products and attention all operands lie beside each
+  // other, of kernels that only move them none is cut.
+  static double room_for(const KernelWork& work, ElementType type);
 
  private:
-  char* next(DeviceMemory& arena, std::size_t& place, std::size_t bytes);
-  const char* next_input(std::size_t bytes) { return next(inputs_, next_input_, bytes); }
-  char* next_output(std::size_t bytes) { return next(outputs_, next_output_, bytes); }
-  void multiply(const GemmShape& shape, cudaStream_t stream);
+  struct Arena {
+    DeviceMemory memory;
+    std::size_t next = 0;
+    char* take(std::size_t bytes);
+  };
+  const char* next_input(std::size_t bytes) { return inputs_.take(bytes); }
+  char* next_output(std::size_t bytes) { return outputs_.take(bytes); }
+  void multiply(const KernelWork& work, cudaStream_t stream);
+  bool in_fp8(const KernelWork& work) const { return work.narrow && narrow_inputs_.memory.bytes() > 0; }
+  ProductFormat format_of(const KernelWork& work) const;
   void attend(const KernelWork& work, cudaStream_t stream);
   void move(const KernelWork& work, KernelWork::Kind kind, double share, cudaStream_t stream);
 
   ElementType type_;
-  DeviceMemory inputs_;
-  DeviceMemory outputs_;
-  std::size_t next_input_ = 0;
-  std::size_t next_output_ = 0;
+  Arena inputs_;
+  Arena narrow_inputs_;  // empty unless products are in fp8
+  Arena outputs_;
   CudaProducts products_;
   CudaAttention attention_;
 };

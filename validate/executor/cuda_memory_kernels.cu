@@ -6,6 +6,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 namespace mirfak::measure {
 
@@ -82,7 +83,7 @@ __device__ std::size_t grid_threads() { return static_cast<std::size_t>(gridDim.
 __device__ std::size_t own_thread() { return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 
 // Spreads the bits of a number (the finaliser of splitmix64).
-__device__ std::uint64_t scrambled(std::uint64_t x) {
+__host__ __device__ std::uint64_t scrambled(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
@@ -162,12 +163,24 @@ __global__ void row_kernel(MovedOperands operands, std::size_t row_words, RowSta
   }
 }
 
+// In [-1, 1).
+__host__ __device__ float random_number(std::size_t place, std::uint64_t seed) {
+  const auto bits = static_cast<std::uint32_t>(scrambled(seed * 0x9e3779b97f4a7c15ULL + place) >> 40U);
+  return static_cast<float>(bits) * (2.0F / (1U << 24U)) - 1.0F;
+}
+__host__ __device__ std::uint8_t random_e4m3(std::size_t place, std::uint64_t seed) {
+  return __nv_cvt_float_to_fp8(random_number(place, seed), __NV_SATFINITE, __NV_E4M3);
+}
+
 template <typename T>
 __global__ void random_kernel(T* data, std::size_t elements, std::uint64_t seed) {
   for (std::size_t at = own_thread(); at < elements; at += grid_threads()) {
-    const auto bits = static_cast<std::uint32_t>(scrambled(seed * 0x9e3779b97f4a7c15ULL + at) >> 40U);
-    data[at] = from_float<T>(static_cast<float>(bits) * (2.0F / (1U << 24U)) - 1.0F);
+    data[at] = from_float<T>(random_number(at, seed));
   }
+}
+
+__global__ void random_fp8_kernel(std::uint8_t* data, std::size_t elements, std::uint64_t seed) {
+  for (std::size_t at = own_thread(); at < elements; at += grid_threads()) data[at] = random_e4m3(at, seed);
 }
 
 template <typename T>
@@ -252,6 +265,13 @@ void launch_random(void* data, std::size_t elements, ElementType type, std::uint
     random_kernel<T><<<blocks_of_threads(elements), kThreads, 0, stream>>>(static_cast<T*>(data), elements, seed);
   });
 }
+
+void launch_random_fp8(void* data, std::size_t elements, std::uint64_t seed, cudaStream_t stream) {
+  random_fp8_kernel<<<blocks_of_threads(elements), kThreads, 0, stream>>>(static_cast<std::uint8_t*>(data), elements,
+                                                                          seed);
+}
+
+std::uint8_t random_fp8(std::size_t place, std::uint64_t seed) { return random_e4m3(place, seed); }
 
 void launch_sum(const SummedBuffers& buffers, void* to, std::size_t elements, ElementType type, cudaStream_t stream) {
   bool whole = aligned(to);

@@ -37,6 +37,10 @@ void launch_gather(const MovedOperands& operands, std::size_t row_words, Element
 
 // Fills with random numbers in [-1, 1).
 void launch_random(void* data, std::size_t elements, ElementType type, std::uint64_t seed, cudaStream_t stream);
+// The same of numbers of 8 bits, e4m3: random_fp8() of each place.
+void launch_random_fp8(void* data, std::size_t elements, std::uint64_t seed, cudaStream_t stream);
+// In e4m3 a number in [-1, 1], and, as e5m2 reads the same bits, one in [-0.5, 0.5]: neither NaN nor infinite.
+std::uint8_t random_fp8(std::size_t place, std::uint64_t seed);
 
 // to[i] = sum of from[member][i]; all of them 16-byte aligned where `elements` fills words.
 struct SummedBuffers {

@@ -63,7 +63,11 @@ KernelWork kernel_work(const PartitionedBlock& block, const BlockStep& step) {
   work.row_bytes = row_bytes_of(graph, step);
   for (const Operand& operand : op.inputs) work.reads.push_back(bytes_of(graph, operand, step.local));
   for (const Operand& operand : op.outputs) work.writes.push_back(bytes_of(graph, operand, step.local));
-  if (work.kind == KernelWork::Kind::product) work.product = gemm_shape(graph, step);
+  if (work.kind == KernelWork::Kind::product) {
+    work.product = gemm_shape(graph, step);
+    work.narrow = op.low_precision;
+    work.gradient = op.phase != Phase::forward;
+  }
   if (work.kind == KernelWork::Kind::attention) {
     work.attention = attention_shape(graph, step);
     work.backward = op.phase != Phase::forward;

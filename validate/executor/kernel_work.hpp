@@ -21,6 +21,10 @@ struct KernelWork {
   };
   Kind kind = Kind::nothing;
   GemmShape product;
+  bool narrow = false;    // product: of operands in the job's narrow format, where it has one
+  bool gradient = false;  // ... of which the first is a gradient
+  bool quantizes =
+      false;  // ... and is quantized from 16 bits by a kernel in front of it, as tables of products have it
   AttentionShape attention;
   bool backward = false;       // attention: gradients of query, key and value
   std::vector<double> reads;   // bytes of each operand read ...

@@ -89,4 +89,11 @@ Machine describe_machine() {
   return out;
 }
 
+MachineId this_machine() {
+  MachineId out{};
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  in.read(out.data(), out.size() - 1);
+  return out;
+}
+
 }  // namespace mirfak::measure

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,5 +24,9 @@ struct Machine {
 };
 
 Machine describe_machine();
+
+// What processes that share a kernel, and so its clock and its GPUs, have in common, whatever container they are in.
+using MachineId = std::array<char, 40>;
+MachineId this_machine();
 
 }  // namespace mirfak::measure

@@ -4,6 +4,7 @@
 #include "executor/rendezvous.hpp"
 
 #include "base/error.hpp"
+#include "executor/machine.hpp"
 #include "executor/patient_wait.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +17,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <list>
 #include <map>
 #include <thread>
@@ -39,7 +39,7 @@ struct Hello {
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
   std::uint32_t nothing = 0;
-  std::array<char, 40> machine{};
+  MachineId machine{};
 };
 static_assert(sizeof(Hello) == 72);
 
@@ -61,14 +61,6 @@ std::span<const std::byte> bytes_of(const T& value) {
 std::uint64_t fingerprint(const std::string& text) {  // FNV-1a
   std::uint64_t out = 0xcbf2'9ce4'8422'2325ULL;
   for (const char c : text) out = (out ^ static_cast<unsigned char>(c)) * 0x100'0000'01b3ULL;
-  return out;
-}
-
-// What processes that share a kernel, and so its clock and its GPUs, have in common, whatever container they are in.
-std::array<char, 40> this_machine() {
-  std::array<char, 40> out{};
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  in.read(out.data(), out.size() - 1);
   return out;
 }
 
@@ -116,7 +108,7 @@ class Reception {
   };
   struct Guest {
     Socket socket;
-    std::array<char, 40> machine{};
+    MachineId machine{};
   };
 
   // Waits until something happens and deals with it; false: it did not by then.
@@ -188,7 +180,7 @@ class Reception {
   }
 
   Assembly begin() {
-    std::map<std::array<char, 40>, std::uint32_t> places;
+    std::map<MachineId, std::uint32_t> places;
     ++places[own_.machine];
     std::vector<Answer> answers(guests_.size());
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) answers[rank].place = places[guests_[rank].machine]++;

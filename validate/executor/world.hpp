@@ -64,6 +64,9 @@ class World {
   // How many of the processes of this machine come before this one.
   virtual int place_on_machine() const = 0;
 
+  // By rank, the first rank of its machine.
+  std::vector<int> machines() const;
+
   // Ends all processes with this status. Does not return.
   [[noreturn]] void abort(int status) const;
 

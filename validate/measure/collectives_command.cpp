@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "cli/options.hpp"
+#include "executor/collective_groups.hpp"
 #include "executor/collective_plans.hpp"
 #include "executor/mpi_world.hpp"
 #include "measure/commands.hpp"
@@ -16,8 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <numeric>
 #include <thread>
 
 namespace mirfak::measure {
@@ -39,8 +38,9 @@ struct CollectiveOptions {
 CommandSyntax syntax_for(CollectiveOptions& options) {
   CommandSyntax syntax(
       "mpirun -n RANKS mirfak-measure collectives --out FOLDER [OPTION]...",
-      "Times all-reduce, all-gather, reduce-scatter, all-to-all and sends over sizes, among 2, 4, ... and all ranks,\n"
-      "counted as nccl-tests counts them. `mirfak calibrate` reads the table.");
+      "Times all-reduce, all-gather, reduce-scatter, all-to-all and sends over sizes, counted as nccl-tests counts\n"
+      "them: among 2, 4, ... and all ranks of a machine, and of several machines among one rank of each, and all.\n"
+      "`mirfak calibrate` reads the table.");
   auto add = syntax.options.add_options();
   add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes them");
   add("loopback", po::value(&options.loopback)->default_value(0, "")->value_name("RANKS"),
@@ -68,13 +68,33 @@ constexpr double kLeastBytes = 1024;
 constexpr double kMostMb = 16;
 constexpr double kMostGpuMb = 1000;
 
-// Half as large again, in whole pieces for up to 64 ranks.
-double next_size(double bytes) { return std::floor(bytes * 1.5 / 256) * 256; }
+constexpr double kGrowth = 1.5;  // from size to size
+constexpr double kGpuGrowth = 2;
 
-std::vector<int> group_sizes(int ranks) {
-  std::vector<int> out;
-  for (int size = 2; size < ranks; size *= 2) out.push_back(size);
-  out.push_back(ranks);
+// What is timed: every kind among its group, over sizes.
+struct Timing {
+  Kind kind;
+  TimedGroup group;
+};
+std::vector<Timing> timings(std::span<const int> machine_of) {
+  std::vector<Timing> out;
+  for (const TimedGroup& group : collective_groups(machine_of)) {
+    for (const Kind& kind : kKinds) {
+      if (!kind.send) out.push_back({kind, group});
+    }
+  }
+  for (const TimedGroup& pair : transfer_pairs(machine_of)) out.push_back({kKinds.back(), pair});
+  return out;
+}
+
+// Ascending, from kLeastBytes on, each `factor` times the one before or a little less.
+std::vector<double> sizes_of(const Timing& timing, double most_bytes, double factor) {
+  const auto ranks = static_cast<int>(timing.group.ranks.size());
+  std::vector<double> out;
+  for (double bytes = kLeastBytes; bytes <= most_bytes; bytes *= factor) {
+    const double whole = whole_pieces(bytes, ranks);
+    if (out.empty() || whole > out.back()) out.push_back(whole);
+  }
   return out;
 }
 
@@ -82,7 +102,8 @@ class CollectiveBench {
  public:
   CollectiveBench(const MpiWorld& world, const CollectiveOptions& options)
       : world_(world), repeats_(options.repeats), clock_(world.clock()) {
-    const auto count = static_cast<std::size_t>(options.most_mb * 1e6 / sizeof(float)) + 16;
+    // Sizes are up to a word a rank larger (whole_pieces()).
+    const auto count = static_cast<std::size_t>(options.most_mb * 1e6 / sizeof(float)) + 4 * world.size();
     for (std::size_t i = 0; i < count; ++i) from_.push_back(0.5F - static_cast<float>(i * 7919 % 1021) / 1021);
     to_ = from_;
   }
@@ -102,7 +123,7 @@ class CollectiveBench {
  private:
   double now() const { return monotonic_seconds() + clock_.offset_s; }
 
-  // A send is one of rank 0 to rank 1, as between stages.
+  // A send is one of the first rank to the second, as between stages.
   PendingCommunication start(const Kind& kind, const Communicator& among, double bytes) {
     if (!kind.send) return PendingCommunication::collective(kind.kind, among, bytes, from_.data(), to_.data());
     if (among.rank() == 0) return PendingCommunication::send(among.handle(), 1, 0, bytes, from_.data());
@@ -141,23 +162,20 @@ MeasuredTable empty_table() {
   return out;
 }
 
-#ifdef MIRFAK_HAS_CUDA
-std::vector<double> gpu_sizes(double most_bytes) {
-  std::vector<double> out;
-  for (double bytes = kLeastBytes; bytes <= most_bytes; bytes *= 2) out.push_back(bytes);
-  return out;
+void add_row(MeasuredTable& table, const Timing& timing, const char* type, double bytes, double seconds) {
+  table.add_row({std::string(timing.kind.name), std::string(type), static_cast<double>(timing.group.ranks.size()),
+                 static_cast<double>(timing.group.machines), bytes, seconds * 1e6});
 }
 
+#ifdef MIRFAK_HAS_CUDA
 // Times of each rank that runs here, in the order of its operations: ready and end in turns.
 std::vector<std::vector<double>> gpu_times(const CollectivePlans& plans, const CollectiveOptions& options,
-                                           const World& world, Precision precision) {
+                                           const World& world, const std::vector<TransferLane>& lanes,
+                                           Precision precision) {
   const bool loopback = options.loopback > 0;
-  std::vector<TransferLane> lanes;
-  const RankTask& first = plans.plans.front().tasks.front();
-  if (first.operation == RankTask::Operation::send) lanes.push_back(lane_of(plans.plans.front(), first));
   const std::span<const RankPlan> all(plans.plans);
   const auto here = loopback ? all : all.subspan(static_cast<std::size_t>(world.rank()), 1);
-  const GpuExecutor gpu = gpu_executor(world, plans.groups, lanes, here, precision, loopback);
+  const GpuExecutor gpu = gpu_executor(world, plans.groups, lanes, here, {{precision, precision}, loopback, false});
   gpu.executor->iterate();
   gpu.executor->iterate();
   const std::span<const TaskTime> times = gpu.executor->times();
@@ -176,22 +194,22 @@ std::string measure_gpu_collectives(const CollectiveOptions& options, const Worl
   const auto precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
   choose_gpu(world);
   const int ranks = options.loopback > 0 ? options.loopback : world.size();
-  const std::vector<double> sizes = gpu_sizes((options.most_mb > 0 ? options.most_mb : kMostGpuMb) * 1e6);
-  const std::string type = nccl_type_name(precision);
+  const double most_bytes = (options.most_mb > 0 ? options.most_mb : kMostGpuMb) * 1e6;
+  const std::vector<int> machine_of =
+      options.loopback > 0 ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : world.machines();
   MeasuredTable table = empty_table();
-  // Executors take all processes, so groups are those of all ranks, and of fewer only where all run in one process.
-  const std::vector<int> groups = options.loopback > 0 ? group_sizes(ranks) : std::vector<int>{ranks};
-  for (const int group : groups) {
-    for (const Kind& kind : kKinds) {
-      // A rank that neither sends nor receives would have nothing to run.
-      if (kind.send && group != 2) continue;
-      const CollectivePlans plans = kind.send ? transfer_plans(group, sizes, options.repeats)
-                                              : collective_plans(kind.kind, group, sizes, options.repeats);
-      const auto times = gpu_times(plans, options, world, precision);
-      for (std::size_t i = 0; world.rank() == 0 && i < sizes.size(); ++i) {
-        const double seconds = middle_time(times, i * 2 * static_cast<std::size_t>(options.repeats), options.repeats);
-        table.add_row({std::string(kind.name), type, static_cast<double>(group), 1.0, sizes[i], seconds * 1e6});
-      }
+  for (const Timing& timing : timings(machine_of)) {
+    const std::vector<double> sizes = sizes_of(timing, most_bytes, kGpuGrowth);
+    const std::vector<int>& group = timing.group.ranks;
+    std::vector<TransferLane> lanes;
+    if (timing.kind.send) lanes.push_back({group[0], group[1], true});
+    const CollectivePlans plans = timing.kind.send
+                                      ? transfer_plans(group, ranks, sizes, options.repeats)
+                                      : collective_plans(timing.kind.kind, group, ranks, sizes, options.repeats);
+    const auto times = gpu_times(plans, options, world, lanes, precision);
+    for (std::size_t i = 0; world.rank() == 0 && i < sizes.size(); ++i) {
+      const double seconds = middle_time(times, i * 2 * static_cast<std::size_t>(options.repeats), options.repeats);
+      add_row(table, timing, nccl_type_name(precision), sizes[i], seconds);
     }
   }
   if (world.rank() != 0) return {};
@@ -236,27 +254,23 @@ std::string measure_collectives(std::span<const std::string> arguments, World& w
   const auto& mpi = dynamic_cast<const MpiWorld&>(world);  // as check_communication() found
   MeasuredTable table = empty_table();
   CollectiveBench bench(mpi, options);
-  for (const int ranks : group_sizes(world.size())) {
-    std::vector<int> members(static_cast<std::size_t>(ranks));
-    std::iota(members.begin(), members.end(), 0);
-    const bool member = world.rank() < ranks;
-    const Communicator among = member ? mpi.among(members, ranks) : Communicator();
+  int tag = 0;
+  for (const Timing& timing : timings(world.machines())) {
+    const std::vector<int>& group = timing.group.ranks;
+    const std::vector<double> sizes = sizes_of(timing, options.most_mb * 1e6, kGrowth);
     std::vector<double> own;
-    std::vector<std::pair<const Kind*, double>> rows;
-    for (const Kind& kind : kKinds) {
-      if (kind.send && ranks != 2) continue;
-      for (double bytes = kLeastBytes; bytes <= options.most_mb * 1e6; bytes = next_size(bytes)) {
-        rows.emplace_back(&kind, bytes);
-        if (!member) continue;
-        const std::vector<double> times = bench.run(kind, among, bytes);
+    ++tag;
+    if (std::find(group.begin(), group.end(), world.rank()) != group.end()) {
+      const Communicator among = mpi.among(group, tag);
+      for (const double bytes : sizes) {
+        const std::vector<double> times = bench.run(timing.kind, among, bytes);
         own.insert(own.end(), times.begin(), times.end());
       }
     }
     const auto all = world.gather(own);
-    for (std::size_t i = 0; world.rank() == 0 && i < rows.size(); ++i) {
+    for (std::size_t i = 0; world.rank() == 0 && i < sizes.size(); ++i) {
       const double seconds = middle_time(all, i * 2 * static_cast<std::size_t>(options.repeats), options.repeats);
-      table.add_row({std::string(rows[i].first->name), std::string("float"), static_cast<double>(ranks), 1.0,
-                     rows[i].second, seconds * 1e6});
+      add_row(table, timing, "float", sizes[i], seconds);
     }
   }
   if (world.rank() != 0) return {};

@@ -104,7 +104,8 @@ std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& s
   for (const Sample& sample : samples) work.push_back(sample.work);
   std::vector<double> clocks;
   if (options.allow_clock_changes) clocks = gpu_clocks(options.clocks);
-  const std::vector<GpuEnergy> measured = measure_gpu_energy(work, simulation.job.precision(), options.seconds, clocks);
+  const Precision precision = simulation.job.precision();
+  const std::vector<GpuEnergy> measured = measure_gpu_energy(work, {precision, precision}, options.seconds, clocks);
 
   MeasuredTable table;
   for (const char* name : {"kernel", "precision"}) table.add_text_column(name);

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kBatch = 128;    // kernels with their events: fewer than a stream's queue holds
 constexpr double kSubmission = 25e-6;  // seconds that the host takes for one, generously
 constexpr std::size_t kEmptyKernels = 300;
+constexpr int kLaunchRounds = 7;
 
 double middle(std::vector<double> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -27,9 +28,10 @@ double middle(std::vector<double> values) {
   return *at;
 }
 
-double most_bytes(std::span<const KernelWork> work, ElementType type) {
+double most_room(std::span<const KernelWork> work, const GpuPrecision& precision) {
   double most = 0;
-  for (const KernelWork& kernel : work) most = std::max(most, CudaKernels::operand_bytes(kernel, type));
+  const ElementType type = element_type(precision.wide);
+  for (const KernelWork& kernel : work) most = std::max(most, CudaKernels::room_for(kernel, type));
   return most;
 }
 
@@ -68,11 +70,44 @@ class Stopwatch {
   std::vector<DeviceEvent> ended_;
 };
 
-double empty_kernel_seconds(const DeviceStream& stream, double timeout_s) {
-  Stopwatch watch(kEmptyKernels);
-  watch.run(stream, kEmptyKernels, timeout_s, [&](std::size_t) { launch_nothing(stream.get()); });
-  watch.run(stream, kEmptyKernels, timeout_s, [&](std::size_t) { launch_nothing(stream.get()); });
-  return watch.period(kEmptyKernels);
+// The middle of some rounds of what `seconds` says of one; the first round is a warm-up.
+template <typename Round>
+double middle_of_rounds(const Round& seconds) {
+  std::vector<double> all;
+  for (int round = 0; round <= kLaunchRounds; ++round) {
+    const double of_round = seconds();
+    if (round > 0) all.push_back(of_round);
+  }
+  return middle(std::move(all));
+}
+
+// Fewer kernels than a stream's queue holds: the host is never held up by the device.
+double host_seconds(const DeviceStream& stream, const DeviceEvent& ended, double timeout_s) {
+  const double begin = monotonic_seconds();
+  for (std::size_t i = 0; i < kEmptyKernels; ++i) launch_nothing(stream.get());
+  const double time = monotonic_seconds() - begin;
+  check_cuda(cudaGetLastError(), "start kernels");
+  ended.record(stream.get());
+  wait_for(ended, timeout_s);
+  return time / kEmptyKernels;
+}
+
+// Of one kernel in a row of them: what a graph of twice as many takes longer, which its launch is no part of.
+CudaGraph empty_kernels(std::span<const DeviceStream> streams, std::size_t count) {
+  CudaCapture capture(streams);
+  for (std::size_t i = 0; i < count; ++i) launch_nothing(streams.front().get());
+  check_cuda(cudaGetLastError(), "capture kernels");
+  return capture.finish();
+}
+
+double graph_seconds(const DeviceStream& stream, const CudaGraph& graph, double timeout_s) {
+  const DeviceEvent begun;
+  const DeviceEvent ended;
+  begun.record(stream.get());
+  graph.launch(stream.get());
+  ended.record(stream.get());
+  wait_for(ended, timeout_s);
+  return ended.seconds_since(begun);
 }
 
 NvmlDevice open_nvml() {
@@ -129,9 +164,9 @@ class ClockLock {
 
 class EnergyBench {
  public:
-  EnergyBench(const NvmlDevice& device, std::span<const KernelWork> work, Precision precision, double seconds)
-      : device_(device), kernels_(precision, most_bytes(work, element_type(precision))), seconds_(seconds) {
-    for (const KernelWork& kernel : work) kernels_.prepare(kernel);
+  EnergyBench(const NvmlDevice& device, std::span<const KernelWork> work, const GpuPrecision& precision, double seconds)
+      : device_(device), kernels_(precision, most_room(work, precision)), seconds_(seconds) {
+    for (const KernelWork& kernel : work) kernels_.prepare(kernel, stream_.get());
   }
 
   GpuEnergy run(const KernelWork& work) {
@@ -187,16 +222,16 @@ class EnergyBench {
 void choose_gpu(const World& world) { choose_device(world.place_on_machine()); }
 
 GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
-                         std::span<const RankPlan> plans, Precision precision, bool loopback) {
-  return {std::make_unique<CudaExecutor>(world, groups, transfers, plans, precision, loopback),
+                         std::span<const RankPlan> plans, const GpuSettings& settings) {
+  return {std::make_unique<CudaExecutor>(world, groups, transfers, plans, settings),
           [](const Executor& executor) { return dynamic_cast<const CudaExecutor&>(executor).clock_error_s(); }};
 }
 
-std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, Precision precision, int repeats,
+std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const GpuPrecision& precision, int repeats,
                                      double timeout_s) {
-  CudaKernels kernels(precision, most_bytes(work, element_type(precision)));
-  for (const KernelWork& kernel : work) kernels.prepare(kernel);
+  CudaKernels kernels(precision, most_room(work, precision));
   const DeviceStream stream;
+  for (const KernelWork& kernel : work) kernels.prepare(kernel, stream.get());
   Stopwatch watch(kBatch);
   std::vector<std::vector<double>> times(work.size());
   // Rounds over all kernels: what disturbs the machine for a while falls on one repetition of many, not on all of one.
@@ -209,12 +244,31 @@ std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, Precision
   }
   std::vector<double> out;
   for (std::vector<double>& of_kernel : times) out.push_back(middle(std::move(of_kernel)));
-  out.push_back(empty_kernel_seconds(stream, timeout_s));
   return out;
 }
 
-std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, Precision precision, double seconds,
-                                          std::span<const double> clocks_hz) {
+GpuLaunch time_gpu_launches(double timeout_s) {
+  const std::vector<DeviceStream> streams(1);
+  const DeviceStream& stream = streams.front();
+  const DeviceEvent ended;
+  GpuLaunch out;
+  Stopwatch watch(kEmptyKernels);
+  out.stream_s = middle_of_rounds([&] {
+    watch.run(stream, kEmptyKernels, timeout_s, [&](std::size_t) { launch_nothing(stream.get()); });
+    return watch.period(kEmptyKernels);
+  });
+  out.host_s = middle_of_rounds([&] { return host_seconds(stream, ended, timeout_s); });
+  const CudaGraph few = empty_kernels(streams, kEmptyKernels);
+  const CudaGraph many = empty_kernels(streams, 2 * kEmptyKernels);
+  out.graph_s = middle_of_rounds([&] {
+    const double longer = graph_seconds(stream, many, timeout_s) - graph_seconds(stream, few, timeout_s);
+    return longer / kEmptyKernels;
+  });
+  return out;
+}
+
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, const GpuPrecision& precision,
+                                          double seconds, std::span<const double> clocks_hz) {
   const NvmlDevice device = open_nvml();
   EnergyBench bench(device, work, precision, seconds);
   const SignalNote note;

@@ -2,6 +2,7 @@
 
 #include "cluster/hardware.hpp"
 #include "executor/executor.hpp"
+#include "executor/gpu_settings.hpp"
 #include "executor/kernel_work.hpp"
 #include "executor/submission_order.hpp"
 #include "measure/measured_table.hpp"
@@ -28,11 +29,19 @@ struct GpuExecutor {
   double (*clock_error_s)(const Executor&) = nullptr;
 };
 GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
-                         std::span<const RankPlan> plans, Precision precision, bool loopback);
+                         std::span<const RankPlan> plans, const GpuSettings& settings);
 
-// Seconds of each kernel, the middle of `repeats`; the last entry is the period of empty kernels in a stream.
-std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, Precision precision, int repeats,
+// Seconds of each kernel, the middle of `repeats`.
+std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const GpuPrecision& precision, int repeats,
                                      double timeout_s);
+
+// Periods of empty kernels, in seconds.
+struct GpuLaunch {
+  double stream_s = 0;  // in a stream that the host has filled
+  double host_s = 0;    // of the host, which hands them to a stream one after another
+  double graph_s = 0;   // in a CUDA graph, each behind the one before
+};
+GpuLaunch time_gpu_launches(double timeout_s);
 
 // What one kernel class takes and draws at one clock, run without a pause for a while.
 struct GpuEnergy {
@@ -44,8 +53,8 @@ struct GpuEnergy {
 };
 // `work.kind` nothing: the card at rest. Error(infeasible) without NVML. `clocks_hz`: to be set one after another;
 // empty: the card's own; the clock is given back on any way out, signals included. Results by work and then clock.
-std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, Precision precision, double seconds,
-                                          std::span<const double> clocks_hz);
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, const GpuPrecision& precision,
+                                          double seconds, std::span<const double> clocks_hz);
 // So many of the clocks that the card has, the highest and the lowest among them.
 std::vector<double> gpu_clocks(int count);
 

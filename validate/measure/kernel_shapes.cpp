@@ -3,6 +3,7 @@
 #include "cost/kernel_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -13,12 +14,14 @@ namespace {
 
 using Extents = std::tuple<double, double, double, double>;  // batch, m, n, k
 
-std::set<Extents> extents_of(const Simulation& simulation) {
+std::set<Extents> extents_of(const Simulation& simulation, bool narrow) {
   std::set<Extents> out;
   for (const PartitionedBlock& block : simulation.blocks.all) {
     for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
       for (const BlockStep& step : *steps) {
-        if (step.kind != BlockStep::Kind::kernel || block.graph.op(step.op).kind != OperatorKind::einsum) continue;
+        if (step.kind != BlockStep::Kind::kernel) continue;
+        const Operator& op = block.graph.op(step.op);
+        if (op.kind != OperatorKind::einsum || op.low_precision != narrow) continue;
         const GemmShape shape = gemm_shape(block.graph, step);
         out.emplace(shape.batch, shape.m, shape.n, shape.k);
       }
@@ -29,10 +32,14 @@ std::set<Extents> extents_of(const Simulation& simulation) {
 
 }  // namespace
 
-std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop) {
-  const std::set<Extents> own = extents_of(simulation);
+std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop, bool narrow) {
+  const std::set<Extents> own = extents_of(simulation, narrow);
   std::set<Extents> all = own;
   constexpr double kLeast = 16;
+  const auto runs = [&](const GemmShape& shape) {
+    const auto fits = [](double extent) { return std::fmod(extent, kLeast) == 0; };
+    return !narrow || (fits(shape.m) && fits(shape.n) && fits(shape.k));
+  };
   for (const auto& [batch, m, n, k] : own) {
     for (const double factor : {0.5, 2.0}) {
       if (m * factor >= kLeast) all.emplace(batch, m * factor, n, k);
@@ -42,7 +49,7 @@ std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_
   }
   std::vector<GemmShape> out;
   for (const auto& [batch, m, n, k] : all) {
-    if (const GemmShape shape{batch, m, n, k}; shape.flop() <= most_flop) out.push_back(shape);
+    if (const GemmShape shape{batch, m, n, k}; shape.flop() <= most_flop && runs(shape)) out.push_back(shape);
   }
   std::stable_sort(out.begin(), out.end(), [](const GemmShape& a, const GemmShape& b) { return a.flop() < b.flop(); });
   return out;

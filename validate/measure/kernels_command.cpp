@@ -96,10 +96,12 @@ std::vector<double> time_in_rounds(CpuKernels& kernels, const std::vector<Kernel
   return out;
 }
 
-KernelWork product_work(const GemmShape& shape) {
+// `narrow`: in the job's narrow format, its first operand quantized before, as `mirfak calibrate` takes such rows.
+KernelWork product_work(const GemmShape& shape, bool narrow) {
   KernelWork work;
   work.kind = KernelWork::Kind::product;
   work.product = shape;
+  work.narrow = work.quantizes = narrow;
   return work;
 }
 
@@ -155,26 +157,32 @@ std::vector<MemorySample> memory_samples(double most_bytes) {
   return out;
 }
 
-MeasuredTable product_table(Precision precision, const std::vector<GemmShape>& shapes,
-                            std::span<const double> seconds) {
+struct ProductSample {
+  Precision precision{};
+  GemmShape shape;
+};
+
+MeasuredTable product_table(const std::vector<ProductSample>& samples, std::span<const double> seconds) {
   MeasuredTable out;
   out.add_text_column("precision");
   for (const char* name : {"b", "m", "n", "k", "latency_us"}) out.add_column(name);
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const GemmShape& s = shapes[i];
-    out.add_row({name_of(precision), s.batch, s.m, s.n, s.k, seconds[i] * 1e6});
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const GemmShape& s = samples[i].shape;
+    out.add_row({name_of(samples[i].precision), s.batch, s.m, s.n, s.k, seconds[i] * 1e6});
   }
   return out;
 }
 
-MeasuredTable memory_table(const std::vector<MemorySample>& samples, std::span<const double> seconds, double launch_s) {
+// `launches`: periods of kernels that do nothing, and what they are called.
+MeasuredTable memory_table(const std::vector<MemorySample>& samples, std::span<const double> seconds,
+                           const std::vector<std::pair<std::string, double>>& launches) {
   MeasuredTable out;
   out.add_text_column("kernel");
   for (const char* name : {"bytes", "time_us"}) out.add_column(name);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     out.add_row({std::string(samples[i].name), samples[i].bytes, seconds[i] * 1e6});
   }
-  out.add_row({std::string("launch"), 0.0, launch_s * 1e6});
+  for (const auto& [name, time] : launches) out.add_row({name, 0.0, time * 1e6});
   return out;
 }
 
@@ -194,34 +202,51 @@ MeasuredTable attention_table(std::span<const KernelWork> calls, bool backward, 
   return out;
 }
 
+// Products in the precision of activations, and those in the job's narrow format.
+std::vector<ProductSample> product_samples(const Simulation& simulation, double most_flop) {
+  std::vector<ProductSample> out;
+  for (const bool narrow : {false, true}) {
+    const Precision precision = narrow ? simulation.job.product_precision() : simulation.job.precision();
+    for (const GemmShape& shape : product_shapes(simulation, most_flop, narrow)) out.push_back({precision, shape});
+  }
+  return out;
+}
+
 std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
-  const Precision precision = simulation.job.precision();
+  const GpuPrecision precision{simulation.job.precision(), simulation.job.product_precision()};
   const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGpuGflop;
-  const std::vector<GemmShape> shapes = product_shapes(simulation, most_gflop * 1e9);
+  const std::vector<ProductSample> products = product_samples(simulation, most_gflop * 1e9);
   const std::vector<MemorySample> samples = memory_samples(kMostGpuBytes);
   const std::vector<KernelWork> calls = attention_calls(simulation);
   std::vector<KernelWork> work;
-  for (const GemmShape& shape : shapes) work.push_back(product_work(shape));
+  for (const ProductSample& sample : products) {
+    work.push_back(product_work(sample.shape, sample.precision != precision.wide));
+  }
   for (const MemorySample& sample : samples) work.push_back(sample.work);
   work.insert(work.end(), calls.begin(), calls.end());
   world.meet("begin to measure");
-  const std::vector<double> own = time_gpu_kernels(work, precision, options.repeats, options.timeout);
+  std::vector<double> own = time_gpu_kernels(work, precision, options.repeats, options.timeout);
+  const GpuLaunch launch = time_gpu_launches(options.timeout);
+  own.insert(own.end(), {launch.stream_s, launch.host_s, launch.graph_s});
   const std::vector<double> seconds = middle_of_ranks(world, own);
   if (world.rank() != 0) return {};
 
   const std::span<const double> all(seconds);
+  const std::span<const double> periods = all.last(3);
   MeasuredTables measured{describe_gpu_machine(), world.size(), "cuda", {}};
-  measured.tables.emplace_back("gemm", product_table(precision, shapes, all));
-  measured.tables.emplace_back("memory", memory_table(samples, all.subspan(shapes.size()), seconds.back()));
+  measured.tables.emplace_back("gemm", product_table(products, all));
+  measured.tables.emplace_back(
+      "memory", memory_table(samples, all.subspan(products.size()),
+                             {{"launch", periods[0]}, {"launch_host", periods[1]}, {"launch_graph", periods[2]}}));
   if (!calls.empty()) {
-    const std::span<const double> of_calls = all.subspan(shapes.size() + samples.size());
+    const std::span<const double> of_calls = all.subspan(products.size() + samples.size());
     measured.tables.emplace_back("attention", attention_table(calls, false, of_calls));
     measured.tables.emplace_back("attention_backward", attention_table(calls, true, of_calls));
   }
   write_tables(options.out, "kernels", measured);
   return fmt::format("{}: {} products, {} kernels bound by memory, {} calls of attention, {} GPU{} at a time\n",
-                     options.out, shapes.size(), samples.size() + 1, calls.size(), world.size(),
+                     options.out, products.size(), samples.size() + periods.size(), calls.size(), world.size(),
                      world.size() == 1 ? "" : "s");
 }
 #endif
@@ -244,10 +269,13 @@ std::string measure_kernels(std::span<const std::string> arguments, World& world
   if (options.backend == "cuda") return measure_gpu_kernels(options, *simulation, world);
 #endif
   const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGflop;
-  const std::vector<GemmShape> shapes = product_shapes(*simulation, most_gflop * 1e9);
+  std::vector<ProductSample> products;
+  for (const GemmShape& shape : product_shapes(*simulation, most_gflop * 1e9)) {
+    products.push_back({Precision::fp32, shape});
+  }
   const std::vector<MemorySample> samples = memory_samples(kMostBytes);
   std::vector<KernelWork> work;
-  for (const GemmShape& shape : shapes) work.push_back(product_work(shape));
+  for (const ProductSample& sample : products) work.push_back(product_work(sample.shape, false));
   for (const MemorySample& sample : samples) work.push_back(sample.work);
   double most = 0;
   for (const KernelWork& kernel : work) most = std::max(most, CpuKernels::operand_bytes(kernel));
@@ -259,13 +287,13 @@ std::string measure_kernels(std::span<const std::string> arguments, World& world
   if (world.rank() != 0) return {};
 
   const std::span<const double> all(seconds);
-  MeasuredTable gemm = product_table(Precision::fp32, shapes, all);
-  MeasuredTable memory = memory_table(samples, all.subspan(shapes.size()), seconds.back());
+  MeasuredTable gemm = product_table(products, all);
+  MeasuredTable memory = memory_table(samples, all.subspan(products.size()), {{"launch", seconds.back()}});
   const std::size_t rows = gemm.rows() + memory.rows();
   write_tables(options.out, "kernels",
                {describe_machine(), world.size(), "cpu", {{"gemm", std::move(gemm)}, {"memory", std::move(memory)}}});
   return fmt::format("{}: {} products, {} kernels bound by memory, {} process{} at a time\n", options.out,
-                     shapes.size(), rows - shapes.size(), world.size(), world.size() == 1 ? "" : "es");
+                     products.size(), rows - products.size(), world.size(), world.size() == 1 ? "" : "es");
 }
 
 }  // namespace mirfak::measure

@@ -38,6 +38,7 @@ struct RunOptions {
   int iterations = 0;
   int warmup = 0;
   double timeout = 0;
+  std::string graphs;
   std::string data;
 };
 
@@ -49,6 +50,8 @@ CommandSyntax syntax_for(RunOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes it");
+  add("graphs", po::value(&options.graphs)->default_value("auto")->value_name("auto|on|off"),
+      "on GPUs: capture the iteration once as a CUDA graph; auto: where the scenario has training.cuda_graphs: full");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as strategy.tensor=4; may be given several times");
   add("out", po::value(&options.out)->value_name("FILE.h5"), "write the trace");
@@ -66,6 +69,9 @@ void check_options(const RunOptions& options) {
   check_timeout(options.timeout);
   if (options.iterations < 1) fail_input({}, "--iterations: expected at least 1");
   if (options.warmup < 0) fail_input({}, "--warmup: expected at least 0");
+  static const std::vector<std::string> ways = {"auto", "on", "off"};
+  choice("--graphs", options.graphs, ways);
+  if (options.graphs == "on" && options.backend != "cuda") fail_input({}, "--graphs on: expected with --backend cuda");
 }
 
 // Ranks that share a GPU run in one process: NCCL refuses two ranks on one GPU, and the kernels of two processes would
@@ -103,9 +109,11 @@ void check_processes(const Job& job, const RunOptions& options, int processes) {
 void check_job(const Job& job, const RunOptions& options, int processes) {
   check_processes(job, options, processes);
   if (options.backend == "cuda") {
-    if (job.precision() == job.product_precision()) return;
-    fail_input({}, fmt::format("the CUDA executor computes in one precision, not as {} does", job.training.precision),
-               "--set training.precision=bf16");
+    const Scaling scaling = job.recipe().scaling;
+    if (scaling == Scaling::none || scaling == Scaling::delayed || scaling == Scaling::current) return;
+    fail_input(
+        {}, fmt::format("the CUDA executor multiplies with a scale per tensor, not as {} does", job.training.precision),
+        "--set training.precision=fp8-current, or bf16");
   }
   if (job.precision() != Precision::fp32 || job.product_precision() != Precision::fp32) {
     fail_input({}, fmt::format("the CPU executor computes in fp32, not in {}", job.training.precision),
@@ -155,8 +163,10 @@ Running make_executor(const RunOptions& options, const World& world, const Simul
                       const ExecutionGroups& groups, std::span<const RankPlan> plans) {
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") {
-    GpuExecutor gpu = gpu_executor(world, groups, transfer_lanes(simulation.program, groups), plans,
-                                   simulation.job.precision(), in_one_process(simulation.job, options));
+    const Job& job = simulation.job;
+    const bool graphs = options.graphs == "on" || (options.graphs == "auto" && job.training.cuda_graphs.iteration);
+    const GpuSettings settings{{job.precision(), job.product_precision()}, in_one_process(job, options), graphs};
+    GpuExecutor gpu = gpu_executor(world, groups, transfer_lanes(simulation.program, groups), plans, settings);
     const Executor& executor = *gpu.executor;
     return {std::move(gpu.executor), [&executor, error = gpu.clock_error_s] { return error(executor); }};
   }
@@ -238,9 +248,9 @@ std::vector<std::vector<TaskTime>> gather_times(const World& world, std::span<co
 
 std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
   const double time = simulation.result.iteration_time_s;
-  std::string text =
-      fmt::format("ran       {} tasks on {} rank{}, {}\n", simulation.program.size(), simulation.program.ranks.size(),
-                  simulation.program.ranks.size() == 1 ? "" : "s", measured.machine);
+  std::string text = fmt::format("ran       {} tasks on {} rank{} ({}), {}\n", simulation.program.size(),
+                                 simulation.program.ranks.size(), simulation.program.ranks.size() == 1 ? "" : "s",
+                                 measured.backend, measured.machine);
   text += fmt::format("iteration {}, median of {} ({} .. {})\n", format_seconds(time), measured.iterations,
                       format_seconds(measured.shortest_s), format_seconds(measured.longest_s));
   if (!out.empty()) text += fmt::format("trace     {}\n", out);
