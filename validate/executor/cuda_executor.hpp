@@ -58,6 +58,7 @@ class CudaExecutor : public Executor {
   Lane& lane_of(const PlannedTask& task) { return lanes_[task.plan][task_of(task).queue]; }
   double now() const { return monotonic_seconds() + clock_.offset_s; }
 
+  void check_loopback() const;
   void make_lanes();
   void prepare_kernels();
   void make_communicators(const std::vector<TransferLane>& transfers);

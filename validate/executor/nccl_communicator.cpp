@@ -44,6 +44,36 @@ void settle(ncclComm_t communicator, double timeout_s, const std::string& what) 
   check_nccl(state, what.c_str(), communicator);
 }
 
+// The first failure of `operations`, which gives the result of each to its argument, or of the end of their group. The
+// group is ended in any case: an open one would keep communicators from being aborted.
+template <typename Operations>
+ncclResult_t in_group(const Operations& operations) {
+  ncclResult_t first = ncclGroupStart();
+  if (first != ncclSuccess) return first;
+  operations([&](ncclResult_t result) {
+    if (first == ncclSuccess && result != ncclInProgress) first = result;
+  });
+  const ncclResult_t ended = ncclGroupEnd();
+  return first == ncclSuccess ? ended : first;
+}
+
+ncclResult_t exchange(const void* from, void* to, std::size_t piece, ElementType type, int ranks,
+                      ncclComm_t communicator, cudaStream_t stream) {
+  const ncclDataType_t data = data_type(type);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+  static_cast<void>(ranks);
+  return ncclAlltoAll(from, to, piece, data, communicator, stream);
+#else
+  return in_group([&](const auto& each) {
+    for (int peer = 0; peer < ranks; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * piece * element_bytes(type);
+      each(ncclSend(static_cast<const char*>(from) + at, piece, data, peer, communicator, stream));
+      each(ncclRecv(static_cast<char*>(to) + at, piece, data, peer, communicator, stream));
+    }
+  });
+#endif
+}
+
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(NcclCommunicator&& other) noexcept { *this = std::move(other); }
@@ -100,16 +130,16 @@ void NcclCommunicator::collective(CollectiveKind kind, double bytes, ElementType
       case CollectiveKind::reduce_scatter:
         return ncclReduceScatter(from, to, piece, data, ncclSum, handle_, stream_of(stream));
       case CollectiveKind::all_to_all:
-        return ncclAlltoAll(from, to, piece, data, handle_, stream_of(stream));
+        return exchange(from, to, piece, type, size_, handle_, stream_of(stream));
       case CollectiveKind::broadcast:
         return ncclBroadcast(to, to, all, data, 0, handle_, stream_of(stream));
       case CollectiveKind::shift:
         break;
     }
-    check_nccl(ncclGroupStart(), "group operations");
-    check_nccl(ncclSend(from, all, data, (rank_ + 1) % size_, handle_, stream_of(stream)), "send");
-    check_nccl(ncclRecv(to, all, data, (rank_ + size_ - 1) % size_, handle_, stream_of(stream)), "receive");
-    return ncclGroupEnd();
+    return in_group([&](const auto& each) {
+      each(ncclSend(from, all, data, (rank_ + 1) % size_, handle_, stream_of(stream)));
+      each(ncclRecv(to, all, data, (rank_ + size_ - 1) % size_, handle_, stream_of(stream)));
+    });
   };
   check_nccl(start(), "start a collective", handle_);
   settle(handle_, timeout_s_, "start a collective");
