@@ -220,6 +220,18 @@ TEST_CASE("a profile takes the fitted section, keeps sizes of heads that were no
   CHECK(gpu.attention.at("trtllm").quality.measurements == calls.gpu.attention.at("trtllm").quality.measurements);
 }
 
+TEST_CASE("a profile reads back however badly its tables are met") {
+  const Calls calls;
+  const FittedSection section = fit_calls({calls.table(false, 0.96), calls.table(true, 0.96)}, of_cudnn());
+  REQUIRE(section.scores.back().fitted.p90_ape > 2);
+  std::ifstream in(MIRFAK_SOURCE_DIR "/hw_profiles/gpus/h100.yaml");
+  const std::string before((std::istreambuf_iterator<char>(in)), {});
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "mirfak_noisy_profile.yaml";
+  std::ofstream(path) << with_sections(before, {section});
+  CHECK(catalog().gpu(path.string()).attention.at("cudnn").quality.p90_error > 2);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("the measured sweep of an H100: kernels by themselves describe what is long enough to hide the copies") {
   const std::filesystem::path path = MIRFAK_SOURCE_DIR "/../shared/hardware/kernels/ctxattn_h100_sxm.csv";
   if (!std::filesystem::exists(path)) {
