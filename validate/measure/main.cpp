@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/machine.hpp"
+#include "executor/processor_time.hpp"
 #include "measure/commands.hpp"
 
 #include <fmt/format.h>
@@ -81,6 +82,7 @@ int complain(const MpiWorld& world, const std::string& message, int status) {
 }
 
 int run(int count, char** words) {
+  stolen_share_of_process();  // counts from here
   MpiWorld world(count, words);
   try {
     const std::string text = run_command_line({words + (count > 0 ? 1 : 0), words + count}, world);

@@ -7,6 +7,7 @@
 #include "executor/cpu_executor.hpp"
 #include "executor/machine.hpp"
 #include "executor/measured_timeline.hpp"
+#include "executor/processor_time.hpp"
 #include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
@@ -22,6 +23,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 namespace mirfak::measure {
 
@@ -243,12 +245,27 @@ std::size_t tell_all(const MpiWorld& world, std::size_t value) {
   return number;
 }
 
+// The largest share that a hypervisor took from a rank's machine; on rank 0.
+std::optional<double> most_stolen(const MpiWorld& world, const std::optional<double>& own) {
+  const std::vector<double> share = {own.value_or(-1)};
+  const auto of_ranks = world.gather(share);
+  std::optional<double> out;
+  for (const std::vector<double>& of_rank : of_ranks) {
+    if (of_rank.front() >= 0) out = std::max(out.value_or(0), of_rank.front());
+  }
+  return out;
+}
+
 std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
   const double time = simulation.result.iteration_time_s;
   std::string text = fmt::format("ran       {} tasks on {} rank{}, {}\n", simulation.program.size(),
                                  simulation.result.gpus, simulation.result.gpus == 1 ? "" : "s", measured.machine);
   text += fmt::format("iteration {}, median of {} ({} .. {})\n", format_seconds(time), measured.iterations,
                       format_seconds(measured.shortest_s), format_seconds(measured.longest_s));
+  if (measured.stolen_share.value_or(0) > kNotableSteal) {
+    text += fmt::format("stolen    {:.1f} % of the processors' time, by the hypervisor: times vary with its load\n",
+                        100 * *measured.stolen_share);
+  }
   if (!out.empty()) text += fmt::format("trace     {}\n", out);
   return text;
 }
@@ -273,16 +290,22 @@ std::string run_scenario(std::span<const std::string> arguments, MpiWorld& world
   write_prediction(options, scenario, groups);
 
   const Running running = make_executor(options, world, *simulation, groups, plans);
+  const std::optional<ProcessorTime> before = processor_time();
   const Iterations iterations(*running.executor, world, options.warmup, options.iterations);
+  const std::optional<double> stolen = most_stolen(world, stolen_share(before, processor_time()));
   const std::size_t median = tell_all(world, world.rank() == 0 ? iterations.median() : 0);
   const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
   if (world.rank() != 0) return {};
 
   set_timeline(*simulation, measured_timeline(simulation->program, groups, times));
   const auto [shortest, longest] = std::minmax_element(iterations.lengths().begin(), iterations.lengths().end());
-  const Measurement measured{
-      running.executor->machine(), running.executor->backend(), options.iterations, *shortest, *longest,
-      running.clock_error_s()};
+  const Measurement measured{running.executor->machine(),
+                             running.executor->backend(),
+                             options.iterations,
+                             *shortest,
+                             *longest,
+                             running.clock_error_s(),
+                             stolen};
   if (!options.out.empty()) write_trace(options.out, scenario, *simulation, measured);
   return report(*simulation, measured, options.out);
 }
