@@ -1,4 +1,4 @@
-// Constants of fused attention from a sweep.
+// Constants of fused attention from a sweep on an inference server.
 //
 // Five unknowns belong to all rows: the fixed overhead, the traffic of queries and results that the kernel does not
 // hide, and what the sweep times beside it (a copy into a cache, the second-level cache, the power limit in long
@@ -6,6 +6,9 @@
 // alone are met best is taken, then all is fitted together.
 #include "calibration/attention_table.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "calibration/attention_calls.hpp"
 #include "calibration/parameter_fit.hpp"
 
 #include <fmt/format.h>
@@ -13,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 
@@ -20,10 +24,9 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kTrainingTokens = 1024;
 constexpr std::array<int, 3> kTileRows = {64, 128, 256};
 constexpr double kOutlier = 0.03;
-constexpr std::string_view kTableKernels = "trtllm";  // whose calls the tables measure
+constexpr std::string_view kTableKernels = "trtllm";  // whose calls are timed within a server
 
 using Samples = std::vector<MeasuredAttention>;
 using TileRows = std::map<int, int>;  // of the tile by head dimension
@@ -147,7 +150,7 @@ ParameterFit score(const GpuSpec& gpu, const Samples& samples, FittedSection& se
   ParameterFit fit = evaluate(problem_of(gpu, samples, rows), values_of(known->second));
   section.constants = constants_of(fit, rows);
   section.source = fmt::format("the profile's constants on {} measured forward calls of at least {:g} tokens",
-                               samples.size(), kTrainingTokens);
+                               samples.size(), kAttentionTokens);
   return fit;
 }
 
@@ -158,8 +161,22 @@ ParameterFit fit_and_note(const GpuSpec& gpu, const Samples& samples, FittedSect
   ParameterFit fit = fit_samples(gpu, samples, rows);
   section.constants = constants_of(fit, rows);
   section.source = fmt::format("fit of {} of {} measured forward calls of at least {:g} tokens", fit.fitted.size(),
-                               samples.size(), kTrainingTokens);
+                               samples.size(), kAttentionTokens);
   return fit;
+}
+
+}  // namespace
+
+namespace {
+
+bool is_backward(const CsvTable& table, std::size_t row) {
+  const std::optional<std::size_t> pass = table.find("pass");
+  if (!pass) return std::filesystem::path(table.name()).stem() == "attention_backward";
+  const std::string& name = table.text(row, *pass);
+  if (name != "forward" && name != "backward") {
+    table.fail(row, *pass, fmt::format("'{}' is no pass", excerpt(name)), "expected forward or backward");
+  }
+  return name == "backward";
 }
 
 }  // namespace
@@ -172,19 +189,21 @@ std::vector<MeasuredAttention> read_attention_table(const CsvTable& table, const
   const auto size = [&](std::size_t row, std::string_view column) {
     return static_cast<double>(table.integer(row, table.require(column), 1, 1 << 30));
   };
+  const std::optional<std::size_t> causal = table.find("causal");
   std::vector<MeasuredAttention> out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (!target.selects(table, row)) continue;
     MeasuredAttention sample;
+    sample.backward = is_backward(table, row);
     sample.shape.batch = size(row, "batch");
     sample.shape.queries = sample.shape.keys = size(row, "seq");
     sample.shape.heads = size(row, "heads");
     sample.shape.kv_heads = size(row, "kv_heads");
     sample.shape.head_dim = size(row, "head_dim");
-    sample.shape.causal = true;
+    sample.shape.causal = !causal || table.integer(row, *causal, 0, 1) == 1;
     if (const auto window = table.find("window")) sample.shape.window = table.number(row, *window, 0, 1e9);
     sample.seconds = table.number(row, table.require("latency_us"), 1e-3, 1e9) * 1e-6;
-    if (sample.shape.batch * sample.shape.queries >= kTrainingTokens) out.push_back(sample);
+    if (sample.shape.batch * sample.shape.queries >= kAttentionTokens) out.push_back(sample);
   }
   return out;
 }
@@ -195,11 +214,16 @@ std::vector<FittedSection> fit_attention_tables(std::span<const CsvTable> tables
   for (const CsvTable& table : tables) {
     for (const MeasuredAttention& sample : read_attention_table(table, target)) samples.push_back(sample);
   }
+  if (target.attention != kTableKernels) return {fit_attention_calls(gpu, samples, target)};
+  if (std::any_of(samples.begin(), samples.end(), [](const MeasuredAttention& sample) { return sample.backward; })) {
+    fail_input({}, fmt::format("tables of {} have no backward calls: it has no constants for them", kTableKernels),
+               "name the kernels that were measured: --attention cudnn for tables of mirfak-measure");
+  }
   FittedSection section;
   const ParameterFit fit = target.score_only ? score(gpu, samples, section) : fit_and_note(gpu, samples, section);
   section.path = {"attention", std::string(kTableKernels)};
   section.source_key = "attention";
-  section.scores.push_back(score_of(fmt::format("sequence >= {:g}", kTrainingTokens), fit, samples, kTrainingTokens));
+  section.scores.push_back(score_of(fmt::format("sequence >= {:g}", kAttentionTokens), fit, samples, kAttentionTokens));
   section.scores.push_back(score_of("all", fit, samples, 0));
   return {section};
 }

@@ -142,7 +142,7 @@ gemm:
     held_out_median_error: 0
     held_out_p90_error: 0
 )",
-      quoted_yaml("A core of " + machine.at("processor")), quoted_yaml(source), rates.flops,
+      quoted_yaml(machine.at("processor") + " core"), quoted_yaml(source), rates.flops,
       std::max(1e9, number_of(machine, "memory_bytes", 1e9) / number_of(machine, "processes", 1)), rates.memory,
       std::max(1e5, number_of(machine, "cache_bytes", 1e6)), clock, clock, clock);
 }

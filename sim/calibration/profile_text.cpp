@@ -49,6 +49,17 @@ void replace(Lines& lines, Block block, const Lines& by) {
   lines.insert(after, by.begin(), by.end());
 }
 
+// The block of a path of keys; all levels must be block mappings.
+Block find_path(const Lines& lines, std::span<const std::string> path) {
+  Block block{0, lines.size()};
+  for (std::size_t level = 0; level < path.size(); ++level) {
+    if (level > 0) ++block.key;
+    block = find_block(lines, block, 2 * level, path[level]);
+    if (block.key == block.end) break;
+  }
+  return block;
+}
+
 // Puts `body` under the keys of `path`, making those that are missing.
 void set_mapping(Lines& lines, std::span<const std::string> path, const Lines& body) {
   Block within{0, lines.size()};
@@ -67,6 +78,42 @@ void set_mapping(Lines& lines, std::span<const std::string> path, const Lines& b
     } else {
       within = {block.key + 1, block.end};
     }
+  }
+}
+
+// A section of a profile with what it keeps of the section that it replaces.
+void set_section(Lines& lines, const FittedSection& section, const Lines& body) {
+  std::vector<std::pair<std::vector<std::string>, Lines>> kept;
+  for (const std::vector<std::string>& keys : section.kept) {
+    std::vector<std::string> path = section.path;
+    path.insert(path.end(), keys.begin(), keys.end());
+    const Block block = find_path(lines, path);
+    path.pop_back();
+    kept.emplace_back(std::move(path), Lines(lines.begin() + static_cast<std::ptrdiff_t>(block.key),
+                                             lines.begin() + static_cast<std::ptrdiff_t>(block.end)));
+  }
+  set_mapping(lines, section.path, body);
+  for (const auto& [path, text] : kept) {
+    const std::size_t end = find_path(lines, path).end;
+    lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(end), text.begin(), text.end());
+  }
+}
+
+bool is_named(const Lines& lines, const std::string& source) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(", " + source + "]") != std::string::npos; });
+}
+
+// Sources that figures named before, and none names any more.
+void drop_sources(Lines& lines, const Lines& before) {
+  const Block sources = find_block(before, {0, before.size()}, 0, "sources");
+  for (std::size_t i = sources.key + 1; i < sources.end; ++i) {
+    const std::size_t colon = before[i].find(':');
+    if (colon == std::string::npos || colon <= 2) continue;
+    const std::string key = before[i].substr(2, colon - 2);
+    if (!is_named(before, key) || is_named(lines, key)) continue;
+    const Block now = find_block(lines, {0, lines.size()}, 0, "sources");
+    replace(lines, find_block(lines, {now.key + 1, now.end}, 2, key), {});
   }
 }
 
@@ -117,14 +164,16 @@ Lines body_of(const FittedSection& section) {
 }  // namespace
 
 std::string with_sections(std::string_view profile, const std::vector<FittedSection>& sections) {
-  Lines lines = lines_of(profile);
+  const Lines before = lines_of(profile);
+  Lines lines = before;
   for (const FittedSection& section : sections) {
     if (section.path.empty())
       set_figures(lines, section);
     else
-      set_mapping(lines, section.path, body_of(section));
+      set_section(lines, section, body_of(section));
     set_source(lines, section.source_key, section.source);
   }
+  drop_sources(lines, before);
   std::string out;
   for (const std::string& line : lines) out += line + "\n";
   return out;

@@ -29,6 +29,7 @@ struct CalibrationTarget {
   std::vector<RowFilter> filters;      // every one must hold
   std::string source;                  // where the tables are from, for the profile; empty: their names
   bool score_only = false;             // keep the profile's constants: how well do they describe these tables?
+  std::string attention = "trtllm";    // whose calls tables of attention measure: one of attention_kernel_names()
 
   // The named GPU or link: Error(input) that names the option when there is none.
   GpuSpec gpu_spec() const;
@@ -58,9 +59,10 @@ FitScore score_where(std::string name, const ParameterFit& fit, const std::funct
 struct FittedSection {
   std::vector<std::string> path;  // {"gemm", "bf16"}; one or two keys; none: figures of the profile itself
   std::vector<FittedConstant> constants;
-  std::string source;            // what stands behind them, for the profile's `sources`
-  std::string source_key;        // its key there, "gemm_bf16"
-  std::vector<FitScore> scores;  // at least one; the last one is written into the profile
+  std::string source;                          // what stands behind them, for the profile's `sources`
+  std::string source_key;                      // its key there, "gemm_bf16"
+  std::vector<std::vector<std::string>> kept;  // keys below `path` that stay as a profile has them: {"head_dims", "64"}
+  std::vector<FitScore> scores;                // at least one; the last one is written into the profile
 };
 
 // A kind of measured table: how to recognise one by its header, and how to fit the constants it determines.

@@ -28,6 +28,7 @@ struct CalibrateOptions {
   std::string gpu;
   std::string link;
   std::string precision;
+  std::string attention;
   std::vector<std::string> only;
   std::string out;
   std::string source;
@@ -51,6 +52,8 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   add("gpu", po::value(&options.gpu)->value_name("NAME"), "what the kernels ran on");
   add("link", po::value(&options.link)->value_name("NAME"), "what the collectives ran over");
   add("precision", po::value(&options.precision)->value_name("NAME"), "of the rows, where the table does not say");
+  add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
+      "the kernels that tables of attention are of; cudnn: those of mirfak-measure on GPUs");
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
   add("out", po::value(&options.out)->value_name("PROFILE.yaml"),
       "put the constants, their source and errors into this profile; a new file gets nothing else");
@@ -146,6 +149,8 @@ CommandOutput run_calibrate(std::span<const std::string> arguments, const Surrou
   if (!options.precision.empty()) {
     target.precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
   }
+  const std::vector<std::string>& kernels = attention_kernel_names();
+  target.attention = kernels[choice("--attention", options.attention, kernels)];
   for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
 
   if (options.score && !options.out.empty()) fail_input({}, "--score writes nothing: leave out --out");

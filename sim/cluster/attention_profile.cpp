@@ -76,7 +76,8 @@ class AttentionReader {
       fit.head_dims.emplace(head_dim, read_tiles(head, head_dim));
     }
     if (fit.head_dims.empty()) sizes.fail("expected heads of at least one size");
-    if (mapping.has("measurements")) fit.table = read_table(mapping);
+    if (mapping.has("side_passes")) fit.table = read_table(mapping);
+    if (mapping.has("measurements")) fit.quality = read_fit_quality(mapping);
     mapping.finish();
     return fit;
   }
@@ -106,7 +107,6 @@ class AttentionReader {
     table.cache_speedup = file_.figure(mapping, "cache_speedup", 1, 20);
     table.cache_share = file_.figure(mapping, "cache_share", 0.01, 10);
     table.throttle_s = file_.figure(mapping, "throttle_s", 0, 1);
-    table.quality = read_fit_quality(mapping);
     return table;
   }
 

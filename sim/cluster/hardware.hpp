@@ -42,14 +42,13 @@ struct AttentionTiles {
   std::optional<Figure> throttle;  // how much slower kernels that last get under the power limit: a share
 };
 
-// What the timings of a measured table hold beside the attention kernel, and how well they are met.
+// What the timings of a server's sweep hold beside the attention kernel.
 struct AttentionTable {
   Figure overhead_s;     // fixed, of all kernels together
   Figure side_passes;    // of query, key and value through memory, for copying them into a cache
   Figure cache_speedup;  // bandwidth of what the second-level cache holds over that of memory
   Figure cache_share;    // of the second-level cache that tensors can fill
   Figure throttle_s;     // kernels that last as long are half throttled
-  FitQuality quality;    // on calls of at least 1024 tokens
 };
 
 // One generation of fused attention kernels on one GPU type. sim/cost/attention_model.hpp says what the constants mean.
@@ -57,12 +56,13 @@ struct AttentionFit {
   std::map<int, AttentionTiles> head_dims;  // not empty; between them what a product takes is interpolated
   Figure io_passes;                         // of queries and results through memory that forward kernels do not hide
   Figure backward_passes;               // of queries through memory by the kernels before and after the backward kernel
-  std::optional<AttentionTable> table;  // absent: constants of published figures
+  std::optional<AttentionTable> table;  // absent: constants of published figures, or of kernels timed by themselves
+  FitQuality quality;                   // on measured calls of at least 1024 tokens
 };
 
 // Names of the generations: "flash-1", "flash-2", "flash-3" (arXiv 2205.14135, 2307.08691, 2407.08608), "triton" (the
 // first of these in Triton 2.0), "cudnn" (its fused attention, 9.x) and "trtllm" (the context kernels of TensorRT-LLM,
-// which the measured tables are of).
+// which the published sweeps are of).
 const std::vector<std::string>& attention_kernel_names();
 
 // What a device draws at a clock that is set, over what it draws at the full one: static + (1 - static) clock^exponent.

@@ -196,6 +196,11 @@ void Hdf5File::write(const std::string& name, std::span<const std::string> texts
 
 bool Hdf5File::has(const std::string& name) const { return H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT) > 0; }
 
+bool Hdf5File::has_attribute(const std::string& object, const char* name) const {
+  return checked(H5Aexists_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT),
+                 std::string("finding attribute ") + name) > 0;
+}
+
 double Hdf5File::read_number(const std::string& object, const char* name) const {
   const Hdf5Handle attribute(checked(H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
                                      std::string("opening attribute ") + name),

@@ -59,6 +59,7 @@ class Hdf5File {
   void write(const std::string& name, std::span<const std::string> texts);  // one dimension
 
   bool has(const std::string& name) const;
+  bool has_attribute(const std::string& object, const char* name) const;
   double read_number(const std::string& object, const char* name) const;
   std::string read_text(const std::string& object, const char* name) const;
   std::string read_text(const std::string& name) const;

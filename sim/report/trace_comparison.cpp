@@ -103,6 +103,8 @@ class Comparison {
     out_.measured = measured_.name;
     out_.tasks = predicted_.size();
     out_.iteration = {predicted_.iteration_time_s, measured_.iteration_time_s};
+    out_.range = measured_.range;
+    out_.communication_s = median_communication();
     compare_kinds();
     compare_names();
     score();
@@ -124,6 +126,17 @@ class Comparison {
     ++to.tasks;
     to.predicted_s += predicted_.seconds(task);
     to.measured_s += measured_.seconds(task);
+  }
+
+  double median_communication() const {
+    std::vector<double> times;
+    for (std::size_t task = 0; task < out_.tasks; ++task) {
+      if (communicates(task)) times.push_back(measured_.seconds(task));
+    }
+    if (times.empty()) return 0;
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
   }
 
   void compare_kinds() {

@@ -38,6 +38,8 @@ struct TraceComparison {
   std::string measured;
   std::size_t tasks = 0;
   PredictedPair iteration;          // seconds
+  MeasuredRange range;              // of the measured iterations
+  double communication_s = 0;       // median of the measured tasks that communicate
   ErrorStatistics kernels;          // task by task, of compute tasks that take time in both
   ErrorStatistics operators;        // ... of the sums by name of task, collectives included
   std::vector<ComparedTime> kinds;  // by kind of task

@@ -3,6 +3,7 @@
 #include "base/csv.hpp"
 #include "base/units.hpp"
 #include "report/text_table.hpp"
+#include "report/trace_hdf5.hpp"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,8 @@ namespace mirfak {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr double kNotableClockError = 0.1;  // of a communication: where it blurs when ranks met
 
 std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 
@@ -95,16 +98,62 @@ Json path_json(const CriticalPath& path, double ComparedTime::*seconds) {
   return {{"tasks", path.tasks}, {"between_tasks_s", path.waiting_s}, {"kinds_s", std::move(kinds)}};
 }
 
+bool is_within(const MeasuredRange& range, double seconds) {
+  return seconds >= range.shortest_s && seconds <= range.longest_s;
+}
+
+// predicted 1.323 s, measured 1.287 s (1.078 s .. 1.444 s over 9 iterations): error +2.8 %, within the measured range
+std::string iteration_text(const TraceComparison& comparison) {
+  const PredictedPair& time = comparison.iteration;
+  const MeasuredRange& range = comparison.range;
+  std::string out =
+      fmt::format("  predicted {}, measured {}", format_seconds(time.predicted), format_seconds(time.measured));
+  if (range.iterations == 1) out += " (1 iteration)";
+  if (range.iterations > 1) {
+    out += fmt::format(" ({} .. {} over {} iterations)", format_seconds(range.shortest_s),
+                       format_seconds(range.longest_s), range.iterations);
+  }
+  out += fmt::format(": error {}", percent(time.error()));
+  if (range.iterations > 1)
+    out += is_within(range, time.predicted) ? ", within the measured range" : ", outside of the measured range";
+  return out + "\n";
+}
+
+// What makes a measurement less sure than its digits look.
+std::string doubts_text(const TraceComparison& comparison) {
+  const MeasuredRange& range = comparison.range;
+  std::string out;
+  if (range.clock_error_s > kNotableClockError * comparison.communication_s && comparison.communication_s > 0) {
+    out += fmt::format("  clocks of ranks may differ by {}, {:.0f} % of the median communication\n",
+                       format_seconds(range.clock_error_s), 100 * range.clock_error_s / comparison.communication_s);
+  }
+  if (range.stolen_share.value_or(0) > kNotableSteal) {
+    out += fmt::format("  a hypervisor took {:.1f} % of the processors' time while it was measured\n",
+                       100 * *range.stolen_share);
+  }
+  return out;
+}
+
+Json measurement_json(const TraceComparison& comparison) {
+  const MeasuredRange& range = comparison.range;
+  Json out = {{"iterations", range.iterations},
+              {"shortest_s", range.shortest_s},
+              {"longest_s", range.longest_s},
+              {"within_range", is_within(range, comparison.iteration.predicted)},
+              {"clock_error_s", range.clock_error_s}};
+  out["stolen_share"] = range.stolen_share ? Json(*range.stolen_share) : Json(nullptr);
+  return out;
+}
+
 }  // namespace
 
 std::string comparison_text(const TraceComparison& comparison, int worst) {
-  const PredictedPair& time = comparison.iteration;
   std::string out =
       fmt::format("{} against {}: {} tasks\n\n", comparison.predicted, comparison.measured, comparison.tasks);
-  out += fmt::format("Iteration\n  predicted {}, measured {}: error {}\n", format_seconds(time.predicted),
-                     format_seconds(time.measured), percent(time.error()));
-  out += fmt::format("  kernel by kernel: median error {:.1f} %, 90th percentile {:.1f} %, of {}\n\n",
+  out += "Iteration\n" + iteration_text(comparison);
+  out += fmt::format("  kernel by kernel: median error {:.1f} %, 90th percentile {:.1f} %, of {}\n",
                      100 * comparison.kernels.median_ape, 100 * comparison.kernels.p90_ape, comparison.kernels.count);
+  out += doubts_text(comparison) + "\n";
   out += table_of(fmt::format("Why: critical paths of {} and {} tasks, which take the whole iteration",
                               comparison.predicted_path.tasks, comparison.measured_path.tasks),
                   comparison.causes, comparison.causes.size());
@@ -122,6 +171,7 @@ Json comparison_json(const TraceComparison& comparison) {
           {"measured", comparison.measured},
           {"tasks", comparison.tasks},
           {"iteration", {{"predicted", time.predicted}, {"measured", time.measured}, {"error", time.error()}}},
+          {"measurement", measurement_json(comparison)},
           {"kernels", statistics_json(comparison.kernels)},
           {"operators", statistics_json(comparison.operators)},
           {"causes", times_json(comparison.causes)},

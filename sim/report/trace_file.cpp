@@ -56,6 +56,16 @@ void check_columns(const std::filesystem::path& path, const TraceFile& trace) {
   }
 }
 
+MeasuredRange read_range(const Hdf5File& file) {
+  MeasuredRange out;
+  out.iterations = static_cast<int>(file.read_number("/summary", "iterations"));
+  out.shortest_s = file.read_number("/summary", "shortest_iteration_s");
+  out.longest_s = file.read_number("/summary", "longest_iteration_s");
+  out.clock_error_s = file.read_number("/summary", "clock_error_s");
+  if (file.has_attribute("/summary", "stolen_share")) out.stolen_share = file.read_number("/summary", "stolen_share");
+  return out;
+}
+
 }  // namespace
 
 TraceFile read_trace(const std::filesystem::path& path) {
@@ -80,6 +90,7 @@ TraceFile read_trace(const std::filesystem::path& path) {
     out.task_names = file.read_texts("/names/task");
     out.measured = file.has("/dependencies");
     if (out.measured) {
+      out.range = read_range(file);
       out.dependency_begin = file.read_column<std::int64_t>("/dependencies/begin");
       out.dependencies = file.read_column<std::uint32_t>("/dependencies/task");
     }

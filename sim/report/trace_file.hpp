@@ -2,11 +2,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace mirfak {
+
+// How much the measured iterations varied, of which a trace holds the one of median length.
+struct MeasuredRange {
+  int iterations = 0;
+  double shortest_s = 0;
+  double longest_s = 0;
+  double clock_error_s = 0;            // by which clocks of two ranks may differ
+  std::optional<double> stolen_share;  // of the processors' time, taken by a hypervisor; absent: not known
+};
 
 // A trace as it was written (README.md of this folder), columns of /tasks in their order.
 struct TraceFile {
@@ -14,6 +24,7 @@ struct TraceFile {
   bool measured = false;
   std::string scenario;  // resolved YAML
   double iteration_time_s = 0;
+  MeasuredRange range;  // of a measured trace
 
   std::vector<std::uint32_t> rank;
   std::vector<std::uint8_t> stream;  // codes, texts in stream_names

@@ -142,6 +142,7 @@ void TraceWriter::write_measurement() {
   file_.write_attribute("/summary", "shortest_iteration_s", measurement_->shortest_s);
   file_.write_attribute("/summary", "longest_iteration_s", measurement_->longest_s);
   file_.write_attribute("/summary", "clock_error_s", measurement_->clock_error_s);
+  if (measurement_->stolen_share) file_.write_attribute("/summary", "stolen_share", *measurement_->stolen_share);
 }
 
 void TraceWriter::write_summary(const Scenario& scenario) {

@@ -4,9 +4,12 @@
 #include "scenario/scenario.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace mirfak {
+
+inline constexpr double kNotableSteal = 0.01;  // a share that explains errors of measured times
 
 // How the times of a measured iteration came about.
 struct Measurement {
@@ -15,7 +18,8 @@ struct Measurement {
   int iterations = 0;     // measured; the trace is of the one that took the median time
   double shortest_s = 0;  // of them
   double longest_s = 0;
-  double clock_error_s = 0;  // by which clocks of two ranks may differ
+  double clock_error_s = 0;            // by which clocks of two ranks may differ
+  std::optional<double> stolen_share;  // of the time for which processors had something to run, taken by a hypervisor
 };
 
 // Writes the trace of one iteration (schema: README.md of this folder). The same simulation gives the same bytes.

@@ -1,6 +1,7 @@
 #include "scenario/resolved.hpp"
 
 #include "base/yaml.hpp"
+#include "cluster/catalog.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/training_section.hpp"
 #include "schedule/schedule.hpp"
@@ -10,7 +11,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -37,14 +40,50 @@ std::string price_yaml(const Cluster& cluster) {
   return {};
 }
 
-std::string cluster_yaml(const Cluster& cluster) {
+// The paths in an entry of `cluster.nodes`.
+struct StatedNode {
+  std::string name;  // of the node type
+  std::optional<std::filesystem::path> type;
+  std::optional<std::filesystem::path> network;
+};
+
+std::optional<std::filesystem::path> absolute_path(const ProfileReference& reference) {
+  if (!reference.is_path()) return std::nullopt;
+  return std::filesystem::absolute(reference.path()).lexically_normal();
+}
+
+std::vector<StatedNode> stated_nodes(const Node& cluster) {
+  std::vector<StatedNode> out;
+  for (const Node& entry : Mapping(cluster).require("nodes").as_items()) {
+    Mapping keys(entry);
+    const ProfileReference type(keys.require("type"));
+    StatedNode node{type.is_path() ? type.path().stem().string() : type.name(), absolute_path(type), {}};
+    if (const std::optional<Node> network = keys.find("network")) node.network = absolute_path(*network);
+    out.push_back(std::move(node));
+  }
+  return out;
+}
+
+// How the network of a group is asked for: profiles name links relative to themselves.
+std::string network_of(const NodeSpec& spec, const StatedNode& stated) {
+  if (stated.network) return stated.network->string();
+  if (!stated.type || !ProfileReference(spec.network).is_path()) return spec.network;
+  return (stated.type->parent_path() / spec.network).lexically_normal().string();
+}
+
+std::string cluster_yaml(const Cluster& cluster, const Node& section) {
+  const std::vector<StatedNode> nodes = stated_nodes(section);
   std::string out = "cluster:\n  nodes:\n";
   for (const NodeGroup& group : cluster.groups()) {
     const NodeSpec& spec = group.hardware.spec;
+    const auto found =
+        std::find_if(nodes.begin(), nodes.end(), [&](const StatedNode& node) { return node.name == spec.name; });
+    const StatedNode stated = found == nodes.end() ? StatedNode{spec.name, {}, {}} : *found;
     const int shared = spec.ranks_per_gpu;
-    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}}}\n", quoted_yaml(spec.name),
-                       group.count, spec.gpus / shared, shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "",
-                       quoted_yaml(spec.network), spec.ports);
+    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}}}\n",
+                       quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
+                       shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "",
+                       quoted_yaml(network_of(spec, stated)), spec.ports);
   }
   const Fabric& fabric = cluster.fabric();
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",
@@ -82,8 +121,8 @@ std::vector<std::string> names_of(ModuleSet modules) {
 
 }  // namespace
 
-std::string resolved_setting(const Cluster& cluster, const Node& model) {
-  return model_yaml(model) + cluster_yaml(cluster);
+std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated) {
+  return model_yaml(stated.model) + cluster_yaml(cluster, stated.cluster);
 }
 
 std::string resolved_training(const TrainingSpec& training) {
@@ -174,12 +213,12 @@ std::string resolved_strategy(const Strategy& s) {
   });
 }
 
-std::string resolved_yaml(const Job& job, const Node& model) {
-  return resolved_setting(job.cluster, model) + resolved_training(job.training) + resolved_strategy(job.strategy);
+std::string resolved_yaml(const Job& job, const StatedSetting& stated) {
+  return resolved_setting(job.cluster, stated) + resolved_training(job.training) + resolved_strategy(job.strategy);
 }
 
-std::string resolved_search_yaml(const Job& job, const Node& model, const SearchSection& search) {
-  return resolved_setting(job.cluster, model) + resolved_training(job.training) +
+std::string resolved_search_yaml(const Job& job, const StatedSetting& stated, const SearchSection& search) {
+  return resolved_setting(job.cluster, stated) + resolved_training(job.training) +
          fixed_strategy_yaml(search.spec.space.others) + search_yaml(search);
 }
 

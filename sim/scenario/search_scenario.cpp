@@ -49,7 +49,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
   if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
-  scenario.resolved = resolved_search_yaml(scenario.job, sections.model_node, scenario.search);
+  scenario.resolved = resolved_search_yaml(scenario.job, {sections.model_node, sections.cluster_node}, scenario.search);
   return scenario;
 }
 
@@ -62,15 +62,17 @@ SearchScenario load_search(const std::filesystem::path& path, std::span<const st
 
 std::string found_scenario(const SearchScenario& scenario, const Job& found, const std::filesystem::path& folder) {
   const Document searched = Document::from_text(scenario.resolved, scenario.name);
-  const Node model = Mapping(Node(searched)).require("model");
-  if (!model.is_scalar() || !is_model_path(model.as_string())) return resolved_yaml(found, model);
+  Mapping root{Node(searched)};
+  const Node model = root.require("model");
+  const Node cluster = root.require("cluster");
+  if (!model.is_scalar() || !is_model_path(model.as_string())) return resolved_yaml(found, {model, cluster});
   const fs::path beside = fs::path(scenario.name).parent_path() / model.as_string();
   std::error_code unknown;
   const fs::path from_here = fs::exists(beside, unknown) ? beside : fs::path(model.as_string());  // of an override
   Value moved = model.value();
   moved.scalar = fs::absolute(from_here).lexically_normal().lexically_proximate(fs::absolute(folder)).string();
   if (moved.scalar.find('/') == std::string::npos) moved.scalar.insert(0, "./");
-  return resolved_yaml(found, Node(searched, moved, "model"));
+  return resolved_yaml(found, {Node(searched, moved, "model"), cluster});
 }
 
 }  // namespace mirfak

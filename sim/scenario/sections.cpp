@@ -14,16 +14,14 @@ ScenarioSections read_sections(const Document& document, const DataFolders& fold
   const Catalog catalog(folders.hardware);
   ModelSpec model = model_node.is_mapping() ? parse_model(model_node)
                                             : load_model(model_node.as_string(), folders.models, model_node.where());
-  Cluster cluster = read_cluster(root.require("cluster"), catalog);
+  const Node cluster_node = root.require("cluster");
+  Cluster cluster = read_cluster(cluster_node, catalog);
   TrainingSpec training = read_training(root.require("training"), model);
   const std::optional<Node> strategy = root.find("strategy");
   std::optional<Node> search = root.find("search");
   root.finish();
-  return {model_node,
-          std::move(model),
-          std::move(cluster),
-          std::move(training),
-          strategy ? *strategy : Node(document, nothing, "strategy"),
+  return {model_node,         cluster_node,        std::move(model),
+          std::move(cluster), std::move(training), strategy ? *strategy : Node(document, nothing, "strategy"),
           std::move(search)};
 }
 

@@ -15,6 +15,7 @@ namespace mirfak {
 // document.
 struct ScenarioSections {
   Node model_node;
+  Node cluster_node;
   ModelSpec model;
   Cluster cluster;
   TrainingSpec training;

@@ -95,3 +95,32 @@ TEST_CASE("a section that is missing joins its siblings") {
   CHECK(gemm->find("fp8") != nullptr);
   CHECK(gemm->find("bf16")->find("shapes")->scalar == "7");
 }
+
+TEST_CASE("a section keeps what it says it keeps; a source goes with the last figure that named it") {
+  const std::string before =
+      "sources:\n"
+      "  old: \"a paper\"\n"
+      "  older: \"a recollection\"\n"
+      "  unused: \"of nothing: a fault that was there before\"\n"
+      "gemm:\n"
+      "  bf16:\n"
+      "    overhead_s: [9e-6, older]\n"
+      "    sizes:\n"
+      "      64: {a: [1, old], b: [2, old]}\n"
+      "      128: {a: [3, older]}\n"
+      "idle_w: [60, unused_too]\n";
+  FittedSection partial = section(1);
+  partial.constants = {{"sizes.128.a", 4}};
+  partial.kept = {{"sizes", "64"}, {"sizes", "32"}};
+  const std::string after = with_sections(before, {partial});
+  CHECK_MESSAGE(after.find("    sizes:\n"
+                           "      128:\n"
+                           "        a: [4, gemm_bf16]\n"
+                           "      64: {a: [1, old], b: [2, old]}\n"
+                           "    measurements: 3\n") != std::string::npos,
+                after);
+  CHECK(after.find("  old: ") != std::string::npos);
+  CHECK(after.find("  older: ") == std::string::npos);
+  CHECK(after.find("  unused: ") != std::string::npos);
+  CHECK(after.find("overhead_s") == std::string::npos);
+}

@@ -244,11 +244,11 @@ TEST_CASE("the fits describe the measured tables as well as the profiles say") {
       errors.push_back(std::abs(model.table_seconds(call) / (column(row, "latency_us") * 1e-6) - 1));
       if (call.queries >= 1024) long_errors.push_back(errors.back());
     }
-    CHECK(static_cast<int>(errors.size()) == fit.table->quality.measurements);
+    CHECK(static_cast<int>(errors.size()) == fit.quality.measurements);
     std::sort(errors.begin(), errors.end());
     std::sort(long_errors.begin(), long_errors.end());
-    CHECK(errors[errors.size() / 2] == doctest::Approx(fit.table->quality.median_error).epsilon(0.1));
-    CHECK(errors[errors.size() * 9 / 10] == doctest::Approx(fit.table->quality.p90_error).epsilon(0.1));
+    CHECK(errors[errors.size() / 2] == doctest::Approx(fit.quality.median_error).epsilon(0.1));
+    CHECK(errors[errors.size() * 9 / 10] == doctest::Approx(fit.quality.p90_error).epsilon(0.1));
     CHECK(long_errors[long_errors.size() / 2] < 0.03);
     CHECK(long_errors[long_errors.size() * 9 / 10] < 0.08);
   }

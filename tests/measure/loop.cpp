@@ -99,6 +99,9 @@ void run_and_compare(const Case& job, const ScratchFolder& folder) {
   require_success(compared);
   const auto json = nlohmann::json::parse(compared.out);
   CHECK(json["tasks"] == predicted.size());
+  CHECK(json["measurement"]["iterations"] == 3);
+  CHECK(json["measurement"]["shortest_s"] <= json["iteration"]["measured"]);
+  CHECK(json["measurement"]["longest_s"] >= json["iteration"]["measured"]);
   CHECK(json["iteration"]["measured"] == measured.file.read_number("/summary", "iteration_time_s"));
   double difference = 0;
   for (const auto& cause : json["causes"])
@@ -119,6 +122,11 @@ TEST_CASE("measure, calibrate, predict, run, compare") {
                           Case{"tensor: 2, pipeline: 2", 4}}) {
     run_and_compare(job, folder);
   }
+  // The scenario in a trace reads back, wherever it is read: it names the node type by its path.
+  const std::string stored = Hdf5File::open(folder.path() / "measured.h5").read_text("/scenario");
+  std::filesystem::create_directory(folder.path() / "elsewhere");
+  folder.write("elsewhere/stored.yaml", stored);
+  require_success(run_shell("mirfak simulate stored.yaml", folder.path() / "elsewhere"));
   // Traces of two jobs are told apart.
   folder.write("job.yaml", tiny_scenario("./profile/here.yaml", 2, "pipeline: 4"));
   require_success(

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs a notebook without a browser; fails where one of its cells does, or where the notebook is stored with outputs.
 
-usage: notebook_test.py NOTEBOOK MIRFAK [FOLDER]     (FOLDER: where its plots are put, as PNG)
+usage: notebook_test.py NOTEBOOK MIRFAK [--measure MIRFAK_MEASURE] [--plots FOLDER]     (as PNG)
 Exit status 77: something that the notebook or its execution needs is not installed.
 """
 
+import argparse
 import base64
 import os
 import pathlib
@@ -30,7 +31,7 @@ def plots(notebook):
                 yield base64.b64decode(image)
 
 
-def main(path, mirfak, folder=None):
+def main(path, mirfak, measure, folder):
     path = pathlib.Path(path)
     notebook = nbformat.read(path, as_version=4)
     stored = [cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")]
@@ -38,7 +39,8 @@ def main(path, mirfak, folder=None):
         sys.exit(f"{path} is stored with outputs: clear them before committing")
     os.environ["MIRFAK"] = mirfak
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"  # the kernel's debugger has nothing to say here
-    for table in ("MIRFAK_TRACE", "MIRFAK_SWEEP"):
+    os.environ["MIRFAK_MEASURE"] = measure
+    for table in ("MIRFAK_TRACE", "MIRFAK_SWEEP", "MIRFAK_PREDICTED", "MIRFAK_MEASURED"):
         os.environ.pop(table, None)
     try:
         ExecutePreprocessor(timeout=300, kernel_name="python3").preprocess(
@@ -55,4 +57,10 @@ def main(path, mirfak, folder=None):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    arguments = argparse.ArgumentParser(usage="%(prog)s NOTEBOOK MIRFAK [--measure MIRFAK_MEASURE] [--plots FOLDER]")
+    arguments.add_argument("notebook")
+    arguments.add_argument("mirfak")
+    arguments.add_argument("--measure", default="/nonexistent/mirfak-measure", help="absent: it was not built")
+    arguments.add_argument("--plots", help="put the plots here")
+    given = arguments.parse_args()
+    main(given.notebook, given.mirfak, given.measure, given.plots)

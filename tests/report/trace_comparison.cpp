@@ -8,13 +8,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 
 using namespace mirfak;
 
 namespace {
 
 // The simulated times, all `factor` times as long, as if they had been measured.
-TraceFile measured_trace(Example& e, Picoseconds factor) {
+TraceFile measured_trace(Example& e, Picoseconds factor,
+                         const Measurement& measurement = {"a machine", "cpu", 3, 1.0, 2.0, 0, {}}) {
   Timeline timeline = e.simulation->timeline;
   for (auto* times : {&timeline.start, &timeline.end}) {
     for (Picoseconds& time : *times) time *= factor;
@@ -22,7 +24,7 @@ TraceFile measured_trace(Example& e, Picoseconds factor) {
   timeline.makespan *= factor;
   set_timeline(*e.simulation, std::move(timeline));
   const ScratchFolder folder;
-  write_trace(folder / "measured.h5", e.scenario, *e.simulation, {"a machine", "cpu", 3, 1.0, 2.0, 0});
+  write_trace(folder / "measured.h5", e.scenario, *e.simulation, measurement);
   return read_trace(folder / "measured.h5");
 }
 
@@ -107,6 +109,49 @@ TEST_CASE("text, JSON and CSV say the same") {
   CHECK(json["ranks"].size() == c.ranks.size());
   const std::string csv = comparison_csv(predicted, measured);
   CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) == c.tasks + 1);
+}
+
+TEST_CASE("how much a measurement varies is read back and said beside the error") {
+  Example e = example({}, {true, true});
+  const TraceFile predicted = predicted_trace(e);
+  const double time = predicted.iteration_time_s;
+  const auto compared = [&](double shortest, double longest, int iterations, std::optional<double> stolen) {
+    Example again = example({}, {true, true});
+    const Measurement measurement{"a machine", "cpu", iterations, shortest, longest, 0, stolen};
+    return compare_traces(predicted, measured_trace(again, 1, measurement));
+  };
+  const TraceComparison within = compared(0.9 * time, 1.5 * time, 9, 0.034);
+  CHECK(within.range.iterations == 9);
+  CHECK(within.range.shortest_s == 0.9 * time);
+  CHECK(within.range.longest_s == 1.5 * time);
+  CHECK(within.range.stolen_share == 0.034);
+  const std::string text = comparison_text(within, 3);
+  CHECK_MESSAGE(text.find("over 9 iterations): error +0.0 %, within the measured range") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("a hypervisor took 3.4 % of the processors' time") != std::string::npos, text);
+  CHECK(comparison_json(within)["measurement"]["within_range"] == true);
+  CHECK(comparison_json(within)["measurement"]["stolen_share"] == 0.034);
+
+  const TraceComparison outside = compared(1.01 * time, 1.5 * time, 9, 0.009);
+  CHECK(comparison_text(outside, 3).find("error +0.0 %, outside of the measured range") != std::string::npos);
+  CHECK(comparison_text(outside, 3).find("hypervisor") == std::string::npos);
+  CHECK(comparison_json(outside)["measurement"]["within_range"] == false);
+
+  const TraceComparison once = compared(time, time, 1, std::nullopt);
+  CHECK(comparison_text(once, 3).find("(1 iteration): error +0.0 %\n") != std::string::npos);
+  CHECK(comparison_json(once)["measurement"]["stolen_share"].is_null());
+}
+
+TEST_CASE("the error of clocks is said where it blurs communication, and not elsewhere") {
+  Example e = example({}, {true, true});
+  const TraceFile predicted = predicted_trace(e);
+  TraceFile measured = measured_trace(e, 1);
+  const double communication = compare_traces(predicted, measured).communication_s;
+  REQUIRE(communication > 0);
+  measured.range.clock_error_s = 0.05 * communication;
+  CHECK(comparison_text(compare_traces(predicted, measured), 3).find("clocks") == std::string::npos);
+  measured.range.clock_error_s = 0.25 * communication;
+  CHECK(comparison_text(compare_traces(predicted, measured), 3).find(", 25 % of the median communication") !=
+        std::string::npos);
 }
 
 TEST_CASE("a file that is no trace is refused") {

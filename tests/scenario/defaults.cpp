@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -87,4 +89,34 @@ TEST_CASE("the resolved scenario reads back as the same job, and resolves to its
     ++count;
   }
   CHECK(count > 0);
+}
+
+TEST_CASE("a node type given by its path reads back from anywhere, the links that it names by their paths too") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / "mirfak_node_by_path";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "profile");
+  fs::copy_file(data_folders().hardware / "links/ib-hdr.yaml", folder / "profile/own-link.yaml");
+  std::ifstream in(data_folders().hardware / "nodes/dgx-a100-80g.yaml");
+  std::string node((std::istreambuf_iterator<char>(in)), {});
+  const std::string network = "network: ib-hdr\n";
+  REQUIRE(node.find(network) != std::string::npos);
+  node.replace(node.find(network), network.size(), "network: ./own-link.yaml\n");
+  std::ofstream(folder / "profile/own-node.yaml") << node;
+  std::string text = kSmall;
+  const std::string type = "type: dgx-a100-80g";
+  std::ofstream(folder / "job.yaml") << text.replace(text.find(type), type.size(), "type: profile/own-node.yaml");
+
+  const Scenario first = load_scenario(folder / "job.yaml", {}, data_folders());
+  const Scenario second = parse(first.resolved);  // of no file: relative paths would be those of the working directory
+  CHECK(second.resolved == first.resolved);
+  CHECK(second.job.cluster.groups()[0].hardware.spec.name == "own-node");
+  CHECK(second.job.cluster.groups()[0].hardware.network.name == "own-link");
+
+  const std::string override_type = "cluster.nodes[0].type=" + (folder / "profile/../profile/own-node.yaml").string();
+  const std::string override_link = "cluster.nodes[0].network=" + (folder / "profile/own-link.yaml").string();
+  CHECK(parse(kSmall, {override_type}).resolved == first.resolved);
+  CHECK(parse(kSmall, {override_type, override_link}).resolved == first.resolved);
+  CHECK(parse(parse(kSmall, {override_link}).resolved).job.cluster.groups()[0].hardware.network.name == "own-link");
+  fs::remove_all(folder);
 }

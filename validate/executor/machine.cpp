@@ -1,5 +1,7 @@
 #include "executor/machine.hpp"
 
+#include "executor/processor_time.hpp"
+
 #include <Eigen/Core>
 
 #include <fmt/format.h>
@@ -69,6 +71,7 @@ std::vector<std::pair<std::string, std::string>> Machine::entries() const {
                                                           {"system", system},
                                                           {"mpi", mpi},
                                                           {"libraries", libraries}};
+  if (stolen_share) out.emplace_back("stolen_share", fmt::format("{:.4f}", *stolen_share));
   out.insert(out.end(), device.begin(), device.end());
   return out;
 }
@@ -86,6 +89,7 @@ Machine describe_machine() {
   if (uname(&system) == 0) out.system = fmt::format("{} {}", system.sysname, system.release);
   out.mpi = mpi_version();
   out.libraries = fmt::format("Eigen {}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
+  out.stolen_share = stolen_share_of_process();
   return out;
 }
 

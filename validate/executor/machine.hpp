@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,12 +18,14 @@ struct Machine {
   std::string system;                                       // "Linux 6.1.0"
   std::string mpi;                                          // "Open MPI v4.1.4"
   std::string libraries;                                    // "Eigen 3.4.0"
+  std::optional<double> stolen_share;                       // of this process's life; absent: not known
   std::vector<std::pair<std::string, std::string>> device;  // of a GPU that was measured: key and value
 
   std::string summary() const;                                       // a line for people
   std::vector<std::pair<std::string, std::string>> entries() const;  // key and value, in this order
 };
 
+// `stolen_share` counts from the first call of stolen_share_of_process().
 Machine describe_machine();
 
 // What processes that share a kernel, and so its clock and its GPUs, have in common, whatever container they are in.

@@ -127,6 +127,7 @@ if ((gpus >= 2)); then
     echo "all.sh: collectives among $gpus GPUs were not measured" >&2
 fi
 tables=()
+attention=()
 while read -r name _ layers hidden heads kv ffn sequence micro rest; do
   family=${name%%-*}
   framework=${rest##* }
@@ -137,6 +138,9 @@ while read -r name _ layers hidden heads kv ffn sequence micro rest; do
   "$measure" kernels "$work/$key.yaml" --backend cuda --repeats 5 --most-gflop 4000 --out "$out/kernels/$key" </dev/null >&2 ||
     fail "kernels of $key were not measured"
   tables+=("$out/kernels/$key/gemm.csv" "$out/kernels/$key/memory.csv")
+  for table in "$out/kernels/$key/attention.csv" "$out/kernels/$key/attention_backward.csv"; do
+    if [[ -f $table ]]; then attention+=("$table"); fi  # only jobs with fused attention have them
+  done
 done < <(jobs_wanted)
 write_job "$work/energy.yaml" gpt 2 4096 32 32 16384 2048 1 1 1 1 megatron-lm-2021
 "$measure" energy "$work/energy.yaml" --backend cuda --seconds 1 --out "$out/energy" >&2 ||
@@ -158,6 +162,11 @@ sed '/^gemm_like:/d' "hw_profiles/gpus/$base.yaml" >"$out/profile/gpu.yaml"
 "$mirfak" calibrate "${tables[@]}" --gpu "$out/profile/gpu.yaml" --precision bf16 --out "$out/profile/gpu.yaml" \
   --source "mirfak-measure kernels on $card" >"$out/calibration.txt" || fail "the GPU was not calibrated"
 drop_unused_sources "$out/profile/gpu.yaml"
+# Attention is fitted with the bandwidth and the launch of the profile: those that were just measured.
+if ((${#attention[@]} > 0)); then
+  "$mirfak" calibrate "${attention[@]}" --gpu "$out/profile/gpu.yaml" --attention cudnn --out "$out/profile/gpu.yaml" \
+    --source "mirfak-measure kernels on $card" >>"$out/calibration.txt" || fail "attention was not calibrated"
+fi
 bandwidth=$(awk -F, '$1 == "sendrecv" && $6 > 0 && $5 / $6 > best { best = $5 / $6 } END { printf "%.4g", best * 1e6 }' \
   "$out/loopback/collectives.csv")
 cat >"$out/profile/link.yaml" <<LINK

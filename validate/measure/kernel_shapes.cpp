@@ -3,10 +3,12 @@
 #include "cost/kernel_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace mirfak::measure {
 
@@ -57,16 +59,20 @@ std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_
 
 std::vector<KernelWork> attention_calls(const Simulation& simulation) {
   using Call = std::tuple<bool, double, double, double, double, double, double, bool, double>;
+  // Of the length, which tells what a tile costs beside its products, and of the sequences, which fill the machine.
+  constexpr std::array<std::pair<double, double>, 6> kVariations = {
+      {{0.5, 1}, {1, 1}, {2, 1}, {0.5, 2}, {1, 2}, {2, 2}}};
   std::map<Call, KernelWork> calls;
   for (const PartitionedBlock& block : simulation.blocks.all) {
     for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
       for (const BlockStep& step : *steps) {
         if (step.kind != BlockStep::Kind::kernel || block.graph.op(step.op).kind != OperatorKind::attention) continue;
-        for (const double factor : {0.5, 1.0, 2.0}) {
+        for (const auto& [length, sequences] : kVariations) {
           KernelWork work = kernel_work(block, step);
           AttentionShape& s = work.attention;
-          s.queries *= factor;
-          s.keys *= factor;
+          s.queries *= length;
+          s.keys *= length;
+          s.batch *= sequences;
           calls.emplace(
               Call{work.backward, s.batch, s.queries, s.keys, s.heads, s.kv_heads, s.head_dim, s.causal, s.window},
               work);

@@ -15,7 +15,7 @@ namespace mirfak::measure {
 std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop, bool narrow = false);
 
 // The distinct calls of fused attention of a job's blocks, none where its attention is not fused, and around each those
-// of half and twice the tokens. Forward calls before backward ones.
+// of half and twice the tokens, and all of these with twice the sequences. Forward calls before backward ones.
 std::vector<KernelWork> attention_calls(const Simulation& simulation);
 
 }  // namespace mirfak::measure

@@ -187,17 +187,18 @@ MeasuredTable memory_table(const std::vector<MemorySample>& samples, std::span<c
 }
 
 #ifdef MIRFAK_HAS_CUDA
-// A table of its own for backward calls: `mirfak calibrate` takes the rows of one for forward calls.
+// Forward and backward calls have a table each.
 MeasuredTable attention_table(std::span<const KernelWork> calls, bool backward, std::span<const double> seconds) {
   MeasuredTable out;
+  out.add_text_column("pass");
   for (const char* name : {"batch", "seq", "heads", "kv_heads", "head_dim", "causal", "window", "latency_us"}) {
     out.add_column(name);
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (calls[i].backward != backward) continue;
     const AttentionShape& s = calls[i].attention;
-    out.add_row({s.batch, s.queries, s.heads, s.kv_heads > 0 ? s.kv_heads : s.heads, s.head_dim, s.causal ? 1.0 : 0.0,
-                 s.window, seconds[i] * 1e6});
+    out.add_row({std::string(backward ? "backward" : "forward"), s.batch, s.queries, s.heads,
+                 s.kv_heads > 0 ? s.kv_heads : s.heads, s.head_dim, s.causal ? 1.0 : 0.0, s.window, seconds[i] * 1e6});
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/machine.hpp"
+#include "executor/processor_time.hpp"
 #include "measure/commands.hpp"
 #include "measure/start_world.hpp"
 
@@ -109,6 +110,7 @@ int run_in(World& world, const std::vector<std::string>& arguments) {
 }
 
 int run(int count, char** words) {
+  stolen_share_of_process();  // counts from here
   try {
     const std::unique_ptr<World> world = start_world(count, words, end_at_once);
     return run_in(*world, {words + (count > 0 ? 1 : 0), words + count});

@@ -8,6 +8,7 @@
 #include "executor/machine.hpp"
 #include "executor/measured_timeline.hpp"
 #include "executor/mpi_world.hpp"
+#include "executor/processor_time.hpp"
 #include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
@@ -23,6 +24,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 namespace mirfak::measure {
 
@@ -246,6 +248,17 @@ std::vector<std::vector<TaskTime>> gather_times(const World& world, std::span<co
   return out;
 }
 
+// The largest share that a hypervisor took from a rank's machine; on rank 0.
+std::optional<double> most_stolen(const World& world, const std::optional<double>& own) {
+  const std::vector<double> share = {own.value_or(-1)};
+  const auto of_ranks = world.gather(share);
+  std::optional<double> out;
+  for (const std::vector<double>& of_rank : of_ranks) {
+    if (of_rank.front() >= 0) out = std::max(out.value_or(0), of_rank.front());
+  }
+  return out;
+}
+
 std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
   const double time = simulation.result.iteration_time_s;
   std::string text = fmt::format("ran       {} tasks on {} rank{} ({}), {}\n", simulation.program.size(),
@@ -253,6 +266,10 @@ std::string report(const Simulation& simulation, const Measurement& measured, co
                                  measured.backend, measured.machine);
   text += fmt::format("iteration {}, median of {} ({} .. {})\n", format_seconds(time), measured.iterations,
                       format_seconds(measured.shortest_s), format_seconds(measured.longest_s));
+  if (measured.stolen_share.value_or(0) > kNotableSteal) {
+    text += fmt::format("stolen    {:.1f} % of the processors' time, by the hypervisor: times vary with its load\n",
+                        100 * *measured.stolen_share);
+  }
   if (!out.empty()) text += fmt::format("trace     {}\n", out);
   return text;
 }
@@ -276,7 +293,9 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
   check_output(options.out);
 
   const Running running = make_executor(options, world, *simulation, groups, plans);
+  const std::optional<ProcessorTime> before = processor_time();
   const Iterations iterations(*running.executor, world, options.warmup, options.iterations);
+  const std::optional<double> stolen = most_stolen(world, stolen_share(before, processor_time()));
   std::size_t median = world.rank() == 0 ? iterations.median() : 0;
   world.tell_all(std::as_writable_bytes(std::span(&median, 1)), 0, "hear which iteration to write");
   const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
@@ -284,9 +303,13 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
 
   set_timeline(*simulation, measured_timeline(simulation->program, groups, times));
   const auto [shortest, longest] = std::minmax_element(iterations.lengths().begin(), iterations.lengths().end());
-  const Measurement measured{
-      running.executor->machine(), running.executor->backend(), options.iterations, *shortest, *longest,
-      running.clock_error_s()};
+  const Measurement measured{running.executor->machine(),
+                             running.executor->backend(),
+                             options.iterations,
+                             *shortest,
+                             *longest,
+                             running.clock_error_s(),
+                             stolen};
   if (!options.out.empty()) write_trace(options.out, scenario, *simulation, measured);
   return report(*simulation, measured, options.out);
 }
