@@ -290,4 +290,8 @@ void launch_delay(double seconds, cudaStream_t stream) {
   delay_kernel<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(seconds * 1e9));
 }
 
+void launch_wait(double seconds, cudaStream_t stream) {
+  delay_kernel<<<16, 512, 0, stream>>>(static_cast<std::uint64_t>(seconds * 1e9));
+}
+
 }  // namespace mirfak::measure

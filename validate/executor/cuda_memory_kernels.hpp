@@ -53,5 +53,7 @@ void launch_sum(const SummedBuffers& buffers, void* to, std::size_t elements, El
 void launch_nothing(cudaStream_t stream);
 // Keeps the stream busy for so long, so that what is put behind it finds no gap that the host makes.
 void launch_delay(double seconds, cudaStream_t stream);
+// For so long, as many threads look at a clock again and again as NCCL has waiting for others: 16 blocks of 512.
+void launch_wait(double seconds, cudaStream_t stream);
 
 }  // namespace mirfak::measure

@@ -1,6 +1,7 @@
 #include "executor/patient_wait.hpp"
 
 #include "base/error.hpp"
+#include "executor/interruption.hpp"
 
 #include <fmt/format.h>
 
@@ -27,6 +28,7 @@ void fail_waiting(double timeout_s, const std::string& what) {
 }
 
 double PatientWait::next_nap() {
+  check_interruption();
   const double now = monotonic_seconds();
   if (looks_++ == 0) since_ = now;
   if (now - since_ > timeout_s_) fail_waiting(timeout_s_, what_());

@@ -12,7 +12,7 @@ double monotonic_seconds();  // of this machine
 [[noreturn]] void fail_waiting(double timeout_s, const std::string& what);
 
 // How to wait where several processes share a core: a few looks at once, then naps that get longer, up to 100 us.
-// Throws as fail_waiting() does when nothing has gone on for `timeout_s`.
+// Throws as fail_waiting() does when nothing has gone on for `timeout_s`, and as check_interruption() does.
 class PatientWait {
  public:
   static constexpr double kLongestNap = 100e-6;  // seconds

@@ -1,6 +1,7 @@
 #include "executor/star.hpp"
 
 #include "base/error.hpp"
+#include "executor/interruption.hpp"
 #include "executor/patient_wait.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +21,9 @@ namespace mirfak::measure {
 
 namespace {
 
-constexpr double kToTell = 1;         // seconds that the end of a job may take to tell a rank
-constexpr double kLongestWait = 1e8;  // seconds, as clocks count without overflow
+constexpr double kBetweenChecks = 0.1;  // seconds between looks for an interruption
+constexpr double kToTell = 1;           // seconds that the end of a job may take to tell a rank
+constexpr double kLongestWait = 1e8;    // seconds, as clocks count without overflow
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 36U;
 constexpr std::size_t kMostNamed = 8;
 
@@ -103,10 +105,16 @@ void Star::fail_gone(const Link& link, const Purpose& purpose) {
 void Star::wait(std::unique_lock<std::mutex>& lock, std::span<Link* const> links, const Purpose& purpose) {
   const auto silent = [](const Link* link) { return link->inbox.empty(); };
   const auto gone = [&](const Link* link) { return silent(link) && (link->left || link->closed); };
-  const bool in_time = changed_.wait_for(lock, bounded(purpose.timeout_s), [&] {
+  const auto over = [&] {
     return !failure_.empty() || std::any_of(links.begin(), links.end(), gone) ||
            std::none_of(links.begin(), links.end(), silent);
-  });
+  };
+  const double until = monotonic_seconds() + purpose.timeout_s;
+  bool in_time = over();
+  for (double left = purpose.timeout_s; !in_time && left > 0; left = until - monotonic_seconds()) {
+    in_time = changed_.wait_for(lock, bounded(std::min(left, kBetweenChecks)), over);
+    check_interruption();
+  }
   if (!failure_.empty()) fail_internal(failure_);
   if (const auto lost = std::find_if(links.begin(), links.end(), gone); lost != links.end()) {
     const Link& link = **lost;

@@ -31,10 +31,10 @@ struct EnergyOptions {
 };
 
 CommandSyntax syntax_for(EnergyOptions& options) {
-  CommandSyntax syntax(
-      "mirfak-measure energy SCENARIO --backend cuda --out FOLDER [OPTION]...",
-      "Times kernels of each class on one GPU (products, attention, kernels bound by memory, none) and reads what\n"
-      "energy the card counts meanwhile, at the clock that it is set to.");
+  CommandSyntax syntax("mirfak-measure energy SCENARIO --backend cuda --out FOLDER [OPTION]...",
+                       "Times kernels of each class on one GPU (products, attention, kernels bound by memory, waiting, "
+                       "none) and reads what\n"
+                       "energy the card counts meanwhile, at the clock that it is set to.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("backend", po::value(&options.backend)->default_value("cuda")->value_name("cuda"), "what executes them");
@@ -64,7 +64,7 @@ struct Sample {
   std::string kernel;
   double flop = 0;
   double bytes = 0;
-  KernelWork work;
+  GpuLoad load;
 };
 
 constexpr double kMostFlop = 8e12;
@@ -72,12 +72,13 @@ constexpr double kMemoryBytes = 512e6;
 
 // The largest product and the largest call of attention of the job, and one of each kind that memory bounds.
 std::vector<Sample> samples_of(const Simulation& simulation) {
-  std::vector<Sample> out = {{"idle", 0, 0, {}}};
+  std::vector<Sample> out = {{"idle", 0, 0, {GpuLoad::Kind::rest, {}}}, {"waiting", 0, 0, {GpuLoad::Kind::wait, {}}}};
   const std::vector<GemmShape> shapes = product_shapes(simulation, kMostFlop);
   if (!shapes.empty()) {
-    Sample& product = out.emplace_back(Sample{"gemm", shapes.back().flop(), 0, {}});
-    product.work.kind = KernelWork::Kind::product;
-    product.work.product = shapes.back();
+    KernelWork product;
+    product.kind = KernelWork::Kind::product;
+    product.product = shapes.back();
+    out.push_back({"gemm", shapes.back().flop(), 0, {GpuLoad::Kind::kernel, product}});
   }
   for (const bool backward : {false, true}) {
     const KernelWork* largest = nullptr;
@@ -87,12 +88,15 @@ std::vector<Sample> samples_of(const Simulation& simulation) {
         largest = &call;
       }
     }
-    if (largest != nullptr) out.push_back({backward ? "attention_backward" : "attention", 0, 0, *largest});
+    if (largest != nullptr) {
+      out.push_back({backward ? "attention_backward" : "attention", 0, 0, {GpuLoad::Kind::kernel, *largest}});
+    }
   }
   for (const auto& [name, kind] :
        {std::pair{"elementwise", OperatorKind::elementwise}, std::pair{"normalization", OperatorKind::normalization},
         std::pair{"softmax", OperatorKind::softmax}}) {
-    out.push_back({name, 0, kMemoryBytes, memory_work(kind, kMemoryBytes / 2, kMemoryBytes / 2, 8192)});
+    const KernelWork work = memory_work(kind, kMemoryBytes / 2, kMemoryBytes / 2, 8192);
+    out.push_back({name, 0, kMemoryBytes, {GpuLoad::Kind::kernel, work}});
   }
   return out;
 }
@@ -100,12 +104,12 @@ std::vector<Sample> samples_of(const Simulation& simulation) {
 std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
   const std::vector<Sample> samples = samples_of(simulation);
-  std::vector<KernelWork> work;
-  for (const Sample& sample : samples) work.push_back(sample.work);
+  std::vector<GpuLoad> loads;
+  for (const Sample& sample : samples) loads.push_back(sample.load);
   std::vector<double> clocks;
   if (options.allow_clock_changes) clocks = gpu_clocks(options.clocks);
   const Precision precision = simulation.job.precision();
-  const std::vector<GpuEnergy> measured = measure_gpu_energy(work, {precision, precision}, options.seconds, clocks);
+  const std::vector<GpuEnergy> measured = measure_gpu_energy(loads, {precision, precision}, options.seconds, clocks);
 
   MeasuredTable table;
   for (const char* name : {"kernel", "precision"}) table.add_text_column(name);

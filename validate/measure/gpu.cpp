@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "executor/cuda_executor.hpp"
+#include "executor/interruption.hpp"
 #include "executor/nvml.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <thread>
 
 namespace mirfak::measure {
@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kBatch = 128;    // kernels with their events: fewer than a stream's queue holds
 constexpr double kSubmission = 25e-6;  // seconds that the host takes for one, generously
+constexpr double kWait = 1e-3;         // seconds of a kernel that only waits
 constexpr std::size_t kEmptyKernels = 300;
 constexpr int kLaunchRounds = 7;
 
@@ -120,29 +121,6 @@ NvmlDevice open_nvml() {
   return *out;
 }
 
-// While it lives, signals that would end the program are noted instead, so that the clock can be given back.
-volatile std::sig_atomic_t signalled = 0;
-class SignalNote {
- public:
-  SignalNote() {
-    signalled = 0;
-    for (std::size_t i = 0; i < kSignals.size(); ++i)
-      before_[i] = std::signal(kSignals[i], [](int s) { signalled = s; });
-  }
-  SignalNote(const SignalNote&) = delete;
-  SignalNote& operator=(const SignalNote&) = delete;
-  ~SignalNote() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
-  }
-  static void check() {
-    if (signalled != 0) fail_internal(fmt::format("ended by signal {}", static_cast<int>(signalled)));
-  }
-
- private:
-  static constexpr std::array<int, 4> kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-  std::array<void (*)(int), kSignals.size()> before_{};
-};
-
 // Gives the card its own clocks back when it goes.
 class ClockLock {
  public:
@@ -158,23 +136,24 @@ class ClockLock {
   }
 
  private:
+  InterruptionHold hold_;
   const NvmlDevice& device_;
   bool locked_ = false;
 };
 
 class EnergyBench {
  public:
-  EnergyBench(const NvmlDevice& device, std::span<const KernelWork> work, const GpuPrecision& precision, double seconds)
-      : device_(device), kernels_(precision, most_room(work, precision)), seconds_(seconds) {
-    for (const KernelWork& kernel : work) kernels_.prepare(kernel, stream_.get());
+  EnergyBench(const NvmlDevice& device, std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds)
+      : device_(device), kernels_(precision, most_room(kernels_of(loads), precision)), seconds_(seconds) {
+    for (const KernelWork& kernel : kernels_of(loads)) kernels_.prepare(kernel, stream_.get());
   }
 
-  GpuEnergy run(const KernelWork& work) {
+  GpuEnergy run(const GpuLoad& load) {
     // Warm up first: clocks and temperature settle under the load that is measured.
-    keep_busy(work, seconds_ / 2);
+    keep_busy(load, seconds_ / 2);
     const double energy = device_.energy_j();
     const double begin = monotonic_seconds();
-    const double count = keep_busy(work, seconds_);
+    const double count = keep_busy(load, seconds_);
     GpuEnergy out;
     const double time = monotonic_seconds() - begin;
     const double spent = device_.energy_j() - energy;
@@ -188,11 +167,11 @@ class EnergyBench {
 
  private:
   // Returns how many kernels that was; two batches are in flight, so that the card never waits.
-  double keep_busy(const KernelWork& work, double seconds) {
+  double keep_busy(const GpuLoad& load, double seconds) {
     const double until = monotonic_seconds() + seconds;
-    if (work.kind == KernelWork::Kind::nothing) {
+    if (load.kind == GpuLoad::Kind::rest) {
       while (monotonic_seconds() < until) {
-        SignalNote::check();
+        check_interruption();
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
       return 1;
@@ -201,14 +180,27 @@ class EnergyBench {
     double count = 0;
     std::array<DeviceEvent, 2> ends;
     for (std::size_t batch = 0; monotonic_seconds() < until; ++batch) {
-      SignalNote::check();
+      check_interruption();
       if (batch > 1) wait_for(ends[batch % 2], seconds + 60);
-      for (int i = 0; i < kInFlight; ++i) kernels_.run(work, stream_.get());
+      for (int i = 0; i < kInFlight; ++i) start(load);
       ends[batch % 2].record(stream_.get());
       count += kInFlight;
     }
     check_cuda(cudaStreamSynchronize(stream_.get()), "run kernels");
     return count;
+  }
+
+  void start(const GpuLoad& load) {
+    if (load.kind == GpuLoad::Kind::wait) return launch_wait(kWait, stream_.get());
+    kernels_.run(load.work, stream_.get());
+  }
+
+  static std::vector<KernelWork> kernels_of(std::span<const GpuLoad> loads) {
+    std::vector<KernelWork> out;
+    for (const GpuLoad& load : loads) {
+      if (load.kind == GpuLoad::Kind::kernel) out.push_back(load.work);
+    }
+    return out;
   }
 
   const NvmlDevice& device_;
@@ -267,18 +259,17 @@ GpuLaunch time_gpu_launches(double timeout_s) {
   return out;
 }
 
-std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, const GpuPrecision& precision,
-                                          double seconds, std::span<const double> clocks_hz) {
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds,
+                                          std::span<const double> clocks_hz) {
   const NvmlDevice device = open_nvml();
-  EnergyBench bench(device, work, precision, seconds);
-  const SignalNote note;
+  EnergyBench bench(device, loads, precision, seconds);
   ClockLock lock(device);
   std::vector<GpuEnergy> out;
-  for (const KernelWork& kernel : work) {
-    if (clocks_hz.empty()) out.push_back(bench.run(kernel));
+  for (const GpuLoad& load : loads) {
+    if (clocks_hz.empty()) out.push_back(bench.run(load));
     for (const double hz : clocks_hz) {
       lock.set(hz);
-      out.push_back(bench.run(kernel));
+      out.push_back(bench.run(load));
     }
   }
   return out;

@@ -51,10 +51,20 @@ struct GpuEnergy {
   double power_w = 0;
   double temperature_c = 0;
 };
-// `work.kind` nothing: the card at rest. Error(infeasible) without NVML. `clocks_hz`: to be set one after another;
-// empty: the card's own; the clock is given back on any way out, signals included. Results by work and then clock.
-std::vector<GpuEnergy> measure_gpu_energy(std::span<const KernelWork> work, const GpuPrecision& precision,
-                                          double seconds, std::span<const double> clocks_hz);
+// What the card does meanwhile.
+struct GpuLoad {
+  enum class Kind : std::uint8_t {
+    rest,
+    wait,  // as in a collective whose other members have not come: some thread blocks that look again and again
+    kernel,
+  };
+  Kind kind{};
+  KernelWork work;  // kernel
+};
+// Error(infeasible) without NVML. `clocks_hz`: to be set one after another;
+// empty: the card's own; the clock is given back on any way out, signals included. Results by load and then clock.
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds,
+                                          std::span<const double> clocks_hz);
 // So many of the clocks that the card has, the highest and the lowest among them.
 std::vector<double> gpu_clocks(int count);
 

@@ -7,6 +7,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "executor/cpu_executor.hpp"
+#include "executor/interruption.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
 #include "measure/kernel_shapes.hpp"
@@ -86,6 +87,7 @@ std::vector<double> time_in_rounds(CpuKernels& kernels, const std::vector<Kernel
   std::vector<std::vector<double>> times(all.size());
   for (int round = 0; round <= rounds; ++round) {
     for (std::size_t i = 0; i < all.size(); ++i) {
+      check_interruption();
       const double begin = monotonic_seconds();
       kernels.run(all[i]);
       if (round > 0) times[i].push_back(monotonic_seconds() - begin);

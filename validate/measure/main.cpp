@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "executor/interruption.hpp"
 #include "executor/machine.hpp"
 #include "executor/processor_time.hpp"
 #include "measure/commands.hpp"
@@ -44,7 +45,8 @@ std::string help() {
   for (const Command& command : kCommands) out += fmt::format("  {:<13}{}\n", command.name, command.sentence);
   return out +
          "\nmirfak-measure COMMAND --help says what a command takes.\n"
-         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";
+         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run, 128 + N ended by\n"
+         "signal N.\n";
 }
 
 std::string run_command_line(const std::vector<std::string>& arguments, World& world) {
@@ -74,7 +76,9 @@ int status_of(ErrorKind kind) {
   return 1;
 }
 
-constexpr double kAgreement = 10;  // seconds that a rank waits for the others to find a fault too
+constexpr double kAgreement = 10;      // seconds that a rank waits for the others to find a fault too
+constexpr double kInterruption = 0.5;  // ... for a signal to have come to them: launchers give no second more
+constexpr int kStatusOfSignals = 128;  // as shells have it
 
 void say(const std::string& message) {
   std::fprintf(stderr, "mirfak-measure: error: %s\n", message.c_str());
@@ -90,7 +94,9 @@ void end_at_once(const std::string& why, int status) {
 // Faults of the arguments and files are found by all ranks alike: rank 0 says so, and all end. Any other fault is one
 // rank's: it says so itself, and ends the job.
 int complain(const World& world, const std::string& message, int status) {
-  const bool of_all = (status == 2 || status == 3) && world.all_stop(kAgreement);
+  const bool signalled = status > kStatusOfSignals;
+  const bool of_all =
+      (status == 2 || status == 3 || signalled) && world.all_stop(signalled ? kInterruption : kAgreement);
   if (!of_all || world.rank() == 0) say(message);
   if (of_all || world.size() == 1) return status;
   world.abort(status);
@@ -103,7 +109,8 @@ int run_in(World& world, const std::vector<std::string>& arguments) {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     return written ? 0 : complain(world, "cannot write to standard output", 1);
   } catch (const Error& error) {
-    return complain(world, error.what(), status_of(error.kind()));
+    const int signal = interruption();
+    return complain(world, error.what(), signal != 0 ? kStatusOfSignals + signal : status_of(error.kind()));
   } catch (const std::exception& error) {
     return complain(world, fmt::format("rank {}: unexpected failure: {}", world.rank(), error.what()), 1);
   }
@@ -111,6 +118,7 @@ int run_in(World& world, const std::vector<std::string>& arguments) {
 
 int run(int count, char** words) {
   stolen_share_of_process();  // counts from here
+  note_interruptions();
   try {
     const std::unique_ptr<World> world = start_world(count, words, end_at_once);
     return run_in(*world, {words + (count > 0 ? 1 : 0), words + count});

@@ -5,6 +5,7 @@
 #include "cli/options.hpp"
 #include "engine/iteration.hpp"
 #include "executor/cpu_executor.hpp"
+#include "executor/interruption.hpp"
 #include "executor/machine.hpp"
 #include "executor/measured_timeline.hpp"
 #include "executor/mpi_world.hpp"
@@ -185,8 +186,12 @@ Running make_executor(const RunOptions& options, const World& world, const Simul
 class Iterations {
  public:
   Iterations(Executor& executor, const World& world, int warmup, int measured) {
-    for (int i = 0; i < warmup; ++i) executor.iterate();
+    for (int i = 0; i < warmup; ++i) {
+      check_interruption();
+      executor.iterate();
+    }
     for (int i = 0; i < measured; ++i) {
+      check_interruption();
       executor.iterate();
       times_.emplace_back(executor.times().begin(), executor.times().end());
     }
