@@ -37,6 +37,7 @@ void prepare(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 10);
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);  // the same for what was sent and not confirmed
 }
 
 sockaddr* general(sockaddr_storage& address) { return reinterpret_cast<sockaddr*>(&address); }
