@@ -97,7 +97,7 @@ void CudaExecutor::prepare_kernels() {
     std::set<std::pair<std::uint32_t, cudaStream_t>> prepared;
     for (const RankTask& task : plan.tasks) {
       if (task.operation != RankTask::Operation::kernel) continue;
-      const cudaStream_t stream = lanes_[static_cast<std::size_t>(&plan - plans_.data())][task.queue].stream;
+      cudaStream_t stream = lanes_[static_cast<std::size_t>(&plan - plans_.data())][task.queue].stream;
       if (prepared.emplace(task.kernel, stream).second) kernels_->prepare(plan.kernels[task.kernel], stream);
     }
   }
@@ -224,7 +224,7 @@ void CudaExecutor::begin(const PlannedTask& task) {
 void CudaExecutor::pass(const PlannedTask& task, Instant instant) {
   const TaskMark& mark = mark_of(task);
   const DeviceEvent& timed = instant == Instant::begun ? mark.begun : mark.ended;
-  const cudaStream_t stream = lane_of(task).stream;
+  cudaStream_t stream = lane_of(task).stream;
   if (!capturing_) return timed.record(stream);
   timed.record_in_graph(stream);
   last_event(task, instant).record(stream);

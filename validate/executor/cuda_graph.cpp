@@ -45,7 +45,7 @@ CudaCapture::CudaCapture(std::span<const DeviceStream> streams) : CudaCapture(st
 }
 
 CudaCapture::~CudaCapture() {
-  const cudaStream_t origin = streams_.front().get();
+  cudaStream_t origin = streams_.front().get();
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   if (cudaStreamIsCapturing(origin, &status) != cudaSuccess || status == cudaStreamCaptureStatusNone) return;
   cudaGraph_t graph = nullptr;
@@ -56,7 +56,7 @@ CudaCapture::~CudaCapture() {
 }
 
 CudaGraph CudaCapture::finish() {
-  const cudaStream_t origin = streams_.front().get();
+  cudaStream_t origin = streams_.front().get();
   for (std::size_t i = 0; i < joins_.size(); ++i) {
     joins_[i].record(streams_[i + 1].get());
     joins_[i].hold(origin);
