@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <mutex>
@@ -142,4 +143,16 @@ TEST_CASE("the launcher's word on places counts") {
   JobLaunch launch;
   launch.place = 3;
   CHECK(SocketWorld(launch, {}).place_on_machine() == 3);
+}
+
+TEST_CASE("every rank hears which ranks gave the same bytes, and which are of one machine") {
+  const auto alike = on_all<std::vector<int>>(kRanks, [](SocketWorld& world) {
+    const std::array<char, 3> own = {'g', 'p', static_cast<char>('0' + world.rank() % 2)};
+    return world.first_alike(std::as_bytes(std::span(own)), "tell GPUs apart");
+  });
+  for (const std::vector<int>& heard : alike) CHECK(heard == std::vector<int>{0, 1, 0, 1});
+  for (const std::vector<int>& heard :
+       on_all<std::vector<int>>(kRanks, [](SocketWorld& world) { return world.machines(); })) {
+    CHECK(heard == std::vector<int>(kRanks, 0));
+  }
 }

@@ -113,3 +113,50 @@ TEST_CASE("a rank that never comes is not waited for longer than told") {
   CHECK_MESSAGE(contains(finished.err, "rank 0"), finished.err);
   CHECK(folder.names() == std::vector<std::string>{"job.yaml", "stop.sh"});
 }
+
+TEST_CASE("Ctrl-C ends all ranks in order: rank 0 says so, once, and no file is left") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));
+  const Finished alone = run_shell(
+      "mirfak-measure run job.yaml --set strategy.pipeline=1 --set cluster.nodes[0].gpus=1 "
+      "--iterations 1000000 --out trace.h5 & sleep 2; kill -INT $!; wait $!",
+      folder.path());
+  CHECK_MESSAGE(alone.status == 128 + 2, alone.err);
+  CHECK_MESSAGE(contains(alone.err, "ended by SIGINT, nothing was written"), alone.err);
+  // Not before both iterate, which takes more than a second of a processor.
+  const Finished together = run_shell(
+      fmt::format("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+                  "'{}' --oversubscribe -n 2 mirfak-measure run job.yaml --iterations 1000000 --out trace.h5 &\n"
+                  "launcher=$!\n"
+                  "busy() {{ for p in $(cat /proc/$launcher/task/*/children); do\n"
+                  "  awk '$14 + $15 > 150' /proc/$p/stat; done | wc -l; }}\n"
+                  "until [ \"$(busy)\" = 2 ]; do sleep 0.1; done\n"
+                  "kill -INT $launcher; wait $launcher\n",
+                  MIRFAK_MPIRUN),
+      folder.path());
+  CHECK_MESSAGE(together.status != 0, together.err);
+  CHECK_MESSAGE(count(together.err, "mirfak-measure: error: ") == 1, together.err);
+  CHECK_MESSAGE(contains(together.err, "ended by SIG"), together.err);
+  CHECK(folder.names() == std::vector<std::string>{"job.yaml"});
+}
+
+TEST_CASE("a full disk: the file and the reason, and nothing of the file") {
+  const ScratchFolder folder;
+  folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 1"));
+  std::filesystem::create_directory(folder.path() / "full");
+  const std::string mount = "unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=16k none full && ";
+  if (run_shell(mount + "true'", folder.path()).status != 0) {
+    MESSAGE("skipped: no file system can be mounted here");
+    return;
+  }
+  for (const char* command :
+       {"run job.yaml --set cluster.nodes[0].gpus=1 --out full/trace.h5", "kernels job.yaml --repeats 1 --out full"}) {
+    CAPTURE(command);
+    const Finished finished = run_shell(
+        mount + fmt::format("mirfak-measure {} >&2; status=$?; ls -A full; exit $status'", command), folder.path());
+    CHECK_MESSAGE(finished.status == 1, finished.err);
+    CHECK_MESSAGE(contains(finished.err, "mirfak-measure: error: full/"), finished.err);
+    CHECK_MESSAGE(!contains(finished.out, ".partial"), finished.out);
+    CHECK_MESSAGE(!contains(finished.out, ".h5"), finished.out);
+  }
+}

@@ -56,14 +56,9 @@ CpuExecutor::CpuExecutor(const World& world, const ExecutionGroups& groups, cons
       compute_queue_ = &queue;
       continue;
     }
-    Lane& lane = lanes_.emplace_back();
-    lane.queue = &queue;
     double most = 0;
     for (const std::uint32_t task : queue.tasks) most = std::max(most, plan.tasks[task].bytes);
-    // Random numbers that add up to no infinities, however often they are reduced.
-    const auto count = static_cast<std::size_t>(most / sizeof(float)) + 16;
-    for (std::size_t i = 0; i < count; ++i) lane.from.push_back(0.5F - static_cast<float>(i * 7919 % 1021) / 1021);
-    lane.to = lane.from;
+    lanes_.emplace_back(queue, static_cast<std::size_t>(most / sizeof(float)) + 16);
   }
   find_listeners();
 }

@@ -2,6 +2,7 @@
 
 #include "executor/cpu_kernels.hpp"
 #include "executor/executor.hpp"
+#include "executor/message_buffer.hpp"
 #include "executor/mpi_world.hpp"
 
 #include <atomic>
@@ -34,12 +35,14 @@ class CpuExecutor : public Executor {
  private:
   // One queue of those that the communicating thread runs.
   struct Lane {
-    const RankQueue* queue = nullptr;
+    Lane(const RankQueue& of, std::size_t count) : queue(&of), from(count), to(count) {}
+
+    const RankQueue* queue;
     std::size_t next = 0;  // in queue->tasks
     bool running = false;
     PendingCommunication pending;
-    std::vector<float> from;
-    std::vector<float> to;
+    MessageBuffer from;
+    MessageBuffer to;
   };
 
   double now() const { return monotonic_seconds() + clock_.offset_s; }

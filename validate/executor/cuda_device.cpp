@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 
 namespace mirfak::measure {
 
@@ -68,14 +69,23 @@ void choose_device(int local_rank) {
     fail_infeasible({}, fmt::format("no CUDA device: {}", why_none(found)),
                     "run on a machine with a GPU, or with --backend cpu");
   }
-  if (local_rank >= count) {
+  if (local_rank >= count && count > 1) {
     fail_infeasible({}, fmt::format("no CUDA device for process {} of this machine: it has {}", local_rank, count),
-                    "start as many processes as GPUs, or one with --loopback");
+                    "start as many processes as GPUs");
   }
-  const cudaError_t chosen = cudaSetDevice(local_rank);
+  // A launcher may let each process see a GPU of its own, and no other.
+  const int device = count == 1 ? 0 : local_rank;
+  const cudaError_t chosen = cudaSetDevice(device);
   if (chosen != cudaSuccess) {
-    fail_infeasible({}, fmt::format("no CUDA device: {} cannot be used: {}", local_rank, cudaGetErrorString(chosen)));
+    fail_infeasible({}, fmt::format("no CUDA device: {} cannot be used: {}", device, cudaGetErrorString(chosen)));
   }
+}
+
+DeviceId device_id() {
+  DeviceId out{};
+  const cudaUUID_t id = properties().uuid;
+  std::memcpy(out.data(), id.bytes, out.size());
+  return out;
 }
 
 std::vector<std::pair<std::string, std::string>> describe_device() {

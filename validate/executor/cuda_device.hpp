@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,9 +14,12 @@ namespace mirfak::measure {
 void check_cuda(cudaError_t result, const char* what);
 
 // Makes the device of this process its current one: of the devices of a machine, the one whose number is the process's
-// place among those of the machine. Error(infeasible) "no CUDA device: ..." where there is none, no driver, or fewer
-// than processes; `local_rank`: that place.
+// place among those of the machine; or the only one that it is let see. Error(infeasible) "no CUDA device: ..." where
+// there is none, no driver, or fewer than processes; `local_rank`: that place.
 void choose_device(int local_rank);
+
+using DeviceId = std::array<char, 16>;
+DeviceId device_id();  // of the current device, as no other has it
 
 // The current device, for tables: key and value. Library versions included.
 std::vector<std::pair<std::string, std::string>> describe_device();

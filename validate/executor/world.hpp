@@ -64,8 +64,9 @@ class World {
   // How many of the processes of this machine come before this one.
   virtual int place_on_machine() const = 0;
 
-  // By rank, the first rank of its machine.
-  std::vector<int> machines() const;
+  // By rank, the first rank that gave the same bytes; all ranks give as many.
+  std::vector<int> first_alike(std::span<const std::byte> own, const char* what) const;
+  std::vector<int> machines() const;  // ... that runs on the same machine
 
   // Ends all processes with this status. Does not return.
   [[noreturn]] void abort(int status) const;

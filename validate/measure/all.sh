@@ -167,6 +167,19 @@ if ((${#attention[@]} > 0)); then
   "$mirfak" calibrate "${attention[@]}" --gpu "$out/profile/gpu.yaml" --attention cudnn --out "$out/profile/gpu.yaml" \
     --source "mirfak-measure kernels on $card" >>"$out/calibration.txt" || fail "attention was not calibrated"
 fi
+# Power decides nothing that is compared: where its figures make no profile, those of the catalog stay.
+if [[ -f $out/energy/energy.csv ]]; then
+  cp "$out/profile/gpu.yaml" "$work/gpu.yaml"
+  if "$mirfak" calibrate "$out/energy/energy.csv" --gpu "$work/gpu.yaml" --out "$work/gpu.yaml" \
+    --source "mirfak-measure energy on $card" >"$work/power.txt" &&
+    "$mirfak" calibrate "$out/energy/energy.csv" --gpu "$work/gpu.yaml" --score >/dev/null; then
+    cat "$work/power.txt" >>"$out/calibration.txt"
+    drop_unused_sources "$work/gpu.yaml"
+    cp "$work/gpu.yaml" "$out/profile/gpu.yaml"
+  else
+    echo "all.sh: power was not calibrated" >&2
+  fi
+fi
 bandwidth=$(awk -F, '$1 == "sendrecv" && $6 > 0 && $5 / $6 > best { best = $5 / $6 } END { printf "%.4g", best * 1e6 }' \
   "$out/loopback/collectives.csv")
 cat >"$out/profile/link.yaml" <<LINK
@@ -212,7 +225,7 @@ NODE
 run_job() {  # run_job JOB LOG
   local way
   for way in auto off; do
-    "$measure" run "$1" --backend cuda --graphs "$way" --out "$work/measured.h5" </dev/null >"$2.$way" 2>&1 && break
+    "$measure" run "$1" --backend cuda --graphs "$way" --settle 2 --out "$work/measured.h5" </dev/null >"$2.$way" 2>&1 && break
     echo "all.sh: $(basename "$1" .yaml), --graphs $way: $(grep -m1 error "$2.$way" || echo failed)" >&2
   done
   cat "$2".* >>"$2"

@@ -6,6 +6,7 @@
 #include "cli/options.hpp"
 #include "executor/collective_groups.hpp"
 #include "executor/collective_plans.hpp"
+#include "executor/message_buffer.hpp"
 #include "executor/mpi_world.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
@@ -101,12 +102,11 @@ std::vector<double> sizes_of(const Timing& timing, double most_bytes, double fac
 class CollectiveBench {
  public:
   CollectiveBench(const MpiWorld& world, const CollectiveOptions& options)
-      : world_(world), repeats_(options.repeats), clock_(world.clock()) {
-    // Sizes are up to a word a rank larger (whole_pieces()).
-    const auto count = static_cast<std::size_t>(options.most_mb * 1e6 / sizeof(float)) + 4 * world.size();
-    for (std::size_t i = 0; i < count; ++i) from_.push_back(0.5F - static_cast<float>(i * 7919 % 1021) / 1021);
-    to_ = from_;
-  }
+      : world_(world),
+        repeats_(options.repeats),
+        clock_(world.clock()),
+        from_(room(world, options)),
+        to_(from_.size()) {}
 
   // When this rank was ready for each repetition and when it had ended it, in turns.
   std::vector<double> run(const Kind& kind, const Communicator& among, double bytes) {
@@ -121,6 +121,10 @@ class CollectiveBench {
   }
 
  private:
+  // Sizes are up to a word a rank larger (whole_pieces()).
+  static std::size_t room(const World& world, const CollectiveOptions& options) {
+    return static_cast<std::size_t>(options.most_mb * 1e6 / sizeof(float)) + 4 * static_cast<std::size_t>(world.size());
+  }
   double now() const { return monotonic_seconds() + clock_.offset_s; }
 
   // A send is one of the first rank to the second, as between stages.
@@ -133,8 +137,8 @@ class CollectiveBench {
   const MpiWorld& world_;
   int repeats_;
   World::Clock clock_;
-  std::vector<float> from_;
-  std::vector<float> to_;
+  MessageBuffer from_;
+  MessageBuffer to_;
 };
 
 // The middle of the repetitions, each from when the last rank was ready to when the last had ended it.

@@ -211,7 +211,17 @@ class EnergyBench {
 
 }  // namespace
 
-void choose_gpu(const World& world) { choose_device(world.place_on_machine()); }
+void choose_gpu(const World& world) {
+  choose_device(world.place_on_machine());
+  const DeviceId own = device_id();
+  const std::vector<int> first = world.first_alike(std::as_bytes(std::span(own)), "tell GPUs apart");
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const int other = first[static_cast<std::size_t>(rank)];
+    if (other == rank) continue;
+    fail_infeasible({}, fmt::format("processes {} and {} have one GPU between them", other, rank),
+                    "start as many processes as GPUs, or let ranks share one: cluster.nodes[0].ranks_per_gpu");
+  }
+}
 
 GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, const std::vector<TransferLane>& transfers,
                          std::span<const RankPlan> plans, const GpuSettings& settings) {

@@ -45,8 +45,8 @@ std::string help() {
   for (const Command& command : kCommands) out += fmt::format("  {:<13}{}\n", command.name, command.sentence);
   return out +
          "\nmirfak-measure COMMAND --help says what a command takes.\n"
-         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run, 128 + N ended by\n"
-         "signal N.\n";
+         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run,\n"
+         "128 + N ended by signal N.\n";
 }
 
 std::string run_command_line(const std::vector<std::string>& arguments, World& world) {

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -33,6 +34,8 @@ namespace {
 
 namespace po = boost::program_options;
 
+constexpr double kLongestSettling = 3600;
+
 struct RunOptions {
   std::string scenario;
   std::string backend;
@@ -40,6 +43,7 @@ struct RunOptions {
   std::string out;
   int iterations = 0;
   int warmup = 0;
+  double settle = 0;
   double timeout = 0;
   std::string graphs;
   std::string data;
@@ -60,6 +64,8 @@ CommandSyntax syntax_for(RunOptions& options) {
   add("out", po::value(&options.out)->value_name("FILE.h5"), "write the trace");
   add("iterations", po::value(&options.iterations)->default_value(5)->value_name("N"), "how many to measure");
   add("warmup", po::value(&options.warmup)->default_value(1)->value_name("N"), "... after so many");
+  add("settle", po::value(&options.settle)->default_value(0)->value_name("SECONDS"),
+      "... and as many more as take so long: a GPU's clock settles under the power limit");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
       "give up when nothing goes on for so long");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
@@ -72,6 +78,9 @@ void check_options(const RunOptions& options) {
   check_timeout(options.timeout);
   if (options.iterations < 1) fail_input({}, "--iterations: expected at least 1");
   if (options.warmup < 0) fail_input({}, "--warmup: expected at least 0");
+  if (!(options.settle >= 0 && options.settle <= kLongestSettling)) {
+    fail_input({}, fmt::format("--settle: expected 0 to {:g} seconds", kLongestSettling));
+  }
   static const std::vector<std::string> ways = {"auto", "on", "off"};
   choice("--graphs", options.graphs, ways);
   if (options.graphs == "on" && options.backend != "cuda") fail_input({}, "--graphs on: expected with --backend cuda");
@@ -185,14 +194,11 @@ Running make_executor(const RunOptions& options, const World& world, const Simul
 // The iterations of all ranks, gathered on rank 0.
 class Iterations {
  public:
-  Iterations(Executor& executor, const World& world, int warmup, int measured) {
-    for (int i = 0; i < warmup; ++i) {
-      check_interruption();
-      executor.iterate();
-    }
-    for (int i = 0; i < measured; ++i) {
-      check_interruption();
-      executor.iterate();
+  Iterations(Executor& executor, const World& world, const RunOptions& options) {
+    for (int i = 0; i < options.warmup; ++i) iterate(executor);
+    for (std::size_t left = settling(executor, world, options.settle); left > 0; --left) iterate(executor);
+    for (int i = 0; i < options.iterations; ++i) {
+      iterate(executor);
       times_.emplace_back(executor.times().begin(), executor.times().end());
     }
     std::vector<double> ends;
@@ -218,6 +224,21 @@ class Iterations {
   std::span<const TaskTime> operator[](std::size_t iteration) const { return times_[iteration]; }
 
  private:
+  static void iterate(Executor& executor) {
+    check_interruption();
+    executor.iterate();
+  }
+
+  // How many iterations take so long, as rank 0 finds of one; the same on all ranks.
+  static std::size_t settling(Executor& executor, const World& world, double seconds) {
+    if (seconds <= 0) return 0;
+    const double begin = monotonic_seconds();
+    iterate(executor);
+    auto count = static_cast<std::size_t>(std::ceil(seconds / std::max(monotonic_seconds() - begin, 1e-6)));
+    world.tell_all(std::as_writable_bytes(std::span(&count, 1)), 0, "hear how long to settle");
+    return count;
+  }
+
   static double length(const std::vector<std::vector<double>>& of_ranks, std::size_t iteration) {
     double first = std::numeric_limits<double>::infinity();
     double last = -first;
@@ -299,7 +320,7 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
 
   const Running running = make_executor(options, world, *simulation, groups, plans);
   const std::optional<ProcessorTime> before = processor_time();
-  const Iterations iterations(*running.executor, world, options.warmup, options.iterations);
+  const Iterations iterations(*running.executor, world, options);
   const std::optional<double> stolen = most_stolen(world, stolen_share(before, processor_time()));
   std::size_t median = world.rank() == 0 ? iterations.median() : 0;
   world.tell_all(std::as_writable_bytes(std::span(&median, 1)), 0, "hear which iteration to write");

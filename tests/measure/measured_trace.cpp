@@ -1,0 +1,30 @@
+// measured-trace JOB TRACE: the trace that mirfak-measure would write of a job that takes what is predicted.
+
+#include "engine/iteration.hpp"
+#include "report/trace_hdf5.hpp"
+#include "scenario/scenario.hpp"
+
+#include <cstdio>
+#include <exception>
+
+using namespace mirfak;
+
+int main(int count, char** words) {
+  try {
+    if (count != 3) return 2;
+    const Scenario scenario =
+        load_scenario(words[1], {}, {MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"});
+    const auto simulation = simulate(scenario.job, {true, true});
+    const double time = simulation->result.iteration_time_s;
+    Measurement measured;
+    measured.machine = "a stand-in";
+    measured.backend = "none";
+    measured.iterations = 1;
+    measured.shortest_s = measured.longest_s = time;
+    write_trace(words[2], scenario, *simulation, measured);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "measured-trace: error: %s\n", error.what());
+    return 1;
+  }
+}
