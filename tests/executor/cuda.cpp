@@ -1,7 +1,7 @@
 // What runs on a GPU, against plain loops on the host. Without a GPU each case says so and passes.
 
 #include "executor/cuda_executor.hpp"
-#include "executor/socket_world.hpp"
+#include "processes/socket_world.hpp"
 #include "scenario/scenario.hpp"
 
 #include "base/error.hpp"

@@ -1,7 +1,7 @@
 #include "executor/cpu_executor.hpp"
 
 #include "base/error.hpp"
-#include "executor/machine.hpp"
+#include "processes/machine.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

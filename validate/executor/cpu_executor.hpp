@@ -2,8 +2,8 @@
 
 #include "executor/cpu_kernels.hpp"
 #include "executor/executor.hpp"
-#include "executor/message_buffer.hpp"
-#include "executor/mpi_world.hpp"
+#include "processes/message_buffer.hpp"
+#include "processes/mpi_world.hpp"
 
 #include <atomic>
 #include <condition_variable>

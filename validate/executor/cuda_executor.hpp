@@ -9,7 +9,7 @@
 #include "executor/nccl_communicator.hpp"
 #endif
 #include "executor/submission_order.hpp"
-#include "executor/world.hpp"
+#include "processes/world.hpp"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "executor/cuda_memory_kernels.hpp"
-#include "executor/world.hpp"
+#include "processes/world.hpp"
 #include "sharding/sharding.hpp"
 
 #include <functional>

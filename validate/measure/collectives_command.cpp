@@ -6,11 +6,11 @@
 #include "cli/options.hpp"
 #include "executor/collective_groups.hpp"
 #include "executor/collective_plans.hpp"
-#include "executor/message_buffer.hpp"
-#include "executor/mpi_world.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
 #include "measure/measured_table.hpp"
+#include "processes/message_buffer.hpp"
+#include "processes/mpi_world.hpp"
 
 #include <fmt/format.h>
 

@@ -4,11 +4,11 @@
 #include "base/error.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "executor/world.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
 #include "measure/kernel_shapes.hpp"
 #include "measure/measured_table.hpp"
+#include "processes/world.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,10 @@
 #include "measure/gpu.hpp"
 
 #include "base/error.hpp"
+#include "base/interrupt_watch.hpp"
 #include "executor/cuda_executor.hpp"
-#include "executor/interruption.hpp"
 #include "executor/nvml.hpp"
+#include "processes/interruption.hpp"
 
 #include <fmt/format.h>
 
@@ -136,7 +137,7 @@ class ClockLock {
   }
 
  private:
-  InterruptionHold hold_;
+  InterruptHold hold_;
   const NvmlDevice& device_;
   bool locked_ = false;
 };

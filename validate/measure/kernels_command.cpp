@@ -7,11 +7,11 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "executor/cpu_executor.hpp"
-#include "executor/interruption.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
 #include "measure/kernel_shapes.hpp"
 #include "measure/measured_table.hpp"
+#include "processes/interruption.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>

@@ -2,12 +2,12 @@
 // says so itself and ends the job, because the others wait for it.
 
 #include "base/error.hpp"
+#include "base/interrupt_watch.hpp"
 #include "base/text.hpp"
-#include "executor/interruption.hpp"
-#include "executor/machine.hpp"
-#include "executor/processor_time.hpp"
 #include "measure/commands.hpp"
 #include "measure/start_world.hpp"
+#include "processes/machine.hpp"
+#include "processes/processor_time.hpp"
 
 #include <fmt/format.h>
 
@@ -109,7 +109,7 @@ int run_in(World& world, const std::vector<std::string>& arguments) {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
     return written ? 0 : complain(world, "cannot write to standard output", 1);
   } catch (const Error& error) {
-    const int signal = interruption();
+    const int signal = InterruptWatch::signal();
     return complain(world, error.what(), signal != 0 ? kStatusOfSignals + signal : status_of(error.kind()));
   } catch (const std::exception& error) {
     return complain(world, fmt::format("rank {}: unexpected failure: {}", world.rank(), error.what()), 1);
@@ -118,7 +118,7 @@ int run_in(World& world, const std::vector<std::string>& arguments) {
 
 int run(int count, char** words) {
   stolen_share_of_process();  // counts from here
-  note_interruptions();
+  const InterruptWatch watch;
   try {
     const std::unique_ptr<World> world = start_world(count, words, end_at_once);
     return run_in(*world, {words + (count > 0 ? 1 : 0), words + count});

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "executor/machine.hpp"
+#include "processes/machine.hpp"
 
 #include <filesystem>
 #include <string>

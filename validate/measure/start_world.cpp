@@ -1,8 +1,8 @@
 #include "measure/start_world.hpp"
 
-#include "executor/launch.hpp"
-#include "executor/mpi_world.hpp"
-#include "executor/socket_world.hpp"
+#include "processes/launch.hpp"
+#include "processes/mpi_world.hpp"
+#include "processes/socket_world.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "executor/world.hpp"
+#include "processes/world.hpp"
 
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
-#include "executor/machine.hpp"
+#include "processes/machine.hpp"
 
-#include "executor/processor_time.hpp"
+#include "processes/processor_time.hpp"
 
 #include <Eigen/Core>
 

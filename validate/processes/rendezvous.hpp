@@ -1,7 +1,7 @@
 #pragma once
 
-#include "executor/launch.hpp"
-#include "executor/socket.hpp"
+#include "processes/launch.hpp"
+#include "processes/socket.hpp"
 
 #include <vector>
 

@@ -1,6 +1,6 @@
-#include "executor/world.hpp"
+#include "processes/world.hpp"
 
-#include "executor/machine.hpp"
+#include "processes/machine.hpp"
 
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,7 @@
-#include "executor/socket_world.hpp"
+#include "processes/socket_world.hpp"
 
 #include "base/error.hpp"
-#include "executor/rendezvous.hpp"
+#include "processes/rendezvous.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
-#include "executor/patient_wait.hpp"
+#include "processes/patient_wait.hpp"
 
 #include "base/error.hpp"
-#include "executor/interruption.hpp"
+#include "processes/interruption.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "executor/patient_wait.hpp"
+#include "processes/patient_wait.hpp"
 
 #include <cstddef>
 #include <limits>

@@ -1,8 +1,8 @@
-#include "executor/star.hpp"
+#include "processes/star.hpp"
 
 #include "base/error.hpp"
-#include "executor/interruption.hpp"
-#include "executor/patient_wait.hpp"
+#include "processes/interruption.hpp"
+#include "processes/patient_wait.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

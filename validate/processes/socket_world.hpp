@@ -1,8 +1,8 @@
 #pragma once
 
-#include "executor/launch.hpp"
-#include "executor/star.hpp"
-#include "executor/world.hpp"
+#include "processes/launch.hpp"
+#include "processes/star.hpp"
+#include "processes/world.hpp"
 
 #include <memory>
 #include <optional>

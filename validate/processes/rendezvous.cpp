@@ -1,11 +1,11 @@
 // Who connects says hello in 72 bytes. When all have, rank 0 answers all of them: 24 bytes, and words where it refuses.
 // Numbers are the machine's: one with another order of bytes has another magic number.
 
-#include "executor/rendezvous.hpp"
+#include "processes/rendezvous.hpp"
 
 #include "base/error.hpp"
-#include "executor/machine.hpp"
-#include "executor/patient_wait.hpp"
+#include "processes/machine.hpp"
+#include "processes/patient_wait.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "executor/launch.hpp"
-#include "executor/socket_world.hpp"
+#include "processes/launch.hpp"
+#include "processes/socket_world.hpp"
 
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "executor/launch.hpp"
+#include "processes/launch.hpp"
 
 #include "base/error.hpp"
 #include "base/text.hpp"

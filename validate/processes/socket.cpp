@@ -1,7 +1,7 @@
-#include "executor/socket.hpp"
+#include "processes/socket.hpp"
 
 #include "base/error.hpp"
-#include "executor/patient_wait.hpp"
+#include "processes/patient_wait.hpp"
 
 #include <fmt/format.h>
 

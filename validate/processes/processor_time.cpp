@@ -1,4 +1,4 @@
-#include "executor/processor_time.hpp"
+#include "processes/processor_time.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "executor/mpi_world.hpp"
+#include "processes/mpi_world.hpp"
 
 #include "base/error.hpp"
 

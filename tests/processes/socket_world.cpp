@@ -1,6 +1,6 @@
 // What ranks say to each other by sockets, ranks of one machine.
 
-#include "executor/socket_world.hpp"
+#include "processes/socket_world.hpp"
 
 #include "ranks.hpp"
 

@@ -1,4 +1,4 @@
-#include "executor/message_buffer.hpp"
+#include "processes/message_buffer.hpp"
 
 #include <exception>
 #include <utility>

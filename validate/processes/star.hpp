@@ -1,6 +1,6 @@
 #pragma once
 
-#include "executor/socket.hpp"
+#include "processes/socket.hpp"
 
 #include <atomic>
 #include <condition_variable>

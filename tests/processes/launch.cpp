@@ -1,6 +1,6 @@
 // What launchers set, and what becomes of it.
 
-#include "executor/launch.hpp"
+#include "processes/launch.hpp"
 
 #include "base/error.hpp"
 
