@@ -7,18 +7,6 @@
 
 using namespace mirfak::test;
 
-namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
-}  // namespace
-
 TEST_CASE("too few processes: the command that starts enough") {
   const ScratchFolder folder;
   folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));

@@ -13,14 +13,6 @@ using namespace mirfak::test;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
-
 // Two processes with the variables of `variables`, in which $r is the rank, after which all are over. The status is 0
 // if both end so, else that of rank 0.
 Finished two_processes(const std::string& variables, const std::string& arguments, const ScratchFolder& folder) {

@@ -10,6 +10,9 @@ namespace mirfak::test {
 // `keys`: of its strategy. `node`: a node type, of which two GPUs are used on `nodes` nodes.
 std::string tiny_scenario(const std::string& node, int nodes, const std::string& keys);
 
+bool contains(const std::string& text, const std::string& part);
+std::size_t count(const std::string& text, const std::string& part);
+
 // Runs `mirfak-measure` with `arguments` in `processes` processes.
 Finished measure(int processes, const std::string& arguments, const ScratchFolder& folder);
 
