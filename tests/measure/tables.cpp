@@ -31,9 +31,9 @@ TEST_CASE("collectives are timed among groups of a machine, sends between two ra
   }
   const std::set<std::int64_t> both = {2, 4};
   const std::set<std::int64_t> pair = {2};
-  for (const char* collective : {"all_reduce", "all_gather", "reduce_scatter", "alltoall"}) {
+  for (const char* collective : {"all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"}) {
     CHECK(groups[collective] == both);
   }
   CHECK(groups["sendrecv"] == pair);
-  CHECK(groups.size() == 5);
+  CHECK(groups.size() == 6);
 }

@@ -39,9 +39,10 @@ struct CollectiveOptions {
 CommandSyntax syntax_for(CollectiveOptions& options) {
   CommandSyntax syntax(
       "mpirun -n RANKS mirfak-measure collectives --out FOLDER [OPTION]...",
-      "Times all-reduce, all-gather, reduce-scatter, all-to-all and sends over sizes, counted as nccl-tests counts\n"
-      "them: among 2, 4, ... and all ranks of a machine, and of several machines among one rank of each, and all.\n"
-      "`mirfak calibrate` reads the table.");
+      "Times all-reduce, all-gather, reduce-scatter, all-to-all, broadcast and sends over sizes, counted as\n"
+      "nccl-tests counts them: among 2, 4, ... and all ranks of a machine, and of several machines among one rank\n"
+      "of each, and all. `mirfak calibrate` reads the table; it leaves broadcasts out, whose price follows from the\n"
+      "others.");
   auto add = syntax.options.add_options();
   add("backend", po::value(&options.backend)->default_value("cpu")->value_name("cpu|cuda"), "what executes them");
   add("loopback", po::value(&options.loopback)->default_value(0, "")->value_name("RANKS"),
@@ -62,9 +63,9 @@ struct Kind {
   bool send = false;
 };
 constexpr std::array kKinds = {
-    Kind{"all_reduce", CollectiveKind::all_reduce}, Kind{"all_gather", CollectiveKind::all_gather},
+    Kind{"all_reduce", CollectiveKind::all_reduce},         Kind{"all_gather", CollectiveKind::all_gather},
     Kind{"reduce_scatter", CollectiveKind::reduce_scatter}, Kind{"alltoall", CollectiveKind::all_to_all},
-    Kind{"sendrecv", CollectiveKind::shift, true}};
+    Kind{"broadcast", CollectiveKind::broadcast},           Kind{"sendrecv", CollectiveKind::shift, true}};
 constexpr double kLeastBytes = 1024;
 constexpr double kMostMb = 16;
 constexpr double kMostGpuMb = 1000;
