@@ -34,3 +34,18 @@ TEST_CASE("all.sh measures, calibrates, predicts, runs, compares, and prints a t
   CHECK(gpu.find("gemm_like") == std::string::npos);
   CHECK(read_text(folder.path() / "measured/jobs/gpt-2k-pp2.yaml").find("ranks_per_gpu: 2") != std::string::npos);
 }
+
+TEST_CASE("packed programs take their libraries along") {
+  const ScratchFolder folder;
+  const std::string source = MIRFAK_SOURCE_DIR;
+  const Finished packed = run_shell(
+      fmt::format("'{}/validate/measure/pack.sh' pack \"$(dirname '{}')\"", source, MIRFAK_PROGRAM), folder.path());
+  REQUIRE_MESSAGE(packed.status == 0, packed.err);
+  const Finished run = run_shell(
+      "LD_DEBUG=libs LD_DEBUG_OUTPUT=loaded ./pack/mirfak --version && "
+      "grep -h 'calling init:' loaded.* | grep hdf5",
+      folder.path());
+  CHECK_MESSAGE(run.status == 0, run.err);
+  CHECK(contains(run.out, "mirfak "));
+  CHECK_MESSAGE(contains(run.out, "pack/lib/libhdf5"), run.out);
+}

@@ -5,7 +5,7 @@
 # validate/measured/DEVICE/: the tables, the profiles, a trace and a comparison of each job.
 #
 # usage: validate/measure/all.sh [FOLDER]       FOLDER instead of validate/measured/DEVICE
-#   MIRFAK_BIN=FOLDER    take mirfak and mirfak-measure from there instead of building them
+#   MIRFAK_BIN=FOLDER    take mirfak and mirfak-measure from there instead of building them (pack.sh makes such a folder)
 #   MIRFAK_GPU=NAME      the profile of hw_profiles/gpus/ to begin with, where the card's name does not tell
 #   MIRFAK_JOBS=REGEX    only jobs whose name matches
 set -euo pipefail
@@ -30,6 +30,7 @@ measure=$bin/mirfak-measure
 for program in "$mirfak" "$measure"; do
   [[ -x $program ]] || fail "there is no program $program" 2
 done
+export MIRFAK_DATA=${MIRFAK_DATA:-$PWD}  # programs that were built elsewhere look there, not here
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 work=$(mktemp -d)
