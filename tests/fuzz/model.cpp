@@ -21,7 +21,8 @@ void check(const mirfak::ModelSpec& model) {
   require(model.heads > 0 && model.kv_heads > 0 && model.head_dim > 0 && model.heads % model.kv_heads == 0);
   require(model.dropout >= 0 && model.dropout <= 1);
   const mirfak::ParameterCount count = mirfak::count_parameters(model);
-  require(std::isfinite(count.total) && count.embedding > 0 && count.layer > 0 && count.head > 0);
+  // Norms after the blocks and tied embeddings leave the head nothing of its own.
+  require(std::isfinite(count.total) && count.embedding > 0 && count.layer > 0 && count.head >= 0);
   require(count.total >= count.embedding + count.layer + count.head);
 }
 
