@@ -4,6 +4,7 @@
 
 #include "calibration/collective_table.hpp"
 
+#include "base/middle.hpp"
 #include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"
 #include "calibration/send_fit.hpp"
@@ -176,9 +177,7 @@ std::vector<MeasuredCollective> read_collective_table(const CsvTable& table, con
   }
   std::vector<MeasuredCollective> out;
   for (auto& [key, seconds] : repeated) {
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::nth_element(seconds.begin(), middle, seconds.end());
-    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), *middle});
+    out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), middle(std::move(seconds))});
   }
   return out;
 }

@@ -2,11 +2,11 @@
 // say the same of static_share and exponent, and the highest clock need not be the card's full one.
 #include "calibration/energy_table.hpp"
 
+#include "base/middle.hpp"
 #include "calibration/parameter_fit.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -50,9 +50,7 @@ class PowerFigures {
       if (row.kernel == kernel && !row.clock_set) powers.push_back(row.power_w);
     }
     if (powers.empty()) return;
-    const auto middle = powers.begin() + static_cast<std::ptrdiff_t>(powers.size() / 2);
-    std::nth_element(powers.begin(), middle, powers.end());
-    const double value = target_.score_only ? of_profile : *middle;
+    const double value = target_.score_only ? of_profile : middle(powers);
     section_.constants.push_back({name, value});
     for (const double power : powers) {
       measured_.push_back(power);

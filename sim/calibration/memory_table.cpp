@@ -2,6 +2,7 @@
 // ("elementwise") say which share of the bandwidth is reached, the others what they reach of that.
 #include "calibration/memory_table.hpp"
 
+#include "base/middle.hpp"
 #include "base/text.hpp"
 #include "calibration/parameter_fit.hpp"
 #include "cost/kernel_model.hpp"
@@ -81,12 +82,6 @@ class MemoryFitting {
 
  private:
   double& launch_s() { return gpu_.kernel_launch_s.value; }
-
-  static double middle(std::vector<double> values) {
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), at, values.end());
-    return *at;
-  }
 
   void choose_unknowns(bool launch_is_known) {
     if (score_only_) return;

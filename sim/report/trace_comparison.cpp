@@ -4,6 +4,7 @@
 #include "report/trace_comparison.hpp"
 
 #include "base/error.hpp"
+#include "base/middle.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -133,10 +134,7 @@ class Comparison {
     for (std::size_t task = 0; task < out_.tasks; ++task) {
       if (communicates(task)) times.push_back(measured_.seconds(task));
     }
-    if (times.empty()) return 0;
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
+    return times.empty() ? 0 : middle(std::move(times));
   }
 
   void compare_kinds() {

@@ -1,7 +1,6 @@
 #include "executor/cuda_device.hpp"
 
 #include "base/error.hpp"
-#include "executor/nvml.hpp"
 
 #include <cublasLt.h>
 #include <fmt/format.h>
@@ -88,6 +87,11 @@ DeviceId device_id() {
   return out;
 }
 
+std::optional<NvmlDevice> open_nvml() {
+  const cudaDeviceProp device = properties();
+  return NvmlDevice::open(device.pciDomainID, device.pciBusID, device.pciDeviceID);
+}
+
 std::vector<std::pair<std::string, std::string>> describe_device() {
   const cudaDeviceProp device = properties();
   int driver = 0;
@@ -100,7 +104,7 @@ std::vector<std::pair<std::string, std::string>> describe_device() {
       {"gpu_l2_bytes", fmt::format("{}", device.l2CacheSize)},
       {"gpu_driver_cuda", version_text(driver)},
       {"gpu_libraries", library_versions()}};
-  if (const auto nvml = NvmlDevice::open(device.pciDomainID, device.pciBusID, device.pciDeviceID)) {
+  if (const auto nvml = open_nvml()) {
     out.emplace_back("gpu_driver", nvml->driver());
     out.emplace_back("gpu_temperature_c", fmt::format("{:.0f}", nvml->temperature_c()));
     out.emplace_back("gpu_clock_hz", fmt::format("{:.0f}", nvml->clock_hz(NvmlDevice::Clock::multiprocessors)));

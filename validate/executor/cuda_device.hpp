@@ -1,9 +1,12 @@
 #pragma once
 
+#include "executor/nvml.hpp"
+
 #include <cuda_runtime_api.h>
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +23,9 @@ void choose_device(int local_rank);
 
 using DeviceId = std::array<char, 16>;
 DeviceId device_id();  // of the current device, as no other has it
+
+// The current device as the driver's management library knows it, if it does.
+std::optional<NvmlDevice> open_nvml();
 
 // The current device, for tables: key and value. Library versions included.
 std::vector<std::pair<std::string, std::string>> describe_device();

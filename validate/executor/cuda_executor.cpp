@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
-#include <thread>
 
 namespace mirfak::measure {
 
@@ -271,9 +269,7 @@ void CudaExecutor::wait_for(const DeviceEvent& event, const std::function<std::s
   PatientWait patience(world_.timeout_s(), what);
   while (!event.done()) {
     check_communicators();
-    if (const double nap = patience.next_nap(); nap > 0) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(nap));
-    }
+    patience.nap();
   }
 }
 

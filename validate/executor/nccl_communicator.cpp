@@ -6,9 +6,7 @@
 #include <nccl.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <thread>
 
 namespace mirfak::measure {
 
@@ -38,8 +36,7 @@ void settle(ncclComm_t communicator, double timeout_s, const std::string& what) 
   for (;;) {
     check_nccl(ncclCommGetAsyncError(communicator, &state), "say how it does", communicator);
     if (state != ncclInProgress) break;
-    if (const double nap = patience.next_nap(); nap > 0)
-      std::this_thread::sleep_for(std::chrono::duration<double>(nap));
+    patience.nap();
   }
   check_nccl(state, what.c_str(), communicator);
 }

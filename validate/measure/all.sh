@@ -150,19 +150,10 @@ echo "micro-benchmarks: $((SECONDS - begin)) s" >&2
 
 # --- calibration: a GPU, a link that is its own memory, a node of one GPU
 
-# A profile names no source that no figure has; what was calibrated has sources of its own.
-drop_unused_sources() {  # drop_unused_sources PROFILE
-  local key
-  for key in $(awk '/^sources:/ { inside = 1; next } /^[^ ]/ { inside = 0 } inside { sub(/:.*/, ""); print $1 }' "$1"); do
-    grep -q ", $key\]" "$1" || sed -i "/^  $key: /d" "$1"
-  done
-}
-
 mkdir -p "$out/profile"
 sed '/^gemm_like:/d' "hw_profiles/gpus/$base.yaml" >"$out/profile/gpu.yaml"
 "$mirfak" calibrate "${tables[@]}" --gpu "$out/profile/gpu.yaml" --precision bf16 --out "$out/profile/gpu.yaml" \
   --source "mirfak-measure kernels on $card" >"$out/calibration.txt" || fail "the GPU was not calibrated"
-drop_unused_sources "$out/profile/gpu.yaml"
 # Attention is fitted with the bandwidth and the launch of the profile: those that were just measured.
 if ((${#attention[@]} > 0)); then
   "$mirfak" calibrate "${attention[@]}" --gpu "$out/profile/gpu.yaml" --attention cudnn --out "$out/profile/gpu.yaml" \
@@ -175,7 +166,6 @@ if [[ -f $out/energy/energy.csv ]]; then
     --source "mirfak-measure energy on $card" >"$work/power.txt" &&
     "$mirfak" calibrate "$out/energy/energy.csv" --gpu "$work/gpu.yaml" --score >/dev/null; then
     cat "$work/power.txt" >>"$out/calibration.txt"
-    drop_unused_sources "$work/gpu.yaml"
     cp "$work/gpu.yaml" "$out/profile/gpu.yaml"
   else
     echo "all.sh: power was not calibrated" >&2
@@ -203,7 +193,6 @@ protocols:
 LINK
 "$mirfak" calibrate "$out/loopback/collectives.csv" --link "$out/profile/link.yaml" --gpu "$out/profile/gpu.yaml" \
   --out "$out/profile/link.yaml" >>"$out/calibration.txt" || fail "the link was not calibrated"
-drop_unused_sources "$out/profile/link.yaml"
 cat >"$out/profile/node.yaml" <<NODE
 # One GPU, which ranks may share.
 title: $card, alone

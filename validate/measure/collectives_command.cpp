@@ -3,6 +3,7 @@
 // repetitions counts.
 
 #include "base/error.hpp"
+#include "base/middle.hpp"
 #include "cli/options.hpp"
 #include "executor/collective_groups.hpp"
 #include "executor/collective_plans.hpp"
@@ -156,8 +157,7 @@ double middle_time(const std::vector<std::vector<double>>& of_ranks, std::size_t
     }
     times.push_back(end - ready);
   }
-  std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
-  return times[static_cast<std::size_t>(repeats / 2)];
+  return middle(std::move(times));
 }
 
 MeasuredTable empty_table() {

@@ -31,10 +31,10 @@ struct EnergyOptions {
 };
 
 CommandSyntax syntax_for(EnergyOptions& options) {
-  CommandSyntax syntax("mirfak-measure energy SCENARIO --backend cuda --out FOLDER [OPTION]...",
-                       "Times kernels of each class on one GPU (products, attention, kernels bound by memory, waiting, "
-                       "none) and reads what\n"
-                       "energy the card counts meanwhile, at the clock that it is set to.");
+  CommandSyntax syntax(
+      "mirfak-measure energy SCENARIO --backend cuda --out FOLDER [OPTION]...",
+      "Times kernels of each class on one GPU (products, attention, kernels bound by memory, waiting, none) and\n"
+      "reads what energy the card counts meanwhile, at the clock that it is set to.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("backend", po::value(&options.backend)->default_value("cuda")->value_name("cuda"), "what executes them");
@@ -80,9 +80,9 @@ std::vector<Sample> samples_of(const Simulation& simulation) {
     product.product = shapes.back();
     out.push_back({"gemm", shapes.back().flop(), 0, {GpuLoad::Kind::kernel, product}});
   }
+  const std::vector<KernelWork> calls = attention_calls(simulation);
   for (const bool backward : {false, true}) {
     const KernelWork* largest = nullptr;
-    const std::vector<KernelWork> calls = attention_calls(simulation);
     for (const KernelWork& call : calls) {
       if (call.backward == backward && (largest == nullptr || call.attention.keys > largest->attention.keys)) {
         largest = &call;

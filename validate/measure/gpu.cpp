@@ -2,8 +2,8 @@
 
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
+#include "base/middle.hpp"
 #include "executor/cuda_executor.hpp"
-#include "executor/nvml.hpp"
 #include "processes/interruption.hpp"
 
 #include <fmt/format.h>
@@ -24,12 +24,6 @@ constexpr double kWait = 1e-3;         // seconds of a kernel that only waits
 constexpr std::size_t kEmptyKernels = 300;
 constexpr int kLaunchRounds = 7;
 
-double middle(std::vector<double> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 double most_room(std::span<const KernelWork> work, const GpuPrecision& precision) {
   double most = 0;
   const ElementType type = element_type(precision.wide);
@@ -39,10 +33,7 @@ double most_room(std::span<const KernelWork> work, const GpuPrecision& precision
 
 void wait_for(const DeviceEvent& event, double timeout_s) {
   PatientWait patience(timeout_s, [] { return std::string("a kernel of a benchmark"); });
-  while (!event.done()) {
-    if (const double nap = patience.next_nap(); nap > 0)
-      std::this_thread::sleep_for(std::chrono::duration<double>(nap));
-  }
+  while (!event.done()) patience.nap();
 }
 
 // Events in front of and behind what a stream does.
@@ -112,12 +103,8 @@ double graph_seconds(const DeviceStream& stream, const CudaGraph& graph, double 
   return ended.seconds_since(begun);
 }
 
-NvmlDevice open_nvml() {
-  int device = 0;
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDevice(&device), "find the device");
-  check_cuda(cudaGetDeviceProperties(&properties, device), "describe the device");
-  auto out = NvmlDevice::open(properties.pciDomainID, properties.pciBusID, properties.pciDeviceID);
+NvmlDevice needed_nvml() {
+  auto out = open_nvml();
   if (!out) fail_infeasible({}, "the driver's management library (libnvidia-ml.so.1) does not know this GPU");
   return *out;
 }
@@ -272,7 +259,7 @@ GpuLaunch time_gpu_launches(double timeout_s) {
 
 std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds,
                                           std::span<const double> clocks_hz) {
-  const NvmlDevice device = open_nvml();
+  const NvmlDevice device = needed_nvml();
   EnergyBench bench(device, loads, precision, seconds);
   ClockLock lock(device);
   std::vector<GpuEnergy> out;
@@ -287,7 +274,7 @@ std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const 
 }
 
 std::vector<double> gpu_clocks(int count) {
-  const std::vector<double> all = open_nvml().supported_clocks_hz();
+  const std::vector<double> all = needed_nvml().supported_clocks_hz();
   std::vector<double> out;
   const auto most = std::min(static_cast<std::size_t>(std::max(count, 1)), all.size());
   for (std::size_t i = 0; i < most; ++i) out.push_back(all[most == 1 ? 0 : i * (all.size() - 1) / (most - 1)]);

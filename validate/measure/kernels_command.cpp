@@ -4,6 +4,7 @@
 // all of one.
 
 #include "base/error.hpp"
+#include "base/middle.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "executor/cpu_executor.hpp"
@@ -76,12 +77,6 @@ constexpr double kMostBytes = 64e6;
 constexpr double kMostGpuBytes = 1.1e9;  // what a GPU streams in a time that launches do not blur
 constexpr double kMostGflop = 20;
 constexpr double kMostGpuGflop = 8000;
-
-double middle(std::vector<double> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
 
 std::vector<double> time_in_rounds(CpuKernels& kernels, const std::vector<KernelWork>& all, int rounds) {
   std::vector<std::vector<double>> times(all.size());

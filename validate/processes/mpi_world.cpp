@@ -142,10 +142,7 @@ Communicator MpiWorld::among(std::span<const int> ranks, int tag) const {
 
 void MpiWorld::wait_for(PendingCommunication pending, const char* what) const {
   PatientWait patience(timeout_s(), [&] { return fmt::format("rank {} waits to {}", rank(), what); });
-  while (!pending.done()) {
-    const double nap = patience.next_nap();
-    if (nap > 0) std::this_thread::sleep_for(std::chrono::duration<double>(nap));
-  }
+  while (!pending.done()) patience.nap();
 }
 
 void MpiWorld::meet(const char* what) const {

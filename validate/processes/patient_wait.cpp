@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <thread>
 
 namespace mirfak::measure {
 
@@ -34,6 +35,12 @@ double PatientWait::next_nap() {
   if (now - since_ > timeout_s_) fail_waiting(timeout_s_, what_());
   if (looks_ < kLooks) return 0;
   return std::min(kLongestNap, kFirstNap * std::exp2((looks_ - kLooks) / 16));
+}
+
+void PatientWait::nap() {
+  if (const double seconds = next_nap(); seconds > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
 }
 
 }  // namespace mirfak::measure

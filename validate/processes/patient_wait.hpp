@@ -22,6 +22,7 @@ class PatientWait {
   void progress() { looks_ = 0; }  // something went on
   // Nothing did. Returns how long to nap, in seconds; 0: look again at once.
   double next_nap();
+  void nap();  // for so long
 
  private:
   double timeout_s_;
