@@ -1,5 +1,6 @@
 #include "base/text.hpp"
 
+#include <fmt/format.h>
 #include <boost/locale/utf.hpp>
 
 #include <algorithm>
@@ -79,6 +80,18 @@ std::string join_or(std::span<const std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
     out += words[i];
+  }
+  return out;
+}
+
+std::string ranges_text(const std::vector<int>& numbers) {
+  std::string out;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!out.empty()) out += ", ";
+    out += last == first ? fmt::format("{}", numbers[first]) : fmt::format("{}-{}", numbers[first], numbers[last]);
+    first = last + 1;
   }
   return out;
 }

@@ -24,4 +24,7 @@ std::string nth_line(std::string_view text, int number);
 // "a, b or c"
 std::string join_or(std::span<const std::string> words);
 
+// "0-3, 7" for {0, 1, 2, 3, 7}; ascending.
+std::string ranges_text(const std::vector<int>& numbers);
+
 }  // namespace mirfak

@@ -9,9 +9,9 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "engine/iteration.hpp"
 #include "report/text_table.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

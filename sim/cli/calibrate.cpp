@@ -1,4 +1,5 @@
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "calibration/collective_table.hpp"
@@ -8,7 +9,6 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "report/calibration_report.hpp"
-#include "report/staged_file.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
 #include "energy/frontier.hpp"
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "energy/scenario_clocks.hpp"
 #include "report/frontier_report.hpp"
-#include "report/staged_file.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>

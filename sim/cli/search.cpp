@@ -1,13 +1,13 @@
 #include "base/error.hpp"
 #include "base/progress.hpp"
+#include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "report/launch_arguments.hpp"
+#include "launch/launch_arguments.hpp"
 #include "report/search_json.hpp"
 #include "report/search_report.hpp"
 #include "report/search_text.hpp"
-#include "report/staged_file.hpp"
 #include "scenario/search_scenario.hpp"
 
 #include <fmt/format.h>

@@ -2,15 +2,15 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "engine/iteration.hpp"
 #include "report/explain_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
 #include "report/summary_text.hpp"
-#include "report/timeline_json.hpp"
 #include "report/timeline_text.hpp"
-#include "report/trace_hdf5.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "trace/timeline_json.hpp"
+#include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
 

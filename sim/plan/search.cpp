@@ -9,7 +9,6 @@
 #include "energy/clock_plan.hpp"
 #include "energy/frontier.hpp"
 #include "energy/scenario_clocks.hpp"
-#include "engine/score.hpp"
 #include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
 #include "plan/cluster_bound.hpp"
@@ -20,6 +19,7 @@
 #include "plan/standing.hpp"
 #include "program/data_parallel.hpp"
 #include "program/replica_classes.hpp"
+#include "simulation/score.hpp"
 
 #include <algorithm>
 #include <array>

@@ -8,9 +8,9 @@
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
 #include "program/optimizer_step.hpp"
-#include "report/replica_labels.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
+#include "simulation/replica_labels.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/iteration.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <string>
 

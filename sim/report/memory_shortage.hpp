@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/iteration.hpp"
+#include "simulation/iteration.hpp"
 
 #include <string>
 

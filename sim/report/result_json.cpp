@@ -1,7 +1,7 @@
 #include "report/result_json.hpp"
 
 #include "program/replica_classes.hpp"
-#include "report/summary_values.hpp"
+#include "simulation/summary_values.hpp"
 
 #include <string>
 

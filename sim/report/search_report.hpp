@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/iteration.hpp"
 #include "plan/search.hpp"
 #include "scenario/search_scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "report/stage_holders.hpp"
 
+#include "base/text.hpp"
 #include "program/replica_classes.hpp"
 #include "report/text_table.hpp"
 #include "strategy/rules.hpp"

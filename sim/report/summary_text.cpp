@@ -3,8 +3,8 @@
 #include "base/units.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
-#include "report/replica_labels.hpp"
 #include "report/text_table.hpp"
+#include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
 

@@ -25,16 +25,4 @@ std::string TextTable::text() const {
   return out;
 }
 
-std::string ranges_text(const std::vector<int>& numbers) {
-  std::string out;
-  for (std::size_t first = 0; first < numbers.size();) {
-    std::size_t last = first;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!out.empty()) out += ", ";
-    out += last == first ? fmt::format("{}", numbers[first]) : fmt::format("{}-{}", numbers[first], numbers[last]);
-    first = last + 1;
-  }
-  return out;
-}
-
 }  // namespace mirfak

@@ -21,7 +21,4 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "0-3, 7" for {0, 1, 2, 3, 7}; ascending.
-std::string ranges_text(const std::vector<int>& numbers);
-
 }  // namespace mirfak

@@ -7,8 +7,8 @@
 #include "report/timeline_text.hpp"
 
 #include "base/units.hpp"
-#include "report/pass_spans.hpp"
-#include "report/stream_index.hpp"
+#include "trace/pass_spans.hpp"
+#include "trace/stream_index.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "base/csv.hpp"
 #include "base/units.hpp"
 #include "report/text_table.hpp"
-#include "report/trace_hdf5.hpp"
+#include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
 

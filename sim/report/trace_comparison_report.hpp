@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/trace_comparison.hpp"
+#include "trace/trace_comparison.hpp"
 
 #include <nlohmann/json.hpp>
 

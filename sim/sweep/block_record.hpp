@@ -1,7 +1,7 @@
 #pragma once
 
-#include "report/sweep_table.hpp"
 #include "sweep/point_evaluation.hpp"
+#include "sweep/sweep_table.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "sweep/merge.hpp"
 
 #include "base/error.hpp"
-#include "report/sweep_hdf5.hpp"
 #include "scenario/sweep_file.hpp"
+#include "sweep/sweep_hdf5.hpp"
 
 #include <fmt/format.h>
 

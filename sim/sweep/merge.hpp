@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/sweep_table.hpp"
+#include "sweep/sweep_table.hpp"
 
 #include <filesystem>
 #include <span>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/evaluator.hpp"
-#include "report/sweep_table.hpp"
 #include "scenario/point_reader.hpp"
+#include "simulation/evaluator.hpp"
+#include "sweep/sweep_table.hpp"
 
 #include <list>
 #include <string>

@@ -6,12 +6,12 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "report/staged_file.hpp"
-#include "report/sweep_hdf5.hpp"
+#include "base/staged_file.hpp"
 #include "sweep/block_record.hpp"
 #include "sweep/data_hash.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/point_evaluation.hpp"
+#include "sweep/sweep_hdf5.hpp"
 #include "sweep/work_blocks.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "base/progress.hpp"
-#include "report/sweep_table.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/sweep_file.hpp"
+#include "sweep/sweep_table.hpp"
 
 #include <array>
 #include <cstdint>

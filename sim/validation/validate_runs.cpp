@@ -1,7 +1,7 @@
 #include "validation/validate_runs.hpp"
 
 #include "base/parallel.hpp"
-#include "engine/iteration.hpp"
+#include "simulation/iteration.hpp"
 #include "validation/run_memory_saving.hpp"
 #include "validation/run_scenario.hpp"
 

@@ -54,3 +54,9 @@ TEST_CASE("words are joined as a person would") {
   CHECK(join_or(std::vector<std::string>{"a", "b"}) == "a or b");
   CHECK(join_or(std::vector<std::string>{"a", "b", "c"}) == "a, b or c");
 }
+
+TEST_CASE("numbers in a row become ranges") {
+  CHECK(ranges_text({0, 1, 2, 3, 7, 9, 10}) == "0-3, 7, 9-10");
+  CHECK(ranges_text({5}) == "5");
+  CHECK(ranges_text({}).empty());
+}

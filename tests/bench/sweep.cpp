@@ -6,8 +6,8 @@
 // executing; the rest of a simulation is accounting; journal and table are one run's total less its points. Times are
 // of the processor.
 
-#include "engine/evaluator.hpp"
 #include "scenario/point_reader.hpp"
+#include "simulation/evaluator.hpp"
 #include "sweep/run_sweep.hpp"
 
 #include <fmt/format.h>

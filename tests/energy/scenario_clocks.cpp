@@ -1,9 +1,9 @@
 #include "energy/scenario_clocks.hpp"
 
 #include "energy/frontier.hpp"
-#include "engine/iteration.hpp"
 #include "profiles.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 

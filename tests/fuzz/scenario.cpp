@@ -4,7 +4,7 @@
 #include "scenario/scenario.hpp"
 #include "base/document.hpp"
 #include "base/error.hpp"
-#include "engine/iteration.hpp"
+#include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
 
 #include <cmath>

@@ -4,8 +4,8 @@
 
 #include "base/csv.hpp"
 #include "base/error_statistics.hpp"
-#include "engine/iteration.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -2,8 +2,8 @@
 // model, cluster, batch, numbers and framework, memory included, and what the framework could do at the time. The
 // expert's own layout is in the space that is searched, so the search ties it or beats it, by the engine's figures.
 
-#include "engine/iteration.hpp"
 #include "plan/search.hpp"
+#include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
 #include "validation/validate_runs.hpp"
 

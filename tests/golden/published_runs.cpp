@@ -1,8 +1,8 @@
 // Measured runs that others published, against the scenarios that describe them. The tolerance is what the models
 // are good for today; calibration narrows it.
 
-#include "engine/iteration.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // what ran is what the program says.
 
 #include "measure_program.hpp"
-#include "report/hdf5_file.hpp"
+#include "trace/hdf5_file.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

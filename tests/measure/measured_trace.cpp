@@ -1,8 +1,8 @@
 // measured-trace JOB TRACE: the trace that mirfak-measure would write of a job that takes what is predicted.
 
-#include "engine/iteration.hpp"
-#include "report/trace_hdf5.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "trace/trace_hdf5.hpp"
 
 #include <cstdio>
 #include <exception>

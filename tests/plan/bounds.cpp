@@ -4,8 +4,8 @@
 #include "small_spaces.hpp"
 
 #include "base/error.hpp"
-#include "engine/score.hpp"
 #include "plan/replica_bound.hpp"
+#include "simulation/score.hpp"
 #include "strategy/rules.hpp"
 
 #include <doctest/doctest.h>

@@ -2,8 +2,8 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "engine/iteration.hpp"
 #include "program/replica_classes.hpp"
+#include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // Fine-tuning with low-rank adapters: what is frozen costs no weight gradient, no gradient memory, no optimizer.
 
-#include "engine/iteration.hpp"
 #include "job_fixture.hpp"
 #include "program/sharded_state.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 

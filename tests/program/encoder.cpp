@@ -1,8 +1,8 @@
 // Masked language models: attention to all tokens, norms behind residuals, a head for the predicted tokens only.
 
-#include "engine/iteration.hpp"
 #include "job_fixture.hpp"
 #include "model/model_loader.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 

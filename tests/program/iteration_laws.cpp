@@ -2,8 +2,8 @@
 // represented, and nothing gets slower from faster hardware.
 
 #include "base/parallel.hpp"
-#include "engine/breakdown.hpp"
 #include "job_fixture.hpp"
+#include "simulation/breakdown.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "engine/iteration.hpp"
 #include "program/job.hpp"
+#include "simulation/iteration.hpp"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // Ranks that share a GPU: their kernels take turns.
 
-#include "engine/shared_gpus.hpp"
+#include "simulation/shared_gpus.hpp"
 #include "job_fixture.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include "report/result_json.hpp"
 
-#include "example.hpp"
+#include "support/example.hpp"
 
 #include <doctest/doctest.h>
 

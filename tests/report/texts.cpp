@@ -1,11 +1,11 @@
 #include "base/units.hpp"
-#include "example.hpp"
 #include "report/explain_text.hpp"
 #include "report/result_json.hpp"
 #include "report/source_list.hpp"
 #include "report/summary_text.hpp"
 #include "report/text_table.hpp"
 #include "report/timeline_text.hpp"
+#include "support/example.hpp"
 
 #include <doctest/doctest.h>
 
@@ -38,12 +38,6 @@ TEST_CASE("a table's columns line up") {
   table.add_row({"long", "10.25"});
   table.add_row({"alone"});
   CHECK(table.text() == "  a        1.5\n  long   10.25\n  alone\n");
-}
-
-TEST_CASE("numbers in a row become ranges") {
-  CHECK(ranges_text({0, 1, 2, 3, 7, 9, 10}) == "0-3, 7, 9-10");
-  CHECK(ranges_text({5}) == "5");
-  CHECK(ranges_text({}).empty());
 }
 
 TEST_CASE("a source is listed once and keeps its number") {

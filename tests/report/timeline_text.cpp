@@ -1,6 +1,6 @@
 #include "report/timeline_text.hpp"
 
-#include "example.hpp"
+#include "support/example.hpp"
 
 #include <doctest/doctest.h>
 

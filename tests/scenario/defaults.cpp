@@ -1,7 +1,7 @@
 #include "fixture.hpp"
 
-#include "engine/iteration.hpp"
 #include "scenario/search_scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 

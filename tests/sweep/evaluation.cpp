@@ -1,9 +1,9 @@
 // The short way of a sweep gives the very numbers of simulate(), bit by bit.
 
-#include "engine/evaluator.hpp"
 #include "fixture.hpp"
-#include "report/sweep_table.hpp"
 #include "scenario/point_reader.hpp"
+#include "simulation/evaluator.hpp"
+#include "sweep/sweep_table.hpp"
 
 #include <doctest/doctest.h>
 

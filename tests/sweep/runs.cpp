@@ -2,9 +2,9 @@
 
 #include "base/error.hpp"
 #include "fixture.hpp"
-#include "report/sweep_hdf5.hpp"
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
+#include "sweep/sweep_hdf5.hpp"
 #include "sweep/work_blocks.hpp"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/iteration.hpp"
 #include "executor/kernel_work.hpp"
 #include "program/program.hpp"
+#include "simulation/iteration.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "cost/gemm_model.hpp"
-#include "engine/iteration.hpp"
 #include "executor/kernel_work.hpp"
+#include "simulation/iteration.hpp"
 
 #include <vector>
 

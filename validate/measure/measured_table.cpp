@@ -2,8 +2,8 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
-#include "report/hdf5_file.hpp"
-#include "report/staged_file.hpp"
+#include "base/staged_file.hpp"
+#include "trace/hdf5_file.hpp"
 
 #include <fmt/format.h>
 

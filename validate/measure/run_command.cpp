@@ -1,9 +1,9 @@
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "engine/iteration.hpp"
 #include "executor/cpu_executor.hpp"
 #include "executor/measured_timeline.hpp"
 #include "executor/submission_order.hpp"
@@ -13,9 +13,9 @@
 #include "processes/machine.hpp"
 #include "processes/mpi_world.hpp"
 #include "processes/processor_time.hpp"
-#include "report/staged_file.hpp"
-#include "report/trace_hdf5.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,140 @@
+#include "simulation/breakdown.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+struct Interval {
+  Picoseconds begin = 0;
+  Picoseconds end = 0;
+};
+
+// Disjoint intervals in ascending order.
+using Intervals = std::vector<Interval>;
+
+Intervals united(Intervals intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  Intervals out;
+  for (const Interval& interval : intervals) {
+    if (!out.empty() && interval.begin <= out.back().end) {
+      out.back().end = std::max(out.back().end, interval.end);
+    } else if (interval.end > interval.begin) {
+      out.push_back(interval);
+    }
+  }
+  return out;
+}
+
+// Cuts `by` out of `from`; returns the length cut.
+Picoseconds cut(Intervals& from, const Intervals& by) {
+  Intervals left;
+  Picoseconds removed = 0;
+  auto next = by.begin();
+  for (Interval piece : from) {
+    while (next != by.end() && next->end <= piece.begin) ++next;
+    for (auto cutter = next; cutter != by.end() && cutter->begin < piece.end; ++cutter) {
+      if (cutter->begin > piece.begin) left.push_back({piece.begin, cutter->begin});
+      const Picoseconds end = std::min(piece.end, cutter->end);
+      removed += end - std::max(piece.begin, cutter->begin);
+      piece.begin = end;
+    }
+    if (piece.begin < piece.end) left.push_back(piece);
+  }
+  from = std::move(left);
+  return removed;
+}
+
+std::optional<Activity> communication_of(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::tensor:
+      return Activity::tensor_communication;
+    case StreamKind::context:
+      return Activity::context_communication;
+    case StreamKind::expert:
+      return Activity::expert_communication;
+    case StreamKind::data:
+      return Activity::data_communication;
+    case StreamKind::send_forward:
+    case StreamKind::recv_forward:
+    case StreamKind::send_backward:
+    case StreamKind::recv_backward:
+      return Activity::pipeline_communication;
+    default:
+      return std::nullopt;
+  }
+}
+
+// When the host began to issue `task`, if the device then waited for that: the task started when an issue ended,
+// its own or that of a rank it meets.
+std::optional<Picoseconds> waited_for_host_since(const Program& program, const Timeline& timeline, TaskId task,
+                                                 Picoseconds start) {
+  for (const TaskId before : program.dependencies_of(task)) {
+    if (timeline.end[before] != start) continue;
+    const TaskKind kind = program.class_of(before).kind;
+    if (kind == TaskKind::issue) return timeline.start[before];
+    if (kind != TaskKind::meeting) continue;
+    if (const auto since = waited_for_host_since(program, timeline, before, start)) return since;
+  }
+  return std::nullopt;
+}
+
+// How the time of a task on the compute stream splits: as its class says, in proportion where it took another time than
+// the program says, as measured tasks do.
+void add_parts(const Program& program, const Timeline& timeline, TaskId task, ActivitySeconds& out) {
+  const ActivitySeconds& parts = program.class_of(task).activity_s;
+  const Picoseconds expected = program.duration[task];
+  const Picoseconds lasted = timeline.end[task] - timeline.start[task];
+  if (expected == 0 && lasted > 0) {
+    out[static_cast<std::size_t>(Activity::memory_bound)] += to_seconds(lasted);
+    return;
+  }
+  const double stretch = lasted == expected ? 1 : static_cast<double>(lasted) / static_cast<double>(expected);
+  for (std::size_t i = 0; i < kActivities; ++i) out[i] += stretch * parts[i];
+}
+
+}  // namespace
+
+ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank) {
+  ActivitySeconds out{};
+  const auto add = [&](Activity activity, Picoseconds time) {
+    out[static_cast<std::size_t>(activity)] += to_seconds(time);
+  };
+  std::array<Intervals, kActivities> communication;
+  Intervals host_gaps;
+  Intervals other_gaps;
+  Picoseconds free = 0;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    const Stream& stream = program.streams[program.stream[task]];
+    if (stream.rank != rank) continue;
+    if (const auto activity = communication_of(stream.kind)) {
+      communication[static_cast<std::size_t>(*activity)].push_back({timeline.start[task], timeline.end[task]});
+    }
+    if (stream.kind != StreamKind::compute) continue;
+    add_parts(program, timeline, task, out);
+    const Picoseconds start = timeline.start[task];
+    if (start > free) {
+      const Picoseconds host_since =
+          std::max(free, waited_for_host_since(program, timeline, task, start).value_or(start));
+      if (host_since > free) other_gaps.push_back({free, host_since});
+      if (start > host_since) host_gaps.push_back({host_since, start});
+    }
+    free = timeline.end[task];
+  }
+  if (timeline.makespan > free) other_gaps.push_back({free, timeline.makespan});
+  for (const Activity activity :
+       {Activity::tensor_communication, Activity::context_communication, Activity::expert_communication,
+        Activity::pipeline_communication, Activity::data_communication}) {
+    const Intervals busy = united(std::move(communication[static_cast<std::size_t>(activity)]));
+    add(activity, cut(host_gaps, busy) + cut(other_gaps, busy));
+  }
+  for (const Interval& gap : host_gaps) add(Activity::host, gap.end - gap.begin);
+  for (const Interval& gap : other_gaps) add(Activity::bubble, gap.end - gap.begin);
+  return out;
+}
+
+}  // namespace mirfak

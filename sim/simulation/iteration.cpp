@@ -1,0 +1,144 @@
+#include "simulation/iteration.hpp"
+
+#include "simulation/breakdown.hpp"
+#include "simulation/score.hpp"
+#include "simulation/shared_gpus.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kSecondsPerHour = 3600;
+
+double at(const ActivitySeconds& seconds, Activity activity) { return seconds[static_cast<std::size_t>(activity)]; }
+
+void count_work(const Simulation& simulation, IterationResult& result) {
+  const Job& job = simulation.job;
+  double peak = 0;
+  double gpus = 0;
+  for (const StagePlan& plan : simulation.plans) {
+    const double passes = plan.replicas.microbatches;
+    for (const ChunkPlan& chunk : plan.chunks) {
+      const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * plan.ranks;
+      const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * plan.ranks;
+      for (const BlockRun& run : chunk.runs) {
+        result.model_flop += run.count * plan.bodies_of(run.block).model_flop * passes * plan.ranks;
+      }
+      result.hardware_flop += forward + backward;
+    }
+    peak += plan.costs.kernels.peak_flops() * plan.gpus();
+    gpus += plan.gpus();
+  }
+  const double rate = 1 / result.iteration_time_s;
+  const double tokens =
+      static_cast<double>(job.training.global_batch) * static_cast<double>(job.training.sequence_length);
+  result.gpus = static_cast<int>(std::ceil(gpus));
+  result.tokens_per_s = tokens * rate;
+  result.tokens_per_s_per_gpu = result.tokens_per_s / result.gpus;
+  result.tflops_per_gpu = result.model_flop * rate / result.gpus * 1e-12;
+  result.hardware_tflops_per_gpu = result.hardware_flop * rate / result.gpus * 1e-12;
+  result.mfu = result.model_flop * rate / peak;
+  result.hfu = result.hardware_flop * rate / peak;
+}
+
+// One rank of each plan: the first, as the others behave like it.
+std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
+  const auto found = std::find_if(program.ranks.begin(), program.ranks.end(),
+                                  [&](const ProgramRank& rank) { return rank.plan == plan; });
+  return static_cast<std::uint32_t>(found - program.ranks.begin());
+}
+
+void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks, IterationResult& result) {
+  const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
+  const double stages = simulation.job.strategy.pipeline;
+  double fullest = 0;
+  result.fits = true;
+  for (std::size_t place = 0; place < simulation.plans.size(); ++place) {
+    const StagePlan& plan = simulation.plans[place];
+    const double replicas = static_cast<double>(plan.replicas.count()) / simulation.job.strategy.data;
+    StageResult stage;
+    stage.activity_s = breakdown(simulation.program, simulation.timeline, first_rank_of(simulation.program, place));
+    stage.memory = memory[place];
+    for (std::size_t i = 0; i < kActivities; ++i) result.activity_s[i] += replicas * stage.activity_s[i] / stages;
+    result.fits = result.fits && stage.memory.fits();
+    const double share = stage.memory.peak.total() / stage.memory.capacity;
+    if (share > fullest) {
+      fullest = share;
+      result.fullest_stage = plan.stage;
+      result.fullest_plan = place;
+      result.memory_peak_bytes = stage.memory.peak.total();
+      result.memory_capacity_bytes = stage.memory.capacity;
+    }
+    result.stages.push_back(stage);
+  }
+  result.bubble_fraction = at(result.activity_s, Activity::bubble) / result.iteration_time_s;
+  result.exposed_communication_s =
+      at(result.activity_s, Activity::tensor_communication) + at(result.activity_s, Activity::context_communication) +
+      at(result.activity_s, Activity::expert_communication) + at(result.activity_s, Activity::data_communication) +
+      at(result.activity_s, Activity::pipeline_communication);
+}
+
+void add_up_costs(const Simulation& simulation, IterationResult& result) {
+  const Job& job = simulation.job;
+  result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
+  result.priced = true;
+  for (const StagePlan& plan : simulation.plans) {
+    if (!plan.costs.hardware.price) {
+      result.priced = false;
+      continue;
+    }
+    result.cost_usd +=
+        plan.costs.hardware.price->usd_per_gpu_hour.value * plan.gpus() * result.iteration_time_s / kSecondsPerHour;
+  }
+  if (!result.priced) result.cost_usd = 0;
+  result.average_power_w = result.energy_j / result.iteration_time_s;
+  if (job.training.tokens <= 0) return;
+  result.training_time_s = job.training.tokens / result.tokens_per_s;
+  result.training_cost_usd = result.cost_usd * result.training_time_s / result.iteration_time_s;
+}
+
+}  // namespace
+
+Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
+
+void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
+  // Which rank's kernel comes next on a GPU that ranks share needs all ranks and kernels.
+  const bool shared = job.cluster.shares_gpus();
+  program = lower(job, blocks, plans, shared ? LoweringOptions{true, true} : options);
+  timeline = shared ? execute_sharing_gpus(program, job.cluster, executor) : execute(program, executor);
+  account(of_blocks);
+}
+
+void Simulation::account(std::span<const BlockMemory> of_blocks) {
+  result = {};
+  result.iteration_time_s = to_seconds(timeline.makespan);
+  result.events = timeline.events;
+  count_work(*this, result);
+  break_down(*this, of_blocks, result);
+  if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
+  add_up_costs(*this, result);
+}
+
+std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor) {
+  std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
+  simulation->run(options, executor, memory_of_blocks(simulation->job, simulation->blocks));
+  return simulation;
+}
+
+std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options) {
+  std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
+  simulation->program = lower(simulation->job, simulation->blocks, simulation->plans, options);
+  return simulation;
+}
+
+void set_timeline(Simulation& simulation, Timeline timeline) {
+  simulation.timeline = std::move(timeline);
+  simulation.account(memory_of_blocks(simulation.job, simulation.blocks));
+}
+
+}  // namespace mirfak

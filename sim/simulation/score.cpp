@@ -1,0 +1,34 @@
+#include "simulation/score.hpp"
+
+#include "engine/event_engine.hpp"
+#include "engine/sweep.hpp"
+#include "program/lowering.hpp"
+
+namespace mirfak {
+
+double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s) {
+  double energy_j = 0;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    energy_j +=
+        program.class_of(task).energy_j * program.ranks[program.streams[program.stream[task]].rank].multiplicity;
+  }
+  for (const StagePlan& plan : plans) {
+    energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * plan.gpus() * iteration_time_s;
+  }
+  return energy_j;
+}
+
+std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
+                                              const std::function<bool(const IterationScore&)>& hopeless) {
+  const std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
+  const Program program = lower(job, blocks, plans);
+  const auto score = [&](Picoseconds time) {
+    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time))};
+  };
+  IterationScore out = score(Sweep().makespan(program));
+  if (hopeless(out)) return std::nullopt;
+  if (program.shares_links()) out = score(execute_events(program).makespan);
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,77 @@
+#include "trace/rank_series.hpp"
+
+#include "program/sharded_state.hpp"
+
+namespace mirfak {
+
+namespace {
+
+// Steps that fall on the same time are one step: the last.
+template <typename Point>
+void put(std::vector<Point>& points, Point point) {
+  if (!points.empty() && points.back().time == point.time) {
+    points.back() = point;
+  } else {
+    points.push_back(point);
+  }
+}
+
+template <typename Point>
+void close_at(std::vector<Point>& points, Picoseconds end) {
+  if (points.back().time == end) return;
+  points.push_back(points.back());
+  points.back().time = end;
+}
+
+}  // namespace
+
+std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
+                                          const StagePlan& plan, std::span<const PassSpan> spans) {
+  std::vector<ChunkMemory> chunks;
+  for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.job, blocks, chunk));
+  MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);
+  std::vector<MemoryPoint> points = {{0, use}};
+  for (const PassSpan& span : spans) {
+    if (span.kind == TaskKind::optimizer) {
+      use.workspace = step_workspace(simulation.job, plan);
+      put(points, {span.start, use});
+      use.workspace = 0;
+      put(points, {span.end, use});
+    }
+    if (span.kind != TaskKind::forward && span.kind != TaskKind::backward) continue;
+    const ChunkMemory& chunk = chunks[static_cast<std::size_t>(span.chunk)];
+    if (span.kind == TaskKind::forward) {
+      use.activations += chunk.kept;
+      use.workspace = chunk.forward;
+      put(points, {span.start, use});
+      use.workspace = 0;
+      put(points, {span.end, use});
+      continue;
+    }
+    use.workspace = chunk.backward;
+    put(points, {span.start, use});
+    use.workspace = 0;
+    use.activations -= chunk.kept;
+    put(points, {span.end, use});
+  }
+  close_at(points, simulation.timeline.makespan);
+  return points;
+}
+
+std::vector<PowerPoint> power_over_time(const Simulation& simulation, const StagePlan& plan,
+                                        std::span<const TaskId> compute_tasks) {
+  const double blocked_w = plan.costs.hardware.hardware.gpu.blocked_w.value;
+  const Timeline& timeline = simulation.timeline;
+  std::vector<PowerPoint> points = {{0, blocked_w}};
+  for (const TaskId task : compute_tasks) {
+    const Picoseconds start = timeline.start[task];
+    const Picoseconds end = timeline.end[task];
+    if (end == start) continue;
+    put(points, {start, blocked_w + simulation.program.class_of(task).energy_j / to_seconds(end - start)});
+    put(points, {end, blocked_w});
+  }
+  close_at(points, timeline.makespan);
+  return points;
+}
+
+}  // namespace mirfak

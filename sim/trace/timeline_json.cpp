@@ -1,0 +1,224 @@
+// Chrome's trace event format: one JSON array of events, written event by event. Its times are microseconds; a
+// picosecond is their sixth decimal, so integers are printed as decimals and nothing is rounded.
+// A flow joins the two ends of a transfer. Lowering writes them as neighbours: the send, then its receive.
+
+#include "trace/timeline_json.hpp"
+
+#include "base/error.hpp"
+#include "base/staged_file.hpp"
+#include "simulation/replica_labels.hpp"
+#include "trace/stream_index.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace mirfak {
+
+namespace {
+
+std::string json_text(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string microseconds(Picoseconds time) { return fmt::format("{}.{:06}", time / 1000000, time % 1000000); }
+
+// One of the colours that Chrome's viewer knows.
+std::string_view colour_of(const TaskClass& described) {
+  switch (described.kind) {
+    case TaskKind::forward:
+      return "thread_state_runnable";
+    case TaskKind::backward:
+      return "thread_state_running";
+    case TaskKind::weight_gradient:
+      return "rail_animation";
+    case TaskKind::kernel:
+      return "rail_response";
+    case TaskKind::collective:
+    case TaskKind::transfer:
+      return "thread_state_iowait";
+    case TaskKind::optimizer:
+      return "rail_load";
+    case TaskKind::issue:
+    case TaskKind::meeting:
+      break;
+  }
+  return "grey";
+}
+
+bool sends(StreamKind kind) { return kind == StreamKind::send_forward || kind == StreamKind::send_backward; }
+
+StreamKind receiver_of(StreamKind sender) {
+  return sender == StreamKind::send_forward ? StreamKind::recv_forward : StreamKind::recv_backward;
+}
+
+class TimelineWriter {
+ public:
+  TimelineWriter(const std::filesystem::path& path, const Simulation& simulation)
+      : simulation_(simulation),
+        program_(simulation.program),
+        timeline_(simulation.timeline),
+        index_(program_),
+        path_(path.string()),
+        out_(path, std::ios::binary | std::ios::trunc) {
+    if (!out_) fail_internal(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
+    describe_classes();
+  }
+
+  void write() {
+    text("{{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+    for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) name_rank(rank);
+    for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+      for (const StreamId stream : index_.streams_of(rank)) write_stream(stream);
+    }
+    text("\n]}}\n");
+    flush();
+    out_.close();
+    if (!out_) fail();
+  }
+
+ private:
+  // What the events of a class share.
+  struct ClassText {
+    std::string begin;      // {"name": "...
+    std::string end;        // ... "args": {...}}
+    bool numbered = false;  // the microbatch is part of the name
+  };
+
+  [[noreturn]] void fail() const { fail_internal(fmt::format("{}: writing failed: {}", path_, std::strerror(errno))); }
+
+  template <typename... Args>
+  void text(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+    if (buffer_.size() > (std::size_t{1} << 20)) flush();
+  }
+  void begin_event() {
+    text("{}", first_ ? "\n" : ",\n");
+    first_ = false;
+  }
+  void flush() {
+    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    if (!out_) fail();
+    buffer_.clear();
+  }
+
+  void describe_classes();
+  void name_rank(std::uint32_t rank);
+  void write_stream(StreamId id);
+  void write_task(TaskId task, const Stream& stream);
+  void write_flow(TaskId send, const Stream& stream);
+  std::string rank_name(const ProgramRank& rank) const;
+  std::uint32_t process(const Stream& stream) const { return program_.ranks[stream.rank].rank; }
+
+  const Simulation& simulation_;
+  const Program& program_;
+  const Timeline& timeline_;
+  StreamIndex index_;
+  std::string path_;
+  std::ofstream out_;
+  fmt::memory_buffer buffer_;
+  std::vector<ClassText> classes_;
+  bool first_ = true;
+};
+
+void TimelineWriter::describe_classes() {
+  for (const TaskClass& described : program_.classes) {
+    ClassText shared;
+    std::string name = described.name;
+    if (described.kind == TaskKind::forward) name = "F";
+    if (described.kind == TaskKind::backward) name = "B";
+    if (described.kind == TaskKind::weight_gradient) name = "W";
+    shared.begin = json_text(name);
+    shared.begin.pop_back();
+    const bool chunked = described.chunk >= 0 && simulation_.job.strategy.virtual_pipeline > 1;
+    shared.end = fmt::format(
+        "{}\", \"cat\": \"{}\", \"cname\": \"{}\", \"args\": {{\"stage\": {}, \"chunk\": {}, \"bytes\": {}, "
+        "\"flop\": {}, \"energy_j\": {}, \"microbatch\": ",
+        chunked ? fmt::format(" chunk {}", described.chunk) : "", name_of(described.kind), colour_of(described),
+        described.stage, described.chunk, described.bytes, described.flop, described.energy_j);
+    shared.numbered = described.kind != TaskKind::kernel && described.kind != TaskKind::collective;
+    classes_.push_back(std::move(shared));
+  }
+}
+
+std::string TimelineWriter::rank_name(const ProgramRank& rank) const {
+  if (rank.multiplicity == 1) {
+    return fmt::format("stage {} rank {} (data {}, context {}, tensor {})", rank.stage, rank.rank, rank.data,
+                       rank.context, rank.tensor);
+  }
+  if (has_mixed_replicas(simulation_)) {
+    const StagePlan& plan = simulation_.plans[rank.plan];
+    return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
+                       plan.costs.hardware.hardware.spec.name, rank.multiplicity);
+  }
+  return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
+}
+
+void TimelineWriter::name_rank(std::uint32_t rank) {
+  const ProgramRank& described = program_.ranks[rank];
+  const auto describe = [&](const char* what, int thread, const std::string& args) {
+    begin_event();
+    text("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"args\": {{{}}}}}", what, described.rank,
+         thread, args);
+  };
+  describe("process_name", 0, "\"name\": " + json_text(rank_name(described)));
+  describe("process_sort_index", 0, fmt::format("\"sort_index\": {}", rank));
+  for (const StreamId stream : index_.streams_of(rank)) {
+    const StreamKind kind = program_.streams[stream].kind;
+    if (kind == StreamKind::group) continue;
+    const int thread = static_cast<int>(kind);
+    describe("thread_name", thread, "\"name\": " + json_text(std::string(name_of(kind))));
+    describe("thread_sort_index", thread, fmt::format("\"sort_index\": {}", thread));
+  }
+}
+
+void TimelineWriter::write_stream(StreamId id) {
+  const Stream& stream = program_.streams[id];
+  if (stream.kind == StreamKind::group) return;
+  for (const TaskId task : index_.tasks_on(id)) {
+    if (timeline_.end[task] == timeline_.start[task]) continue;
+    write_task(task, stream);
+    if (sends(stream.kind)) write_flow(task, stream);
+  }
+}
+
+void TimelineWriter::write_task(TaskId task, const Stream& stream) {
+  const ClassText& shared = classes_[program_.task_class[task]];
+  const std::int32_t microbatch = program_.microbatch[task];
+  begin_event();
+  text("{{\"ph\": \"X\", \"pid\": {}, \"tid\": {}, \"ts\": {}, \"dur\": {}, \"name\": {}", process(stream),
+       static_cast<int>(stream.kind), microseconds(timeline_.start[task]),
+       microseconds(timeline_.end[task] - timeline_.start[task]), shared.begin);
+  if (shared.numbered && microbatch >= 0) text(" mb {}", microbatch);
+  text("{}{}}}}}", shared.end, microbatch);
+}
+
+void TimelineWriter::write_flow(TaskId send, const Stream& stream) {
+  const TaskId receive = send + 1;
+  if (receive >= program_.size() || program_.microbatch[receive] != program_.microbatch[send]) return;
+  const Stream& other = program_.streams[program_.stream[receive]];
+  if (other.kind != receiver_of(stream.kind)) return;
+  const auto end_of_flow = [&](const char* phase, const Stream& at, Picoseconds time) {
+    begin_event();
+    text(
+        "{{\"ph\": \"{}\", \"bp\": \"e\", \"id\": {}, \"cat\": \"transfer\", \"name\": \"transfer\", \"pid\": {}, "
+        "\"tid\": {}, \"ts\": {}}}",
+        phase, send, process(at), static_cast<int>(at.kind), microseconds(time));
+  };
+  end_of_flow("s", stream, timeline_.start[send]);
+  end_of_flow("f", other, (timeline_.start[receive] + timeline_.end[receive]) / 2);
+}
+
+}  // namespace
+
+void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation) {
+  StagedFile staged(path);
+  TimelineWriter(staged.path(), simulation).write();
+  staged.commit();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "simulation/iteration.hpp"
+
+#include <filesystem>
+
+namespace mirfak {
+
+// Writes the timeline in Chrome's trace event format, for Perfetto and chrome://tracing: a process per rank, a thread
+// per stream, a complete event per task that takes time, a flow from each send to its receive. Times are exact to
+// the picosecond. The file appears under its name when it is complete, or not at all; errors as of write_trace.
+void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation);
+
+}  // namespace mirfak

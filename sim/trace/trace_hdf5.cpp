@@ -1,0 +1,300 @@
+#include "trace/trace_hdf5.hpp"
+
+#include "base/error.hpp"
+#include "base/staged_file.hpp"
+#include "simulation/replica_labels.hpp"
+#include "simulation/summary_values.hpp"
+#include "trace/hdf5_file.hpp"
+#include "trace/pass_spans.hpp"
+#include "trace/rank_series.hpp"
+#include "trace/stream_index.hpp"
+#include "trace/traffic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <tuple>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::int64_t kSchemaVersion = 1;
+
+// Texts by the order in which they were first seen.
+class NameTable {
+ public:
+  std::uint32_t code(const std::string& name) {
+    const auto [found, added] = codes_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (added) names_.push_back(name);
+    return found->second;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::map<std::string, std::uint32_t> codes_;
+  std::vector<std::string> names_;
+};
+
+// Columns of one group that grow together.
+template <typename... Types>
+class Columns {
+ public:
+  template <typename... Names>
+  Columns(Hdf5File& file, const std::string& group, Names... names)
+      : columns_(Hdf5Column<Types>(file, group + "/" + names)...) {}
+
+  void append(Types... values) {
+    std::apply([&](auto&... column) { (column.append(values), ...); }, columns_);
+  }
+  void finish() {
+    std::apply([](auto&... column) { (column.finish(), ...); }, columns_);
+  }
+
+ private:
+  std::tuple<Hdf5Column<Types>...> columns_;
+};
+
+class TraceWriter {
+ public:
+  // `measurement`: nullptr for a simulated iteration.
+  TraceWriter(Hdf5File& file, const Simulation& simulation, const Measurement* measurement)
+      : file_(file),
+        simulation_(simulation),
+        program_(simulation.program),
+        index_(program_),
+        measurement_(measurement) {}
+
+  void write(const Scenario& scenario) {
+    file_.write_attribute("/", "filetype", std::string_view("mirfak trace"));
+    file_.write_attribute("/", "schema_version", kSchemaVersion);
+    file_.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
+    file_.write_attribute("/", "origin", std::string_view(measurement_ == nullptr ? "simulated" : "measured"));
+    file_.write("/scenario", scenario.resolved);
+    for (const char* group : {"/names", "/summary", "/stages", "/ranks", "/tasks", "/links", "/memory", "/power"}) {
+      file_.add_group(group);
+    }
+    write_names();
+    write_summary(scenario);
+    write_stages();
+    write_ranks();
+    write_tasks();
+    if (measurement_ != nullptr) write_dependencies();
+    write_links();
+    write_memory();
+    write_power();
+  }
+
+ private:
+  std::uint32_t global_rank(std::uint32_t rank) const { return program_.ranks[rank].rank; }
+  const StagePlan& plan_of(std::uint32_t rank) const { return simulation_.plans[program_.ranks[rank].plan]; }
+
+  void write_names();
+  void write_measurement();
+  void write_summary(const Scenario& scenario);
+  void write_stages();
+  void write_classes();
+  void write_ranks();
+  void write_tasks();
+  void write_dependencies();
+  void write_links();
+  void write_memory();
+  void write_power();
+
+  Hdf5File& file_;
+  const Simulation& simulation_;
+  const Program& program_;
+  StreamIndex index_;
+  const Measurement* measurement_;
+};
+
+void TraceWriter::write_names() {
+  std::vector<std::string> streams;
+  for (std::size_t i = 0; i < kStreamKinds; ++i) streams.emplace_back(name_of(static_cast<StreamKind>(i)));
+  std::vector<std::string> kinds;
+  for (std::size_t i = 0; i < kTaskKinds; ++i) kinds.emplace_back(name_of(static_cast<TaskKind>(i)));
+  file_.write("/names/stream", streams);
+  file_.write("/names/kind", kinds);
+}
+
+// What follows from the times of tasks and from the job.
+bool is_measured(std::string_view key) {
+  constexpr std::array kKeys = {"iteration_time_s",
+                                "tokens_per_s",
+                                "tokens_per_s_per_gpu",
+                                "tflops_per_gpu",
+                                "hardware_tflops_per_gpu",
+                                "mfu",
+                                "hfu",
+                                "gpus",
+                                "model_flop",
+                                "hardware_flop",
+                                "bubble_fraction",
+                                "exposed_communication_s"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
+void TraceWriter::write_measurement() {
+  file_.write_attribute("/summary", "machine", std::string_view(measurement_->machine));
+  file_.write_attribute("/summary", "backend", std::string_view(measurement_->backend));
+  file_.write_attribute("/summary", "iterations", static_cast<double>(measurement_->iterations));
+  file_.write_attribute("/summary", "shortest_iteration_s", measurement_->shortest_s);
+  file_.write_attribute("/summary", "longest_iteration_s", measurement_->longest_s);
+  file_.write_attribute("/summary", "clock_error_s", measurement_->clock_error_s);
+  if (measurement_->stolen_share) file_.write_attribute("/summary", "stolen_share", *measurement_->stolen_share);
+}
+
+void TraceWriter::write_summary(const Scenario& scenario) {
+  file_.write_attribute("/summary", "scenario", std::string_view(scenario.name));
+  file_.write_attribute("/summary", "model", std::string_view(simulation_.job.model.name));
+  if (measurement_ != nullptr) write_measurement();
+  for (const SummaryValue& value : summary_values(simulation_.result)) {
+    if (measurement_ != nullptr && !is_measured(value.key)) continue;
+    if (value.known) file_.write_attribute("/summary", value.key, value.number);
+  }
+}
+
+void TraceWriter::write_stages() {
+  const auto column = [&](const std::string& name, auto value_of) {
+    Hdf5Column<double> values(file_, "/stages/" + name);
+    for (const StageResult& stage : simulation_.result.stages) values.append(value_of(stage));
+    values.finish();
+  };
+  Hdf5Column<std::int32_t> stages(file_, "/stages/stage");
+  for (const StagePlan& plan : simulation_.plans) stages.append(plan.stage);
+  stages.finish();
+  if (has_mixed_replicas(simulation_)) write_classes();
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    column(std::string(key_of(static_cast<Activity>(i))) + "_s",
+           [&](const StageResult& stage) { return stage.activity_s[i]; });
+  }
+  for (const MemoryPart& part : memory_parts()) {
+    column(std::string(part.name) + "_bytes", [&](const StageResult& stage) { return stage.memory.peak.*part.bytes; });
+  }
+  column("memory_peak_bytes", [](const StageResult& stage) { return stage.memory.peak.total(); });
+  column("memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.capacity; });
+  column("host_memory_bytes", [](const StageResult& stage) { return stage.memory.host; });
+  column("host_memory_capacity_bytes", [](const StageResult& stage) { return stage.memory.host_capacity; });
+}
+
+// With mixed replicas: which class each row of /stages and /ranks is of.
+void TraceWriter::write_classes() {
+  Hdf5Column<std::int32_t> of_ranks(file_, "/ranks/replica_class");
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) of_ranks.append(plan_of(rank).replica_class);
+  of_ranks.finish();
+  Columns<std::int32_t, std::int32_t, std::int32_t> columns(file_, "/stages", "replica_class", "replicas",
+                                                            "microbatches");
+  for (const StagePlan& plan : simulation_.plans) {
+    columns.append(plan.replica_class, plan.replicas.count(), plan.replicas.microbatches);
+  }
+  columns.finish();
+}
+
+void TraceWriter::write_ranks() {
+  Columns<std::uint32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::uint32_t> columns(
+      file_, "/ranks", "rank", "stage", "tensor", "context", "data", "multiplicity", "gpu");
+  NameTable gpus;
+  for (std::uint32_t i = 0; i < program_.ranks.size(); ++i) {
+    const ProgramRank& rank = program_.ranks[i];
+    columns.append(rank.rank, static_cast<std::int32_t>(rank.stage), static_cast<std::int32_t>(rank.tensor),
+                   static_cast<std::int32_t>(rank.context), static_cast<std::int32_t>(rank.data), rank.multiplicity,
+                   gpus.code(plan_of(i).costs.hardware.hardware.gpu.name));
+  }
+  columns.finish();
+  file_.write("/names/gpu", gpus.names());
+}
+
+void TraceWriter::write_tasks() {
+  Columns<std::uint32_t, std::uint8_t, std::uint8_t, std::uint32_t, std::int32_t, std::int32_t, std::int32_t, double,
+          double, double, double, double>
+      columns(file_, "/tasks", "rank", "stream", "kind", "name", "stage", "chunk", "microbatch", "start_s", "end_s",
+              "bytes", "flop", "energy_j");
+  NameTable names;
+  std::vector<std::uint32_t> name_of_class;
+  for (const TaskClass& described : program_.classes) name_of_class.push_back(names.code(described.name));
+  for (TaskId task = 0; task < program_.size(); ++task) {
+    const Stream& stream = program_.streams[program_.stream[task]];
+    const TaskClass& described = program_.class_of(task);
+    columns.append(global_rank(stream.rank), static_cast<std::uint8_t>(stream.kind),
+                   static_cast<std::uint8_t>(described.kind), name_of_class[program_.task_class[task]], described.stage,
+                   described.chunk, program_.microbatch[task], to_seconds(simulation_.timeline.start[task]),
+                   to_seconds(simulation_.timeline.end[task]), described.bytes, described.flop,
+                   measurement_ == nullptr ? described.energy_j : std::numeric_limits<double>::quiet_NaN());
+  }
+  columns.finish();
+  file_.write("/names/task", names.names());
+}
+
+void TraceWriter::write_dependencies() {
+  file_.add_group("/dependencies");
+  Hdf5Column<std::int64_t> begin(file_, "/dependencies/begin");
+  for (const TaskId first : program_.dependency_begin) begin.append(first);
+  begin.finish();
+  Hdf5Column<std::uint32_t> tasks(file_, "/dependencies/task");
+  for (const TaskId task : program_.dependencies) tasks.append(task);
+  tasks.finish();
+}
+
+void TraceWriter::write_links() {
+  Columns<std::uint32_t, std::int32_t, double, double, double> columns(file_, "/links", "link", "rank", "time_s",
+                                                                       "bytes_per_s", "utilisation");
+  std::vector<std::string> names;
+  for_each_link(simulation_, index_, [&](const LinkTraffic& link) {
+    const auto code = static_cast<std::uint32_t>(names.size());
+    const std::int32_t rank =
+        link.rank < 0 ? -1 : static_cast<std::int32_t>(global_rank(static_cast<std::uint32_t>(link.rank)));
+    names.push_back(link.name);
+    for (const TrafficPoint& point : link.points) {
+      columns.append(code, rank, to_seconds(point.time), point.bytes_per_s, point.utilisation);
+    }
+  });
+  columns.finish();
+  file_.write("/names/link", names);
+}
+
+void TraceWriter::write_memory() {
+  Columns<std::uint32_t, double, double, double, double> columns(file_, "/memory", "rank", "time_s", "bytes",
+                                                                 "activation_bytes", "workspace_bytes");
+  const std::vector<BlockMemory> blocks = memory_of_blocks(simulation_.job, simulation_.blocks);
+  for (std::uint32_t rank = 0; measurement_ == nullptr && rank < program_.ranks.size(); ++rank) {
+    const auto spans = pass_spans(program_, simulation_.timeline, index_.compute_tasks_of(rank));
+    for (const MemoryPoint& point : memory_over_time(simulation_, blocks, plan_of(rank), spans)) {
+      columns.append(global_rank(rank), to_seconds(point.time), point.use.total(), point.use.activations,
+                     point.use.workspace);
+    }
+  }
+  columns.finish();
+}
+
+void TraceWriter::write_power() {
+  Columns<std::uint32_t, double, double> columns(file_, "/power", "rank", "time_s", "watts");
+  for (std::uint32_t rank = 0; measurement_ == nullptr && rank < program_.ranks.size(); ++rank) {
+    for (const PowerPoint& point : power_over_time(simulation_, plan_of(rank), index_.compute_tasks_of(rank))) {
+      columns.append(global_rank(rank), to_seconds(point.time), point.watts);
+    }
+  }
+  columns.finish();
+}
+
+void write(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
+           const Measurement* measurement) {
+  StagedFile staged(path);
+  Hdf5File file = Hdf5File::create(staged.path());
+  TraceWriter(file, simulation, measurement).write(scenario);
+  file.write_out();
+  staged.commit();
+}
+
+}  // namespace
+
+void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation) {
+  write(path, scenario, simulation, nullptr);
+}
+
+void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
+                 const Measurement& measurement) {
+  write(path, scenario, simulation, &measurement);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace mirfak {
+
+inline constexpr double kNotableSteal = 0.01;  // a share that explains errors of measured times
+
+// How the times of a measured iteration came about.
+struct Measurement {
+  std::string machine;    // what it ran on, for people
+  std::string backend;    // "cpu"
+  int iterations = 0;     // measured; the trace is of the one that took the median time
+  double shortest_s = 0;  // of them
+  double longest_s = 0;
+  double clock_error_s = 0;            // by which clocks of two ranks may differ
+  std::optional<double> stolen_share;  // of the time for which processors had something to run, taken by a hypervisor
+};
+
+// Writes the trace of one iteration (schema: README.md of this folder). The same simulation gives the same bytes.
+// The file appears under its name when it is complete, replacing what was there, or not at all. Throws Error(input)
+// where there is no folder to write to, Error(internal) when writing fails. Needs some 10 bytes of memory a task. HDF5
+// serves one thread at a time.
+void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation);
+// The same of an iteration that was executed on real hardware; its timeline is what was measured. What was not measured
+// is not there: energy, power, memory, money.
+void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
+                 const Measurement& measurement);
+
+}  // namespace mirfak

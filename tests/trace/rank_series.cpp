@@ -1,0 +1,89 @@
+#include "trace/rank_series.hpp"
+
+#include "cost/kernel_model.hpp"
+#include "support/example.hpp"
+#include "trace/stream_index.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+
+namespace {
+
+// Folded and unfolded, by passes and by operators, every way that tasks stand for passes.
+std::vector<Example> examples() {
+  std::vector<Example> out;
+  out.push_back(example());
+  out.push_back(example({}, {.unfolded = true}));
+  out.push_back(example({}, {.operators = true}));
+  out.push_back(example({"strategy.overlap_grad_reduce=true", "strategy.zero=1"}));
+  out.push_back(example({"strategy.virtual_pipeline=1", "strategy.schedule=1f1b", "strategy.recompute=full"}));
+  out.push_back(example({"strategy.virtual_pipeline=1", "strategy.schedule=gpipe"}));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("passes follow the schedule of their stage") {
+  for (const Example& e : examples()) {
+    const Simulation& s = *e.simulation;
+    const StreamIndex index(s.program);
+    for (std::uint32_t rank = 0; rank < s.program.ranks.size(); ++rank) {
+      const auto spans = pass_spans(s.program, s.timeline, index.compute_tasks_of(rank));
+      const std::vector<Pass>& order = s.plans[s.program.ranks[rank].stage].order;
+      REQUIRE(spans.size() == order.size() + 1);
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        CHECK((spans[i].kind == TaskKind::forward) == (order[i].kind == Pass::Kind::forward));
+        CHECK(spans[i].chunk == order[i].chunk);
+        CHECK(spans[i].microbatch == order[i].microbatch);
+        CHECK(spans[i].end <= spans[i + 1].start);
+      }
+      CHECK(spans.back().kind == TaskKind::optimizer);
+    }
+  }
+}
+
+TEST_CASE("memory over time peaks where accounting says, and ends as it began") {
+  for (const Example& e : examples()) {
+    const Simulation& s = *e.simulation;
+    const StreamIndex index(s.program);
+    for (std::uint32_t rank = 0; rank < s.program.ranks.size(); ++rank) {
+      const std::uint32_t stage = s.program.ranks[rank].stage;
+      const auto spans = pass_spans(s.program, s.timeline, index.compute_tasks_of(rank));
+      const auto points = memory_over_time(s, memory_of_blocks(s.job, s.blocks), s.plans[stage], spans);
+      double peak = 0;
+      for (std::size_t i = 0; i < points.size(); ++i) {
+        peak = std::max(peak, points[i].use.total());
+        if (i > 0) CHECK(points[i].time > points[i - 1].time);
+      }
+      CHECK(peak == s.result.stages[stage].memory.peak.total());
+      CHECK(points.front().time == 0);
+      CHECK(points.back().time == s.timeline.makespan);
+      CHECK(points.back().use.activations == doctest::Approx(0).epsilon(1e-3));
+      CHECK(points.back().use.workspace == 0);
+    }
+  }
+}
+
+TEST_CASE("power over time adds up to the energy of the iteration and keeps to its limit") {
+  for (const Example& e : examples()) {
+    const Simulation& s = *e.simulation;
+    const StreamIndex index(s.program);
+    double energy = 0;
+    for (std::uint32_t rank = 0; rank < s.program.ranks.size(); ++rank) {
+      const StagePlan& plan = s.plans[s.program.ranks[rank].stage];
+      const auto points = power_over_time(s, plan, index.compute_tasks_of(rank));
+      for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+        REQUIRE(points[i + 1].time > points[i].time);
+        energy +=
+            points[i].watts * to_seconds(points[i + 1].time - points[i].time) * s.program.ranks[rank].multiplicity;
+        CHECK(points[i].watts >= plan.costs.hardware.hardware.gpu.blocked_w.value);
+        // The limit holds for the mean over the passes of layers; a block alone, such as the logits, may draw more.
+        CHECK(points[i].watts <= 1.4 * plan.costs.hardware.hardware.gpu.tdp_w.value);
+      }
+    }
+    CHECK(energy == doctest::Approx(s.result.energy_j).epsilon(1e-9));
+  }
+}
