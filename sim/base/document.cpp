@@ -243,8 +243,16 @@ bool Mapping::has(std::string_view key) const {
 std::optional<Node> Mapping::find(std::string_view key) {
   known_.emplace(key);
   const Value* value = node_.value().find(key);
-  if (value == nullptr || value->kind == Value::Kind::null) return std::nullopt;
-  return node_.child(*value, key);
+  if (value == nullptr) return std::nullopt;
+  const Node found = node_.child(*value, key);
+  if (found.is_null()) found.fail("expected a value, found nothing", "leave the key out if it is not meant");
+  return found;
+}
+
+std::optional<Node> Mapping::find_or_null(std::string_view key) {
+  if (has(key)) return find(key);
+  known_.emplace(key);
+  return std::nullopt;
 }
 
 Node Mapping::require(std::string_view key) {

@@ -123,8 +123,10 @@ class Mapping {
   explicit Mapping(const Node& node);  // Error(input) unless `node` is a mapping (or null: an empty mapping)
 
   const Node& node() const { return node_; }
-  std::optional<Node> find(std::string_view key);  // absent or null: nullopt
-  Node require(std::string_view key);              // absent: Error(input) naming the key
+  std::optional<Node> find(std::string_view key);  // absent: nullopt; null: Error(input)
+  // The same where null stands for none (`tokens: null`), or for a section that says nothing.
+  std::optional<Node> find_or_null(std::string_view key);
+  Node require(std::string_view key);  // absent: Error(input) naming the key
   bool has(std::string_view key) const;
 
   std::string string_or(std::string_view key, std::string fallback);

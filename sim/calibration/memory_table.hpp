@@ -1,7 +1,7 @@
 #pragma once
 
 #include "calibration/table_kind.hpp"
-#include "model/operator_graph.hpp"
+#include "graph/operator_graph.hpp"
 
 namespace mirfak {
 

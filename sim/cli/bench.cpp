@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 namespace mirfak {
@@ -38,20 +39,20 @@ struct BenchResult {
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-BenchResult run_case(const BenchCase& bench, const DataFolders& folders) {
-  const Scenario scenario =
-      parse_scenario(Document::from_text(std::string(bench.scenario), std::string(bench.name)), folders);
+BenchResult run_case(const BenchCase& bench, const std::filesystem::path& data) {
+  const std::filesystem::path file = data / "scenarios" / "bench" / fmt::format("{}.yaml", bench.scenario);
+  const Scenario scenario = load_scenario(file, {}, data_folders(data));
   BenchResult result;
   const Clock::time_point start = Clock::now();
-  const std::unique_ptr<Simulation> simulation = simulate(scenario.job, bench.lowering, bench.executor);
+  const Simulation simulation = simulate(scenario.job, bench.lowering, bench.executor);
   result.simulate_s = seconds_since(start);
-  result.tasks = simulation->program.size();
-  result.events = simulation->timeline.events;
-  result.hash = simulation->timeline.hash();
+  result.tasks = simulation.program.size();
+  result.events = simulation.timeline.events;
+  result.hash = simulation.timeline.hash();
   result.execute_s = std::numeric_limits<double>::infinity();
   for (int i = 0; i < kExecutions; ++i) {
     const Clock::time_point again = Clock::now();
-    const Timeline timeline = execute(simulation->program, bench.executor);
+    const Timeline timeline = execute(simulation.program, bench.executor);
     result.execute_s = std::min(result.execute_s, seconds_since(again));
     if (timeline.hash() != result.hash) fail_internal(fmt::format("bench: '{}' differs between runs", bench.name));
   }
@@ -111,15 +112,14 @@ CommandOutput run_bench(std::span<const std::string> arguments, const Surroundin
       "cases at a time; 0: one for each core. More than one disturbs the times");
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+      "holds models/, hw_profiles/ and scenarios/bench/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
   const OutputFormat format = format_choice(format_name);
   if (threads < 0) fail_input({}, fmt::format("--threads: expected 0 or more, found {}", threads));
 
-  const DataFolders folders = data_folders(data);
   std::vector<BenchResult> results(bench_cases().size());
   parallel_for(
-      results.size(), [&](std::size_t i) { results[i] = run_case(bench_cases()[i], folders); }, threads);
+      results.size(), [&](std::size_t i) { results[i] = run_case(bench_cases()[i], data); }, threads);
   if (format == OutputFormat::text) return {text_of(results), {}};
   return {json_of(results, seconds_since(surroundings.started)), {}};
 }

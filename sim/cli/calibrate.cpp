@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
+#include "model/attention_kernels.hpp"
 #include "report/calibration_report.hpp"
 
 #include <fmt/format.h>

@@ -11,7 +11,8 @@
 #include "model/model_loader.hpp"
 #include "report/text_table.hpp"
 #include "schedule/schedule.hpp"
-#include "strategy/framework.hpp"
+#include "strategy/framework_catalog.hpp"
+#include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -158,17 +159,20 @@ Listing list_schedules(const DataFolders& /*folders*/) {
   return out;
 }
 
-Listing list_frameworks(const DataFolders& /*folders*/) {
+Listing list_frameworks(const DataFolders& folders) {
   Listing out;
   out.columns = {{"name", "framework", as_word},
                  {"fused_attention", "flash attention", as_flag},
                  {"overlap_pipeline", "overlaps transfers", as_flag},
                  {"overlap_tensor_gradients", "overlaps tensor gradients", as_flag},
+                 {"like", "like", as_word},
                  {"source", "source", as_word}};
-  for (const std::string& name : framework_names()) {
-    const Framework& framework = *find_framework(name);
-    out.rows.push_back({name, framework.fused_attention, framework.overlap_pipeline, framework.overlap_tensor_gradients,
-                        framework.source});
+  const FrameworkCatalog frameworks(folders.hardware);
+  for (const std::string& name : frameworks.names()) {
+    const Framework& framework = frameworks.framework(name);
+    out.rows.push_back({name, !framework.fusion.attention.empty(), framework.communication.overlap_pipeline,
+                        framework.communication.overlap_tensor_gradients,
+                        framework.likes.empty() ? Json() : Json(framework.likes.front()), framework.source});
   }
   return out;
 }
@@ -189,6 +193,13 @@ Listing list_prices(const DataFolders& folders) {
   return out;
 }
 
+Listing list_strategy(const DataFolders& /*folders*/) {
+  Listing out;
+  out.columns = {{"key", "key", as_word}, {"default", "default", as_word}, {"description", "description", as_word}};
+  for (const StrategyKey& key : strategy_keys()) out.rows.push_back({key.key, key.default_text, key.sentence});
+  return out;
+}
+
 struct NamedListing {
   std::string_view name;
   Listing (*fill)(const DataFolders& folders);
@@ -198,6 +209,7 @@ constexpr std::array kListings = {
     NamedListing{"nodes", list_nodes},         NamedListing{"links", list_links},
     NamedListing{"fabrics", list_fabrics},     NamedListing{"prices", list_prices},
     NamedListing{"schedules", list_schedules}, NamedListing{"frameworks", list_frameworks},
+    NamedListing{"strategy", list_strategy},
 };
 
 Json json_of(const Listing& listing) {

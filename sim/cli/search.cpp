@@ -11,6 +11,7 @@
 #include "scenario/search_scenario.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <fstream>
@@ -59,7 +60,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
   short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
   short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw in the mean (search.power_cap_w)");
   add("show-space", po::bool_switch(&options.show_space), "print the scenario with every limit of the search, and end");
-  add("emit", po::value(&options.emit)->value_name("megatron|torchtitan|deepspeed"),
+  add("emit", po::value(&options.emit)->value_name(fmt::format("{}", fmt::join(launch_target_names(), "|"))),
       "print only what that program takes to run the best strategy");
   add("out", po::value(&options.out)->value_name("FILE.yaml"), "write the best strategy as a scenario to simulate");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
@@ -91,17 +92,11 @@ void write_best(const fs::path& name, const SearchScenario& scenario, const Job&
   file.commit();
 }
 
-SearchReport searched(const SearchScenario& scenario, int threads, const Surroundings& surroundings) {
-  const auto started = std::chrono::steady_clock::now();
-  SearchResult result;
-  {
-    Progress progress("strategies", 0, 0, surroundings.progress, surroundings.progress_columns);
-    result = search(scenario.job, scenario.search.spec, threads, [&](std::int64_t done, std::int64_t total) {
-      progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
-    });
-  }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-  return report_search(scenario, std::move(result), took.count(), threads);
+SearchOutcome searched(const SearchScenario& scenario, int threads, const Surroundings& surroundings) {
+  Progress progress("strategies", 0, 0, surroundings.progress, surroundings.progress_columns);
+  return search_and_simulate(scenario.job, scenario.search.spec, threads, [&](std::int64_t done, std::int64_t total) {
+    progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+  });
 }
 
 // What the program cannot express is a key of the best strategy, which the user can keep the search from.
@@ -133,16 +128,17 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const SearchScenario scenario = load_search(options.scenario, options.overrides, data_folders(options.data));
   if (options.show_space) return {scenario.resolved, {}};
 
-  const SearchReport report = searched(scenario, options.jobs, surroundings);
+  const SearchOutcome outcome = searched(scenario, options.jobs, surroundings);
+  const SearchReport report{scenario, outcome};
   CommandOutput output;
-  if (report.strategies.empty()) {
+  if (outcome.strategies.empty()) {
     const SearchFailure failure = search_failure(report);
     if (!target) output.text = printed(report, format, surroundings);
     output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
     output.status = kStatusInfeasible;
     return output;
   }
-  const Job& best = report.strategies.front().found.job;
+  const Job& best = outcome.strategies.front().found.job;
   output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
   if (!options.out.empty()) write_best(options.out, scenario, best);
   return output;

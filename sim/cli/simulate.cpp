@@ -87,16 +87,16 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (options.explain && format == OutputFormat::json) fail_input({}, "--explain is text", "leave out --format json");
 
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
-  const std::unique_ptr<Simulation> simulation = simulate(scenario.job, lowering);
-  if (!options.trace.empty()) write_trace(options.trace, scenario, *simulation);
-  if (!options.timeline.empty()) write_timeline_json(options.timeline, *simulation);
+  const Simulation simulation = simulate(scenario.job, lowering);
+  if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
 
   CommandOutput output;
-  output.text = format == OutputFormat::json ? json_report(*simulation, surroundings)
-                                             : text_report(scenario, *simulation, options.explain, surroundings);
-  if (!simulation->result.fits) {
-    output.complaint =
-        fmt::format("out of memory: {}\n  try {}", memory_shortage(simulation->result), memory_remedies(scenario.job));
+  output.text = format == OutputFormat::json ? json_report(simulation, surroundings)
+                                             : text_report(scenario, simulation, options.explain, surroundings);
+  if (!simulation.result.fits) {
+    output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(simulation.result),
+                                   memory_remedies(scenario.job));
     output.status = kStatusInfeasible;
   }
   return output;

@@ -1,5 +1,6 @@
 // The `attention` section of a GPU profile: fits by generation of kernels, and in each by head dimension.
 #include "cluster/profiles.hpp"
+#include "model/attention_kernels.hpp"
 
 #include <fmt/format.h>
 

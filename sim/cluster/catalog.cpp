@@ -1,5 +1,6 @@
 #include "cluster/catalog.hpp"
 
+#include "base/remembered.hpp"
 #include "base/text.hpp"
 #include "cluster/profiles.hpp"
 
@@ -7,8 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <mutex>
 #include <utility>
 
 namespace mirfak {
@@ -22,33 +21,6 @@ constexpr std::array<std::string_view, 4> kNouns = {"GPU", "link", "node type", 
 
 std::string_view folder_of(ProfileKind kind) { return kFolders[static_cast<std::size_t>(kind)]; }
 
-// What follows a name that is not there: the nearest one, or all of them when none is near.
-std::string suggestion(std::string_view name, const std::vector<std::string>& known) {
-  const std::string close = nearest(name, known);
-  if (!close.empty()) return fmt::format("did you mean '{}'?", close);
-  return "expected " + join_or(known) + ", or the path of a YAML file";
-}
-
-// What was made of each file, or other name. What fails is not remembered.
-template <typename T>
-class Remembered {
- public:
-  template <typename Make>
-  T get(const std::string& name, const Make& make) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = known_.find(name); known != known_.end()) return known->second;
-    }
-    T made = make();
-    const std::lock_guard lock(mutex_);
-    return known_.try_emplace(name, std::move(made)).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, T> known_;
-};
-
 }  // namespace
 
 struct Catalog::Memory {
@@ -59,30 +31,6 @@ struct Catalog::Memory {
   Remembered<std::vector<std::string>> names;
 };
 
-bool ProfileReference::is_path() const {
-  const std::string_view name = name_;
-  return name.find('/') != name.npos || name.ends_with(kEnding) || name.ends_with(".yml") || name.ends_with(".json");
-}
-
-std::filesystem::path ProfileReference::path() const {
-  if (!node_) return name_;
-  // An override has no file of its own: its paths are relative to the working directory.
-  const std::filesystem::path file = node_->where().file;
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name_ : std::filesystem::path(name_);
-}
-
-ProfileReference ProfileReference::renamed(std::string name) const {
-  ProfileReference other = *this;
-  other.name_ = std::move(name);
-  return other;
-}
-
-void ProfileReference::fail(std::string message, std::string hint) const {
-  if (node_) node_->fail(std::move(message), std::move(hint));
-  fail_input({}, std::move(message), std::move(hint));
-}
-
 Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)), memory_(std::make_shared<Memory>()) {
   for (const std::string_view part : kFolders) {
     std::error_code ignored;
@@ -92,21 +40,13 @@ Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)), mem
   }
 }
 
-std::filesystem::path Catalog::file_of(ProfileKind kind, const ProfileReference& reference) const {
-  std::error_code ignored;
-  if (reference.is_path()) {
-    std::filesystem::path path = reference.path();
-    if (!std::filesystem::is_regular_file(path, ignored)) {
-      reference.fail(fmt::format("there is no file '{}'", excerpt(path.string())));
-    }
-    return path;
-  }
+std::filesystem::path Catalog::file_of(ProfileKind kind, const FileReference& reference) const {
+  if (reference.is_path()) return reference.existing_path();
   // Compared with the names that exist, not asked of the file system: "A100-80G" must not find "a100-80g" on one
   // machine only.
   const std::vector<std::string> known = names(kind);
   if (!std::binary_search(known.begin(), known.end(), reference.name())) {
-    reference.fail(fmt::format("unknown {} '{}'", kNouns[static_cast<std::size_t>(kind)], excerpt(reference.name())),
-                   suggestion(reference.name(), known));
+    reference.fail_unknown(kNouns[static_cast<std::size_t>(kind)], known);
   }
   return folder_ / folder_of(kind) / (reference.name() + std::string(kEnding));
 }
@@ -122,7 +62,7 @@ std::vector<std::string> Catalog::names(ProfileKind kind) const {
   });
 }
 
-GpuSpec Catalog::gpu(const ProfileReference& reference) const {
+GpuSpec Catalog::gpu(const FileReference& reference) const {
   const std::filesystem::path path = file_of(ProfileKind::gpu, reference);
   return memory_->gpus.get(path.string(), [&] {
     ProfileFile file(path);
@@ -136,7 +76,7 @@ GpuSpec Catalog::gpu(const ProfileReference& reference) const {
   });
 }
 
-LinkSpec Catalog::link(const ProfileReference& reference) const {
+LinkSpec Catalog::link(const FileReference& reference) const {
   const std::filesystem::path path = file_of(ProfileKind::link, reference);
   return memory_->links.get(path.string(), [&] {
     ProfileFile file(path);
@@ -144,7 +84,7 @@ LinkSpec Catalog::link(const ProfileReference& reference) const {
   });
 }
 
-NodeHardware Catalog::node(const ProfileReference& reference) const {
+NodeHardware Catalog::node(const FileReference& reference) const {
   const std::filesystem::path path = file_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] {
     ProfileFile file(path);
@@ -154,7 +94,7 @@ NodeHardware Catalog::node(const ProfileReference& reference) const {
   });
 }
 
-std::vector<PriceSpec> Catalog::prices(const ProfileReference& provider) const {
+std::vector<PriceSpec> Catalog::prices(const FileReference& provider) const {
   const std::filesystem::path path = file_of(ProfileKind::price, provider);
   return memory_->prices.get(path.string(), [&] {
     ProfileFile file(path);
@@ -162,7 +102,7 @@ std::vector<PriceSpec> Catalog::prices(const ProfileReference& provider) const {
   });
 }
 
-std::optional<PriceSpec> Catalog::price(const ProfileReference& choice, std::string_view gpu) const {
+std::optional<PriceSpec> Catalog::price(const FileReference& choice, std::string_view gpu) const {
   const std::string& text = choice.name();
   const std::size_t slash = text.rfind('/');
   const std::string provider = slash == std::string::npos ? std::string(kMedian) : text.substr(0, slash);

@@ -61,7 +61,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxPorts));
 }
 
-std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const ProfileReference& price) {
+std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const FileReference& price) {
   std::vector<NodeAllotment> allotments;
   int gpus = 0;
   for (const Node& item : section.as_items()) {
@@ -104,10 +104,11 @@ Fabric default_fabric() {
   return fabric;
 }
 
-Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric) {
+Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations) {
   if (nodes.empty()) fail_input({}, "a cluster needs at least one node");
   Held held;
   held.fabric = std::move(fabric);
+  held.perturbations = std::move(perturbations);
   for (NodeAllotment& allotment : nodes) {
     const NodeSpec& spec = allotment.hardware.spec;
     if (allotment.count < 1 || allotment.count > (kMaxGpus - held.gpus) / spec.gpus) {
@@ -157,10 +158,14 @@ Cluster read_cluster(const Node& section, const Catalog& catalog) {
   Mapping mapping(section);
   const std::optional<Node> price = mapping.find("price");
   std::vector<NodeAllotment> nodes =
-      read_nodes(mapping.require("nodes"), catalog, price ? ProfileReference(*price) : ProfileReference("on-demand"));
+      read_nodes(mapping.require("nodes"), catalog, price ? FileReference(*price) : FileReference("on-demand"));
   const std::optional<Node> fabric = mapping.find("fabric");
+  const std::optional<Node> perturbations = mapping.find("perturbations");
   mapping.finish();
-  return {std::move(nodes), fabric ? read_fabric(*fabric) : default_fabric()};
+  int gpus = 0;
+  for (const NodeAllotment& allotment : nodes) gpus += allotment.count * allotment.hardware.spec.gpus;
+  return {std::move(nodes), fabric ? read_fabric(*fabric) : default_fabric(),
+          perturbations ? read_perturbations(*perturbations, gpus) : Perturbations{}};
 }
 
 GroupShape shape_of(const Cluster& cluster, std::span<const int> devices) {

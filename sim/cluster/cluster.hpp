@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cluster/catalog.hpp"
+#include "cluster/perturbations.hpp"
 
 #include <memory>
 #include <span>
@@ -52,10 +53,11 @@ struct DevicePlace {
 class Cluster {
  public:
   // Error(input) without `where` for an empty list, a count below 1, or more than 2^20 GPUs.
-  Cluster(std::vector<NodeAllotment> nodes, Fabric fabric);
+  Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations = {});
 
   std::span<const NodeGroup> groups() const { return held_->groups; }
   const Fabric& fabric() const { return held_->fabric; }
+  const Perturbations& perturbations() const { return held_->perturbations; }  // of rank r, which is device r
 
   int gpus() const { return held_->gpus; }
   int nodes() const { return held_->nodes; }
@@ -72,6 +74,7 @@ class Cluster {
     std::vector<NodeGroup> groups;
     std::vector<int> first_domain;  // of each group
     Fabric fabric;
+    Perturbations perturbations;
     int gpus = 0;
     int nodes = 0;
     int domains = 0;
@@ -82,8 +85,8 @@ class Cluster {
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports}], fabric:
-// {type, oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out). Strict; errors
-// at the place of the fault.
+// {type, oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out), perturbations
+// (perturbations.hpp). Strict; errors at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // What the price of a collective depends on: how its ranks are spread.
@@ -95,6 +98,8 @@ struct GroupShape {
   int ranks_per_domain = 0;   // the most in one domain
   int fewest_per_domain = 0;  // the fewest in one of those domains
   int node_groups = 0;        // node types among them: above 1 the slowest decides
+
+  friend auto operator<=>(const GroupShape&, const GroupShape&) = default;
 };
 // Devices may come in any order, each once. Empty: all zero.
 GroupShape shape_of(const Cluster& cluster, std::span<const int> devices);

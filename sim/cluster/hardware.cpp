@@ -29,11 +29,6 @@ const std::vector<std::string>& price_kind_names() {
   return names;
 }
 
-const std::vector<std::string>& attention_kernel_names() {
-  static const std::vector<std::string> names = {"flash-1", "triton", "flash-2", "flash-3", "cudnn", "trtllm"};
-  return names;
-}
-
 const GemmFit& GpuSpec::gemm_fit(Precision precision) const {
   if (const auto own = gemm.find(precision); own != gemm.end()) return own->second;
   // Efficiencies fall as the rate of the multipliers grows and feeding them gets harder, so the nearest wider

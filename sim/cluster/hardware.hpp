@@ -60,11 +60,6 @@ struct AttentionFit {
   FitQuality quality;                   // on measured calls of at least 1024 tokens
 };
 
-// Names of the generations: "flash-1", "flash-2", "flash-3" (arXiv 2205.14135, 2307.08691, 2407.08608), "triton" (the
-// first of these in Triton 2.0), "cudnn" (its fused attention, 9.x) and "trtllm" (the context kernels of TensorRT-LLM,
-// which the published sweeps are of).
-const std::vector<std::string>& attention_kernel_names();
-
 // What a device draws at a clock that is set, over what it draws at the full one: static + (1 - static) clock^exponent.
 struct ClockPower {
   Figure static_share;

@@ -69,9 +69,9 @@ struct Leaf {
   double bandwidth = 0;  // of its links to nodes
 };
 
-class Builder {
+class TopologyBuilder {
  public:
-  Builder(const Cluster& cluster, Graph& graph, std::vector<double>& bandwidth, std::vector<int>& port_sharing)
+  TopologyBuilder(const Cluster& cluster, Graph& graph, std::vector<double>& bandwidth, std::vector<int>& port_sharing)
       : cluster_(cluster), graph_(graph), bandwidth_(bandwidth), port_sharing_(port_sharing) {}
 
   void build() {
@@ -269,7 +269,7 @@ Edge last_step(Vertex at, const std::vector<Cost>& cost, const Part& part, const
 
 Topology::Topology(const Cluster& cluster) : devices_(cluster.gpus()) {
   port_sharing_.resize(static_cast<std::size_t>(devices_));
-  Builder(cluster, graph_, bandwidth_, port_sharing_).build();
+  TopologyBuilder(cluster, graph_, bandwidth_, port_sharing_).build();
 }
 
 Route Topology::route(int from, int to) const {

@@ -85,16 +85,16 @@ struct AttentionModel::Work {
 };
 
 AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit)
-    : gpu_(gpu),
-      fit_(fit),
+    : gpu_(&gpu),
+      fit_(&fit),
       peak_(peak_16_bit(gpu) / gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
 
 const AttentionTiles& AttentionModel::tiles(double head_dim, AttentionTiles& between_two) const {
-  const auto above = std::find_if(fit_.head_dims.begin(), fit_.head_dims.end(),
+  const auto above = std::find_if(fit_->head_dims.begin(), fit_->head_dims.end(),
                                   [&](const auto& entry) { return entry.first >= head_dim; });
-  if (above == fit_.head_dims.end()) return fit_.head_dims.rbegin()->second;
-  if (above == fit_.head_dims.begin() || above->first == head_dim) return above->second;
+  if (above == fit_->head_dims.end()) return fit_->head_dims.rbegin()->second;
+  if (above == fit_->head_dims.begin() || above->first == head_dim) return above->second;
   const auto& [low_dim, low] = *std::prev(above);
   const auto& [high_dim, high] = *above;
   const double share = (1.0 / low_dim - 1.0 / head_dim) / (1.0 / low_dim - 1.0 / high_dim);
@@ -135,7 +135,7 @@ double AttentionModel::makespan(const AttentionShape& shape, const AttentionTile
   const double head_s = work.blocks * block_s + work.tiles * ramp_s;
   const double all_s = shape.batch * shape.heads * head_s;
   const double longest_s = work.longest * block_s + ramp_s;
-  return std::max(all_s / gpu_.multiprocessors + tiles.tail.value * head_s / work.tiles, longest_s);
+  return std::max(all_s / gpu_->multiprocessors + tiles.tail.value * head_s / work.tiles, longest_s);
 }
 
 double AttentionModel::settled_clock(double head_dim) const {
@@ -145,7 +145,7 @@ double AttentionModel::settled_clock(double head_dim) const {
 
 double AttentionModel::settled_clock(const AttentionTiles& tiles) const {
   const double throttled = tiles.throttle ? 1 / (1 + tiles.throttle->value) : 1;
-  return std::min(gpu_.sustained_share.value, throttled);
+  return std::min(gpu_->sustained_share.value, throttled);
 }
 
 AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, double clock) const {
@@ -155,12 +155,12 @@ AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, 
   AttentionCost cost;
   cost.executed_flop =
       shape.batch * shape.heads * work.blocks * work.rows * work.block_keys * pair_flop(shape, backward);
-  cost.overhead_s = (backward ? kBackwardKernels : 1) * gpu_.kernel_launch_s.value;
+  cost.overhead_s = (backward ? kBackwardKernels : 1) * gpu_->kernel_launch_s.value;
   cost.clocked_s = makespan(shape, tiles, work, backward);
   cost.compute_s = cost.clocked_s / clock;
   const double ends = query_bytes(shape) + result_bytes(shape);
-  const double passes = (backward ? 2 : 1) * fit_.io_passes.value;
-  const double around = backward ? fit_.backward_passes.value * query_bytes(shape) : 0;
+  const double passes = (backward ? 2 : 1) * fit_->io_passes.value;
+  const double around = backward ? fit_->backward_passes.value * query_bytes(shape) : 0;
   cost.memory_s = (passes * ends + around) / bandwidth_;
   const double all = (backward ? 2 : 1) * (ends + key_value_bytes(shape)) / bandwidth_;
   if (cost.compute_s + cost.memory_s < all) cost.clocked_s = 0;
@@ -170,22 +170,22 @@ AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, 
 }
 
 double AttentionModel::table_seconds(const AttentionShape& shape) const {
-  if (!fit_.table) fail_internal("attention kernels of '" + gpu_.name + "' have no table");
-  const AttentionTable& table = *fit_.table;
+  if (!fit_->table) fail_internal("attention kernels of '" + gpu_->name + "' have no table");
+  const AttentionTable& table = *fit_->table;
   AttentionTiles between_two;
   const AttentionTiles& tiles = this->tiles(shape.head_dim, between_two);
   const double queries = query_bytes(shape);
   const double keys_and_values = key_value_bytes(shape);
   const double ends = queries + result_bytes(shape);
   const double footprint = queries + ends + 2 * keys_and_values;
-  const double fullness = footprint / (table.cache_share.value * gpu_.l2_bytes.value);
+  const double fullness = footprint / (table.cache_share.value * gpu_->l2_bytes.value);
   const double cached = 1 / (1 + std::pow(fullness, kCacheSharpness));
   const double per_byte = ((1 - cached) + cached / table.cache_speedup.value) / bandwidth_;
 
   double compute = makespan(shape, tiles, work(shape, tiles), false);
   if (tiles.throttle) compute *= 1 + tiles.throttle->value * compute / (compute + table.throttle_s.value);
   const double kernel =
-      std::max(compute + fit_.io_passes.value * 2 * queries * per_byte, (2 * queries + keys_and_values) * per_byte);
+      std::max(compute + fit_->io_passes.value * 2 * queries * per_byte, (2 * queries + keys_and_values) * per_byte);
   return table.overhead_s.value + 2 * table.side_passes.value * (queries + keys_and_values) * per_byte + kernel;
 }
 

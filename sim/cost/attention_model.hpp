@@ -56,7 +56,7 @@ class AttentionModel {
   // queries, keys and values into a cache around it. Needs fit.table.
   double table_seconds(const AttentionShape& shape) const;
 
-  const AttentionFit& fit() const { return fit_; }
+  const AttentionFit& fit() const { return *fit_; }
   // The constants for a head dimension: measured ones, or interpolated, which `between_two` then holds.
   const AttentionTiles& tiles(double head_dim, AttentionTiles& between_two) const;
   // The clock share that a device settles at which does nothing else: what the tables show of long kernels, else what
@@ -70,8 +70,8 @@ class AttentionModel {
   double settled_clock(const AttentionTiles& tiles) const;
   AttentionCost price(const AttentionShape& shape, bool backward, double clock) const;
 
-  const GpuSpec& gpu_;
-  const AttentionFit& fit_;
+  const GpuSpec* gpu_;
+  const AttentionFit* fit_;
   double peak_ = 0;       // FLOP/s of one multiprocessor
   double bandwidth_ = 0;  // bytes/s that streaming kernels reach
 };

@@ -74,13 +74,13 @@ CommunicationGroup communication_group(const Cluster& cluster, std::span<const i
 }
 
 CollectiveModel::CollectiveModel(const NodeHardware& hardware, const Fabric& fabric, NcclVersion version)
-    : hardware_(hardware),
-      fabric_(fabric),
+    : hardware_(&hardware),
+      fabric_(&fabric),
       protocols_(protocols_of(hardware.scale_up)),
       exchange_(exchange_of(hardware.scale_up)),
       version_(version),
       nvlink_(hardware.spec.wiring != Wiring::host_bridge) {
-  const LinkSpec& link = hardware_.scale_up;
+  const LinkSpec& link = hardware_->scale_up;
   const double line = link.bandwidth.value;
   times_[0] = {link.base_latency_s.value, link.latency_s.value, line * protocols_.ll_efficiency.value};
   times_[1] = {protocols_.ll128_base_s.value, protocols_.ll128_step_s.value, line * protocols_.ll128_efficiency.value};
@@ -88,35 +88,35 @@ CollectiveModel::CollectiveModel(const NodeHardware& hardware, const Fabric& fab
 }
 
 double CollectiveModel::port_share() const {
-  return hardware_.network.bandwidth.value * hardware_.spec.ports / hardware_.spec.gpus;
+  return hardware_->network.bandwidth.value * hardware_->spec.ports / hardware_->spec.gpus;
 }
 
 double CollectiveModel::inside_share(int ranks) const {
-  const LinkSpec& link = hardware_.scale_up;
+  const LinkSpec& link = hardware_->scale_up;
   return link.efficiency_for(std::max(2, ranks)).value / link.efficiency.value;
 }
 
 NcclGroup CollectiveModel::nccl_group(const CommunicationGroup& group) const {
   const GroupShape& shape = group.shape;
-  const LinkSpec& link = hardware_.scale_up;
+  const LinkSpec& link = hardware_->scale_up;
   NcclGroup out;
   out.ranks = shape.ranks;
   out.domains = shape.domains;
-  out.generation = generation_of(hardware_.gpu.architecture);
+  out.generation = generation_of(hardware_->gpu.architecture);
   out.nvlink = nvlink_;
-  out.switched = hardware_.spec.wiring == Wiring::switched;
+  out.switched = hardware_->spec.wiring == Wiring::switched;
   out.inside_gbps = link.bandwidth.value * (nvlink_ ? kNcclLinkShare : link.efficiency.value) *
                     inside_share(shape.ranks_per_domain) / kGB;
   if (shape.domains > 1) out.outside_gbps = kNcclPortShare * port_share() * shape.fewest_per_domain / kGB;
   out.in_switch = link.in_switch_reduction && (shape.domains > 1 ? shape.fewest_per_domain : shape.ranks) >=
                                                   link.in_switch_reduction->minimum_ranks;
   out.version = version_;
-  out.in_network = fabric_.in_network_reduction;
+  out.in_network = fabric_->in_network_reduction;
   return out;
 }
 
 double CollectiveModel::link_share(const GroupShape& shape) const {
-  return hardware_.scale_up.bandwidth.value * inside_share(shape.ranks_per_domain);
+  return hardware_->scale_up.bandwidth.value * inside_share(shape.ranks_per_domain);
 }
 
 CollectiveModel::Case CollectiveModel::case_of(CollectiveKind kind, double bytes,
@@ -131,19 +131,19 @@ CollectiveModel::Case CollectiveModel::case_of(CollectiveKind kind, double bytes
   c.inside_share = inside_share(shape.ranks_per_domain);
   if (shape.domains > 1) {
     c.line_ports = port_share() * shape.fewest_per_domain;
-    if (group.crosses_leaves) c.line_ports /= fabric_.oversubscription;
-    c.ports = c.line_ports * hardware_.network.efficiency_for(shape.nodes).value;
+    if (group.crosses_leaves) c.line_ports /= fabric_->oversubscription;
+    c.ports = c.line_ports * hardware_->network.efficiency_for(shape.nodes).value;
     c.levels = std::floor(std::log2(c.domains));
   }
   return c;
 }
 
 double CollectiveModel::hop_s(Protocol protocol) const {
-  return hardware_.network.latency_s.value + kBeyondLl[static_cast<std::size_t>(protocol)];
+  return hardware_->network.latency_s.value + kBeyondLl[static_cast<std::size_t>(protocol)];
 }
 
 double CollectiveModel::settling_s(const Case& c) const {
-  const LinkSpec& network = hardware_.network;
+  const LinkSpec& network = hardware_->network;
   if (c.domains <= 1 || network.settling_s.value <= 0) return 0;
   return c.levels * network.settling_s.value * c.bytes / (c.bytes + network.settling_bytes.value);
 }
@@ -191,7 +191,7 @@ CollectiveModel::Parts CollectiveModel::tree(const Case& c, Protocol protocol) c
 }
 
 CollectiveModel::Parts CollectiveModel::in_switch(const Case& c, Algorithm algorithm) const {
-  const LinkSpec& link = hardware_.scale_up;
+  const LinkSpec& link = hardware_->scale_up;
   const InSwitchReduction& reduction = *link.in_switch_reduction;
   double bandwidth = link.bandwidth.value * reduction.efficiency_for(static_cast<int>(c.per_domain)).value;
   double hops = 0;
@@ -206,7 +206,7 @@ CollectiveModel::Parts CollectiveModel::in_switch(const Case& c, Algorithm algor
     ways = 1;
   }
   Parts out;
-  out.latency_s = reduction.base_s.value + hops * (hardware_.network.latency_s.value + kInSwitchBeyondLl);
+  out.latency_s = reduction.base_s.value + hops * (hardware_->network.latency_s.value + kInSwitchBeyondLl);
   double seconds_per_byte = (1 + 1 / c.per_domain) / bandwidth;
   if (c.domains > 1) {
     seconds_per_byte = std::max(seconds_per_byte, ways / c.ports);
@@ -226,7 +226,7 @@ CollectiveModel::Parts CollectiveModel::pat(const Case& c) const {
 }
 
 CollectiveModel::Parts CollectiveModel::exchange(const Case& c) const {
-  const double link = hardware_.scale_up.bandwidth.value * c.inside_share;
+  const double link = hardware_->scale_up.bandwidth.value * c.inside_share;
   const double piece = c.bytes / c.ranks;
   const double peers = c.ranks - 1;
   const double near = c.per_domain - 1;
@@ -241,7 +241,7 @@ CollectiveModel::Parts CollectiveModel::exchange(const Case& c) const {
     const Parts brief = line(exchange_.short_base_s, exchange_.short_peer_s, 0, exchange_.short_efficiency);
     return brief.latency_s + brief.transfer_s < out.latency_s + out.transfer_s ? brief : out;
   }
-  const LinkSpec& network = hardware_.network;
+  const LinkSpec& network = hardware_->network;
   out.domain_bytes = c.per_domain * (c.ranks - c.per_domain) * piece;
   out.latency_s += network.send_latency_s.value;
   out.transfer_s = std::max(out.transfer_s, out.domain_bytes / (c.line_ports * network.send_efficiency.value));
@@ -287,10 +287,10 @@ CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, cons
 }
 
 CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bool crosses_leaves) const {
-  const LinkSpec& link = same_domain ? hardware_.scale_up : hardware_.network;
+  const LinkSpec& link = same_domain ? hardware_->scale_up : hardware_->network;
   CommunicationCost cost;
   cost.bytes_per_s = (same_domain ? link.bandwidth.value : port_share()) * link.send_efficiency.value;
-  if (!same_domain && crosses_leaves) cost.bytes_per_s /= fabric_.oversubscription;
+  if (!same_domain && crosses_leaves) cost.bytes_per_s /= fabric_->oversubscription;
   cost.algorithm = "send";
   cost.latency_s = link.send_latency_s.value;
   cost.transfer_s = bytes / cost.bytes_per_s;
@@ -305,7 +305,7 @@ CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bo
 Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
   if (kind == CollectiveKind::shift) return explain_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
   const CommunicationCost cost = price(kind, bytes, group);
-  const LinkSpec& link = hardware_.scale_up;
+  const LinkSpec& link = hardware_->scale_up;
   Explanation out;
   out.formula = fmt::format("{}{}{} {} over {} ranks in {} scale-up domain{}: latency + bytes sent / bandwidth",
                             cost.algorithm, cost.protocol.empty() ? "" : " ", cost.protocol, name_of(kind),
@@ -339,7 +339,7 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
     add(link, "efficiency", link.efficiency_for(group.shape.ranks_per_domain));
   }
   if (cost.on_network) {
-    const LinkSpec& network = hardware_.network;
+    const LinkSpec& network = hardware_->network;
     add(network, "bandwidth of a port, bytes/s", network.bandwidth);
     add(network, "efficiency", network.efficiency_for(group.shape.nodes));
     add(network, "latency per hop, s", network.latency_s);
@@ -350,7 +350,7 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
 
 Explanation CollectiveModel::explain_send(double bytes, bool same_domain, bool crosses_leaves) const {
   const CommunicationCost cost = price_send(bytes, same_domain, crosses_leaves);
-  const LinkSpec& link = same_domain ? hardware_.scale_up : hardware_.network;
+  const LinkSpec& link = same_domain ? hardware_->scale_up : hardware_->network;
   Explanation out;
   out.formula = fmt::format("send over {}: latency + bytes / bandwidth", link.name);
   out.numbers = fmt::format("{}: latency {} + transfer at {:.4g} GB/s", format_bytes(bytes),

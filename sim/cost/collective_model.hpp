@@ -13,6 +13,8 @@ namespace mirfak {
 struct CommunicationGroup {
   GroupShape shape;
   bool crosses_leaves = false;  // its network traffic passes the spines
+
+  friend auto operator<=>(const CommunicationGroup&, const CommunicationGroup&) = default;
 };
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices);
 
@@ -103,8 +105,8 @@ class CollectiveModel {
   double settling_s(const Case& c) const;
   double hop_s(Protocol protocol) const;
 
-  const NodeHardware& hardware_;
-  const Fabric& fabric_;
+  const NodeHardware* hardware_;
+  const Fabric* fabric_;
   RingProtocols protocols_;
   ExchangeFit exchange_;
   std::array<ProtocolTime, kProtocols> times_;

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "cost/composite_kernels.hpp"
 #include "cost/power_limit.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ constexpr int kPieceStreams = 3;       // of a product in pieces: Transformer En
 template <typename Labels>
 double product(const Labels& labels, const AxisExtents& local) {
   double out = 1;
-  for (const Axis label : labels) out *= static_cast<double>(local[static_cast<std::size_t>(label)]);
+  for (const Axis label : labels) out *= static_cast<double>(local[index_of(label)]);
   return out;
 }
 
@@ -32,9 +33,7 @@ double elements(const OperatorGraph& graph, const Operand& operand, const AxisEx
 // (te42kyfo/gpu-benches gpu-small-kernels).
 constexpr double kGraphShare = 1.3 / 2.4;
 
-double extent(const BlockStep& step, Axis axis) {
-  return static_cast<double>(step.local[static_cast<std::size_t>(axis)]);
-}
+double extent(const BlockStep& step, Axis axis) { return static_cast<double>(step.local[index_of(axis)]); }
 
 double peak_of(const GpuSpec& gpu, Precision precision) {
   const auto found = gpu.peak_flops.find(precision);
@@ -51,35 +50,49 @@ Explanation::Input input(std::string name, double value, const Figure& figure) {
   return {std::move(name), fmt::format("{:.4g}", value), figure.source};
 }
 
+const char* memory_formula(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::scan:
+      return "sum over the kernels of the scan, each a product or launch + bytes / (bandwidth efficiency)";
+    case OperatorKind::custom:
+      return "launch + max(stated bytes / (bandwidth efficiency), stated FLOP / peak)";
+    default:
+      return "launch + bytes / (bandwidth efficiency), times a speedup where the second-level cache holds them";
+  }
+}
+
 }  // namespace
 
 GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step) {
   const Operator& op = graph.op(step.op);
   const EinsumLabels labels = classify_labels(op);
   double density = 1;
-  for (const Operand& operand : op.inputs) density = std::min(density, graph.tensor(operand.tensor).density);
+  std::optional<Axis> sparse_along;
+  for (const Operand& operand : op.inputs) {
+    const Tensor& tensor = graph.tensor(operand.tensor);
+    if (tensor.density >= density) continue;
+    density = tensor.density;
+    sparse_along = tensor.sparse_along;
+  }
   // Rows of tokens that exist: of the experts' tokens only those that visit it.
-  const auto existing = [&](const AxisList& of) {
-    const bool tokens = std::find(of.begin(), of.end(), Axis::sequence) != of.end();
-    return product(of, step.local) * (tokens ? density : 1);
+  const auto existing = [&](const AxisLabels& of) {
+    return product(of, step.local) * (sparse_along && of.contains(*sparse_along) ? density : 1);
   };
   return {product(labels.batch, step.local), existing(labels.rows), existing(labels.columns),
           existing(labels.contracted)};
 }
 
 AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step) {
-  AttentionShape shape;
-  shape.batch = extent(step, Axis::batch);
-  shape.queries = extent(step, Axis::sequence);
-  shape.keys = extent(step, Axis::kv_sequence);
-  shape.kv_heads = extent(step, Axis::kv_heads);
-  shape.heads = shape.kv_heads * extent(step, Axis::query_group);
-  shape.head_dim = extent(step, Axis::head_dim);
   const Operator& op = graph.op(step.op);
-  const bool own_width = std::any_of(op.inputs.begin(), op.inputs.end(), [](const Operand& operand) {
-    return std::find(operand.labels.begin(), operand.labels.end(), Axis::value_dim) != operand.labels.end();
-  });
-  if (own_width) shape.value_dim = extent(step, Axis::value_dim);
+  const AttentionLabels labels = classify_attention(graph, op);
+  AttentionShape shape;
+  shape.batch = product(labels.batch, step.local);
+  shape.queries = extent(step, labels.queries);
+  shape.keys = extent(step, labels.keys);
+  shape.kv_heads = product(labels.kv_heads, step.local);
+  shape.heads = shape.kv_heads * product(labels.groups, step.local);
+  shape.head_dim = extent(step, labels.width);
+  if (!labels.value.empty()) shape.value_dim = product(labels.value, step.local);
   shape.causal = op.causal;
   if (step.pieces == 1 && op.window > 0) shape.window = static_cast<double>(op.window);
   if (!shape.causal || (step.piece == 0 && shape.queries == shape.keys)) return shape;
@@ -93,12 +106,28 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
   return shape;
 }
 
+namespace {
+
+// Products without rows or without columns of their own, however many taps: depthwise convolutions.
+bool moves_more_than_it_multiplies(const Operator& op) {
+  AxisSet taps;
+  for (const std::vector<Operand>* operands : {&op.inputs, &op.outputs}) {
+    for (const Operand& operand : *operands) {
+      for (const Window& window : operand.windows) taps.insert(window.tap);
+    }
+  }
+  const EinsumLabels labels = classify_labels(op);
+  return AxisSet(labels.rows).without(taps).empty() || AxisSet(labels.columns).without(taps).empty();
+}
+
+}  // namespace
+
 KernelModel::Products::Products(const GpuSpec& gpu, Precision of)
     : precision(of), peak(peak_of(gpu, of)), model(gpu, of) {}
 
 KernelModel::KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
                          std::span<const std::string> attention_kernels)
-    : gpu_(gpu),
+    : gpu_(&gpu),
       wide_(gpu, precision.wide),
       narrow_(gpu, precision.narrow),
       stream_bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {
@@ -131,6 +160,10 @@ KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& st
       return price_product(block.graph, step, bytes);
     case OperatorKind::attention:
       return with_earlier_pieces(price_attention(block.graph, step, bytes), block.graph, step);
+    case OperatorKind::scan:
+      return price_scan(*this, block.graph, step);
+    case OperatorKind::custom:
+      return price_custom(*this, block.graph, step, launch);
     default:
       return price_memory_bound(bytes, block.graph.op(step.op).kind, launch);
   }
@@ -141,6 +174,11 @@ KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& st
 KernelCost KernelModel::price_product(const OperatorGraph& graph, const BlockStep& step, double bytes) const {
   const Products& products = products_of(graph.op(step.op));
   GemmShape shape = gemm_shape(graph, step);
+  if (moves_more_than_it_multiplies(graph.op(step.op))) {
+    KernelCost cost = price_memory_bound(bytes);
+    cost.flop = shape.flop();
+    return cost;
+  }
   if (step.pieces == 1) return products.price(shape, bytes, clock_);
   const double pieces = std::min(step.pieces, kPieceStreams);
   shape.m *= pieces;
@@ -168,7 +206,7 @@ KernelCost KernelModel::Products::price(const GemmShape& shape, double bytes, do
 }
 
 const AttentionModel& KernelModel::attention() const {
-  if (!attention_) fail_internal("fused attention on " + gpu_.name + ", which has no kernel for it");
+  if (!attention_) fail_internal("fused attention on " + gpu_->name + ", which has no kernel for it");
   return *attention_;
 }
 
@@ -179,8 +217,9 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
       op.phase == Phase::forward ? attention().forward(shape, clock_) : attention().backward(shape, clock_);
   KernelCost cost;
   cost.activity = Activity::attention;
-  cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, Axis::sequence) *
-              extent(step, Axis::kv_sequence) * shape.head_dim;
+  const AttentionLabels labels = classify_attention(graph, op);
+  cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, labels.queries) * extent(step, labels.keys) *
+              shape.head_dim;
   cost.bytes = bytes;
   cost.compute_s = priced.compute_s;
   cost.memory_s = priced.memory_s;
@@ -208,7 +247,7 @@ KernelCost KernelModel::with_earlier_pieces(KernelCost cost, const OperatorGraph
 }
 
 const Figure* KernelModel::kind_share(OperatorKind kind) const {
-  const MemoryKernels& kernels = gpu_.memory_kernels;
+  const MemoryKernels& kernels = gpu_->memory_kernels;
   switch (kind) {
     case OperatorKind::normalization:
       return &kernels.normalization;
@@ -226,13 +265,13 @@ const Figure* KernelModel::kind_share(OperatorKind kind) const {
 
 KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Launch launch) const {
   const Figure* share = kind_share(kind);
-  const double cached = 1 / (1 + std::pow(bytes / gpu_.l2_bytes.value, kCacheSharpness));
-  const double per_byte = (1 - cached + cached / gpu_.memory_kernels.cached_speedup.value) / stream_bandwidth_;
+  const double cached = 1 / (1 + std::pow(bytes / gpu_->l2_bytes.value, kCacheSharpness));
+  const double per_byte = (1 - cached + cached / gpu_->memory_kernels.cached_speedup.value) / stream_bandwidth_;
   KernelCost cost;
   cost.activity = Activity::memory_bound;
   cost.bytes = bytes;
   cost.memory_s = bytes * per_byte / (share == nullptr ? 1 : share->value);
-  cost.overhead_s = gpu_.kernel_launch_s.value * (launch == Launch::graph ? kGraphShare : 1);
+  cost.overhead_s = gpu_->kernel_launch_s.value * (launch == Launch::graph ? kGraphShare : 1);
   cost.seconds = cost.overhead_s + cost.memory_s;
   return cost;
 }
@@ -252,9 +291,9 @@ Explanation KernelModel::explain_product(const OperatorGraph& graph, const Block
       "memory {}, clock {:.1f} %",
       shape.batch, shape.m, shape.k, shape.k, shape.n, tiling.waves, tiling.rows, tiling.columns, splits,
       format_seconds(tiling.seconds), format_seconds(time.memory_s), 100 * time.clock_share);
-  out.inputs = {input("peak, FLOP/s", products.peak, gpu_.peak_flops.at(products.precision)),
-                input("memory bandwidth, bytes/s", gpu_.memory_bandwidth.value, gpu_.memory_bandwidth)};
-  const GemmFit& fit = gpu_.gemm_fit(products.precision);
+  out.inputs = {input("peak, FLOP/s", products.peak, gpu_->peak_flops.at(products.precision)),
+                input("memory bandwidth, bytes/s", gpu_->memory_bandwidth.value, gpu_->memory_bandwidth)};
+  const GemmFit& fit = gpu_->gemm_fit(products.precision);
   for (std::size_t i = 0; i < kGemmConstants.size(); ++i) {
     const GemmConstantKey& key = kGemmConstants[i];
     if (key.of_casts) continue;
@@ -265,23 +304,24 @@ Explanation KernelModel::explain_product(const OperatorGraph& graph, const Block
 
 Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep& step) const {
   const KernelCost cost = price(block, step);
+  const Operator& op = block.graph.op(step.op);
+  if (op.kind == OperatorKind::einsum && cost.activity == Activity::gemm) return explain_product(block.graph, step);
   Explanation out;
-  if (cost.activity == Activity::gemm) return explain_product(block.graph, step);
   const Explanation::Input bandwidth =
-      input("memory bandwidth, bytes/s", gpu_.memory_bandwidth.value, gpu_.memory_bandwidth);
+      input("memory bandwidth, bytes/s", gpu_->memory_bandwidth.value, gpu_->memory_bandwidth);
   const Explanation::Input share =
-      input("bandwidth efficiency", gpu_.memory_bandwidth_efficiency.value, gpu_.memory_bandwidth_efficiency);
-  const Explanation::Input launch = input("kernel launch, s", gpu_.kernel_launch_s.value, gpu_.kernel_launch_s);
-  if (cost.activity == Activity::attention) {
+      input("bandwidth efficiency", gpu_->memory_bandwidth_efficiency.value, gpu_->memory_bandwidth_efficiency);
+  const Explanation::Input launch = input("kernel launch, s", gpu_->kernel_launch_s.value, gpu_->kernel_launch_s);
+  if (op.kind == OperatorKind::attention) {
     explain_attention(block.graph, step, out);
     out.inputs.insert(out.inputs.end(), {bandwidth, share, launch});
     return out;
   }
-  out.formula = "launch + bytes / (bandwidth efficiency), times a speedup where the second-level cache holds them";
+  out.formula = memory_formula(op.kind);
   out.numbers = fmt::format("{}: memory {}", format_bytes(cost.bytes), format_seconds(cost.memory_s));
-  const Figure& speedup = gpu_.memory_kernels.cached_speedup;
+  const Figure& speedup = gpu_->memory_kernels.cached_speedup;
   out.inputs = {bandwidth, share, launch, input("speedup in the second-level cache", speedup.value, speedup)};
-  if (const Figure* kind = kind_share(block.graph.op(step.op).kind)) {
+  if (const Figure* kind = kind_share(op.kind)) {
     out.inputs.push_back(input("share of plain streaming", kind->value, *kind));
   }
   return out;
@@ -299,8 +339,8 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
                             shape.heads, shape.head_dim, shape.queries, shape.keys, format_seconds(cost.compute_s),
                             format_seconds(cost.memory_s));
   const Figure& efficiency = forward ? tiles.efficiency : tiles.backward_efficiency;
-  const Figure& peak = gpu_.peak_flops.contains(Precision::bf16) ? gpu_.peak_flops.at(Precision::bf16)
-                                                                 : gpu_.peak_flops.at(Precision::fp16);
+  const Figure& peak = gpu_->peak_flops.contains(Precision::bf16) ? gpu_->peak_flops.at(Precision::bf16)
+                                                                  : gpu_->peak_flops.at(Precision::fp16);
   out.inputs = {
       input("16-bit peak, FLOP/s", peak.value, peak), input("efficiency of a tile", efficiency.value, efficiency),
       input("ramp of a tile, s", tiles.ramp_s.value, tiles.ramp_s), input("tail, tiles", tiles.tail.value, tiles.tail),

@@ -69,7 +69,7 @@ class KernelModel {
                                 Launch launch = Launch::stream) const;
 
   double peak_flops() const { return narrow_.peak; }  // of the products that most of the work is
-  const GpuSpec& gpu() const { return gpu_; }
+  const GpuSpec& gpu() const { return *gpu_; }
 
  private:
   const AttentionModel& attention() const;
@@ -93,7 +93,7 @@ class KernelModel {
   };
   const Products& products_of(const Operator& op) const { return op.low_precision ? narrow_ : wide_; }
 
-  const GpuSpec& gpu_;
+  const GpuSpec* gpu_;
   Products wide_;
   Products narrow_;
   double stream_bandwidth_ = 0;  // bytes/s that a streaming kernel reaches

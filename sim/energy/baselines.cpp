@@ -16,7 +16,7 @@ namespace {
 using StageShares = std::vector<double>;
 
 // Of all passes of a stage in an iteration.
-struct StageWork {
+struct StageSums {
   Picoseconds duration = 0;
   double energy_j = 0;  // above waiting
 };
@@ -70,8 +70,8 @@ class StageClocks {
   }
 
   // Of one stage's passes, if its share of the clock is this.
-  StageWork work(int stage, double share) const {
-    StageWork sum;
+  StageSums work(int stage, double share) const {
+    StageSums sum;
     const auto id = static_cast<std::size_t>(stage);
     for (const auto& [kind, count] : passes_[id]) {
       const ClockChoice& at = choice(kind, share);
@@ -124,7 +124,7 @@ StageShares balanced(const StageClocks& clocks, Picoseconds longest) {
   for (int stage = 0; stage < clocks.stages(); ++stage) {
     double least = std::numeric_limits<double>::infinity();
     for (const double share : clocks.shares()) {
-      const StageWork work = clocks.work(stage, share);
+      const StageSums work = clocks.work(stage, share);
       if (work.duration > longest) break;
       if (work.energy_j >= least) continue;
       least = work.energy_j;
@@ -157,14 +157,15 @@ StageShares clock_per_stage(StageClocks& clocks, Picoseconds deadline) {
 std::vector<Baseline> baselines(const ClockedProgram& clocked, Picoseconds deadline) {
   StageClocks clocks(clocked);
   std::vector<Baseline> out;
-  const auto add = [&](const char* name, const StageShares& shares) {
-    out.push_back({name, execute_clocks(clocked, clocks.assignment(shares))});
+  using Kind = Baseline::Kind;
+  const auto add = [&](Kind kind, const char* name, const StageShares& shares) {
+    out.push_back({kind, name, execute_clocks(clocked, clocks.assignment(shares))});
   };
-  add("highest clock", clocks.everywhere(1));
-  add("lowest clock", clocks.everywhere(clocks.shares().back()));
-  add("one clock", one_clock(clocks, clocked.blocked_w, deadline));
-  add("a clock per stage", clock_per_stage(clocks, deadline));
-  add("balanced stages", balanced(clocks, longest_work(clocks, 1)));
+  add(Kind::highest_clock, "highest clock", clocks.everywhere(1));
+  add(Kind::lowest_clock, "lowest clock", clocks.everywhere(clocks.shares().back()));
+  add(Kind::one_clock, "one clock", one_clock(clocks, clocked.blocked_w, deadline));
+  add(Kind::clock_per_stage, "a clock per stage", clock_per_stage(clocks, deadline));
+  add(Kind::balanced_stages, "balanced stages", balanced(clocks, longest_work(clocks, 1)));
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include "energy/clock_plan.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@ namespace mirfak {
 
 // Simpler ways to choose clocks, to hold the frontier against.
 struct Baseline {
+  enum class Kind : std::uint8_t { highest_clock, lowest_clock, one_clock, clock_per_stage, balanced_stages };
+  Kind kind{};
   std::string name;
   ExecutedClocks executed;
 };

@@ -37,7 +37,7 @@ struct FixedArc {
   Picoseconds length = 0;
 };
 
-struct Pass {
+struct TimedPass {
   TaskId task = 0;
   EventId start = 0;
   EventId end = 0;
@@ -101,7 +101,7 @@ class NetworkWriter {
   void bypass(EventId event);
   void merge(EventId event);
   void drop_early_arcs();
-  Picoseconds fastest(const Pass& pass) const {
+  Picoseconds fastest(const TimedPass& pass) const {
     return clocked_.choices_for(pass.task).curve.durations.back() + pass.lead + pass.trail;
   }
   ProgramNetwork renumbered() const;
@@ -110,7 +110,7 @@ class NetworkWriter {
   EventId events_ = 0;
   EventId sink_ = 0;
   std::vector<FixedArc> fixed_;  // tail kGone: taken out
-  std::vector<Pass> passes_;
+  std::vector<TimedPass> passes_;
   std::vector<Arcs> fixed_into_;
   std::vector<Arcs> fixed_from_;
   std::vector<Arcs> passes_into_;
@@ -328,7 +328,7 @@ ProgramNetwork NetworkWriter::renumbered() const {
   for (const FixedArc& arc : fixed_) {
     if (arc.tail != kGone) used[arc.tail] = used[arc.head] = true;
   }
-  for (const Pass& pass : passes_) used[pass.start] = used[pass.end] = true;
+  for (const TimedPass& pass : passes_) used[pass.start] = used[pass.end] = true;
   ProgramNetwork out;
   std::vector<EventId> number(events_, kGone);
   for (EventId event = 0; event < events_; ++event) {
@@ -337,7 +337,7 @@ ProgramNetwork NetworkWriter::renumbered() const {
   out.network.curves.push_back({{0}, {}});
   for (const PassChoices& choices : clocked_.choices) out.network.curves.push_back(choices.curve);
   out.network.arcs.reserve(passes_.size() + fixed_.size());
-  for (const Pass& pass : passes_) {
+  for (const TimedPass& pass : passes_) {
     const auto curve = static_cast<CurveId>(1 + clocked_.kind_of(pass.task));
     out.network.arcs.push_back({number[pass.start], number[pass.end], curve, pass.lead + pass.trail});
     out.activities.push_back({pass.task, number[pass.end], pass.trail});

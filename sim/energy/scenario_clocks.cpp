@@ -45,6 +45,10 @@ class ClockedJob {
       fail_infeasible({}, "cluster.nodes: ranks that share a GPU have one clock, which no plan can set for each",
                       "leave ranks_per_gpu out");
     }
+    if (!job.cluster.perturbations().empty()) {
+      fail_infeasible({}, "cluster.perturbations: clocks are planned for ranks of a stage that are equally fast",
+                      "leave it out");
+    }
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
       clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware.gpu));
     }

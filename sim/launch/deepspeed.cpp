@@ -85,6 +85,10 @@ void require_pipeline(const Job& job) {
   require_expressible(!gpipe, "strategy.schedule", "DeepSpeed's pipeline engine has 1F1B only", "choose 1f1b");
   require_expressible(s.layer_split.empty(), "strategy.layer_split",
                       "Megatron-DeepSpeed divides layers evenly over stages", "leave it out");
+  require_expressible(!s.account_for_embedding_in_pipeline_split, "strategy.account_for_embedding_in_pipeline_split",
+                      "Megatron-DeepSpeed counts layers only", "leave it out");
+  require_expressible(!s.account_for_loss_in_pipeline_split, "strategy.account_for_loss_in_pipeline_split",
+                      "Megatron-DeepSpeed counts layers only", "leave it out");
 }
 
 void add_parallelism(ArgumentLines& out, const Job& job) {

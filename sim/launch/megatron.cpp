@@ -5,7 +5,6 @@
 #include "launch/launch_targets.hpp"
 #include "launch/megatron_model.hpp"
 #include "strategy/rules.hpp"
-#include "strategy/strategy_names.hpp"
 
 #include <fmt/ranges.h>
 
@@ -39,9 +38,14 @@ void add_pipeline(ArgumentLines& out, const Job& job) {
   out.value("--pipeline-model-parallel-size", s.pipeline);
   if (!s.layer_split.empty()) {
     out.value("--pipeline-model-parallel-layout", fmt::format("'{}'", layout(job)));
+  } else if (s.virtual_pipeline > 1 && s.counted_as_layers() > 0) {
+    // The number of layers of a chunk would have to divide the model's own.
+    out.value("--num-virtual-stages-per-pipeline-rank", s.virtual_pipeline);
   } else if (s.virtual_pipeline > 1) {
     out.value("--num-layers-per-virtual-pipeline-stage", job.model.layers / s.pipeline / s.virtual_pipeline);
   }
+  if (s.account_for_embedding_in_pipeline_split) out.flag("--account-for-embedding-in-pipeline-split");
+  if (s.account_for_loss_in_pipeline_split) out.flag("--account-for-loss-in-pipeline-split");
   if (s.virtual_pipeline > 1 && s.microbatch_group > 0) {
     out.value("--microbatch-group-size-per-virtual-pipeline-stage", s.microbatch_group);
   }

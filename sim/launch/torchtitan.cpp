@@ -134,7 +134,7 @@ void add_tensor_and_context(Toml& out, const Job& job) {
 }
 
 // "[["tok_embeddings", "layers.0"], ["layers.1", "norm", "output"]]"
-std::string module_names(const std::vector<int>& split) {
+std::string modules_of_parts(const std::vector<int>& split) {
   std::vector<std::string> parts;
   int layer = 0;
   for (std::size_t i = 0; i < split.size(); ++i) {
@@ -162,12 +162,12 @@ void add_pipeline(Toml& out, const Job& job) {
   out.text("pipeline_parallel_schedule", interleaved ? "Interleaved1F1B" : gpipe ? "GPipe" : "1F1B");
   out.value("pipeline_parallel_microbatch_size", s.micro_batch);
   if (!s.layer_split.empty()) {
-    out.value("module_fqns_per_model_part", module_names(s.layer_split));
+    out.value("module_fqns_per_model_part", modules_of_parts(s.layer_split));
     return;
   }
-  out.value("pipeline_parallel_first_stage_less_layers", 0);
-  out.value("pipeline_parallel_last_stage_less_layers", 0);
-  out.value("pipeline_parallel_layers_per_stage", job.model.layers / s.pipeline / s.virtual_pipeline);
+  out.value("pipeline_parallel_first_stage_less_layers", s.account_for_embedding_in_pipeline_split ? 1 : 0);
+  out.value("pipeline_parallel_last_stage_less_layers", s.account_for_loss_in_pipeline_split ? 1 : 0);
+  out.value("pipeline_parallel_layers_per_stage", (job.model.layers + s.counted_as_layers()) / s.chunks());
 }
 
 void add_experts(Toml& out, const Job& job) {
@@ -207,7 +207,8 @@ void add_recomputation(Toml& out, const Job& job) {
   if (s.recompute == Recompute::none) return out.text("mode", "none");
   if (s.recompute_layers == 0) return out.text("mode", "full");
   const std::int64_t layers = job.model.layers / s.pipeline / s.virtual_pipeline;
-  require_expressible(s.layer_split.empty() && layers % s.recompute_layers == 0, "strategy.recompute_layers",
+  const bool even = s.layer_split.empty() && s.counted_as_layers() == 0;
+  require_expressible(even && layers % s.recompute_layers == 0, "strategy.recompute_layers",
                       "torchtitan recomputes every n-th layer",
                       fmt::format("choose a divisor of the {} layers of a chunk", layers));
   out.text("mode", "selective");
@@ -228,9 +229,8 @@ std::string torchtitan_config(const Job& job) {
   add_pipeline(out, job);
   add_experts(out, job);
   add_recomputation(out, job);
-  const std::string& framework = job.framework.name;
   out.section("compile");
-  out.value("enable", job.strategy.overlap_tensor || framework == "torchtitan" || framework == "pytorch-fsdp-compiled");
+  out.value("enable", job.strategy.overlap_tensor || job.framework.is_like("pytorch-fsdp-compiled"));
   return out.text();
 }
 

@@ -22,21 +22,21 @@ constexpr double kChainedGeluGradient = 28.0 / 3;
 TensorId normalize_layer(Builder& b, const std::string& name, TensorId x) {
   const std::size_t first = b.operator_count();
   const TensorId y = b.normalize(name, x);
-  b.mark(Module::layer_norm, first);
+  b.mark("layernorm", first);
   return y;
 }
 
 TensorId build_layer(Builder& b, TensorId x, const LayerKind& kind) {
   const bool after = b.model().post_norm;
-  b.enter(LayerPart::attention);
+  b.enter("attn_branch");
   const TensorId attended = build_attention(b, after ? x : normalize_layer(b, "attention_norm", x), kind);
   TensorId middle = b.add_residual("attention_residual", attended, x, b.model().linear_bias);
   if (after) middle = normalize_layer(b, "attention_norm", middle);
-  b.enter(kind.experts ? LayerPart::router : LayerPart::mlp);
+  b.enter(kind.experts ? "router_branch" : "mlp_branch");
   const TensorId normalized = after ? middle : normalize_layer(b, "mlp_norm", middle);
   const std::size_t first = b.operator_count();
   const TensorId inner = kind.experts ? build_experts(b, normalized) : build_mlp(b, "mlp", normalized);
-  b.mark(kind.experts ? Module::experts : Module::mlp, first);
+  b.mark(kind.experts ? "moe" : "mlp", first);
   // Experts add their biases themselves, each its own.
   const TensorId y = b.add_residual("mlp_residual", inner, middle, b.model().linear_bias && !kind.experts);
   return after ? normalize_layer(b, "mlp_norm", y) : y;
@@ -46,17 +46,17 @@ TensorId build_layer(Builder& b, TensorId x, const LayerKind& kind) {
 
 TensorId build_mlp(Builder& b, const std::string& prefix, TensorId x) {
   const bool gated = b.model().gated();
-  std::vector<Axis> inner = {Axis::batch, Axis::sequence, Axis::ffn};
-  std::vector<Axis> weight_axes = {Axis::hidden, Axis::ffn};
+  AxisLabels inner = {LayerAxis::batch, LayerAxis::sequence, LayerAxis::ffn};
+  AxisLabels weight_axes = {LayerAxis::hidden, LayerAxis::ffn};
   if (gated) {
-    inner.insert(inner.begin() + 2, Axis::gate);
-    weight_axes.insert(weight_axes.begin() + 1, Axis::gate);
+    inner.insert(inner.begin() + 2, LayerAxis::gate);
+    weight_axes.insert(weight_axes.begin() + 1, LayerAxis::gate);
   }
   TensorId up =
       b.project(prefix + "_up", x, b.parameter(prefix + "_up_weight", weight_axes), inner, b.options().adapters.mlp_up);
   std::vector<TensorId> inputs = {up};
   if (b.model().linear_bias) {
-    const TensorId bias = b.parameter(prefix + "_up_bias", std::vector<Axis>(inner.begin() + 2, inner.end()));
+    const TensorId bias = b.parameter(prefix + "_up_bias", AxisLabels(inner.begin() + 2, inner.end()));
     if (b.options().fused_bias_activation) {
       inputs.push_back(bias);
     } else {
@@ -65,7 +65,7 @@ TensorId build_mlp(Builder& b, const std::string& prefix, TensorId x) {
     }
   }
   const std::string name = prefix == "mlp" ? "activation" : prefix + "_activation";
-  const TensorId y = b.activation(name, {Axis::batch, Axis::sequence, Axis::ffn});
+  const TensorId y = b.activation(name, {LayerAxis::batch, LayerAxis::sequence, LayerAxis::ffn});
   TensorId kept = up;
   if (b.options().narrow_activation_input) {
     kept = b.tensor(name + "_input_in_8_bits", b.axes(up), TensorRole::activation, kMaskBytes);
@@ -80,63 +80,64 @@ TensorId build_mlp(Builder& b, const std::string& prefix, TensorId x) {
     activation.passes = kChainedGelu;
     activation.gradient_passes = kChainedGeluGradient;
   }
-  return b.project(prefix + "_down", y, b.parameter(prefix + "_down_weight", {Axis::ffn, Axis::hidden}), kResidual,
-                   b.options().adapters.mlp_down);
+  return b.project(prefix + "_down", y, b.parameter(prefix + "_down_weight", {LayerAxis::ffn, LayerAxis::hidden}),
+                   kResidual, b.options().adapters.mlp_down);
 }
 
 OperatorGraph build_embedding_block(const ModelSpec& model, const BlockOptions& options) {
   Builder b("embedding", model, options);
-  const TensorId ids = b.tensor("token_ids", {Axis::batch, Axis::sequence}, TensorRole::input, kTokenBytes);
-  const TensorId table = b.parameter("word_embedding_weight", {Axis::vocabulary, Axis::hidden});
+  const TensorId ids = b.tensor("token_ids", {LayerAxis::batch, LayerAxis::sequence}, TensorRole::input, kTokenBytes);
+  const TensorId table = b.parameter("word_embedding_weight", {LayerAxis::vocabulary, LayerAxis::hidden});
   TensorId x = b.activation("word_embedding", kResidual);
-  b.op("word_embedding", OperatorKind::gather, {table, ids}, {x}, {ids});
+  b.op("word_embedding", OperatorKind::gather, {table, ids}, {x}, {ids}).over = {LayerAxis::vocabulary};
   if (model.position == PositionEncoding::learned) {
-    const TensorId positions = b.parameter("position_embedding_weight", {Axis::sequence, Axis::hidden});
+    const TensorId positions = b.parameter("position_embedding_weight", {LayerAxis::sequence, LayerAxis::hidden});
     x = b.add("position_embedding", x, positions);
   }
   if (model.sentence_pairs) {
-    const TensorId types = b.tensor("token_types", {Axis::batch, Axis::sequence}, TensorRole::input, kTokenBytes);
-    const TensorId type_table = b.parameter("token_type_embedding_weight", {Axis::pair, Axis::hidden});
+    const TensorId types =
+        b.tensor("token_types", {LayerAxis::batch, LayerAxis::sequence}, TensorRole::input, kTokenBytes);
+    const TensorId type_table = b.parameter("token_type_embedding_weight", {LayerAxis::pair, LayerAxis::hidden});
     const TensorId rows = b.activation("token_type_embedding", kResidual);
-    b.op("token_type_embedding", OperatorKind::gather, {type_table, types}, {rows}, {types});
+    b.op("token_type_embedding", OperatorKind::gather, {type_table, types}, {rows}, {types}).over = {LayerAxis::pair};
     x = b.add("token_types", x, rows);
   }
   if (model.embedding_norm) x = b.normalize("embedding_norm", x);
   if (options.dropout) x = b.dropout("embedding_dropout", x);
   OperatorGraph graph = b.take();
-  graph.output = x;
+  graph.outputs = {x};
   return graph;
 }
 
 OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind) {
   Builder b(kind.experts ? "expert layer" : "layer", model, options);
-  if (kind.experts) b.set(Axis::ffn, model.mixture.shared_ffn);
+  if (kind.experts) b.set(LayerAxis::ffn, model.mixture.shared_ffn);
   const TensorId x = b.input("layer_input", kResidual);
   const TensorId y = build_layer(b, x, kind);
   OperatorGraph graph = b.take();
-  graph.input = x;
-  graph.output = y;
+  graph.inputs = {x};
+  graph.outputs = {y};
   return graph;
 }
 
 OperatorGraph build_prediction_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind) {
   Builder b("prediction module", model, options);
-  if (kind.experts) b.set(Axis::ffn, model.mixture.shared_ffn);
+  if (kind.experts) b.set(LayerAxis::ffn, model.mixture.shared_ffn);
   const TensorId x = b.input("prediction_input", kResidual);
-  const TensorId ids = b.tensor("token_ids", {Axis::batch, Axis::sequence}, TensorRole::input, kTokenBytes);
-  const TensorId table = b.parameter("word_embedding_weight", {Axis::vocabulary, Axis::hidden});
+  const TensorId ids = b.tensor("token_ids", {LayerAxis::batch, LayerAxis::sequence}, TensorRole::input, kTokenBytes);
+  const TensorId table = b.parameter("word_embedding_weight", {LayerAxis::vocabulary, LayerAxis::hidden});
   const TensorId embedded = b.activation("word_embedding", kResidual);
-  b.op("word_embedding", OperatorKind::gather, {table, ids}, {embedded}, {ids});
-  const TensorId both = b.activation("merged", {Axis::batch, Axis::sequence, Axis::merged});
+  b.op("word_embedding", OperatorKind::gather, {table, ids}, {embedded}, {ids}).over = {LayerAxis::vocabulary};
+  const TensorId both = b.activation("merged", {LayerAxis::batch, LayerAxis::sequence, LayerAxis::merged});
   b.op("merge", OperatorKind::elementwise,
        {b.normalize("prediction_norm", x), b.normalize("prediction_embedding_norm", embedded)}, {both});
   const TensorId merged =
       b.project("prediction_projection", both,
-                b.parameter("prediction_projection_weight", {Axis::merged, Axis::hidden}), kResidual);
+                b.parameter("prediction_projection_weight", {LayerAxis::merged, LayerAxis::hidden}), kResidual);
   const TensorId y = build_layer(b, merged, kind);
   OperatorGraph graph = b.take();
-  graph.input = x;
-  graph.output = y;
+  graph.inputs = {x};
+  graph.outputs = {y};
   return graph;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "graph/operator_graph.hpp"
 #include "model/adapters.hpp"
 #include "model/model_spec.hpp"
-#include "model/operator_graph.hpp"
 
 #include <cstdint>
 

@@ -9,30 +9,30 @@ namespace mirfak {
 
 namespace {
 
-TensorId sparse(Builder& b, const std::string& name, std::vector<Axis> inner, double element_bytes) {
-  std::vector<Axis> axes = {Axis::experts, Axis::batch, Axis::sequence};
-  axes.insert(axes.end(), inner.begin(), inner.end());
+TensorId sparse(Builder& b, const std::string& name, const AxisLabels& inner, double element_bytes) {
+  AxisLabels axes = {LayerAxis::experts, LayerAxis::batch, LayerAxis::sequence};
+  for (const Axis axis : inner) axes.push_back(axis);
   const MixtureOfExperts& mixture = b.model().mixture;
   const double density = static_cast<double>(mixture.per_token) / static_cast<double>(mixture.experts);
-  return b.tensor(name, std::move(axes), TensorRole::activation, element_bytes, density);
+  return b.tensor(name, axes, TensorRole::activation, element_bytes, density);
 }
 
-TensorId project_experts(Builder& b, const std::string& name, TensorId x, std::vector<Axis> weight_axes,
-                         const std::vector<Axis>& result_axes, double element_bytes) {
-  std::vector<Axis> axes = {Axis::experts};
-  axes.insert(axes.end(), weight_axes.begin(), weight_axes.end());
+TensorId project_experts(Builder& b, const std::string& name, TensorId x, const AxisLabels& weight_axes,
+                         const AxisLabels& result_axes, double element_bytes) {
+  AxisLabels axes = {LayerAxis::experts};
+  for (const Axis axis : weight_axes) axes.push_back(axis);
   const TensorId y = sparse(b, name, result_axes, element_bytes);
-  b.op(name, OperatorKind::einsum, {x, b.parameter(name + "_weight", std::move(axes))}, {y});
+  b.op(name, OperatorKind::einsum, {x, b.parameter(name + "_weight", axes)}, {y}).linear = true;
   return y;
 }
 
 // The product adds the bias where `in_product`. Else, weighted as the expert is, it may take several kernels.
-TensorId add_expert_bias(Builder& b, const std::string& name, TensorId y, const std::vector<Axis>& result_axes,
+TensorId add_expert_bias(Builder& b, const std::string& name, TensorId y, const AxisLabels& result_axes,
                          double element_bytes, bool in_product) {
   if (!b.model().linear_bias) return y;
-  std::vector<Axis> axes = {Axis::experts};
-  axes.insert(axes.end(), result_axes.begin(), result_axes.end());
-  const TensorId bias = b.parameter(name + "_bias", std::move(axes));
+  AxisLabels axes = {LayerAxis::experts};
+  for (const Axis axis : result_axes) axes.push_back(axis);
+  const TensorId bias = b.parameter(name + "_bias", axes);
   const TensorId sum = sparse(b, name + "_biased", result_axes, element_bytes);
   Operator& added = b.op(name + "_bias", OperatorKind::elementwise, {y, bias}, {sum});
   added.part_of_kernel = in_product;
@@ -47,12 +47,13 @@ TensorId add_expert_bias(Builder& b, const std::string& name, TensorId y, const 
 
 // Scores in fp32, the choice of experts, and the loss that balances them.
 TensorId route(Builder& b, TensorId x) {
-  const std::vector<Axis> axes = {Axis::batch, Axis::sequence, Axis::candidates};
+  const AxisLabels axes = {LayerAxis::batch, LayerAxis::sequence, LayerAxis::candidates};
   const auto scores = [&](const char* name) { return b.tensor(name, axes, TensorRole::activation, kStatisticsBytes); };
   const TensorId logits = scores("router_logits");
-  b.op("router", OperatorKind::einsum, {x, b.parameter("router_weight", {Axis::hidden, Axis::candidates})}, {logits});
+  b.op("router", OperatorKind::einsum, {x, b.parameter("router_weight", {LayerAxis::hidden, LayerAxis::candidates})},
+       {logits});
   std::vector<TensorId> chosen_by = {logits};
-  if (b.model().linear_bias) chosen_by.push_back(b.parameter("router_bias", {Axis::candidates}));
+  if (b.model().linear_bias) chosen_by.push_back(b.parameter("router_bias", {LayerAxis::candidates}));
   const TensorId weights = scores("router_weights");
   b.op("top_k", OperatorKind::elementwise, chosen_by, {weights}, {weights});
   return weights;
@@ -63,14 +64,16 @@ TensorId route(Builder& b, TensorId x) {
 TensorId build_experts(Builder& b, TensorId x) {
   const double bytes = b.options().element_bytes;
   const TensorId weights = route(b, x);
-  b.enter(LayerPart::experts);
-  const auto rows_of_hidden = [&](const char* name) { return sparse(b, name, {Axis::hidden}, bytes); };
+  b.enter("experts_branch");
+  const auto rows_of_hidden = [&](const char* name) { return sparse(b, name, {LayerAxis::hidden}, bytes); };
   TensorId rows = rows_of_hidden("dispatched");
   const TensorId row_weights = sparse(b, "dispatched_weights", {}, kStatisticsBytes);
   // Sorting reads what has arrived, or the tokens themselves, and writes rows; back likewise.
   const auto per_token = static_cast<double>(b.model().mixture.per_token);
   const double passes = (per_token + b.options().copies_per_token) / (per_token + 1);
-  b.op("dispatch", OperatorKind::dispatch, {x, weights}, {rows, row_weights}).passes = passes;
+  Operator& dispatch = b.op("dispatch", OperatorKind::dispatch, {x, weights}, {rows, row_weights});
+  dispatch.over = {LayerAxis::experts};
+  dispatch.passes = passes;
   const auto copy_rows = [&](TensorId from, const char* name, const char* to) {
     const TensorId copied = rows_of_hidden(to);
     b.op(name, OperatorKind::elementwise, {from}, {copied});
@@ -79,25 +82,28 @@ TensorId build_experts(Builder& b, TensorId x) {
   if (b.options().rows_sorted) rows = copy_rows(rows, "sort_rows", "sorted_rows");
   if (b.options().rows_padded) rows = copy_rows(rows, "pad_rows", "padded_rows");
 
-  std::vector<Axis> inner = {Axis::expert_ffn};
-  if (b.model().gated()) inner.insert(inner.begin(), Axis::gate);
-  std::vector<Axis> up_axes = inner;
-  up_axes.insert(up_axes.begin(), Axis::hidden);
+  AxisLabels inner = {LayerAxis::expert_ffn};
+  if (b.model().gated()) inner.insert(inner.begin(), LayerAxis::gate);
+  AxisLabels up_axes = inner;
+  up_axes.insert(up_axes.begin(), LayerAxis::hidden);
   TensorId up = project_experts(b, "expert_up", rows, up_axes, inner, bytes);
   up = add_expert_bias(b, "expert_up", up, inner, bytes, b.options().fused_linear_bias);
   // Multiplies by the weight of the expert as well.
   const std::size_t first = b.operator_count();
-  const TensorId activated = sparse(b, "expert_activation", {Axis::expert_ffn}, bytes);
+  const TensorId activated = sparse(b, "expert_activation", {LayerAxis::expert_ffn}, bytes);
   b.op("expert_activation", OperatorKind::elementwise, {up, row_weights}, {activated}, {up, row_weights});
-  b.mark(Module::expert_activation, first);
-  TensorId down = project_experts(b, "expert_down", activated, {Axis::expert_ffn, Axis::hidden}, {Axis::hidden}, bytes);
+  b.mark("moe_act", first);
+  TensorId down = project_experts(b, "expert_down", activated, {LayerAxis::expert_ffn, LayerAxis::hidden},
+                                  {LayerAxis::hidden}, bytes);
   if (b.options().rows_padded) down = copy_rows(down, "unpad_rows", "unpadded_rows");
-  down = add_expert_bias(b, "expert_down", down, {Axis::hidden}, bytes, false);
+  down = add_expert_bias(b, "expert_down", down, {LayerAxis::hidden}, bytes, false);
   if (b.options().rows_sorted) down = copy_rows(down, "unsort_rows", "unsorted_rows");
   const TensorId combined = b.activation("combined", kResidual);
-  b.op("combine", OperatorKind::combine, {down}, {combined}).passes = passes;
+  Operator& combine = b.op("combine", OperatorKind::combine, {down}, {combined});
+  combine.over = {LayerAxis::experts};
+  combine.passes = passes;
   if (b.model().mixture.shared_ffn == 0) return combined;
-  b.enter(LayerPart::router);
+  b.enter("router_branch");
   return b.add("shared_expert_sum", combined, build_mlp(b, "shared_expert", x));
 }
 

@@ -16,7 +16,7 @@ namespace {
 void add_loss(Builder& b, const std::string& prefix, TensorId logits) {
   constexpr double unfused_passes = 38.0 / 6.0;
   constexpr double unfused_gradient_passes = 14.0 / 6.0;
-  const std::vector<Axis> tokens(b.axes(logits).begin(), b.axes(logits).end() - 1);
+  const AxisLabels tokens(b.axes(logits).begin(), b.axes(logits).end() - 1);
   const auto statistic = [&](const char* name) {
     return b.tensor(prefix + name, tokens, TensorRole::activation, kStatisticsBytes);
   };
@@ -43,35 +43,35 @@ void add_loss(Builder& b, const std::string& prefix, TensorId logits) {
 }
 
 // x of some tokens of each sequence.
-TensorId pick_tokens(Builder& b, const std::string& name, TensorId x, std::vector<Axis> tokens) {
+TensorId pick_tokens(Builder& b, const std::string& name, TensorId x, AxisLabels tokens) {
   const TensorId places = b.tensor(name + "_places", tokens, TensorRole::input, kTokenBytes);
-  tokens.push_back(Axis::hidden);
-  const TensorId picked = b.activation(name, std::move(tokens));
-  b.op(name, OperatorKind::gather, {x, places}, {picked}, {places});
+  tokens.push_back(LayerAxis::hidden);
+  const TensorId picked = b.activation(name, tokens);
+  b.op(name, OperatorKind::gather, {x, places}, {picked}, {places}).over = {LayerAxis::sequence};
   return picked;
 }
 
 TensorId dense(Builder& b, const std::string& name, TensorId x) {
-  std::vector<Axis> result_axes = b.axes(x);
-  result_axes.back() = Axis::transform;
-  const TensorId weight = b.parameter(name + "_weight", {Axis::hidden, Axis::transform});
-  const TensorId y = b.project(name, x, weight, std::move(result_axes));
-  const TensorId biased = b.add_bias(name + "_bias", y, b.parameter(name + "_bias", {Axis::transform}));
+  AxisLabels result_axes = b.axes(x);
+  result_axes.back() = LayerAxis::transform;
+  const TensorId weight = b.parameter(name + "_weight", {LayerAxis::hidden, LayerAxis::transform});
+  const TensorId y = b.project(name, x, weight, result_axes);
+  const TensorId biased = b.add_bias(name + "_bias", y, b.parameter(name + "_bias", {LayerAxis::transform}));
   return b.elementwise(name + "_activation", {biased}, {biased});
 }
 
 // What a masked language model's head does before the output projection.
 TensorId transform_tokens(Builder& b, TensorId x) {
-  if (b.options().masked > 0) x = pick_tokens(b, "masked_tokens", x, {Axis::batch, Axis::masked});
-  return b.normalize("transform_norm", dense(b, "transform", x), Axis::transform);
+  if (b.options().masked > 0) x = pick_tokens(b, "masked_tokens", x, {LayerAxis::batch, LayerAxis::masked});
+  return b.normalize("transform_norm", dense(b, "transform", x), LayerAxis::transform);
 }
 
 // Whether the second sentence of a pair follows the first, by the first token.
 void classify_pairs(Builder& b, TensorId x) {
-  const TensorId pooled = dense(b, "pooler", pick_tokens(b, "first_token", x, {Axis::batch}));
-  const TensorId weight = b.parameter("pair_weight", {Axis::transform, Axis::pair});
-  const TensorId classes = b.project("pair_logits", pooled, weight, {Axis::batch, Axis::pair});
-  add_loss(b, "pair_", b.add("pair_bias", classes, b.parameter("pair_bias", {Axis::pair})));
+  const TensorId pooled = dense(b, "pooler", pick_tokens(b, "first_token", x, {LayerAxis::batch}));
+  const TensorId weight = b.parameter("pair_weight", {LayerAxis::transform, LayerAxis::pair});
+  const TensorId classes = b.project("pair_logits", pooled, weight, {LayerAxis::batch, LayerAxis::pair});
+  add_loss(b, "pair_", b.add("pair_bias", classes, b.parameter("pair_bias", {LayerAxis::pair})));
 }
 
 }  // namespace
@@ -82,15 +82,16 @@ OperatorGraph build_head_block(const ModelSpec& model, const BlockOptions& optio
   const TensorId normalized = model.post_norm ? x : b.normalize("final_norm", x);
   const bool masked = model.masked_share > 0;
   const TensorId read = masked ? transform_tokens(b, normalized) : normalized;
-  const TensorId weight = b.parameter("output_weight", {Axis::vocabulary, b.axes(read).back()});
-  std::vector<Axis> logit_axes = b.axes(read);
-  logit_axes.back() = Axis::vocabulary;
-  TensorId logits = b.project("logits", read, weight, std::move(logit_axes));
-  if (masked) logits = b.add_bias("logits_bias", logits, b.parameter("logits_bias", {Axis::vocabulary}));
+  const TensorId weight = b.parameter("output_weight", {LayerAxis::vocabulary, b.axes(read).back()});
+  b.tie(weight, model.tied_embeddings);
+  AxisLabels logit_axes = b.axes(read);
+  logit_axes.back() = LayerAxis::vocabulary;
+  TensorId logits = b.project("logits", read, weight, logit_axes);
+  if (masked) logits = b.add_bias("logits_bias", logits, b.parameter("logits_bias", {LayerAxis::vocabulary}));
   add_loss(b, "", logits);
   if (model.sentence_pairs) classify_pairs(b, normalized);
   OperatorGraph graph = b.take();
-  graph.input = x;
+  graph.inputs = {x};
   return graph;
 }
 

@@ -20,7 +20,7 @@ class Config {
 
   std::optional<Node> find(Keys keys) {
     for (const char* key : keys) {
-      if (std::optional<Node> found = fields_.find(key)) return found;
+      if (std::optional<Node> found = fields_.find_or_null(key)) return found;
     }
     return std::nullopt;
   }
@@ -35,9 +35,15 @@ class Config {
     return (found ? *found : fields_.require(*keys.begin())).as_integer(1, maximum);
   }
 
-  bool flag(const char* key, bool fallback) { return fields_.bool_or(key, fallback); }
+  bool flag(const char* key, bool fallback) {
+    const std::optional<Node> found = find({key});
+    return found ? found->as_bool() : fallback;
+  }
 
-  double dropout(const char* key, double fallback) { return fields_.number_or(key, fallback, 0, 1); }
+  double dropout(const char* key, double fallback) {
+    const std::optional<Node> found = find({key});
+    return found ? found->as_number(0, 1) : fallback;
+  }
 
   // `null` where the class has a default other than null turns that default off.
   bool is_null(const char* key) const {

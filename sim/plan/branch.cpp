@@ -199,7 +199,7 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
     double room = 0;  // for layers
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
-      const double capacity = costs.hardware.hardware.gpu.memory_bytes.value - job_.framework.platform_bytes;
+      const double capacity = costs.hardware->hardware.gpu.memory_bytes.value - job_.framework.memory.platform_bytes;
       room += std::max(0.0, capacity) / (state + std::min(microbatches, job_.strategy.pipeline - stage) * kept);
     }
     constexpr double rounding = 1e-9;

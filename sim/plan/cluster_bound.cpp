@@ -21,7 +21,7 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
   out.training.global_batch = std::int64_t{choice.micro_batch} * out.strategy.data;
   const auto gpus = static_cast<int>(out.strategy.ranks());
   if (gpus > out.cluster.gpus()) return std::nullopt;
-  if (first_violation({out.model, out.training, out.strategy, gpus})) return std::nullopt;
+  if (first_violation({out.model, out.training, out.framework, out.strategy, gpus})) return std::nullopt;
   return out;
 }
 

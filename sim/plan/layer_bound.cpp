@@ -36,7 +36,7 @@ LayerBound::LayerBound(const Job& job) {
 }
 
 std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs, bool energy) {
-  const BodyCache::Place place = BodyCache::place_of(costs, 1);
+  const PricePlace place(costs, 1);
   const std::shared_ptr<Clocks> clocks = clocks_on(job, costs, place);
   const double highest = highest_clock(job, costs, *clocks);
   const std::tuple key(place, highest, energy);
@@ -53,7 +53,7 @@ std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const St
 
 // No mix of layers settles at a lower clock than that of the kernel that draws most.
 std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const StageCosts& costs,
-                                                          const BodyCache::Place& place) {
+                                                          const PricePlace& place) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(place); known != clocks_.end()) return known->second;
@@ -65,14 +65,14 @@ std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const 
   for (const BlockBodies& kind : made->bodies) {
     draw = std::max({draw, highest_draw(kind.forward), highest_draw(kind.backward)});
   }
-  made->lowest = std::min(costs.hardware.hardware.gpu.sustained_share.value, std::pow(draw, -1 / kPowerExponent));
+  made->lowest = std::min(costs.hardware->hardware.gpu.sustained_share.value, std::pow(draw, -1 / kPowerExponent));
   const std::lock_guard lock(mutex_);
   return clocks_.emplace(place, std::move(made)).first->second;
 }
 
 // A mix of layers settles between the clocks that each of them would settle at alone.
 double LayerBound::highest_clock(const Job& job, const StageCosts& costs, Clocks& clocks) {
-  const GpuSpec& gpu = costs.hardware.hardware.gpu;
+  const GpuSpec& gpu = costs.hardware->hardware.gpu;
   if (job.model.prediction_layers > 0) return std::min(1.0, gpu.sustained_share.value);
   const std::pair recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
   {

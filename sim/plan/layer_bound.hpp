@@ -46,7 +46,7 @@ class LayerBound {
     double lowest = 1;
     std::vector<BlockBodies> bodies;  // of each kind
   };
-  std::shared_ptr<Clocks> clocks_on(const Job& job, const StageCosts& costs, const BodyCache::Place& place);
+  std::shared_ptr<Clocks> clocks_on(const Job& job, const StageCosts& costs, const PricePlace& place);
   double highest_clock(const Job& job, const StageCosts& costs, Clocks& clocks);
   Terms price(const Job& job, StageCosts costs, double highest, double lowest) const;
   std::vector<BlockBodies> price_kinds(const Job& job, StageCosts& costs, double clock) const;
@@ -55,8 +55,8 @@ class LayerBound {
   ShardedBlocks blocks_;
   std::vector<BlockId> layers_;
   std::mutex mutex_;
-  std::map<BodyCache::Place, std::shared_ptr<Clocks>> clocks_;
-  std::map<std::tuple<BodyCache::Place, double, bool>, std::shared_ptr<const Terms>> known_;
+  std::map<PricePlace, std::shared_ptr<Clocks>> clocks_;
+  std::map<std::tuple<PricePlace, double, bool>, std::shared_ptr<const Terms>> known_;
 };
 
 }  // namespace mirfak

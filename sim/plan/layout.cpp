@@ -5,7 +5,7 @@
 #include "program/data_parallel.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <array>
 
 namespace mirfak {
 
@@ -17,31 +17,27 @@ Job with(Job job, const Strategy& strategy) {
   return job;
 }
 
-// What the price of everything that a stage does depends on.
-auto signature(const StageCosts& costs) {
-  const auto group = [](const CommunicationGroup& of) {
-    const GroupShape& shape = of.shape;
-    return std::tuple(shape.ranks, shape.nodes, shape.ranks_per_node, shape.domains, shape.ranks_per_domain,
-                      shape.fewest_per_domain, of.crosses_leaves);
-  };
-  return std::tuple(BodyCache::place_of(costs, 1), group(costs.data_group), group(costs.shard_group),
-                    group(costs.expert_data_group), group(costs.across_group));
-}
+// What the price of everything that a stage does depends on. What replicas do together depends on the hardware of all.
+struct StagePrices {
+  PricePlace blocks;
+  std::array<CommunicationGroup, 4> replicas;
+  std::vector<StageHardware> hardware;
+
+  friend bool operator==(const StagePrices&, const StagePrices&) = default;
+};
 
 }  // namespace
 
 LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
     : job(with(std::move(of), strategy)), classes(replica_classes(job)) {
-  // What replicas do together depends on the hardware of all of them.
-  using Nodes = std::vector<BodyCache::Node>;
-  std::vector<std::pair<decltype(signature(costs.front())), Nodes>> known;
-  std::vector<Nodes> hardware;
+  std::vector<StagePrices> known;
+  std::vector<std::vector<StageHardware>> hardware;
   for (int stage = 0; stage < strategy.pipeline; ++stage) {
-    Nodes nodes;
-    for (int own = 0; own < count(); ++own)
-      nodes.push_back(BodyCache::node_of(costs.emplace_back(job, classes, stage, own)));
+    std::vector<StageHardware> nodes;
+    for (int own = 0; own < count(); ++own) nodes.emplace_back(costs.emplace_back(job, classes, stage, own));
     for (int own = 0; own < count(); ++own) {
-      std::pair kind(signature(costs[place(stage, own)]), nodes);
+      const StageCosts& at = costs[place(stage, own)];
+      StagePrices kind{{at, 1}, {at.data_group, at.shard_group, at.expert_data_group, at.across_group}, nodes};
       const auto found = std::find(known.begin(), known.end(), kind) - known.begin();
       kind_of.push_back(static_cast<int>(found));
       if (found < static_cast<std::ptrdiff_t>(known.size())) continue;

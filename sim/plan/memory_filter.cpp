@@ -33,7 +33,7 @@ double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(stage * v, v);
       const double most = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
-      const NodeHardware& node = branch.layout().costs[place].hardware.hardware;
+      const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
       worst = std::max(worst, states[place].resident + most - node.gpu.memory_bytes.value);
       worst = std::max(worst, states[place].host - host_memory_share(node.spec));
     }

@@ -9,7 +9,8 @@ namespace mirfak {
 namespace {
 
 bool awaits_sends(const Branch& branch, const PipelineChoice& choice) {
-  const bool overlaps = branch.job().framework.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
+  const bool overlaps =
+      branch.job().framework.communication.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
   return branch.job().strategy.pipeline > 1 && !overlaps;
 }
 

@@ -11,9 +11,9 @@ namespace {
 // What a branch of the tree leaves open.
 RuleFieldSet open_fields() {
   RuleFieldSet out;
-  for (const RuleField field : {RuleField::virtual_pipeline, RuleField::schedule, RuleField::recompute_layers,
-                                RuleField::recompute_method, RuleField::zero, RuleField::overlap_grad_reduce,
-                                RuleField::overlap_param_gather, RuleField::offload_optimizer}) {
+  for (const RuleField field : {rule_field("virtual_pipeline"), rule_field("schedule"), rule_field("recompute_layers"),
+                                rule_field("recompute_method"), rule_field("zero"), rule_field("overlap_grad_reduce"),
+                                rule_field("overlap_param_gather"), rule_field("offload_optimizer")}) {
     out.set(static_cast<std::size_t>(field));
   }
   return out;
@@ -36,14 +36,16 @@ bool RuleFilter::hold(const std::vector<const RuleExpression*>& rules, const Str
                       const Cluster& cluster) const {
   if (rules.empty()) return true;
   const RuleFields fields =
-      read_rule_fields({job_.model, job_.training, strategy, cluster.gpus()}, gpus_per_node(cluster));
+      read_rule_fields({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}, gpus_per_node(cluster));
   return std::all_of(rules.begin(), rules.end(), [&](const RuleExpression* rule) { return rule->holds(fields); });
 }
 
 bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster) const {
   if (strategy.pipeline > job_.model.layers) return false;
-  // Any split of layers will do.
+  // Any split of layers will do, over as many chunks as there are stages.
   Strategy plain = strategy;
+  plain.virtual_pipeline = 1;
+  plain.schedule = Strategy().schedule;
   plain.layer_split.assign(static_cast<std::size_t>(plain.pipeline), 0);
   plain.layer_split.front() = static_cast<int>(job_.model.layers);
   // So will any state, and any number of recomputed layers.
@@ -57,11 +59,13 @@ bool RuleFilter::allows_branch(const Strategy& strategy, const Cluster& cluster)
     plain.replica_microbatches.assign(static_cast<std::size_t>(plain.data), 1);
     plain.replica_microbatches.front() += static_cast<int>(count) - plain.data;
   }
-  return !first_violation({job_.model, job_.training, plain, cluster.gpus()}) && hold(early_, plain, cluster);
+  return !first_violation({job_.model, job_.training, job_.framework, plain, cluster.gpus()}) &&
+         hold(early_, plain, cluster);
 }
 
 bool RuleFilter::allows(const Strategy& strategy, const Cluster& cluster) const {
-  return !first_violation({job_.model, job_.training, strategy, cluster.gpus()}) && hold(late_, strategy, cluster);
+  return !first_violation({job_.model, job_.training, job_.framework, strategy, cluster.gpus()}) &&
+         hold(late_, strategy, cluster);
 }
 
 }  // namespace mirfak

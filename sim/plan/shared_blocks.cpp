@@ -32,23 +32,7 @@ Job representative(Job job) {
 BlockSet::BlockSet(const Job& job) : blocks(shard_blocks(job)), memory(memory_of_blocks(job, blocks)) {}
 
 SharedBlocks::Key SharedBlocks::key_of(const Job& job) {
-  const Strategy& s = job.strategy;
-  return {s.tensor,
-          s.context,
-          s.expert,
-          s.tensor_of_experts(),
-          s.data,
-          s.micro_batch,
-          static_cast<int>(s.sequence_parallel),
-          static_cast<int>(s.overlap_tensor),
-          static_cast<int>(s.overlap_expert),
-          static_cast<int>(s.recompute),
-          static_cast<int>(s.recompute_modules.to_ulong()),
-          s.recompute_layers,
-          static_cast<int>(s.context_communication),
-          static_cast<int>(s.expert_dispatcher),
-          static_cast<int>(data_parallel_plan(job).gathers_in_passes()),
-          0};
+  return {BlockFields(job.strategy), data_parallel_plan(job).gathers_in_passes()};
 }
 
 // Two threads that ask for the same at once may both make it, with one result.

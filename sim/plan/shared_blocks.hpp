@@ -4,8 +4,9 @@
 #include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
+#include "strategy/block_fields.hpp"
 
-#include <array>
+#include <compare>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,7 +33,12 @@ class SharedBlocks {
   std::shared_ptr<LayerBound> layers_of(const Job& job);
 
  private:
-  using Key = std::array<int, 16>;
+  struct Key {
+    BlockFields fields;
+    bool gathers_in_passes = false;
+
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
   static Key key_of(const Job& job);
   template <typename Made>
   std::shared_ptr<Made> found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job);

@@ -35,7 +35,7 @@ std::vector<int> powers_of_two(int most) {
 
 std::vector<int> zero_stages(const Framework& framework) {
   std::vector<int> out;
-  for (int stage = 0; stage <= framework.sharding.most; ++stage) out.push_back(stage);
+  for (int stage = 0; stage <= framework.sharding.max_zero; ++stage) out.push_back(stage);
   return out;
 }
 
@@ -56,14 +56,14 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.overlap_tensor = {false, true};
   space.recompute = {Recompute::none, Recompute::selective, Recompute::full};
   space.recompute_method = {RecomputeMethod::block};
-  if (framework.recomputes_groups) space.recompute_method.push_back(RecomputeMethod::uniform);
+  if (framework.recompute.groups) space.recompute_method.push_back(RecomputeMethod::uniform);
   space.recompute_layers = up_to(model.layers - 1);
   space.recompute_layers.insert(space.recompute_layers.begin(), 0);
   space.zero = zero_stages(framework);
   space.overlap_grad_reduce = {false, true};
   space.overlap_param_gather = {false, true};
   space.offload_optimizer = {0};
-  if (framework.offload.most_zero > 0 && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
+  if (framework.offload.max_zero > 0 && training.optimizer == Optimizer::adam) space.offload_optimizer.push_back(1);
   space.uneven_layers = kUnevenLayers;
   space.uneven_end_chunks = kUnevenLayers;
   return space;

@@ -6,6 +6,8 @@
 #include "model/model_spec.hpp"
 #include "strategy/framework.hpp"
 
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace mirfak {
@@ -40,6 +42,37 @@ struct StrategySpace {
   // than their stages' others, each on its own; they may have none at all.
   int uneven_end_chunks = 0;
   Strategy others;  // what the search leaves as it is
+};
+
+// A list of a space, the field of strategies that takes its values (kStrategyFields), and what tells the two apart.
+template <typename T>
+struct SearchList {
+  using Type = T;
+  std::vector<T> StrategySpace::*values;
+  T Strategy::*member;
+  std::string_view zero = {};  // what 0 is called in a list; empty: it is no value, or a number
+  int maximum = 0;             // of the list's values; 0: that of the field
+};
+
+// In the order in which searches are written.
+inline constexpr std::tuple kSearchLists = {
+    SearchList<int>{&StrategySpace::tensor, &Strategy::tensor},
+    SearchList<int>{&StrategySpace::context, &Strategy::context},
+    SearchList<int>{&StrategySpace::expert, &Strategy::expert},
+    SearchList<int>{&StrategySpace::expert_tensor, &Strategy::expert_tensor, "tensor", 1},
+    SearchList<int>{&StrategySpace::pipeline, &Strategy::pipeline, {}, strategy_limits::kLayers},
+    SearchList<int>{&StrategySpace::virtual_pipeline, &Strategy::virtual_pipeline},
+    SearchList<ScheduleKind>{&StrategySpace::schedule, &Strategy::schedule},
+    SearchList<int>{&StrategySpace::micro_batch, &Strategy::micro_batch},
+    SearchList<bool>{&StrategySpace::sequence_parallel, &Strategy::sequence_parallel},
+    SearchList<bool>{&StrategySpace::overlap_tensor, &Strategy::overlap_tensor},
+    SearchList<Recompute>{&StrategySpace::recompute, &Strategy::recompute},
+    SearchList<RecomputeMethod>{&StrategySpace::recompute_method, &Strategy::recompute_method},
+    SearchList<int>{&StrategySpace::recompute_layers, &Strategy::recompute_layers, "all"},
+    SearchList<int>{&StrategySpace::zero, &Strategy::zero},
+    SearchList<bool>{&StrategySpace::overlap_grad_reduce, &Strategy::overlap_grad_reduce},
+    SearchList<bool>{&StrategySpace::overlap_param_gather, &Strategy::overlap_param_gather},
+    SearchList<double>{&StrategySpace::offload_optimizer, &Strategy::offload_optimizer},
 };
 
 // What a search looks through unless it is told otherwise: everything that the framework runs and that fits the model.

@@ -33,9 +33,9 @@ class Walk {
     BlockMemory out;
     out.kept = block_.kept_bytes;
     for (const TensorId id : block_.kept) pin(id);
-    pin(block_.graph.output);
+    for (const TensorId id : block_.graph.outputs) pin(id);
     append(block_.forward);
-    create(block_.graph.input);
+    for (const TensorId id : block_.graph.inputs) create(id);
     out.forward = std::max(out.kept, most());
 
     reset();
@@ -44,7 +44,9 @@ class Walk {
     for (const TensorId id : block_.kept) create(id);
     for (const TensorId id : read_but_never_made()) create(id);
     for (const Tensor& tensor : block_.graph.tensors) {
-      const bool leaves = tensor.role == TensorRole::gradient && tensor.of >= 0 && tensor.of == block_.graph.input;
+      const std::vector<TensorId>& streams = block_.graph.inputs;
+      const bool leaves =
+          tensor.role == TensorRole::gradient && std::find(streams.begin(), streams.end(), tensor.of) != streams.end();
       if (leaves) pin(static_cast<TensorId>(&tensor - block_.graph.tensors.data()));
     }
     out.backward = std::max(out.kept, most());

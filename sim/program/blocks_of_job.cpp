@@ -1,7 +1,7 @@
 #include "program/blocks_of_job.hpp"
 
 #include "cost/expert_exchange.hpp"
-#include "model/backward.hpp"
+#include "graph/backward.hpp"
 #include "model/blocks.hpp"
 #include "program/data_parallel.hpp"
 #include "program/job_layers.hpp"
@@ -20,9 +20,9 @@ namespace {
 // One program for all stages: fused only where every GPU of the cluster has such a kernel.
 bool has_fused_attention(const Job& job) {
   const auto groups = job.cluster.groups();
-  return job.framework.fused_attention && std::all_of(groups.begin(), groups.end(), [](const NodeGroup& group) {
-           return !group.hardware.gpu.attention.empty();
-         });
+  return !job.framework.fusion.attention.empty() &&
+         std::all_of(groups.begin(), groups.end(),
+                     [](const NodeGroup& group) { return !group.hardware.gpu.attention.empty(); });
 }
 
 ExpertExchange exchange_of(const Job& job) {
@@ -32,7 +32,7 @@ ExpertExchange exchange_of(const Job& job) {
 
 BlockOptions block_options(const Job& job) {
   const Framework& framework = job.framework;
-  const std::int64_t padding = std::int64_t{framework.vocabulary_multiple} * job.strategy.tensor;
+  const std::int64_t padding = std::int64_t{framework.kernels.vocabulary_multiple} * job.strategy.tensor;
   BlockOptions options;
   options.batch = std::int64_t{job.strategy.micro_batch} * job.strategy.data;
   options.sequence = job.training.sequence_length;
@@ -40,34 +40,34 @@ BlockOptions block_options(const Job& job) {
   if (options.kv_heads > job.model.heads) options.kv_heads = job.model.heads;
   options.vocabulary = (job.model.vocab + padding - 1) / padding * padding;
   const auto sequence = static_cast<double>(job.training.sequence_length);
-  if (framework.gathers_masked_tokens) options.masked = std::llround(sequence * job.model.masked_share);
-  options.casts_weights = framework.casts_weights && bytes_per_element(job.precision()) < 4;
+  if (framework.kernels.gathers_masked_tokens) options.masked = std::llround(sequence * job.model.masked_share);
+  options.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
   options.element_bytes = bytes_per_element(job.precision());
   options.dropout = job.model.dropout > 0;
   options.adapters = job.training.adapters;
   options.fused_attention = has_fused_attention(job);
-  options.fused_softmax = framework.fused_softmax;
-  options.fused_bias_activation = framework.fused_bias_activation;
-  options.fused_bias_dropout_add = framework.fused_bias_dropout_add;
-  options.fused_rotary = framework.fused_rotary;
-  options.fused_cross_entropy = framework.fused_cross_entropy;
+  options.fused_softmax = framework.fusion.softmax;
+  options.fused_bias_activation = framework.fusion.bias_activation;
+  options.fused_bias_dropout_add = framework.fusion.bias_dropout_add;
+  options.fused_rotary = framework.fusion.rotary;
+  options.fused_cross_entropy = framework.fusion.cross_entropy;
   options.narrow_activation_input = job.training.fp8_activation_input;
-  options.fused_linear_bias = framework.fused_linear_bias;
-  options.chained_gelu = framework.chained_gelu;
-  options.wide_norm_inputs = framework.wide_norm_inputs;
-  options.loss_recomputes_softmax = framework.loss_recomputes_softmax;
-  options.logit_metric_bytes = framework.logit_metric_bytes;
+  options.fused_linear_bias = framework.fusion.linear_bias;
+  options.chained_gelu = framework.kernels.chained_gelu;
+  options.wide_norm_inputs = framework.kernels.wide_norm_inputs;
+  options.loss_recomputes_softmax = framework.recompute.loss_softmax;
+  options.logit_metric_bytes = framework.kernels.logit_metric_bytes;
   options.rows_sorted = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all && job.strategy.expert > 1 &&
                         job.model.mixture.experts > job.strategy.expert;
   const bool splits_on_host = !job.training.cuda_graphs.iteration;
   if (job.strategy.expert_dispatcher != ExpertDispatcher::all_to_all && job.strategy.expert > 1) {
     options.copies_per_token = places_visited(exchange_of(job), job.strategy.expert);
   } else {
-    options.rows_padded = framework.pads_expert_rows && splits_on_host && job.recipe().narrow();
+    options.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
   }
   if (splits_on_host) {
-    options.expert_bias_bytes = framework.expert_bias_bytes;
-    options.expert_bias_gradient_bytes = framework.expert_bias_gradient_bytes;
+    options.expert_bias_bytes = framework.kernels.expert_bias_bytes;
+    options.expert_bias_gradient_bytes = framework.kernels.expert_bias_gradient_bytes;
   }
   return options;
 }
@@ -77,13 +77,21 @@ BackwardOptions backward_options(const Job& job) {
   BackwardOptions options;
   const bool in_passes = data_parallel_plan(job).gathers_in_passes();
   options.gradient_buffer_bytes = in_passes ? bytes_per_element(job.precision()) : gradient_bytes(job);
-  options.fused_accumulation = in_passes || job.framework.fused_gradient_accumulation;
+  options.fused_accumulation = in_passes || job.framework.fusion.gradient_accumulation;
   if (!in_passes && job.precision() == Precision::bf16) {
-    options.accumulation_bytes = job.framework.accumulation_bytes;
+    options.accumulation_bytes = job.framework.memory.accumulation_bytes;
   }
-  options.fused_bias_sums = job.framework.fused_bias_sums;
-  options.norms = job.framework.norm_kernels;
+  options.fused_bias_sums = job.framework.fusion.bias_sums;
+  options.norms = job.framework.fusion.norms;
   return options;
+}
+
+// What recomputation of a module drops: of the core of attention, the MLP and experts what they make for themselves; of
+// the others, which cost little to compute again, their results too.
+std::vector<TensorId> tensors_of(const OperatorGraph& layer, Module module) {
+  const bool inside = module == Module::core_attention || module == Module::mlp || module == Module::experts;
+  return tensors_under(layer, module_names()[static_cast<std::size_t>(module)],
+                       inside ? Produced::inside : Produced::with_results);
 }
 
 std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute, ModuleSet modules) {
@@ -98,7 +106,7 @@ std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute reco
   std::vector<TensorId> dropped;
   for (std::size_t module = 0; module < kModules; ++module) {
     if (!modules.test(module)) continue;
-    const std::vector<TensorId> tensors = module_tensors(layer, static_cast<Module>(module));
+    const std::vector<TensorId> tensors = tensors_of(layer, static_cast<Module>(module));
     dropped.insert(dropped.end(), tensors.begin(), tensors.end());
   }
   return dropped;
@@ -128,7 +136,12 @@ Activity activity_of(StreamKind stream) {
 class BodyWriter {
  public:
   BodyWriter(const Job& job, const PartitionedBlock& block, const StageCosts& costs)
-      : job_(job), block_(block), costs_(costs) {}
+      : job_(job), block_(block), costs_(costs) {
+    const CudaGraphs& graphs = job.training.cuda_graphs;
+    capture(graphs.attention, "attn_branch");
+    capture(graphs.mlp, "mlp_branch");
+    capture(graphs.router, "router_branch");
+  }
 
   void append(const std::vector<BlockStep>& steps, bool recomputing) {
     const int offset = static_cast<int>(body_.steps.size());
@@ -158,7 +171,7 @@ class BodyWriter {
           priced.after.insert(priced.after.end(), exchange->second.begin(), exchange->second.end());
       }
       const bool issued = collective && !elsewhere && step.collective != CollectiveKind::shift;
-      const bool blocks = issued && (forward || !job_.framework.overlap_tensor_gradients);
+      const bool blocks = issued && (forward || !job_.framework.communication.overlap_tensor_gradients);
       const int index = static_cast<int>(body_.steps.size());
       if (barrier_ >= 0) priced.after.push_back(barrier_);
       if (blocks && index > 0) priced.after.push_back(index - 1);
@@ -192,7 +205,7 @@ class BodyWriter {
   // The host issues a kernel once the one before has ended and it has noticed.
   void hold(BodyStep& step) const {
     if (step.host == 0) return;
-    step.held = step.host + to_picoseconds(job_.framework.host_blocking_s);
+    step.held = step.host + to_picoseconds(job_.framework.host.blocking_s);
     step.device += step.held;
     step.host = 0;
   }
@@ -204,46 +217,43 @@ class BodyWriter {
     return part && block_.graph.op(step.op).kind == OperatorKind::einsum;
   }
 
+  void capture(bool wanted, std::string_view tag) {
+    if (!wanted) return;
+    if (const std::optional<Tag> found = block_.graph.find_tag(tag)) captured_.insert(*found);
+  }
+
   bool captured(const BlockStep& step) const {
-    const CudaGraphs& graphs = job_.training.cuda_graphs;
-    if (graphs.iteration) return true;
-    switch (block_.graph.op(step.op).part) {
-      case LayerPart::attention:
-        return graphs.attention;
-      case LayerPart::mlp:
-        return graphs.mlp;
-      case LayerPart::router:
-        return graphs.router;
-      default:
-        return false;
-    }
+    if (job_.training.cuda_graphs.iteration) return true;
+    return block_.graph.op(step.op).tags.intersects(captured_);
   }
 
   // One launch starts a whole iteration: nothing that a block would have to wait for.
-  double graph_launch() const { return job_.training.cuda_graphs.iteration ? 0 : job_.framework.host_graph_s; }
+  double graph_launch() const { return job_.training.cuda_graphs.iteration ? 0 : job_.framework.host.graph_s; }
 
   // Where rows go is known on the device only; their exchange and the shapes behind it are the host's business.
   bool waits_for_routing(const BlockStep& step) const {
-    return job_.framework.host_waits_for_routing && !job_.training.cuda_graphs.iteration &&
+    return job_.framework.host.waits_for_routing && !job_.training.cuda_graphs.iteration &&
            step.phase == Phase::forward && block_.graph.op(step.op).kind == OperatorKind::dispatch;
   }
 
   // A grouped product, and the casts for it, are a call for each expert.
   double experts_beside(const BlockStep& step) const {
     const Operator& op = block_.graph.op(step.op);
-    if (op.part != LayerPart::experts || (op.kind != OperatorKind::einsum && !op.auxiliary)) return 0;
-    const std::vector<Axis>& labels = op.inputs.front().labels;
-    if (std::find(labels.begin(), labels.end(), Axis::experts) == labels.end()) return 0;
-    return static_cast<double>(step.local[static_cast<std::size_t>(Axis::experts)] - 1);
+    if (op.kind != OperatorKind::einsum && !op.auxiliary) return 0;
+    for (const Axis label : op.inputs.front().labels) {
+      if (block_.graph.divided_by(label) != Parallelism::experts) continue;
+      return static_cast<double>(step.local[index_of(label)] - 1);
+    }
+    return 0;
   }
 
   double host_time(const BlockStep& step) const {
     const Framework& framework = job_.framework;
     const Operator& op = block_.graph.op(step.op);
-    if (op.auxiliary) return framework.host_auxiliary_s * (1 + experts_beside(step));
-    double time = step.phase == Phase::forward ? framework.host_forward_s : framework.host_backward_s;
-    if (op.kind == OperatorKind::einsum) time += framework.host_expert_s * experts_beside(step);
-    if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host_routing_s;
+    if (op.auxiliary) return framework.host.auxiliary_s * (1 + experts_beside(step));
+    double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
+    if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
+    if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host.routing_s;
     return time;
   }
 
@@ -265,9 +275,9 @@ class BodyWriter {
     out.activity = activity_of(out.stream);
     out.device = to_picoseconds(cost.seconds);
     const int peers = costs_.group_over(step.over).shape.ranks - 1;
-    out.host = to_picoseconds(job_.framework.host_collective_s + peers * job_.framework.host_peer_s);
+    out.host = to_picoseconds(job_.framework.host.collective_s + peers * job_.framework.host.peer_s);
     out.bytes = cost.bytes_sent;
-    const double multiprocessors = costs_.hardware.hardware.gpu.multiprocessors;
+    const double multiprocessors = costs_.hardware->hardware.gpu.multiprocessors;
     out.held_share = cost.multiprocessors / multiprocessors;
     return out;
   }
@@ -275,6 +285,7 @@ class BodyWriter {
   const Job& job_;
   const PartitionedBlock& block_;
   const StageCosts& costs_;
+  TagSet captured_;  // of operators that run in CUDA graphs
   Body body_;
   bool in_graph_ = false;                     // the step before is captured
   int barrier_ = -1;                          // the step that everything after it waits for
@@ -320,8 +331,8 @@ class BlockSharder {
   PartitionedBlock divide(OperatorGraph forward, Recompute recompute, bool narrow) const {
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
-    const bool norms = recompute == Recompute::none && job_.framework.recomputes_norms;
-    const std::vector<TensorId> dropped = norms ? module_tensors(graph, Module::layer_norm)
+    const bool norms = recompute == Recompute::none && job_.framework.recompute.norms;
+    const std::vector<TensorId> dropped = norms ? tensors_of(graph, Module::layer_norm)
                                                 : dropped_tensors(graph, recompute, job_.strategy.recompute_modules);
     return partition(std::move(graph), mesh_, layer_rules_, dropped);
   }
@@ -402,9 +413,9 @@ std::vector<CollectiveModel> other_models(const Job& job, std::span<const Replic
 }  // namespace
 
 StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own)
-    : hardware(job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())),
-      kernels(hardware.hardware.gpu, {job.precision(), job.product_precision()}, job.framework.attention_kernels),
-      communication(hardware.hardware, job.cluster.fabric()),
+    : hardware(&job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())),
+      kernels(hardware->hardware.gpu, {job.precision(), job.product_precision()}, job.framework.fusion.attention),
+      communication(hardware->hardware, job.cluster.fabric()),
       others(other_models(job, classes, stage, own)) {
   const int first = classes[static_cast<std::size_t>(own)].first();
   const auto group = [&](const std::vector<int>& ranks) { return communication_group(job.cluster, ranks); };

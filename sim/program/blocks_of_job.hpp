@@ -54,7 +54,7 @@ struct StageCosts {
   // `classes`: all of the job; `own`: the index of these replicas' class.
   StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own);
 
-  const NodeGroup& hardware;
+  const NodeGroup* hardware;  // of the job's cluster
   KernelModel kernels;
   CollectiveModel communication;
   std::vector<CollectiveModel> others;  // of the stage's replicas on other hardware

@@ -5,24 +5,23 @@
 
 namespace mirfak {
 
-BodyCache::Node BodyCache::node_of(const StageCosts& costs) {
-  const NodeSpec& spec = costs.hardware.hardware.spec;
-  return {spec.name, spec.network, spec.gpus, spec.ports, spec.scale_up_domain};
-}
+StageHardware::StageHardware(const StageCosts& costs)
+    : node(costs.hardware->hardware.spec.name),
+      network(costs.hardware->hardware.spec.network),
+      gpus(costs.hardware->hardware.spec.gpus),
+      ports(costs.hardware->hardware.spec.ports),
+      scale_up_domain(costs.hardware->hardware.spec.scale_up_domain) {}
 
-BodyCache::Place BodyCache::place_of(const StageCosts& costs, double clock_limit) {
-  const auto group = [](const CommunicationGroup& of) {
-    const GroupShape& shape = of.shape;
-    return Group(shape.ranks, shape.nodes, shape.ranks_per_node, shape.domains, shape.ranks_per_domain,
-                 of.crosses_leaves);
-  };
-  return {node_of(costs), clock_limit, group(costs.tensor_group), group(costs.context_group),
-          group(costs.expert_group)};
-}
+PricePlace::PricePlace(const StageCosts& costs, double limit)
+    : hardware(costs),
+      clock_limit(limit),
+      tensor(costs.tensor_group),
+      context(costs.context_group),
+      expert(costs.expert_group) {}
 
 double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
                            double clock_limit) {
-  std::pair<Place, Mix> key(place_of(costs, clock_limit), std::move(layers));
+  std::pair<PricePlace, Mix> key({costs, clock_limit}, std::move(layers));
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
@@ -39,7 +38,7 @@ PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const
 
 PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs,
                                  double settled_clock, double clock_limit) {
-  const std::pair<Place, double> key(place_of(costs, clock_limit), settled_clock);
+  const std::pair<PricePlace, double> key({costs, clock_limit}, settled_clock);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = bodies_.find(key); known != bodies_.end()) return {settled_clock, known->second};

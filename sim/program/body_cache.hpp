@@ -2,12 +2,12 @@
 
 #include "program/blocks_of_job.hpp"
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,6 +21,33 @@ struct PricedBodies {
   std::shared_ptr<const std::vector<BlockBodies>> bodies;
 };
 
+// What tells the hardware of a stage's replicas apart.
+struct StageHardware {
+  explicit StageHardware(const StageCosts& costs);
+
+  std::string node;
+  std::string network;
+  int gpus = 0;
+  int ports = 0;
+  int scale_up_domain = 0;
+
+  friend auto operator<=>(const StageHardware&, const StageHardware&) = default;
+};
+
+// What the prices of blocks depend on beside the clock: the hardware, the clock limit, and where the groups lie that
+// blocks communicate in. The key of every cache of such prices.
+struct PricePlace {
+  PricePlace(const StageCosts& costs, double limit);
+
+  StageHardware hardware;
+  double clock_limit = 1;
+  CommunicationGroup tensor;
+  CommunicationGroup context;
+  CommunicationGroup expert;
+
+  friend auto operator<=>(const PricePlace&, const PricePlace&) = default;
+};
+
 // Prices each block once for all stages, and all jobs, for which it costs the same. Such jobs have the same model,
 // training, framework and fabric, strategies that shard blocks alike, and the same `blocks`; pipeline and data sizes,
 // schedule, the number of recomputed layers and what is overlapped between replicas may differ, and so may the number
@@ -30,14 +57,6 @@ class BodyCache {
   // What to keep of bodies: steps too, or only what they fold to, which is enough to lower passes.
   enum class Keep : std::uint8_t { steps, folds };
   explicit BodyCache(Keep keep = Keep::steps) : keep_(keep) {}
-
-  // What prices depend on beside the clock: the node type, the clock limit, and where the groups lie that blocks
-  // communicate in.
-  using Group = std::tuple<int, int, int, int, int, bool>;
-  using Node = std::tuple<std::string, std::string, int, int, int>;
-  using Place = std::tuple<Node, double, Group, Group, Group>;
-  static Place place_of(const StageCosts& costs, double clock_limit);
-  static Node node_of(const StageCosts& costs);
 
   // `plan.costs` are at the full clock. Two threads that ask for the same at once may both price it, with one result.
   PricedBodies price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit);
@@ -52,8 +71,8 @@ class BodyCache {
  private:
   Keep keep_;
   std::mutex mutex_;
-  std::map<std::pair<Place, Mix>, double> clocks_;
-  std::map<std::pair<Place, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
+  std::map<std::pair<PricePlace, Mix>, double> clocks_;
+  std::map<std::pair<PricePlace, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
 };
 
 }  // namespace mirfak

@@ -6,9 +6,10 @@
 
 namespace mirfak {
 
-CommunicationClasses::CommunicationClasses(Program& program, const Job& job, const ShardedBlocks& blocks,
-                                           std::span<const StagePlan> stages, bool contended)
-    : program_(program), job_(job), blocks_(blocks), stages_(stages) {
+CommunicationClasses::CommunicationClasses(Program& program, RankGroups& groups, const Job& job,
+                                           const ShardedBlocks& blocks, std::span<const StagePlan> stages,
+                                           bool contended)
+    : program_(program), groups_(groups), job_(job), blocks_(blocks), stages_(stages) {
   if (!contended) return;
   for (const ProgramRank& rank : program_.ranks) {
     const double share = stages_[rank.plan].costs.communication.port_share();
@@ -28,7 +29,9 @@ Communication CommunicationClasses::transfer(const TransferEnd& end, std::size_t
   described.name = fmt::format("{} {}", end.sending ? "send" : "receive",
                                end.kind == Pass::Kind::forward ? "activations" : "gradients");
   described.stage = end.sending ? end.from : end.to;
+  described.grouping = groups_.between(GroupKind::transfer, end.from, end.to);
   described.bytes = cost.bytes;
+  described.work = TransferWork{cost.bytes, cost.gathered_bytes, job_.precision()};
   described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
   if (!links_.empty() && cost.on_network) {
     described.demands = {{end.sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
@@ -36,24 +39,27 @@ Communication CommunicationClasses::transfer(const TransferEnd& end, std::size_t
   return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
-Communication CommunicationClasses::collective(int stage, std::string name, const CommunicationCost& cost,
-                                               Activity activity, const TaskWork& work) {
+Communication CommunicationClasses::collective(Collective what, const CommunicationCost& cost) {
   TaskClass described;
   described.kind = TaskKind::collective;
-  described.name = std::move(name);
-  described.stage = stage;
+  described.name = std::move(what.name);
+  described.stage = what.stage;
+  described.grouping = what.among;
   described.bytes = cost.bytes_sent;
-  described.activity_s[static_cast<std::size_t>(activity)] = cost.seconds;
-  described.work = work;
+  described.activity_s[static_cast<std::size_t>(what.activity)] = cost.seconds;
+  described.work = CollectiveWork{what.kind, what.bytes, what.pieces, job_.precision()};
   return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
 Communication CommunicationClasses::part_of(const Communication& collective, const CommunicationCost& cost,
                                             std::size_t rank) {
   if (links_.empty()) return collective;
+  const auto [known, is_new] = parts_.try_emplace({collective.task_class, rank});
+  if (!is_new) return {known->second, collective.duration};
   TaskClass described = program_.classes[collective.task_class];
   described.demands = {{links_[rank].out, cost.network_bytes_per_s}, {links_[rank].in, cost.network_bytes_per_s}};
-  return {program_.add_class(std::move(described)), collective.duration};
+  known->second = program_.add_class(std::move(described));
+  return {known->second, collective.duration};
 }
 
 }  // namespace mirfak

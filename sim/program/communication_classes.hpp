@@ -1,6 +1,7 @@
 #pragma once
 
 #include "program/program.hpp"
+#include "program/rank_groups.hpp"
 #include "program/stage_plan.hpp"
 
 #include <compare>
@@ -22,8 +23,8 @@ class CommunicationClasses {
  public:
   // `contended`: transfers between stages and collectives of replicas use the network at the same time, so each
   // carries demands on its rank's links, which are added here. program.ranks must be complete.
-  CommunicationClasses(Program& program, const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
-                       bool contended);
+  CommunicationClasses(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+                       std::span<const StagePlan> stages, bool contended);
 
   // One end of a transfer between stages: `rank` (an index into program.ranks) sends or receives.
   struct TransferEnd {
@@ -37,8 +38,17 @@ class CommunicationClasses {
   };
   Communication transfer(const TransferEnd& end, std::size_t rank);
 
-  Communication collective(int stage, std::string name, const CommunicationCost& cost, Activity activity,
-                           const TaskWork& work);
+  // What a collective is, beside its price. `bytes`: of the larger of a rank's buffers before and after.
+  struct Collective {
+    int stage = 0;
+    std::string name;
+    CollectiveKind kind{};
+    double bytes = 0;
+    int pieces = 1;
+    Activity activity{};
+    GroupingId among = kAlone;
+  };
+  Communication collective(Collective what, const CommunicationCost& cost);
 
   // `rank`'s part of a collective of its stage's replicas. The ranks of a group on one node carry what crosses the
   // node's ports together.
@@ -52,11 +62,13 @@ class CommunicationClasses {
   };
 
   Program& program_;
+  RankGroups& groups_;
   const Job& job_;
   const ShardedBlocks& blocks_;
   std::span<const StagePlan> stages_;
   std::vector<RankLinks> links_;  // of every rank; empty where nothing is contended
   std::map<std::pair<TransferEnd, std::size_t>, Communication> transfers_;
+  std::map<std::pair<ClassId, std::size_t>, ClassId> parts_;  // of a collective, by rank
 };
 
 }  // namespace mirfak

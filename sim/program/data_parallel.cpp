@@ -45,8 +45,7 @@ std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldPara
   if (shards == 1 || whole) {
     out.push_back({name, CollectiveKind::all_reduce, bytes, ReplicaGroup::all});
   } else {
-    const double most =
-        data_parallel_plan(job).gathers_in_passes() ? job.framework.sharding.most_reduce_bytes_per_s : 0;
+    const double most = data_parallel_plan(job).gathers_in_passes() ? job.framework.sharding.max_reduce_bytes_per_s : 0;
     out.push_back({name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard, 1, most});
     if (shards < job.strategy.replicas()) {
       out.push_back(
@@ -68,7 +67,7 @@ std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParam
   std::vector<ReplicaCollective> out = {
       {"gather parameters", broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather, held.shared * width,
        ReplicaGroup::shard, broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1,
-       in_passes ? job.framework.sharding.most_gather_bytes_per_s : 0}};
+       in_passes ? job.framework.sharding.max_gather_bytes_per_s : 0}};
   if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
     out.push_back({"gather experts", CollectiveKind::all_gather, held.experts * width, ReplicaGroup::experts});
   }

@@ -112,12 +112,12 @@ double gradient_bytes(const Job& job) {
   if (!job.training.gradient_precision.empty()) return job.training.gradient_precision == "fp32" ? 4 : 2;
   switch (job.precision()) {
     case Precision::fp16:
-      return job.framework.gradient_bytes_fp16;
+      return job.framework.memory.gradient_bytes_fp16;
     case Precision::fp32:
     case Precision::tf32:
       return 4;
     default:
-      return job.framework.gradient_bytes;
+      return job.framework.memory.gradient_bytes;
   }
 }
 

@@ -37,21 +37,23 @@ class Lowering {
            const LoweringOptions& options)
       : job_(job),
         options_(options),
-        overlaps_transfers_(job.framework.overlap_pipeline && job.strategy.schedule == ScheduleKind::interleaved),
-        host_waits_(job.framework.host_waits_for_pipeline && !overlaps_transfers_),
+        overlaps_transfers_(job.framework.communication.overlap_pipeline &&
+                            job.strategy.schedule == ScheduleKind::interleaved),
+        host_waits_(job.framework.host.waits_for_pipeline && !overlaps_transfers_),
         data_parallel_(data_parallel_plan(job)),
         most_microbatches_(microbatches(job.strategy, job.training)),
-        teams_(program_, job, plans, options.unfolded),
-        communication_(program_, job, blocks, plans,
+        groups_(program_, job, !options.unfolded),
+        teams_(program_, groups_, job, plans, options.unfolded),
+        communication_(program_, groups_, job, blocks, plans,
                        overlaps_replicas(data_parallel_) && job.strategy.pipeline > 1 &&
                            plans.front().costs.data_group.shape.domains > 1),
-        data_(program_, job, teams_, communication_) {
-    for (const StagePlan& plan : plans) add_work(plan);
+        data_(program_, groups_, job, teams_, communication_) {
+    for (const StagePlan& plan : plans) add_work(blocks, plan);
   }
 
   Program run() {
     emit_passes();
-    write_step(program_, job_, work_, teams_, communication_, data_);
+    write_step(program_, groups_, job_, work_, teams_, communication_, data_);
     return std::move(program_);
   }
 
@@ -73,7 +75,7 @@ class Lowering {
   const StageWork& work(int stage, int replica_class) const { return work_[teams_.index(stage, replica_class)]; }
   PlanState& state(int stage, int replica_class) { return states_[teams_.index(stage, replica_class)]; }
 
-  void add_work(const StagePlan& plan);
+  void add_work(const ShardedBlocks& blocks, const StagePlan& plan);
 
   Place neighbour(int stage, int chunk, int step) const;
   Place target(int stage, const Pass& pass) const {
@@ -108,6 +110,7 @@ class Lowering {
   DataParallelPlan data_parallel_;
   int most_microbatches_;
   Program program_;
+  RankGroups groups_;
   ReplicaTeams teams_;
   CommunicationClasses communication_;  // once the ranks are known
   ReplicaWriter data_;
@@ -116,8 +119,8 @@ class Lowering {
   std::array<std::vector<TaskId>, 2> arrivals_;
 };
 
-void Lowering::add_work(const StagePlan& plan) {
-  work_.emplace_back(program_, job_, plan, options_.operators);
+void Lowering::add_work(const ShardedBlocks& blocks, const StagePlan& plan) {
+  work_.emplace_back(program_, groups_, job_, blocks, plan, options_);
   PlanState state;
   state.forward_left.assign(plan.chunks.size(), plan.replicas.microbatches);
   state.backward_left = state.forward_left;
@@ -278,7 +281,7 @@ void Lowering::wait_for_reduction(int stage) {
 
 void Lowering::prepare(int stage, int replica, const Pass& pass) {
   TeamWriter& writer = teams_.team(stage, replica);
-  for (std::size_t lane = 0; job_.framework.host_waits_for_passes && lane < writer.lanes(); ++lane) {
+  for (std::size_t lane = 0; job_.framework.host.waits_for_passes && lane < writer.lanes(); ++lane) {
     for (const TaskId before : writer.done(lane)) writer.host_waits_for(lane, before);
   }
   if (!origin(stage, pass).exists) return;

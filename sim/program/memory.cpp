@@ -71,7 +71,7 @@ class ChunkWalk {
 // Engine hands on an empty tensor in its stead, one for each shape of weight, and keeps it (get_dummy_wgrad in
 // transformer_engine/pytorch/module/base.py; Megatron Core's own linear layer takes it from there).
 double stand_ins(const Job& job, const ShardedBlocks& blocks, const StageContents& stage) {
-  if (!job.framework.fused_gradient_accumulation) return 0;
+  if (!job.framework.fusion.gradient_accumulation) return 0;
   std::set<std::pair<double, double>> shapes;
   for (const ChunkPlan& chunk : stage.chunks) {
     for (const BlockRun& run : chunk.runs) {
@@ -132,7 +132,7 @@ MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const Sta
   use.gradients += stand_ins(job, blocks, stage);
   // One activation and one gradient each way.
   use.communication = job.strategy.pipeline > 1 ? 4 * blocks.residual_bytes() : 0;
-  use.platform = job.framework.platform_bytes;
+  use.platform = job.framework.memory.platform_bytes;
   return use;
 }
 
@@ -149,7 +149,7 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, of_blocks, chunk));
     MemoryUse use = resident_memory(job, blocks, plan);
     StageMemory memory;
-    const NodeHardware& hardware = plan.costs.hardware.hardware;
+    const NodeHardware& hardware = plan.costs.hardware->hardware;
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
     memory.host = offloaded_bytes(job, plan.parameters.held());
     memory.host_capacity = host_memory_share(hardware.spec);

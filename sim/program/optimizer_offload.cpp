@@ -21,7 +21,7 @@ namespace mirfak {
 namespace {
 
 // Of the line rate, by copies from and to pinned memory: 15.4 GB in 0.312 s over 63 GB/s (the measurement that
-// OffloadHabits of megatron-core names; what overlapping the copies saved there).
+// the `offload` of megatron-core names; what overlapping the copies saved there).
 constexpr double kCopyShare = 0.786;
 
 bool copied_before(const Job& job) {

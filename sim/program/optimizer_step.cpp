@@ -21,12 +21,13 @@ bool full_precision(const Job& job) { return bytes_per_element(job.precision()) 
 
 double adam_bytes(const Job& job) {
   if (full_precision(job)) return 2 * kMoment;  // the parameters are their own master copy
-  return job.precision() == Precision::fp16 ? job.framework.optimizer_bytes_fp16 : job.framework.optimizer_bytes;
+  return job.precision() == Precision::fp16 ? job.framework.memory.optimizer_bytes_fp16
+                                            : job.framework.memory.optimizer_bytes;
 }
 
 double adam_traffic_bytes(const Job& job) {
-  return job.precision() == Precision::fp16 ? job.framework.optimizer_traffic_bytes_fp16
-                                            : job.framework.optimizer_traffic_bytes;
+  return job.precision() == Precision::fp16 ? job.framework.memory.optimizer_traffic_bytes_fp16
+                                            : job.framework.memory.optimizer_traffic_bytes;
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ double optimizer_traffic_bytes(const Job& job) {
 }
 
 double host_step_seconds(const Job& job) {
-  return job.framework.host_step_s + job.framework.host_stall_s * static_cast<double>(job.strategy.ranks());
+  return job.framework.host.step_s + job.framework.host.stall_s * static_cast<double>(job.strategy.ranks());
 }
 
 FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs) {
@@ -70,7 +71,7 @@ FoldedBody step_body(const Job& job, const StageParameters& parameters, const St
   const KernelCost cost = costs.kernels.price_memory_bound(folded.bytes);
   const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1;
   const double beside = partitioned ? job.framework.sharding.step_s_per_parameter * parameters.held().total() : 0;
-  const double offloaded = offloaded_step(job, parameters, costs.hardware.hardware).seconds();
+  const double offloaded = offloaded_step(job, parameters, costs.hardware->hardware).seconds();
   folded.device = to_picoseconds(std::max(cost.seconds + beside, offloaded));
   folded.energy_j = energy_above_waiting_j(costs.kernels, cost);
   folded.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(folded.device);

@@ -12,7 +12,7 @@ double optimizer_bytes(const Job& job);
 double optimizer_traffic_bytes(const Job& job);
 
 // What the host does between the last gradient and the first kernel of the next iteration, stalls of any of the job's
-// hosts included: Framework::host_step_s and host_stall_s. Devices wait for it.
+// hosts included: HostHabits::step_s and stall_s. Devices wait for it.
 double host_step_seconds(const Job& job);
 
 // One rank's update of parameters that it holds so, on the device and on the host: what is offloaded

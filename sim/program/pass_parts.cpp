@@ -53,8 +53,8 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
 
 std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
   const bool forward = kind == Pass::Kind::forward;
-  const double full =
-      std::max(job.framework.bucket_parameters, job.framework.bucket_parameters_per_rank * job.strategy.replicas());
+  const double full = std::max(job.framework.sharding.bucket_parameters,
+                               job.framework.sharding.bucket_parameters_per_rank * job.strategy.replicas());
   // The same buckets both ways: filled in backward order.
   std::vector<PassPart> parts;
   PassPart part;
@@ -110,7 +110,7 @@ double lost_to_collectives(const Job& job, const StageCosts& costs, const StageP
     for (const ReplicaCollective& collective : collectives) {
       const CommunicationCost cost = price(collective, costs);
       beside_s += cost.seconds;
-      held_s += cost.seconds * cost.multiprocessors / costs.hardware.hardware.gpu.multiprocessors;
+      held_s += cost.seconds * cost.multiprocessors / costs.hardware->hardware.gpu.multiprocessors;
     }
   };
   if (gathers && part.gathers.total() > 0) add(parameter_gather(job, parameters, part.gathers));

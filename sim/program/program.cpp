@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace mirfak {
@@ -21,6 +22,13 @@ std::string_view name_of(StreamKind kind) {
 std::string_view name_of(TaskKind kind) {
   constexpr std::array<std::string_view, kTaskKinds> names = {
       "forward", "backward", "weight_gradient", "kernel", "collective", "transfer", "optimizer", "issue", "meeting"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(GroupKind kind) {
+  constexpr std::array<std::string_view, kGroupKinds> names = {"team",           "tensor",   "context", "expert",
+                                                               "data",           "shard",    "across",  "expert_data",
+                                                               "tied_embedding", "transfer", "all"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -58,6 +66,75 @@ ClassId Program::add_class(TaskClass description) {
   return static_cast<ClassId>(classes.size() - 1);
 }
 
+namespace {
+
+void check_groups(const Program& program) {
+  for (const Grouping& grouping : program.groupings) {
+    if (grouping.of_rank.size() != program.ranks.size()) fail_internal("program: a grouping of other ranks");
+    for (std::uint32_t rank = 0; rank < grouping.of_rank.size(); ++rank) {
+      const GroupId id = grouping.of_rank[rank];
+      if (id == kNoGroup) continue;
+      if (id >= program.groups.size()) fail_internal(fmt::format("program: rank {} is in no such group", rank));
+      const Group& group = program.groups[id];
+      const bool member = std::binary_search(group.ranks.begin(), group.ranks.end(), rank);
+      if (!member || group.kind != grouping.kind || group.size < group.ranks.size()) {
+        fail_internal(fmt::format("program: rank {} is not in its {} group", rank, name_of(grouping.kind)));
+      }
+    }
+  }
+  for (TaskId task = 0; task < program.size(); ++task) {
+    if (program.class_of(task).grouping == kAlone || program.group_of(task) != kNoGroup) continue;
+    fail_internal(fmt::format("program: task {}, {}, is of a rank without a group", task, program.class_of(task).name));
+  }
+}
+
+// The stream that both ends of a transfer count on.
+StreamKind sending_stream(StreamKind kind) {
+  if (kind == StreamKind::recv_forward) return StreamKind::send_forward;
+  return kind == StreamKind::recv_backward ? StreamKind::send_backward : kind;
+}
+
+}  // namespace
+
+std::vector<TaskId> acting_together(const Program& program) {
+  // Which of its group's on this kind of stream a task is; of transfers, of those that go the same way.
+  struct Place {
+    GroupId group = 0;
+    StreamKind stream{};
+    std::uint32_t sender = 0;
+    std::uint32_t count = 0;
+
+    auto operator<=>(const Place&) const = default;
+  };
+  std::map<std::pair<Place, std::uint32_t>, std::uint32_t> counts;  // of each rank
+  std::map<Place, TaskId> first;
+  std::vector<TaskId> out(program.size());
+  for (TaskId task = 0; task < program.size(); ++task) {
+    out[task] = task;
+    const TaskKind kind = program.class_of(task).kind;
+    const GroupId id = program.group_of(task);
+    if (id == kNoGroup || (kind != TaskKind::collective && kind != TaskKind::transfer)) continue;
+    const Group& group = program.groups[id];
+    if (group.ranks.size() < 2) continue;
+    const std::uint32_t rank = program.rank_of(task);
+    const StreamKind stream = program.streams[program.stream[task]].kind;
+    Place place{id, sending_stream(stream), 0, 0};
+    if (kind == TaskKind::transfer) {
+      const std::uint32_t other = group.ranks[group.ranks.front() == rank ? 1 : 0];
+      place.sender = place.stream == stream ? rank : other;
+    }
+    place.count = counts[{place, rank}]++;
+    const auto [found, added] = first.try_emplace(place, task);
+    out[task] = found->second;
+    const auto own = program.dependencies_of(task);
+    const auto others = program.dependencies_of(out[task]);
+    if (added || std::equal(own.begin(), own.end(), others.begin(), others.end())) continue;
+    fail_internal(fmt::format("program: tasks {} and {}, {}, are one and wait for different tasks", out[task], task,
+                              program.class_of(task).name));
+  }
+  return out;
+}
+
 void Program::validate() const {
   const std::size_t n = size();
   if (stream.size() != n || task_class.size() != n || microbatch.size() != n || dependency_begin.size() != n + 1) {
@@ -76,6 +153,8 @@ void Program::validate() const {
       if (link >= links.size() || !(rate >= 0)) fail_internal("program: a demand on no link, or below zero");
     }
   }
+  check_groups(*this);
+  acting_together(*this);
 }
 
 }  // namespace mirfak

@@ -24,6 +24,12 @@ using TaskId = std::uint32_t;
 using StreamId = std::uint32_t;
 using ClassId = std::uint32_t;
 using LinkId = std::uint32_t;
+using GroupId = std::uint32_t;
+using GroupingId = std::uint32_t;
+
+inline constexpr TaskId kNoTask = static_cast<TaskId>(-1);
+inline constexpr GroupId kNoGroup = static_cast<GroupId>(-1);
+inline constexpr GroupingId kAlone = static_cast<GroupingId>(-1);
 
 // What a stream of a rank carries. Streams run their tasks in program order, one at a time.
 enum class StreamKind : std::uint8_t {
@@ -51,10 +57,27 @@ enum class TaskKind : std::uint8_t {
   transfer,         // one point-to-point transfer between stages
   optimizer,        // optimizer step
   issue,            // host work
-  meeting,          // zero-length rendezvous of a group
+  meeting,          // zero-length rendezvous of a group, in front of what it does together
 };
 inline constexpr std::size_t kTaskKinds = 9;
 std::string_view name_of(TaskKind kind);
+
+// What ranks have in common that act together.
+enum class GroupKind : std::uint8_t {
+  team,            // ranks of one stage that run passes together, whatever axes of the mesh they differ on
+  tensor,          // of these, those that differ in the place on the tensor axis only
+  context,         // ... or on the context axis
+  expert,          // ranks that divide experts among them
+  data,            // all that hold the same parameters
+  shard,           // ... that share one sharded copy of the state (ZeRO)
+  across,          // ... that hold the same shard
+  expert_data,     // ... that hold the same experts
+  tied_embedding,  // the two stages that hold the word embedding
+  transfer,        // the two ends of transfers between stages
+  all,             // all ranks: the norm of all gradients
+};
+inline constexpr std::size_t kGroupKinds = 11;
+std::string_view name_of(GroupKind kind);
 
 // What all tasks of a kind have in common: one entry for, say, "backward of chunk 2 on stage 5", shared by all
 // microbatches and data-parallel replicas.
@@ -63,12 +86,14 @@ struct TaskClass {
   std::string name;         // "forward", "all-reduce gradients", "qkv_projection": readable in a timeline
   std::int32_t stage = -1;  // -1: belongs to no stage
   std::int32_t chunk = -1;
-  double flop = 0;      // hardware FLOPs of one task
+  TaskKind issues = TaskKind::issue;  // issue: the kind of what the host hands on
+  GroupingId grouping = kAlone;       // each rank does it with its group of these
+  double flop = 0;                    // hardware FLOPs of one task
   double bytes = 0;     // payload: bytes a rank sends in a transfer or collective, bytes moved through memory else
   double energy_j = 0;  // above the idle and waiting power of the device
   ActivitySeconds activity_s{};                    // how the duration splits
   std::vector<std::pair<LinkId, double>> demands;  // bytes/s on each shared link when running at full speed
-  TaskWork work;
+  TaskWork work;  // of kernels (detail: operators), collectives, transfers and the optimizer step
 };
 
 struct Stream {
@@ -93,13 +118,29 @@ struct ProgramRank {
   std::uint32_t plan = 0;  // of the job's stage plans, the one it runs (program/stage_plan.hpp)
 };
 
+// Ranks that act together.
+struct Group {
+  GroupKind kind{};
+  std::uint32_t size = 0;            // members on the cluster: more than `ranks` in a folded program
+  std::vector<std::uint32_t> ranks;  // indices into Program::ranks, ascending
+};
+
+// A way to divide ranks into groups of one kind. Each rank is in one of them at most.
+struct Grouping {
+  GroupKind kind{};
+  std::vector<GroupId> of_rank;  // by index into Program::ranks; kNoGroup: in none
+};
+
 // An iteration as streams of tasks with dependencies. Structure of arrays; plain data.
 //
 // Invariants (checked by validate()):
 //  - tasks stand in a topological order: every dependency of task i is below i, and the tasks of one stream
 //    are issued in ascending order (static order: a stream runs its tasks in this order, whatever their times);
 //  - a task starts when its stream is free and all its dependencies have ended;
-//  - dependencies of task i are dependencies[dependency_begin[i] .. dependency_begin[i + 1]).
+//  - dependencies of task i are dependencies[dependency_begin[i] .. dependency_begin[i + 1]);
+//  - what the ranks of a group do together stands in the same order on all of them, and waits for the same tasks: the
+//    k-th collective of a group on one kind of stream is one collective, and so with the two ends of transfers.
+//    acting_together() lists what that makes.
 struct Program {
   std::vector<Picoseconds> duration;
   std::vector<StreamId> stream;
@@ -112,12 +153,20 @@ struct Program {
   std::vector<Stream> streams;
   std::vector<Link> links;
   std::vector<ProgramRank> ranks;
+  std::vector<Group> groups;
+  std::vector<Grouping> groupings;
 
   std::size_t size() const { return duration.size(); }
   std::span<const TaskId> dependencies_of(TaskId task) const {
     return {dependencies.data() + dependency_begin[task], dependencies.data() + dependency_begin[task + 1]};
   }
   const TaskClass& class_of(TaskId task) const { return classes[task_class[task]]; }
+  std::uint32_t rank_of(TaskId task) const { return streams[stream[task]].rank; }  // an index into ranks
+  // With whom a task is done: an index into groups, or kNoGroup.
+  GroupId group_of(TaskId task) const {
+    const GroupingId grouping = class_of(task).grouping;
+    return grouping == kAlone ? kNoGroup : groupings[grouping].of_rank[rank_of(task)];
+  }
   // True when two tasks could slow each other down: some class has a demand on a link.
   bool shares_links() const;
 
@@ -128,5 +177,9 @@ struct Program {
 
   void validate() const;  // Error(internal) naming the first broken invariant
 };
+
+// By task, the first of those that several ranks do as one: the parts of a collective, the two ends of a transfer. A
+// task that a rank does alone is its own first; so is a meeting. Error(internal) if the invariant does not hold.
+std::vector<TaskId> acting_together(const Program& program);
 
 }  // namespace mirfak

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/quantization.hpp"
+#include "graph/quantization.hpp"
 #include "program/job.hpp"
 
 #include <optional>

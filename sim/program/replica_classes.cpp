@@ -27,6 +27,7 @@ using Place = std::tuple<int, int, bool, bool>;
 
 struct StageSignature {
   int hardware = 0;  // the first of the cluster's entries that has the same
+  RankFactors factors;
   std::vector<Place> places;
 
   friend bool operator==(const StageSignature&, const StageSignature&) = default;
@@ -80,9 +81,16 @@ Place place_of(const Job& job, const std::vector<int>& ranks) {
   return {group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves, group.shape.domains > 1};
 }
 
-StageSignature signature_of(const Job& job, int stage, int replica) {
+RankFactors factors_of(const Job& job, int stage, int replica) {
+  return job.cluster.perturbations().of(job.rank_of(stage, replica, 0));
+}
+
+// `placed`: not of uniform() jobs, whose placement tells no replicas apart.
+StageSignature signature_of(const Job& job, int stage, int replica, bool perturbed, bool placed) {
   const int stages = job.strategy.pipeline;
   StageSignature out;
+  if (perturbed) out.factors = factors_of(job, stage, replica);
+  if (!placed) return out;
   job.hardware_of(stage, replica);  // refuses a team on several types
   out.hardware = first_alike(job.cluster, job.rank_of(stage, replica, 0));
   out.places = {place_of(job, job.tensor_group(stage, replica)), place_of(job, job.context_group(stage, replica)),
@@ -94,9 +102,11 @@ StageSignature signature_of(const Job& job, int stage, int replica) {
   return out;
 }
 
-Signature signature_of(const Job& job, int replica) {
+Signature signature_of(const Job& job, int replica, bool perturbed, bool placed) {
   Signature out{microbatches(job.strategy, job.training, replica), {}};
-  for (int stage = 0; stage < job.strategy.pipeline; ++stage) out.stages.push_back(signature_of(job, stage, replica));
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    out.stages.push_back(signature_of(job, stage, replica, perturbed, placed));
+  }
   return out;
 }
 
@@ -107,11 +117,12 @@ void check_count(const Job& job, std::size_t classes) {
   fail_infeasible({},
                   fmt::format("the {} data-parallel replicas are of more than {} kinds, each with {} pipeline stages",
                               job.strategy.data, classes - 1, job.strategy.pipeline),
-                  "give more replicas the same type of node, placement and strategy.replica_microbatches");
+                  "give more replicas the same type of node, placement, strategy.replica_microbatches and factors of "
+                  "cluster.perturbations");
 }
 
 // Which class each replica belongs to. Replicas that divide experts among them take the placement of their first.
-std::vector<int> number_classes(const Job& job) {
+std::vector<int> number_classes(const Job& job, bool perturbed, bool placed) {
   const int together = job.strategy.expert_span().data;
   std::vector<Signature> known;
   std::vector<int> numbers;
@@ -121,7 +132,7 @@ std::vector<int> number_classes(const Job& job) {
       numbers.push_back(numbers[static_cast<std::size_t>(block)]);
       continue;
     }
-    Signature own = signature_of(job, replica);
+    Signature own = signature_of(job, replica, perturbed, placed);
     const auto found = std::find(known.begin(), known.end(), own);
     numbers.push_back(static_cast<int>(found - known.begin()));
     if (found == known.end()) known.push_back(std::move(own));
@@ -172,12 +183,29 @@ std::vector<int> all_replicas(const Strategy& strategy) {
 
 }  // namespace
 
+bool folds(const Job& job) {
+  if (job.cluster.perturbations().empty()) return true;
+  const Strategy& s = job.strategy;
+  const int in_step = s.expert_span().data * s.context;  // of a tensor rank's replicas() at a stage, those in a row
+  const int of_copy = s.shards() == s.replicas() ? 1 : s.shards();
+  for (int rank = 0; rank < static_cast<int>(s.ranks()); ++rank) {
+    const int place = rank / s.tensor % s.replicas();
+    for (const int alike : {in_step, of_copy}) {
+      const int first = rank - rank % s.tensor - place % alike * s.tensor;
+      if (job.cluster.perturbations().of(rank) != job.cluster.perturbations().of(first)) return false;
+    }
+  }
+  return true;
+}
+
 std::vector<ReplicaClass> replica_classes(const Job& job) {
-  if (uniform(job)) {
+  const bool placed = !uniform(job);
+  const bool perturbed = !job.cluster.perturbations().empty() && folds(job);
+  if (!placed && !perturbed) {
     return {{all_replicas(job.strategy), microbatches(job.strategy, job.training)}};
   }
-  check_experts(job);
-  const std::vector<int> class_of = number_classes(job);
+  if (placed) check_experts(job);
+  const std::vector<int> class_of = number_classes(job, perturbed, placed);
   check_shards(job, class_of);
   std::vector<ReplicaClass> out;
   for (int replica = 0; replica < job.strategy.data; ++replica) {

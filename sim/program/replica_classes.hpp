@@ -6,8 +6,8 @@
 
 namespace mirfak {
 
-// Data-parallel replicas that behave alike: on each stage the same hardware and the same placement of the groups that
-// passes communicate in, and equally many microbatches.
+// Data-parallel replicas that behave alike: on each stage the same hardware, the same placement of the groups that
+// passes communicate in and the same factors of perturbed ranks, and equally many microbatches.
 struct ReplicaClass {
   std::vector<int> replicas;  // places in the data-parallel groups, ascending, not empty
   int microbatches = 0;       // of each of them
@@ -16,8 +16,14 @@ struct ReplicaClass {
   int count() const { return static_cast<int>(replicas.size()); }
 };
 
+// Whether one rank of a stage can stand for all of a class. Not where ranks that run every pass together, or share a
+// sharded copy of the state, are perturbed differently: then every rank of a program has to be explicit, and classes
+// take no notice of perturbations.
+bool folds(const Job& job);
+
 // The classes in the order of their first replicas. A job whose replicas all have the same hardware and equally many
-// microbatches has one class, for which the first replica stands wherever the others lie. Error(infeasible) if a tensor
+// microbatches has one class, for which the first replica stands wherever the others lie; perturbations divide it.
+// Error(infeasible) if a tensor
 // and context team, or the replicas that divide experts among them, lie on several types of nodes; and if a sharding
 // group that is not all replicas holds replicas of several classes.
 std::vector<ReplicaClass> replica_classes(const Job& job);

@@ -2,8 +2,12 @@
 
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
+#include "program/rank_groups.hpp"
 #include "program/replica_teams.hpp"
 
+#include <map>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace mirfak {
@@ -13,7 +17,8 @@ namespace mirfak {
 class ReplicaWriter {
  public:
   // References must outlive this.
-  ReplicaWriter(Program& program, const Job& job, ReplicaTeams& teams, CommunicationClasses& communication);
+  ReplicaWriter(Program& program, RankGroups& groups, const Job& job, ReplicaTeams& teams,
+                CommunicationClasses& communication);
 
   // The gradients of parameters (of one rank), after all that the stage's ranks have run so far.
   void reduce(int stage, const HeldParameters& held);
@@ -39,18 +44,17 @@ class ReplicaWriter {
   std::size_t lanes() const { return static_cast<std::size_t>(teams_.lanes()); }
   Waits gradients(int stage);
   Waits issue(int stage, const char* name, const Waits& held_back);
-  std::vector<Priced> price_for_classes(int stage, const ReplicaCollective& collective);
+  const std::vector<Priced>& price_for_classes(int stage, const ReplicaCollective& collective);
   std::vector<TaskId> run(int stage, const ReplicaCollective& collective, const Waits& waits);
-  // The ranks of a stage that hold the same parameters, as indices into Waits, in the order of Job::data_group; then
-  // cut into groups.
-  std::vector<std::vector<std::size_t>> groups(int stage, ReplicaGroup among) const;
-  std::vector<std::vector<std::size_t>> folded_groups(int stage, ReplicaGroup among) const;
-  ClassId meeting_class();
+  std::vector<GroupId> groups_on(int stage, GroupingId grouping) const;
 
   Program& program_;
+  RankGroups& groups_;
   const Job& job_;
   ReplicaTeams& teams_;
   CommunicationClasses& communication_;
+  // Of each class of replicas, by stage, name and bytes: parts and microbatches repeat them.
+  std::map<std::tuple<int, std::string_view, double>, std::vector<Priced>> priced_;
 };
 
 }  // namespace mirfak

@@ -64,7 +64,7 @@ LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage) {
 }
 
 double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs) {
-  const GpuSpec& gpu = costs.hardware.hardware.gpu;
+  const GpuSpec& gpu = costs.hardware->hardware.gpu;
   PowerMix mix;
   for (const auto& [block, count] : layers) {
     const BlockBodies bodies = price_block(job, blocks.of(block), costs);

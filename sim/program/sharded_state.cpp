@@ -39,7 +39,7 @@ double in_flight(const Job& job, const StageContents& stage) {
     if (job.framework.sharding.reuse_parameters > 0) {
       const double one = chunk.largest_parameter();
       gathered = std::min(gathered, job.framework.sharding.reuse_parameters + one);
-      reduced = std::min(reduced, job.framework.bucket_parameters + one);
+      reduced = std::min(reduced, job.framework.sharding.bucket_parameters + one);
     }
     bytes = std::max(bytes, gathered * stage.parameters.gathered_bytes_per_element + reduced * gradient_width);
   }

@@ -69,12 +69,12 @@ double experts_of(const PartitionedBlock& block) {
 }
 
 // Of the output projection that is also the word embedding, on one rank; 0 when they are not tied.
-double tied_parameters(const Job& job, const ShardedBlocks& blocks) {
-  if (!job.model.tied_embeddings) return 0;
+double tied_parameters(const ShardedBlocks& blocks) {
+  double elements = 0;
   for (const ParameterShard& shard : blocks.head().parameters) {
-    if (blocks.head().graph.tensor(shard.tensor).name == "output_weight") return shard.elements;
+    if (blocks.head().graph.tensor(shard.tensor).tied) elements += shard.elements;
   }
-  return 0;
+  return elements;
 }
 
 // The parameters of a chunk's blocks.
@@ -88,7 +88,7 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
     run.frozen = parameters_of(blocks.of(run.block), true);
     // One copy serves as word embedding and as output projection.
     if (plan.embedding && run.block == blocks.head_id()) {
-      (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(job, blocks);
+      (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(blocks);
     }
     // Prediction modules use the model's one head.
     if (run.block == blocks.head_id()) {
@@ -145,8 +145,8 @@ double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const st
       }
     }
     if (!chunk.embedding || !chunk.head) continue;
-    elements -= tied_parameters(job, blocks);  // held once
-    bytes -= tied_parameters(job, blocks) * wide;
+    elements -= tied_parameters(blocks);  // held once
+    bytes -= tied_parameters(blocks) * wide;
   }
   return elements > 0 ? bytes / elements : wide;
 }
@@ -165,12 +165,12 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
       out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;
       out.tensor_partial_elements += held(blocks, run) * tensor_partial_parameters(blocks.of(run.block));
     }
-    if (chunk.embedding && chunk.head) out.bytes -= tied_parameters(job, blocks) * bytes_per_element(job.precision());
+    if (chunk.embedding && chunk.head) out.bytes -= tied_parameters(blocks) * bytes_per_element(job.precision());
     first = first || chunk.embedding;
     last = last || chunk.head;
   }
   out.gathered_bytes_per_element = mean_gathered_bytes(job, blocks, chunks);
-  if (first != last && job.training.adapters.rank == 0) out.tied_elements = tied_parameters(job, blocks);
+  if (first != last && job.training.adapters.rank == 0) out.tied_elements = tied_parameters(blocks);
   return out;
 }
 
@@ -222,7 +222,7 @@ StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<cons
       ranks(static_cast<double>(job.strategy.team()) * replicas.count()),
       costs(job, classes, stage_index, own),
       order(schedule_of(job.strategy.schedule).order(pipeline_shape(job, replicas.microbatches), stage_index)),
-      pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host_pass_s)) {}
+      pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host.pass_s)) {}
 
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
   return folded_part(chunk, kind, 0, chunk.blocks());
@@ -246,7 +246,7 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache) {
   // Plans on the same hardware run at the clock of the first of them.
-  std::map<BodyCache::Place, PricedBodies> priced_at;
+  std::map<PricePlace, PricedBodies> priced_at;
   const std::vector<ReplicaClass> classes = replica_classes(job);
   const auto count = static_cast<int>(classes.size());
   std::vector<StagePlan> plans;
@@ -254,7 +254,7 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   for (int i = 0; i < job.strategy.pipeline * count; ++i) {
     StagePlan& plan = plans.emplace_back(job, blocks, classes, i / count, i % count);
     const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)];
-    PricedBodies& priced = priced_at[BodyCache::place_of(plan.costs, limit)];
+    PricedBodies& priced = priced_at[PricePlace(plan.costs, limit)];
     if (!priced.bodies) priced = cache.price(job, blocks, plan, limit);
     plan.costs.kernels.set_clock_share(priced.clock_share, limit);
     plan.bodies = priced.bodies;
@@ -289,7 +289,7 @@ TransferCost transfer_cost(const Job& job, const TransferEnd& from, const Transf
   const std::array<int, 2> both = {sender, receiver};
   const bool crosses = communication_group(job.cluster, both).crosses_leaves;
   const bool scatter =
-      job.framework.scatter_gather_pipeline && !job.strategy.sequence_parallel && job.strategy.tensor > 1;
+      job.framework.communication.scatter_gather_pipeline && !job.strategy.sequence_parallel && job.strategy.tensor > 1;
 
   TransferCost out;
   out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);
@@ -302,6 +302,7 @@ TransferCost transfer_cost(const Job& job, const TransferEnd& from, const Transf
     out.on_network = cost.on_network;
   }
   if (scatter) {
+    out.gathered_bytes = residual_bytes;
     out.seconds +=
         to.costs.communication.price(CollectiveKind::all_gather, residual_bytes, to.costs.tensor_group).seconds;
   }

@@ -114,7 +114,7 @@ struct StagePlan : StageContents {
   std::shared_ptr<const std::vector<BlockBodies>> bodies;  // indexed by BlockId; equal stages share them
 
   // That these ranks have; fewer than ranks where several share one.
-  double gpus() const { return ranks / costs.hardware.hardware.spec.ranks_per_gpu; }
+  double gpus() const { return ranks / costs.hardware->hardware.spec.ranks_per_gpu; }
   const BlockBodies& bodies_of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }
   FoldedBody folded(const ChunkPlan& chunk, Pass::Kind kind) const;
   // Part of a pass: the blocks [first, last) of the chunk in the order of the pass. The parts of a pass in a row are
@@ -144,6 +144,7 @@ struct TransferCost {
   double seconds = 0;  // with the all-gather at the receiver where the framework scatters
   double bytes_per_s = 0;
   bool on_network = false;
+  double gathered_bytes = 0;  // that the receiver's tensor ranks make whole of their parts; 0: each has it all
 };
 TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
                            int to, int replica_class);

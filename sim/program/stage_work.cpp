@@ -16,10 +16,33 @@ BodyStep delay_step(double seconds) {
   return step;
 }
 
+// The steps of a block that are one body, in its order (price_block).
+std::vector<const BlockStep*> steps_in(const PartitionedBlock& block, Pass::Kind kind) {
+  std::vector<const BlockStep*> out;
+  const auto add = [&](const std::vector<BlockStep>& steps) {
+    for (const BlockStep& step : steps) out.push_back(&step);
+  };
+  if (kind == Pass::Kind::forward) {
+    add(block.forward);
+  } else {
+    add(block.recompute);
+    add(block.backward);
+  }
+  return out;
+}
+
+MeshAxisSet team_axes(const Strategy& strategy) {
+  MeshAxisSet axes;
+  if (strategy.tensor > 1) axes.insert(MeshAxis::tensor);
+  if (strategy.context > 1) axes.insert(MeshAxis::context);
+  return axes;
+}
+
 }  // namespace
 
-StageWork::StageWork(Program& program, const Job& job, const StagePlan& plan, bool operators)
-    : program_(program), job_(job), plan_(plan), operators_(operators) {
+StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+                     const StagePlan& plan, const LoweringOptions& options)
+    : program_(program), groups_(groups), job_(job), blocks_(blocks), plan_(plan), options_(options) {
   for (int chunk = 0; chunk < static_cast<int>(plan.chunks.size()); ++chunk) {
     forward_.push_back(whole(chunk, Pass::Kind::forward));
     backward_.push_back(whole(chunk, Pass::Kind::backward));
@@ -27,6 +50,8 @@ StageWork::StageWork(Program& program, const Job& job, const StagePlan& plan, bo
     backward_parts_.push_back(split(chunk, Pass::Kind::backward));
   }
   optimizer_ = describe(optimizer_body(job, plan), TaskKind::optimizer, "optimizer step", -1);
+  program.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
+  if (options.unfolded) optimizer_.meets = groups.over(team_axes(job.strategy));
 }
 
 const PassWork& StageWork::pass(const Pass& pass) const {
@@ -40,6 +65,7 @@ const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   PassWork work = describe(plan_.folded(blocks, kind), kind, chunk);
+  program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, 0, blocks.blocks());
   work.host_first = plan_.pass_host;
   add_bodies(work, chunk, kind, 0, blocks.blocks());
   return work;
@@ -65,6 +91,7 @@ PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char
   host.name = std::string("issue ") + name;
   host.stage = plan_.stage;
   host.chunk = chunk;
+  host.issues = kind;
   host.activity_s[static_cast<std::size_t>(Activity::host)] = to_seconds(folded.host);
   PassWork work;
   work.folded = folded;
@@ -74,7 +101,7 @@ PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char
 }
 
 void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last) {
-  if (!operators_) return;
+  if (!options_.operators) return;
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   for (int i = first; i < last; ++i) {
     const int in_forward_order = kind == Pass::Kind::forward ? i : blocks.blocks() - 1 - i;
@@ -86,25 +113,47 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   const PassWork::Steps*& known = steps_by_block_[{block, kind}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);
-  const bool backward = kind == Pass::Kind::backward;
-  return *(known = &describe_steps(backward ? bodies.backward : bodies.forward, [&](std::size_t step) {
-             return block_step_work(block, backward, static_cast<std::int32_t>(step));
-           }));
+  const Body& body = kind == Pass::Kind::backward ? bodies.backward : bodies.forward;
+  return *(known = &describe_steps(body, &blocks_.of(block), steps_in(blocks_.of(block), kind)));
 }
 
-const PassWork::Steps& StageWork::describe_steps(const Body& body,
-                                                 const std::function<TaskWork(std::size_t)>& work_of) {
+GroupingId StageWork::meeting(int chunk, Pass::Kind kind, int first, int last) {
+  if (!options_.unfolded || options_.operators) return kAlone;
+  const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
+  MeshAxisSet axes;
+  for (int i = first; i < last; ++i) {
+    const BlockId block = blocks.block(kind == Pass::Kind::forward ? i : blocks.blocks() - 1 - i);
+    const auto [known, is_new] = axes_by_block_.try_emplace({block, kind});
+    for (const BlockStep* step : is_new ? steps_in(blocks_.of(block), kind) : std::vector<const BlockStep*>{}) {
+      if (step->kind == BlockStep::Kind::collective) known->second.insert(step->over);
+    }
+    axes.insert(known->second);
+  }
+  return groups_.over(axes);
+}
+
+const PassWork::Steps& StageWork::describe_steps(const Body& body, const PartitionedBlock* block,
+                                                 std::span<const BlockStep* const> of_block) {
+  const KernelPrecision precision{job_.precision(), job_.product_precision()};
   PassWork::Steps steps;
   for (const BodyStep& step : body.steps) {
+    const bool kernel = step.stream == StreamKind::compute;
     TaskClass described;
-    described.kind = step.stream == StreamKind::compute ? TaskKind::kernel : TaskKind::collective;
+    described.kind = kernel ? TaskKind::kernel : TaskKind::collective;
     described.name = step.name;
     described.stage = plan_.stage;
     described.flop = step.flop;
     described.bytes = step.bytes;
     described.energy_j = step.energy_j;
     described.activity_s[static_cast<std::size_t>(step.activity)] = to_seconds(step.device);
-    described.work = work_of(steps.size());
+    if (block == nullptr) {
+      described.work = traffic_work(step.bytes);
+    } else if (const BlockStep& own = *of_block[steps.size()]; kernel) {
+      described.work = kernel_work(*block, own, precision);
+    } else {
+      described.work = CollectiveWork{own.collective, own.bytes, 1, job_.precision()};
+      described.grouping = groups_.over(own.over);
+    }
     steps.push_back({program_.add_class(std::move(described)), &step});
   }
   steps_.push_back(std::move(steps));
@@ -125,11 +174,10 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
       folded = in_a_row(folded, fold(*copies));
     }
     PassWork work = describe(folded, kind, chunk);
+    program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, piece.first, piece.last);
     if (piece.first == 0) work.host_first = plan_.pass_host;
     add_bodies(work, chunk, kind, piece.first, piece.last);
-    if (operators_ && copies != nullptr) {
-      work.bodies.push_back(&describe_steps(*copies, [](std::size_t) { return TaskWork{}; }));
-    }
+    if (options_.operators && copies != nullptr) work.bodies.push_back(&describe_steps(*copies, nullptr, {}));
     parts.push_back({std::move(work), piece.gathers, piece.reduces});
   }
   return parts;

@@ -11,9 +11,10 @@ namespace {
 
 class StepWriter {
  public:
-  StepWriter(Program& program, const Job& job, const std::deque<StageWork>& work, ReplicaTeams& teams,
-             CommunicationClasses& communication, ReplicaWriter& data)
+  StepWriter(Program& program, RankGroups& groups, const Job& job, const std::deque<StageWork>& work,
+             ReplicaTeams& teams, CommunicationClasses& communication, ReplicaWriter& data)
       : program_(program),
+        groups_(groups),
         job_(job),
         work_(work),
         teams_(teams),
@@ -29,10 +30,10 @@ class StepWriter {
   void reduce_over_tensor(TeamWriter& writer, const Communication& reduction);
   void reduce_tied_embeddings(int replica_class);
   CommunicationCost tied_cost(int replica_class) const;
-  TaskId meet(std::span<const TaskId> after, const char* name);
   TaskId norm_of_gradients();
 
   Program& program_;
+  RankGroups& groups_;
   const Job& job_;
   const std::deque<StageWork>& work_;
   ReplicaTeams& teams_;
@@ -40,14 +41,6 @@ class StepWriter {
   ReplicaWriter& data_;
   DataParallelPlan data_parallel_;
 };
-
-TaskId StepWriter::meet(std::span<const TaskId> after, const char* name) {
-  TaskClass described;
-  described.kind = TaskKind::meeting;
-  described.name = name;
-  const ClassId meeting = program_.add_class(std::move(described));
-  return program_.add_task(program_.add_stream(0, StreamKind::group), meeting, 0, after);
-}
 
 // Adds what a lane's gradients wait for: its passes, and what reduced them so far.
 void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std::size_t lane) {
@@ -77,8 +70,9 @@ void StepWriter::reduce_over_tensor(int stage, int replica_class) {
   const CommunicationCost cost =
       plan.costs.communication.price(CollectiveKind::all_reduce, bytes, plan.costs.tensor_group);
   const Communication reduction =
-      communication_.collective(stage, "reduce norm gradients", cost, Activity::tensor_communication,
-                                collective_work(CollectiveKind::all_reduce, bytes));
+      communication_.collective({stage, "reduce norm gradients", CollectiveKind::all_reduce, bytes, 1,
+                                 Activity::tensor_communication, groups_.over(MeshAxisSet(MeshAxis::tensor))},
+                                cost);
   for (const int replica : teams_.replicas_of(replica_class))
     reduce_over_tensor(teams_.team(stage, replica), reduction);
 }
@@ -90,7 +84,11 @@ void StepWriter::reduce_over_tensor(TeamWriter& writer, const Communication& red
       for (int lane = first; lane < first + teams_.tensor_lanes(); ++lane) act(static_cast<std::size_t>(lane));
     };
     for_each_member([&](std::size_t lane) { append_gradients(after, writer, lane); });
-    if (teams_.tensor_lanes() > 1) after = {meet(after, "tensor ranks meet")};
+    if (teams_.tensor_lanes() > 1) {
+      const GroupingId tensor = groups_.over(MeshAxisSet(MeshAxis::tensor));
+      const GroupId group = program_.groupings[tensor].of_rank[writer.rank(static_cast<std::size_t>(first))];
+      after = {groups_.meet(tensor, group, StreamKind::data, after)};
+    }
     for_each_member([&](std::size_t lane) {
       writer.transfer(lane, StreamKind::data, reduction.task_class, reduction.duration, after, -1);
     });
@@ -119,9 +117,10 @@ void StepWriter::reduce_tied_embeddings(int replica_class) {
   const double bytes = teams_.plan(0, replica_class).parameters.tied_elements * gradient_bytes(job_);
   std::array<Communication, 2> ends;
   for (std::size_t end = 0; end < 2; ++end) {
-    ends[end] =
-        communication_.collective(stages[end], "reduce tied embedding gradients", cost,
-                                  Activity::pipeline_communication, collective_work(CollectiveKind::all_reduce, bytes));
+    ends[end] = communication_.collective(
+        {stages[end], "reduce tied embedding gradients", CollectiveKind::all_reduce, bytes, 1,
+         Activity::pipeline_communication, groups_.between(GroupKind::tied_embedding, stages[0], stages[1])},
+        cost);
   }
   for (const int replica : teams_.replicas_of(replica_class)) {
     for (int i = 0; i < teams_.lanes(); ++i) {
@@ -146,7 +145,8 @@ TaskId StepWriter::norm_of_gradients() {
       }
     }
   }
-  return meet(gradients, "global gradient norm");
+  const GroupingId all = groups_.all();
+  return groups_.meet(all, program_.groupings[all].of_rank.front(), StreamKind::data, gradients);
 }
 
 void StepWriter::step_optimizer() {
@@ -168,9 +168,9 @@ void StepWriter::step_optimizer() {
 
 }  // namespace
 
-void write_step(Program& program, const Job& job, const std::deque<StageWork>& work, ReplicaTeams& teams,
-                CommunicationClasses& communication, ReplicaWriter& data) {
-  StepWriter writer(program, job, work, teams, communication, data);
+void write_step(Program& program, RankGroups& groups, const Job& job, const std::deque<StageWork>& work,
+                ReplicaTeams& teams, CommunicationClasses& communication, ReplicaWriter& data) {
+  StepWriter writer(program, groups, job, work, teams, communication, data);
   writer.reduce_gradients();
   writer.step_optimizer();
 }

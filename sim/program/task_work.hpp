@@ -1,46 +1,32 @@
 #pragma once
 
+#include "program/kernel_work.hpp"
 #include "sharding/sharding.hpp"
 
-#include <cstdint>
+#include <variant>
 
 namespace mirfak {
 
-// What a task does, for who executes programs on real hardware: its price says only how long that should take.
-struct TaskWork {
-  enum class Kind : std::uint8_t {
-    traffic,     // nothing but TaskClass::bytes through memory, or between the ends of a transfer
-    block_step,  // a kernel or collective of a block
-    collective,  // of the ranks that meet in front of it
-  };
-  Kind kind = Kind::traffic;
+// What a task does, for who executes programs on real hardware, or explains them: its price says only how long that
+// should take. Nothing here refers to anything outside.
 
-  // block_step: which. `step` counts the steps of the pass: of a forward pass PartitionedBlock::forward, of a backward
-  // pass PartitionedBlock::recompute and then ::backward.
-  std::int32_t block = -1;  // an index of ShardedBlocks::all
-  std::int32_t step = -1;
-  bool backward = false;
-
-  // collective: what, and the bytes of the larger of the buffers before and after on one rank (see ReshardStep).
-  CollectiveKind collective{};
-  double buffer_bytes = 0;
+// Of the ranks of the task's group.
+struct CollectiveWork {
+  CollectiveKind kind{};
+  double bytes = 0;  // of the larger of the buffers before and after on one rank (see ReshardStep), all pieces together
+  int pieces = 1;    // collectives that the bytes are spread over
+  Precision precision = Precision::fp32;  // of the numbers in it
 };
 
-inline TaskWork block_step_work(std::int32_t block, bool backward, std::int32_t step) {
-  TaskWork work;
-  work.kind = TaskWork::Kind::block_step;
-  work.block = block;
-  work.backward = backward;
-  work.step = step;
-  return work;
-}
+// From one of the two ranks of the task's group to the other.
+struct TransferWork {
+  double bytes = 0;
+  double gathered_bytes = 0;  // what the receiver's tensor ranks then make whole of their parts; 0: each has it all
+  Precision precision = Precision::fp32;
+};
 
-inline TaskWork collective_work(CollectiveKind kind, double buffer_bytes) {
-  TaskWork work;
-  work.kind = TaskWork::Kind::collective;
-  work.collective = kind;
-  work.buffer_bytes = buffer_bytes;
-  return work;
-}
+// monostate: nothing that an executor has to do (the host's work, meetings in front of a collective), or what it cannot
+// do in one piece (a pass as one task).
+using TaskWork = std::variant<std::monostate, KernelWork, CollectiveWork, TransferWork>;
 
 }  // namespace mirfak

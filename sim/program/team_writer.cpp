@@ -14,7 +14,8 @@ void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) { to.insert(
 
 }  // namespace
 
-TeamWriter::TeamWriter(Program& program, std::span<const std::uint32_t> ranks) : program_(program) {
+TeamWriter::TeamWriter(Program& program, RankGroups& groups, std::span<const std::uint32_t> ranks)
+    : program_(program), groups_(groups) {
   for (const std::uint32_t rank : ranks) {
     Lane lane;
     lane.rank = rank;
@@ -22,13 +23,6 @@ TeamWriter::TeamWriter(Program& program, std::span<const std::uint32_t> ranks) :
     lane.last.fill(kNoTask);
     lanes_.push_back(lane);
   }
-  meeting_streams_.fill(kNoStream);
-  if (lanes_.size() < 2) return;
-  TaskClass meeting;
-  meeting.kind = TaskKind::meeting;
-  meeting.name = "ranks of a team meet";
-  meeting.stage = static_cast<std::int32_t>(program.ranks[ranks.front()].stage);
-  meeting_class_ = program_.add_class(std::move(meeting));
 }
 
 StreamId TeamWriter::stream_of(Lane& lane, StreamKind kind) {
@@ -42,10 +36,24 @@ TaskId TeamWriter::add(Lane& lane, StreamKind stream, ClassId of, Picoseconds la
   return lane.last[index(stream)] = program_.add_task(stream_of(lane, stream), of, lasting, after, microbatch);
 }
 
-TaskId TeamWriter::meet(StreamKind stream, std::span<const TaskId> after, std::int32_t microbatch) {
-  StreamId& meetings = meeting_streams_[index(stream)];
-  if (meetings == kNoStream) meetings = program_.add_stream(lanes_.front().rank, StreamKind::group);
-  return program_.add_task(meetings, meeting_class_, 0, after, microbatch);
+const TeamWriter::LaneGroups& TeamWriter::lanes_in(GroupingId grouping) {
+  const auto [known, is_new] = lanes_in_.try_emplace(grouping);
+  if (!is_new) return known->second;
+  std::map<std::pair<GroupId, std::size_t>, std::vector<std::size_t>> lanes;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const GroupId group = grouping == kAlone ? kNoGroup : program_.groupings[grouping].of_rank[lanes_[i].rank];
+    lanes[{group, group == kNoGroup ? i : 0}].push_back(i);
+  }
+  for (auto& [group, members] : lanes) known->second.push_back(std::move(members));
+  return known->second;
+}
+
+void TeamWriter::meet(std::span<const std::size_t> lanes, GroupingId grouping, StreamKind stream,
+                      std::int32_t microbatch) {
+  if (lanes.size() < 2) return;
+  const GroupId group = program_.groupings[grouping].of_rank[lanes_[lanes.front()].rank];
+  const TaskId met = groups_.meet(grouping, group, stream, scratch_, microbatch);
+  scratch_.assign(1, met);
 }
 
 TaskId TeamWriter::last_on(std::size_t lane, StreamKind stream) const { return lanes_[lane].last[index(stream)]; }
@@ -76,11 +84,10 @@ void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
   }
 }
 
-// Host: `lead`, then the rest. Device: one task that may start after the lead (see FoldedBody). The ranks of a
-// team meet before they start, because the collectives inside keep them in step.
+// Host: `lead`, then the rest. Device: one task that may start after the lead (see FoldedBody). Ranks that the
+// collectives inside keep in step meet before they start.
 void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
   const FoldedBody& body = work.folded;
-  scratch_.clear();
   std::vector<TaskId> leads;
   for (Lane& lane : lanes_) {
     const TaskId lead = add(lane, StreamKind::host, work.issue_class, body.lead, lane.host_waits, microbatch);
@@ -89,24 +96,18 @@ void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
     }
     leads.push_back(lead);
   }
-  const auto gather = [&](std::size_t i) {
-    scratch_.push_back(leads[i]);
-    append(scratch_, lanes_[i].device_waits);
-  };
-  if (lanes_.size() > 1) {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      gather(i);
-      append(scratch_, lanes_[i].done);
+  for (const std::vector<std::size_t>& together : lanes_in(work.meets)) {
+    scratch_.clear();
+    for (const std::size_t i : together) {
+      scratch_.push_back(leads[i]);
+      append(scratch_, lanes_[i].device_waits);
+      if (together.size() > 1) append(scratch_, lanes_[i].done);
     }
-    const TaskId met = meet(StreamKind::compute, scratch_, microbatch);
-    for (Lane& lane : lanes_) {
-      lane.done = {add(lane, StreamKind::compute, work.task_class, body.device, {&met, 1}, microbatch)};
+    meet(together, work.meets, StreamKind::compute, microbatch);
+    for (const std::size_t i : together) {
+      lanes_[i].done = {add(lanes_[i], StreamKind::compute, work.task_class, body.device, scratch_, microbatch)};
     }
-    return;
   }
-  gather(0);
-  Lane& lane = lanes_.front();
-  lane.done = {add(lane, StreamKind::compute, work.task_class, body.device, scratch_, microbatch)};
 }
 
 void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch) {
@@ -134,29 +135,32 @@ void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std
   }
 }
 
+void TeamWriter::gather_waits(std::size_t i, const BodyStep& step, TaskId issued, const std::vector<TaskId>& ends) {
+  const Lane& lane = lanes_[i];
+  scratch_.push_back(issued);
+  const TaskId last = lane.last[index(step.stream)];
+  if (std::find(ends.begin(), ends.end(), last) == ends.end()) {  // the first on its stream
+    append(scratch_, lane.done);
+    append(scratch_, lane.device_waits);
+  }
+  for (const int before : step.after) scratch_.push_back(ends[static_cast<std::size_t>(before)]);
+}
+
 void TeamWriter::run_step(const PassWork::Step& work, std::span<const TaskId> issued,
                           std::vector<std::vector<TaskId>>& ends, std::int32_t microbatch) {
   const BodyStep& step = *work.step;
-  const bool together = step.stream != StreamKind::compute && lanes_.size() > 1;
-  scratch_.clear();
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = lanes_[i];
-    if (!together) scratch_.clear();
-    scratch_.push_back(issued[i]);
-    const bool first_on_stream = std::none_of(ends[i].begin(), ends[i].end(),
-                                              [&](TaskId task) { return task == lane.last[index(step.stream)]; });
-    if (first_on_stream) {
-      append(scratch_, lane.done);
-      append(scratch_, lane.device_waits);
+  const GroupingId grouping = program_.classes[work.task_class].grouping;
+  for (const std::vector<std::size_t>& together : lanes_in(grouping)) {
+    scratch_.clear();
+    for (const std::size_t i : together) {
+      gather_waits(i, step, issued[i], ends[i]);
+      const TaskId last = lanes_[i].last[index(step.stream)];
+      if (together.size() > 1 && last != kNoTask) scratch_.push_back(last);
     }
-    for (const int before : step.after) scratch_.push_back(ends[i][static_cast<std::size_t>(before)]);
-    if (together && lane.last[index(step.stream)] != kNoTask) scratch_.push_back(lane.last[index(step.stream)]);
-    if (!together) ends[i].push_back(add(lane, step.stream, work.task_class, step.device, scratch_, microbatch));
-  }
-  if (!together) return;
-  const TaskId met = meet(step.stream, scratch_, microbatch);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    ends[i].push_back(add(lanes_[i], step.stream, work.task_class, step.device, {&met, 1}, microbatch));
+    meet(together, grouping, step.stream, microbatch);
+    for (const std::size_t i : together) {
+      ends[i].push_back(add(lanes_[i], step.stream, work.task_class, step.device, scratch_, microbatch));
+    }
   }
 }
 

@@ -2,14 +2,14 @@
 
 #include "program/body.hpp"
 #include "program/program.hpp"
+#include "program/rank_groups.hpp"
 
 #include <array>
+#include <map>
 #include <span>
 #include <vector>
 
 namespace mirfak {
-
-inline constexpr TaskId kNoTask = static_cast<TaskId>(-1);
 
 // One pass, or one part of it, as a rank runs it: one task, or (detail: operators) bodies step by step.
 struct PassWork {
@@ -22,18 +22,21 @@ struct PassWork {
   FoldedBody folded;
   ClassId task_class = 0;
   ClassId issue_class = 0;
+  GroupingId meets = kAlone;         // as one task: the ranks that begin it together
   Picoseconds host_first = 0;        // of the host's work, what stands before the bodies
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes"
 };
 
-// Writes the tasks of one team: the tensor- and context-parallel ranks of one stage and data-parallel replica, which
-// run every pass together. A folded program has teams of one rank.
+// Writes the tasks of one team: the tensor- and context-parallel ranks of one stage and of the data-parallel replicas
+// that exchange experts' rows, so that every collective of a pass is among its ranks. A folded program has teams of one
+// rank.
 class TeamWriter {
  public:
-  // `ranks`: indices into program.ranks, one per lane. `program` must outlive this.
-  TeamWriter(Program& program, std::span<const std::uint32_t> ranks);
+  // `ranks`: indices into program.ranks, one per lane. References must outlive this.
+  TeamWriter(Program& program, RankGroups& groups, std::span<const std::uint32_t> ranks);
 
   std::size_t lanes() const { return lanes_.size(); }
+  std::uint32_t rank(std::size_t lane) const { return lanes_[lane].rank; }  // index into program.ranks
 
   // What every lane's next pass has to wait for, beside its own earlier work.
   void device_waits_for(std::size_t lane, TaskId task) { lanes_[lane].device_waits.push_back(task); }
@@ -64,18 +67,23 @@ class TeamWriter {
   StreamId stream_of(Lane& lane, StreamKind kind);
   TaskId add(Lane& lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
              std::int32_t microbatch);
-  // Where the lanes meet for work on `stream`. Meetings for different streams do not wait for each other.
-  TaskId meet(StreamKind stream, std::span<const TaskId> after, std::int32_t microbatch);
+  // Lanes that belong together. Each alone where they meet nobody.
+  using LaneGroups = std::vector<std::vector<std::size_t>>;
+  const LaneGroups& lanes_in(GroupingId grouping);
+  // Lets some lanes meet for work on `stream`, after `scratch_`, which then holds the meeting; one lane meets nobody.
+  void meet(std::span<const std::size_t> lanes, GroupingId grouping, StreamKind stream, std::int32_t microbatch);
   void begin_on_host(const PassWork& work, std::int32_t microbatch);
   void run_folded(const PassWork& work, std::int32_t microbatch);
   void run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch);
   void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
                 std::int32_t microbatch);
+  // Adds to `scratch_` what a lane's step waits for.
+  void gather_waits(std::size_t lane, const BodyStep& step, TaskId issued, const std::vector<TaskId>& ends);
 
   Program& program_;
+  RankGroups& groups_;
   std::vector<Lane> lanes_;
-  std::array<StreamId, kStreamKinds> meeting_streams_;  // by the stream that the meeting is for
-  ClassId meeting_class_ = 0;
+  std::map<GroupingId, LaneGroups> lanes_in_;
   std::vector<TaskId> scratch_;
 };
 

@@ -57,7 +57,7 @@ class Explainer {
     for (const std::vector<int>& alike : plans_alike()) {
       const StagePlan& plan = simulation_.plans[static_cast<std::size_t>(alike.front())];
       out += fmt::format("\nPasses on {}: {} at {:.1f} % of its clock\n", plans_text(simulation_, alike),
-                         plan.costs.hardware.hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
+                         plan.costs.hardware->hardware.gpu.title, 100 * plan.costs.kernels.clock_share());
       for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();
@@ -282,14 +282,14 @@ std::string Explainer::memory_section() {
   TextTable table("lrl");
   const Framework& framework = job_.framework;
   const ShardedBlocks& blocks = simulation_.blocks;
-  const std::string source = sources_.cite(framework.memory_source);
+  const std::string source = sources_.cite(framework.memory.source);
   table.add_row(
       {"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
   table.add_row({"bytes per gradient", fmt::format("{:g}", gradient_bytes(job_)), source});
   table.add_row({"optimizer bytes per parameter", fmt::format("{:g}", optimizer_bytes(job_)),
                  source + (job_.strategy.zero >= 1 ? ", over the data-parallel ranks" : "")});
   table.add_row({"optimizer traffic per parameter", fmt::format("{:g}", optimizer_traffic_bytes(job_)), source});
-  table.add_row({"platform", format_bytes(framework.platform_bytes), source});
+  table.add_row({"platform", format_bytes(framework.memory.platform_bytes), source});
   for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
     const PartitionedBlock& block = blocks.of(id);
     table.add_row({fmt::format("kept by a {} for a microbatch", block.graph.name), format_bytes(block.kept_bytes),
@@ -312,6 +312,15 @@ std::string Explainer::memory_section() {
   return "\nMemory, power and price\n" + table.text();
 }
 
+// What a value was fitted to, and how well it does on what was held out.
+std::string fit_text(const HabitNote& note) {
+  if (note.chosen_on.empty()) return {};
+  std::string out = fmt::format("; chosen on {}", fmt::join(note.chosen_on, ", "));
+  if (!note.judged_on.empty()) out += fmt::format("; judged on {}", fmt::join(note.judged_on, ", "));
+  if (note.error) out += fmt::format("; error {}", format_percent(*note.error));
+  return out;
+}
+
 std::string Explainer::framework_section() {
   const Framework& f = job_.framework;
   TextTable table("ll");
@@ -324,25 +333,30 @@ std::string Explainer::framework_section() {
     }
     table.add_row({title, (yes.empty() ? "nothing" : yes) + (no.empty() ? "" : "; not: " + no)});
   };
-  habits("fuses", {{"attention (flash)", f.fused_attention},
-                   {"scale, mask and softmax", f.fused_softmax},
-                   {"bias and activation", f.fused_bias_activation},
-                   {"bias, dropout and addition", f.fused_bias_dropout_add},
-                   {"rotary embedding", f.fused_rotary},
-                   {"gradient accumulation", f.fused_gradient_accumulation},
-                   {"cross entropy", f.fused_cross_entropy}});
-  habits("overlaps",
-         {{"tensor-parallel gradients", f.overlap_tensor_gradients}, {"pipeline transfers", f.overlap_pipeline}});
-  habits("between stages", {{"scatter/gather", f.scatter_gather_pipeline}, {"host waits", f.host_waits_for_pipeline}});
+  habits("fuses", {{"attention (flash)", !f.fusion.attention.empty()},
+                   {"scale, mask and softmax", f.fusion.softmax},
+                   {"bias and activation", f.fusion.bias_activation},
+                   {"bias, dropout and addition", f.fusion.bias_dropout_add},
+                   {"rotary embedding", f.fusion.rotary},
+                   {"gradient accumulation", f.fusion.gradient_accumulation},
+                   {"cross entropy", f.fusion.cross_entropy}});
+  habits("overlaps", {{"tensor-parallel gradients", f.communication.overlap_tensor_gradients},
+                      {"pipeline transfers", f.communication.overlap_pipeline}});
+  habits("between stages",
+         {{"scatter/gather", f.communication.scatter_gather_pipeline}, {"host waits", f.host.waits_for_pipeline}});
   table.add_row({"these habits", sources_.cite(f.source)});
   table.add_row({"host per kernel", fmt::format("{} forward, {} backward, {} per collective {}",
-                                                format_seconds(f.host_forward_s), format_seconds(f.host_backward_s),
-                                                format_seconds(f.host_collective_s), sources_.cite(f.host_source))});
-  table.add_row({"vocabulary", fmt::format("padded to a multiple of {} x tp", f.vocabulary_multiple)});
+                                                format_seconds(f.host.forward_s), format_seconds(f.host.backward_s),
+                                                format_seconds(f.host.collective_s), sources_.cite(f.host.source))});
+  table.add_row({"vocabulary", fmt::format("padded to a multiple of {} x tp", f.kernels.vocabulary_multiple)});
   if (job_.strategy.overlap_grad_reduce) {
-    table.add_row({"gradient buckets", fmt::format("{} parameters", format_count(f.bucket_parameters))});
+    table.add_row({"gradient buckets", fmt::format("{} parameters", format_count(f.sharding.bucket_parameters))});
   }
-  return fmt::format("\nHabits of {}\n", f.name) + table.text();
+  for (const HabitNote& note : f.notes) {
+    table.add_row({note.habit, fmt::format("{} {}{}", note.value, sources_.cite(note.source), fit_text(note))});
+  }
+  const std::string inherits = f.likes.empty() ? "" : fmt::format(", which is like {}", f.likes.front());
+  return fmt::format("\nHabits of {}{}\n", f.name, inherits) + table.text();
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ class Plot {
 };
 
 char letter_of(const Baseline& baseline) {
-  return baseline.name == "balanced stages" ? 'B' : baseline.name == "highest clock" ? 'H' : ' ';
+  if (baseline.kind == Baseline::Kind::balanced_stages) return 'B';
+  return baseline.kind == Baseline::Kind::highest_clock ? 'H' : ' ';
 }
 
 std::string plot_text(const Frontier& frontier) {

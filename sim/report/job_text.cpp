@@ -1,7 +1,6 @@
 #include "report/job_text.hpp"
 
 #include "schedule/schedule.hpp"
-#include "strategy/strategy_names.hpp"
 
 #include <fmt/format.h>
 

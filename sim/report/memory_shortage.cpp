@@ -40,7 +40,7 @@ std::string host_shortage(const IterationResult& result) {
 
 }  // namespace
 
-std::string memory_shortage(const IterationResult& result) {
+std::string memory_shortage_text(const IterationResult& result) {
   const StageMemory& memory = result.stages[result.fullest_plan].memory;
   if (memory.peak.total() <= memory.capacity) return host_shortage(result);
   return fmt::format("stage {} needs {:.1f} of {:.1f} GiB: {}", result.fullest_stage, memory.peak.total() / kGiB,
@@ -52,7 +52,7 @@ std::string memory_remedies(const Job& job) {
   std::vector<std::string> out;
   if (strategy.recompute != Recompute::full) out.emplace_back("strategy.recompute: full");
   if (strategy.zero == 0 && strategy.replicas() > 1) out.emplace_back("strategy.zero: 1");
-  const bool offloads = job.framework.offload.most_zero >= std::max(1, strategy.zero);
+  const bool offloads = job.framework.offload.max_zero >= std::max(1, strategy.zero);
   if (offloads && strategy.offload_optimizer < 1) out.emplace_back("strategy.offload_optimizer: 1");
   if (strategy.tensor > 1 && !strategy.sequence_parallel) out.emplace_back("strategy.sequence_parallel: true");
   if (strategy.schedule == ScheduleKind::gpipe) out.emplace_back("strategy.schedule: 1f1b");

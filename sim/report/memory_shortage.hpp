@@ -8,7 +8,7 @@ namespace mirfak {
 
 // Why an iteration does not fit in memory: what the fullest stage needs, of how much, and for what, largest first.
 // "stage 0 needs 91.2 of 80.0 GiB: activations 48.1, ...", without a line end.
-std::string memory_shortage(const IterationResult& result);
+std::string memory_shortage_text(const IterationResult& result);
 
 // What would lessen it and the strategy does not do yet: "strategy.recompute: full, ... or a larger strategy.tensor".
 std::string memory_remedies(const Job& job);

@@ -19,7 +19,7 @@ constexpr double kLegend = 300;  // width
 constexpr double kBand = 0.10;
 
 // Logarithmic, whole decades.
-struct Axis {
+struct LogAxis {
   double first = 0;  // exponents of ten
   double last = 1;
 
@@ -28,7 +28,7 @@ struct Axis {
   double y(double value) const { return kTop + kPlot * (1 - place(value)); }
 };
 
-Axis axis_of(std::span<const ScatterSeries> series) {
+LogAxis axis_of(std::span<const ScatterSeries> series) {
   double least = std::numeric_limits<double>::infinity();
   double most = 0;
   for (const ScatterSeries& set : series) {
@@ -53,7 +53,7 @@ std::string label_of(double exponent) {
   return exponent < 0 ? fmt::format("{:.{}f} s", value, static_cast<int>(-exponent)) : fmt::format("{:.0f} s", value);
 }
 
-std::string grid(const Axis& axis) {
+std::string grid(const LogAxis& axis) {
   std::string out;
   for (double exponent = axis.first; exponent <= axis.last; ++exponent) {
     const double value = std::pow(10, exponent);
@@ -69,7 +69,7 @@ std::string grid(const Axis& axis) {
   return out;
 }
 
-std::string diagonal(const Axis& axis) {
+std::string diagonal(const LogAxis& axis) {
   const double least = std::pow(10, axis.first);
   const double most = std::pow(10, axis.last);
   const auto line = [&](double factor, const char* style) {
@@ -83,7 +83,7 @@ std::string diagonal(const Axis& axis) {
 }  // namespace
 
 std::string scatter_svg(std::span<const ScatterSeries> series) {
-  const Axis axis = axis_of(series);
+  const LogAxis axis = axis_of(series);
   const double width = kLeft + kPlot + kLegend;
   const double height = std::max(kTop + kPlot + 50, 40 + 16 * static_cast<double>(series.size()));
   std::string out = fmt::format(

@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kColumns = 96;  // of a line of words
 
 bool all_agree(const SearchReport& report, const StrategyColumn& column) {
-  const std::string first = column.cell(report.strategies.front().found.job);
-  return std::all_of(report.strategies.begin(), report.strategies.end(),
-                     [&](const ReportedStrategy& strategy) { return column.cell(strategy.found.job) == first; });
+  const std::string first = column.cell(report.outcome.strategies.front().found.job);
+  return std::all_of(report.outcome.strategies.begin(), report.outcome.strategies.end(),
+                     [&](const SimulatedStrategy& strategy) { return column.cell(strategy.found.job) == first; });
 }
 
 std::string wrapped(const std::string& first, const std::vector<std::string>& words) {
@@ -35,7 +35,7 @@ std::string wrapped(const std::string& first, const std::vector<std::string>& wo
   return out + line + '\n';
 }
 
-std::vector<std::string> figures(const ReportedStrategy& strategy, bool priced) {
+std::vector<std::string> figures(const SimulatedStrategy& strategy, bool priced) {
   const IterationResult& r = strategy.iteration;
   std::vector<std::string> cells = {format_seconds(r.iteration_time_s), format_count(r.tokens_per_s),
                                     format_percent(r.mfu), format_bytes(r.memory_peak_bytes)};
@@ -52,24 +52,25 @@ std::string best_strategies_text(const SearchReport& report) {
   for (const StrategyColumn& column : strategy_columns()) {
     if (!all_agree(report, column)) {
       shown.push_back(&column);
-    } else if (std::string words = column.words(report.strategies.front().found.job); !words.empty()) {
+    } else if (std::string words = column.words(report.outcome.strategies.front().found.job); !words.empty()) {
       agreed.push_back(std::move(words));
     }
   }
-  const bool priced = report.strategies.front().iteration.priced;
+  const bool priced = report.outcome.strategies.front().iteration.priced;
   std::vector<std::string> head = {"", "iteration", "tokens/s", "MFU", "memory"};
   if (priced) head.emplace_back("cost");
   head.emplace_back("energy");
   TextTable table(std::string(head.size(), 'r') + std::string(shown.size(), 'r'), 0);
   for (const StrategyColumn* column : shown) head.emplace_back(column->heading);
   table.add_row(head);
-  for (std::size_t i = 0; i < report.strategies.size(); ++i) {
-    std::vector<std::string> cells = figures(report.strategies[i], priced);
+  for (std::size_t i = 0; i < report.outcome.strategies.size(); ++i) {
+    std::vector<std::string> cells = figures(report.outcome.strategies[i], priced);
     cells.insert(cells.begin(), fmt::format("{}", i + 1));
-    for (const StrategyColumn* column : shown) cells.push_back(column->cell(report.strategies[i].found.job));
+    for (const StrategyColumn* column : shown) cells.push_back(column->cell(report.outcome.strategies[i].found.job));
     table.add_row(std::move(cells));
   }
-  std::string out = wrapped(report.strategies.size() > 1 ? "All of them:" : "The only one:", agreed) + table.text();
+  std::string out =
+      wrapped(report.outcome.strategies.size() > 1 ? "All of them:" : "The only one:", agreed) + table.text();
   const bool overlaps =
       std::any_of(shown.begin(), shown.end(), [](const auto* of) { return of->heading == "overlap"; });
   if (overlaps) out += "overlap: t tensor communication, g gradient reduction, p parameter gather\n";

@@ -89,18 +89,18 @@ std::string differences_table(const IterationResult& best, const IterationResult
 
 }  // namespace
 
-std::string comparison_text(const SearchReport& report) {
-  const ReportedStrategy& best = report.strategies.front();
+std::string search_comparison_text(const SearchReport& report) {
+  const SimulatedStrategy& best = report.outcome.strategies.front();
   const SearchObjective objective = report.scenario.search.spec.objective;
   std::string out;
-  if (report.strategies.size() > 1) {
-    const ReportedStrategy& next = report.strategies[1];
+  if (report.outcome.strategies.size() > 1) {
+    const SimulatedStrategy& next = report.outcome.strategies[1];
     out += fmt::format("\nThe best against the runner-up: {}\n  it has {}\n",
                        advantage(best.iteration, next.iteration, objective),
                        differences_text(best.found.job, next.found.job));
   }
-  if (!report.other_layout) return out;
-  const ReportedStrategy& other = *report.other_layout;
+  if (!report.outcome.other_layout) return out;
+  const SimulatedStrategy& other = *report.outcome.other_layout;
   return out +
          fmt::format("\nThe best against the best of another layout: {}\n  it has {}\n",
                      advantage(best.iteration, other.iteration, objective),

@@ -32,16 +32,16 @@ std::string_view meaning_of(std::string_view step) {
 }
 
 std::int64_t left_after(const SearchReport& report, std::string_view step) {
-  const auto found =
-      std::find_if(report.funnel.begin(), report.funnel.end(), [&](const FunnelStep& of) { return of.name == step; });
-  return found == report.funnel.end() ? 0 : found->count;
+  const auto found = std::find_if(report.outcome.funnel.begin(), report.outcome.funnel.end(),
+                                  [&](const FunnelStep& of) { return of.name == step; });
+  return found == report.outcome.funnel.end() ? 0 : found->count;
 }
 
 bool has_limits(const SearchSpec& spec) { return spec.deadline_s > 0 || spec.budget_usd > 0 || spec.power_cap_w > 0; }
 
 std::string shortage_text(const SearchReport& report) {
-  if (report.least_shortage_bytes <= 0) return {};
-  return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.least_shortage_bytes));
+  if (report.outcome.least_shortage_bytes <= 0) return {};
+  return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.outcome.least_shortage_bytes));
 }
 
 }  // namespace
@@ -49,8 +49,8 @@ std::string shortage_text(const SearchReport& report) {
 std::string funnel_text(const SearchReport& report) {
   TextTable table("lrrrl");
   table.add_row({"strategies", "left", "share", "CPU time"});
-  const double all = report.funnel.empty() ? 0 : static_cast<double>(report.funnel.front().count);
-  for (const FunnelStep& step : report.funnel) {
+  const double all = report.outcome.funnel.empty() ? 0 : static_cast<double>(report.outcome.funnel.front().count);
+  for (const FunnelStep& step : report.outcome.funnel) {
     const double share = all > 0 ? static_cast<double>(step.count) / all : 0;
     table.add_row({std::string(step.name), fmt::format("{}", step.count), fmt::format("{:.4f} %", 100 * share),
                    format_seconds(step.time_s), std::string(meaning_of(step.name))});

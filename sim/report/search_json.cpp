@@ -49,7 +49,7 @@ Json nodes_json(const Cluster& cluster) {
   return out;
 }
 
-Json strategy_entry(const ReportedStrategy& strategy) {
+Json strategy_entry(const SimulatedStrategy& strategy) {
   Json out = Json::object();
   out["strategy"] = strategy_json(strategy.found.job.strategy);
   out["nodes"] = nodes_json(strategy.found.job.cluster);
@@ -75,13 +75,13 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
                    {"budget_usd", limit_json(search.budget_usd)},
                    {"power_cap_w", limit_json(search.spec.power_cap_w)}};
   Json& strategies = out["strategies"] = Json::array();
-  for (const ReportedStrategy& strategy : report.strategies) strategies.push_back(strategy_entry(strategy));
+  for (const SimulatedStrategy& strategy : report.outcome.strategies) strategies.push_back(strategy_entry(strategy));
   Json& funnel = out["funnel"] = Json::array();
-  for (const FunnelStep& step : report.funnel) {
+  for (const FunnelStep& step : report.outcome.funnel) {
     funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
   }
-  out["least_shortage_bytes"] = limit_json(report.least_shortage_bytes);
-  out["search_time_s"] = report.search_time_s;
+  out["least_shortage_bytes"] = limit_json(report.outcome.least_shortage_bytes);
+  out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;
   return out;
 }

@@ -23,24 +23,24 @@ namespace {
 
 constexpr std::size_t kMostRows = 24;
 
-using Strategies = std::vector<ReportedStrategy>;
-using Figure = double (*)(const ReportedStrategy&);
+using Strategies = std::vector<SimulatedStrategy>;
+using Figure = double (*)(const SimulatedStrategy&);
 
-double time_of(const ReportedStrategy& strategy) { return strategy.iteration.iteration_time_s; }
-double cost_of(const ReportedStrategy& strategy) { return strategy.iteration.cost_usd; }
-double energy_of(const ReportedStrategy& strategy) { return strategy.iteration.energy_j; }
+double time_of(const SimulatedStrategy& strategy) { return strategy.iteration.iteration_time_s; }
+double cost_of(const SimulatedStrategy& strategy) { return strategy.iteration.cost_usd; }
+double energy_of(const SimulatedStrategy& strategy) { return strategy.iteration.energy_j; }
 
 std::size_t least(const Strategies& set, Figure figure) {
   const auto found =
       std::min_element(set.begin(), set.end(),
-                       [&](const ReportedStrategy& a, const ReportedStrategy& b) { return figure(a) < figure(b); });
+                       [&](const SimulatedStrategy& a, const SimulatedStrategy& b) { return figure(a) < figure(b); });
   return static_cast<std::size_t>(found - set.begin());
 }
 
 // Of `price` against time.
 std::optional<std::size_t> knee_of(const Strategies& set, Figure price) {
-  const ReportedStrategy& fastest = set[least(set, time_of)];
-  const ReportedStrategy& cheapest = set[least(set, price)];
+  const SimulatedStrategy& fastest = set[least(set, time_of)];
+  const SimulatedStrategy& cheapest = set[least(set, price)];
   const double seconds = time_of(cheapest) - time_of(fastest);
   const double dollars = price(fastest) - price(cheapest);
   if (seconds <= 0 || dollars <= 0) return std::nullopt;
@@ -81,7 +81,7 @@ std::string short_strategy(const Job& job) {
   return shares.empty() ? out : out + " of " + shares;
 }
 
-std::vector<std::string> row_of(const ReportedStrategy& strategy, bool priced, bool planned, double iterations) {
+std::vector<std::string> row_of(const SimulatedStrategy& strategy, bool priced, bool planned, double iterations) {
   const IterationResult& r = strategy.iteration;
   const double times = iterations > 0 ? iterations : 1;
   std::vector<std::string> cells = {format_seconds(r.iteration_time_s * times)};
@@ -112,12 +112,12 @@ std::string plot(const Strategies& set, const std::map<std::size_t, std::string>
   const double range = prices.second - prices.first;
   if (seconds <= 0 || range <= 0) return {};
   std::vector<std::string> canvas(rows, std::string(columns, ' '));
-  const auto cell = [&](const ReportedStrategy& at) -> char& {
+  const auto cell = [&](const SimulatedStrategy& at) -> char& {
     const double right = (time_of(at) - times.first) / seconds * (columns - 1);
     const double down = (prices.second - price(at)) / range * (rows - 1);
     return canvas[static_cast<std::size_t>(std::lround(down))][static_cast<std::size_t>(std::lround(right))];
   };
-  for (const ReportedStrategy& of : set) cell(of) = '*';
+  for (const SimulatedStrategy& of : set) cell(of) = '*';
   for (const auto& [row, name] : names) cell(set[row]) = static_cast<char>(std::toupper(name.front()));
   const std::string highest = price_text(prices.second * repeats);
   const std::string lowest = price_text(prices.first * repeats);
@@ -137,7 +137,7 @@ std::string plot(const Strategies& set, const std::map<std::size_t, std::string>
 }  // namespace
 
 std::string pareto_text(const SearchReport& report) {
-  const Strategies& set = report.strategies;
+  const Strategies& set = report.outcome.strategies;
   const TrainingSpec& training = report.scenario.job.training;
   const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
   const double iterations = training.tokens > 0 ? training.tokens / tokens : 0;

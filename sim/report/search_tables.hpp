@@ -12,7 +12,7 @@ namespace mirfak {
 std::string best_strategies_text(const SearchReport& report);
 
 // Where the seconds between the best and another layout are, and what the runner-up does otherwise.
-std::string comparison_text(const SearchReport& report);
+std::string search_comparison_text(const SearchReport& report);
 
 // A Pareto set with its ends and its knee.
 std::string pareto_text(const SearchReport& report);

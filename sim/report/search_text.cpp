@@ -29,7 +29,7 @@ std::string objective_text(const SearchSection& search) {
 }
 
 std::string count_of(const SearchReport& report, std::string_view step) {
-  for (const FunnelStep& of : report.funnel) {
+  for (const FunnelStep& of : report.outcome.funnel) {
     if (of.name == step)
       return of.count < kCountedOut ? fmt::format("{}", of.count) : format_count(static_cast<double>(of.count));
   }
@@ -49,11 +49,11 @@ std::string headline(const SearchReport& report) {
                                       job.training.sequence_length, job.training.precision, job.framework.name)});
   table.add_row({"wanted", objective_text(report.scenario.search)});
   table.add_row({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
-                                         format_seconds(report.search_time_s), count_of(report, "simulated"))});
+                                         format_seconds(report.outcome.search_time_s), count_of(report, "simulated"))});
   return table.text();
 }
 
-std::string training_text(const ReportedStrategy& best) {
+std::string training_text(const SimulatedStrategy& best) {
   const IterationResult& r = best.iteration;
   if (r.training_time_s <= 0) return {};
   const double iterations = r.training_time_s / r.iteration_time_s;
@@ -68,13 +68,13 @@ std::string training_text(const ReportedStrategy& best) {
 
 std::string search_text(const SearchReport& report) {
   std::string out = headline(report);
-  if (report.strategies.empty()) return out + funnel_text(report);
-  const Job& best = report.strategies.front().found.job;
+  if (report.outcome.strategies.empty()) return out + funnel_text(report);
+  const Job& best = report.outcome.strategies.front().found.job;
   if (report.scenario.search.spec.objective == SearchObjective::pareto) {
     return out + '\n' + pareto_text(report) + funnel_text(report);
   }
-  return out + '\n' + best_strategies_text(report) + training_text(report.strategies.front()) +
-         stage_holders_text(best) + comparison_text(report) + funnel_text(report);
+  return out + '\n' + best_strategies_text(report) + training_text(report.outcome.strategies.front()) +
+         stage_holders_text(best) + search_comparison_text(report) + funnel_text(report);
 }
 
 }  // namespace mirfak

@@ -1,8 +1,8 @@
 #include "report/strategy_columns.hpp"
 
 #include "program/replica_classes.hpp"
-#include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
+#include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,11 +13,6 @@
 namespace mirfak {
 
 namespace {
-
-template <int Strategy::*field>
-StrategyColumn size(std::string_view heading, std::string (*words)(const Job&)) {
-  return {heading, [](const Job& job) { return fmt::format("{}", job.strategy.*field); }, words};
-}
 
 // Of each type, however many entries of the cluster it stands in; with several types, whether stages or replicas
 // differ.
@@ -95,7 +90,6 @@ std::string layers_words(const Job& job) {
   return fmt::format("{} layers a chunk", layers_cell(job));
 }
 
-std::string sequence_cell(const Job& job) { return job.strategy.sequence_parallel ? "yes" : "no"; }
 std::string sequence_words(const Job& job) { return job.strategy.sequence_parallel ? "sequence parallel" : ""; }
 
 std::string recompute_cell(const Job& job) {
@@ -144,28 +138,69 @@ std::string overlap_words(const Job& job) {
   return kinds.empty() ? "nothing overlapped" : fmt::format("overlapped {}", fmt::join(kinds, ", "));
 }
 
+const StrategyKey& key_named(std::string_view name) {
+  const std::span<const StrategyKey> keys = strategy_keys();
+  return *std::find_if(keys.begin(), keys.end(), [&](const StrategyKey& key) { return key.key == name; });
+}
+
+// The value of a key as scenarios write it, but for truths and what is left out.
+std::string value_cell(const StrategyKey& key, const Strategy& strategy) {
+  if (key.left_out(strategy)) return "-";
+  const std::string text = key.text(strategy);
+  return text == "true" ? "yes" : text == "false" ? "no" : text;
+}
+
+StrategyColumn column(std::string_view heading, std::string_view key, std::string (*words)(const Job&)) {
+  return {heading, {key}, [&of = key_named(key)](const Job& job) { return value_cell(of, job.strategy); }, words};
+}
+
+// What a field says that no column has words for: nothing unless it is set and means something.
+std::string other_words(const StrategyKey& key, const Strategy& strategy) {
+  const std::string text = key.text(strategy);
+  if (text == key.text(Strategy()) || key.left_out(strategy) || !key.means_something(strategy)) return {};
+  return text == "true" ? std::string(key.key) : fmt::format("{} {}", key.key, text);
+}
+
+// A field that no column tells of has a column of its own.
+std::vector<StrategyColumn> with_other_fields(std::vector<StrategyColumn> columns) {
+  for (const StrategyKey& key : strategy_keys()) {
+    const bool told = std::any_of(columns.begin(), columns.end(), [&](const StrategyColumn& of) {
+      return std::find(of.keys.begin(), of.keys.end(), key.key) != of.keys.end();
+    });
+    if (told) continue;
+    columns.push_back({key.key,
+                       {key.key},
+                       [&key](const Job& job) { return value_cell(key, job.strategy); },
+                       [&key](const Job& job) { return other_words(key, job.strategy); }});
+  }
+  return columns;
+}
+
 }  // namespace
 
 const std::vector<StrategyColumn>& strategy_columns() {
-  static const std::vector<StrategyColumn> columns = {
-      {"GPUs", gpus_cell, gpus_cell},
-      size<&Strategy::tensor>("tp", tensor_words),
-      size<&Strategy::context>("cp", context_words),
-      size<&Strategy::expert>("ep", expert_words),
-      {"etp", expert_tensor_cell, expert_tensor_words},
-      size<&Strategy::pipeline>("pp", pipeline_words),
-      size<&Strategy::virtual_pipeline>("vpp", chunks_words),
-      size<&Strategy::data>("dp", data_words),
-      size<&Strategy::micro_batch>("mb", micro_batch_words),
-      {"shares", shares_cell, shares_words},
-      {"order", schedule_cell, schedule_cell},
-      {"layers", layers_cell, layers_words},
-      {"sp", sequence_cell, sequence_words},
-      {"recompute", recompute_cell, recompute_words},
-      size<&Strategy::zero>("ZeRO", zero_words),
-      {"offload", offload_cell, offload_words},
-      {"overlap", overlap_cell, overlap_words},
-  };
+  static const std::vector<StrategyColumn> columns = with_other_fields({
+      {"GPUs", {}, gpus_cell, gpus_cell},
+      column("tp", "tensor", tensor_words),
+      column("cp", "context", context_words),
+      column("ep", "expert", expert_words),
+      {"etp", {"expert_tensor"}, expert_tensor_cell, expert_tensor_words},
+      column("pp", "pipeline", pipeline_words),
+      column("vpp", "virtual_pipeline", chunks_words),
+      column("dp", "data", data_words),
+      column("mb", "micro_batch", micro_batch_words),
+      {"shares", {"replica_microbatches"}, shares_cell, shares_words},
+      {"order", {"schedule"}, schedule_cell, schedule_cell},
+      {"layers",
+       {"layer_split", "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"},
+       layers_cell,
+       layers_words},
+      column("sp", "sequence_parallel", sequence_words),
+      {"recompute", {"recompute", "recompute_method", "recompute_layers"}, recompute_cell, recompute_words},
+      column("ZeRO", "zero", zero_words),
+      {"offload", {"offload_optimizer"}, offload_cell, offload_words},
+      {"overlap", {"overlap_tensor", "overlap_grad_reduce", "overlap_param_gather"}, overlap_cell, overlap_words},
+  });
   return columns;
 }
 

@@ -2,17 +2,19 @@
 
 #include "program/job.hpp"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace mirfak {
 
-// What tells strategies apart, a parameter each, in few letters.
+// What tells strategies apart, a parameter each, in few letters. Every field of a strategy is in one.
 struct StrategyColumn {
   std::string_view heading;
-  std::string (*cell)(const Job& job);
-  std::string (*words)(const Job& job);  // the same for people who see no heading; "": not worth a word
+  std::vector<std::string_view> keys;  // of `strategy` that it tells of
+  std::function<std::string(const Job&)> cell;
+  std::function<std::string(const Job&)> words;  // the same for people who see no heading; "": not worth a word
 };
 const std::vector<StrategyColumn>& strategy_columns();
 

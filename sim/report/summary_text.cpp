@@ -122,7 +122,7 @@ std::string replica_table(const Simulation& simulation) {
     const StagePlan& plan = simulation.plans[place];
     const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;
     table.add_row(
-        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware.hardware.spec.name,
+        {fmt::format("{}", plan.stage), replicas_text(plan), plan.costs.hardware->hardware.spec.name,
          fmt::format("{}", plan.replicas.microbatches),
          format_seconds(seconds_of(seconds, Activity::gemm, Activity::optimizer)),
          format_seconds(seconds_of(seconds, Activity::tensor_communication, Activity::pipeline_communication)),
@@ -159,7 +159,7 @@ struct MemoryRow {
 std::vector<MemoryRow> memory_rows(const Simulation& simulation) {
   const IterationResult& result = simulation.result;
   const auto classes = static_cast<std::size_t>(classes_of(simulation.plans));
-  const auto node_of = [](const StagePlan& plan) { return plan.costs.hardware.hardware.spec.name; };
+  const auto node_of = [](const StagePlan& plan) { return plan.costs.hardware->hardware.spec.name; };
   std::vector<MemoryRow> rows;
   for (std::size_t own = 0; own < classes; ++own) {
     for (std::size_t place = own; place < result.stages.size(); place += classes) {
@@ -189,7 +189,7 @@ std::string memory_table(const Simulation& simulation) {
     const MemoryRow& row = rows[i];
     if (i % every != 0 && i + 1 != rows.size() && !row.fullest) continue;
     std::vector<std::string> cells = {row.stages()};
-    if (mixed) cells.insert(cells.end(), {replicas_text(*row.first), row.first->costs.hardware.hardware.spec.name});
+    if (mixed) cells.insert(cells.end(), {replicas_text(*row.first), row.first->costs.hardware->hardware.spec.name});
     cells.insert(cells.end(), row.cells.begin(), row.cells.end());
     table.add_row(std::move(cells));
   }
@@ -207,7 +207,7 @@ std::string summary_text(const Scenario& scenario, const Simulation& simulation)
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + replica_table(simulation) + memory_table(simulation);
-  if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage(result) + '\n';
+  if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;
 }
 

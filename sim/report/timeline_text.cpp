@@ -36,7 +36,7 @@ struct Segment {
 };
 using Segments = std::vector<Segment>;
 
-struct Window {
+struct TimeWindow {
   const char* title = "";
   Picoseconds start = 0;
   double column = 0;  // picoseconds of a column
@@ -97,7 +97,7 @@ Segments lay_out(const Program& program, const Timeline& timeline, const StreamI
   return out;
 }
 
-std::string draw_row(const Segments& segments, const Window& window, int columns) {
+std::string draw_row(const Segments& segments, const TimeWindow& window, int columns) {
   std::string out;
   auto next = std::partition_point(segments.begin(), segments.end(),
                                    [&](const Segment& segment) { return segment.end <= window.start; });
@@ -171,7 +171,7 @@ TimeUnit unit_for(Picoseconds span) {
 }
 
 // A line of ticks and a line of their times.
-std::string draw_axis(const Window& window, int columns, int margin, Picoseconds makespan) {
+std::string draw_axis(const TimeWindow& window, int columns, int margin, Picoseconds makespan) {
   const TimeUnit unit = unit_for(makespan);
   const double per_column = window.column / unit.picoseconds;
   const double first = static_cast<double>(window.start) / unit.picoseconds;
@@ -218,10 +218,10 @@ Picoseconds shortest_forward(const std::vector<Segments>& stages, Picoseconds ma
   return shortest;
 }
 
-std::vector<Window> choose_windows(const std::vector<Segments>& stages, Picoseconds makespan, int columns) {
+std::vector<TimeWindow> choose_windows(const std::vector<Segments>& stages, Picoseconds makespan, int columns) {
   const Picoseconds shortest = shortest_forward(stages, makespan);
   const auto window = [&](const char* title, Picoseconds start, Picoseconds length) {
-    return Window{title, start, static_cast<double>(length) / columns};
+    return TimeWindow{title, start, static_cast<double>(length) / columns};
   };
   if (makespan <= shortest * columns) return {window("the whole iteration", 0, makespan)};
   const Picoseconds third = makespan / 3;
@@ -273,7 +273,7 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   const int margin = mixed ? 24 : 12;
   const int columns = std::max(40, options.width) - margin;
   const std::size_t every = (stages.size() + kMostRows - 1) / kMostRows;
-  const std::vector<Window> windows = choose_windows(stages, timeline.makespan, columns);
+  const std::vector<TimeWindow> windows = choose_windows(stages, timeline.makespan, columns);
   std::string out = "Timeline of the pipeline, one GPU of ";
   if (mixed) {
     out += every == 1 ? "each stage and class of replicas\n"
@@ -281,7 +281,7 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   } else {
     out += every == 1 ? "each stage\n" : fmt::format("stages 0, {}, {}, ...\n", every, 2 * every);
   }
-  for (const Window& window : windows) {
+  for (const TimeWindow& window : windows) {
     out += fmt::format("  {}: {} to {} of {}, {} a column\n", window.title, format_seconds(to_seconds(window.start)),
                        format_seconds(to_seconds(window.start) + window.column * columns * 1e-12),
                        format_seconds(to_seconds(timeline.makespan)), format_seconds(window.column * 1e-12));

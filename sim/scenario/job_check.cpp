@@ -18,7 +18,7 @@ constexpr std::int64_t kMaxPasses = std::int64_t{1} << 24;  // forward passes of
 
 // A rule that is broken is reported at the key that breaks it, even if that key has its default.
 void check_rules(const Document& document, const Job& job) {
-  const auto broken = first_violation({job.model, job.training, job.strategy, job.cluster.gpus()});
+  const auto broken = first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()});
   if (!broken) return;
   const Node place = locate(document, broken->key);
   const bool there = place.path() == broken->key;

@@ -58,6 +58,7 @@ struct PointReader::Setting {
 PointReader::PointReader(const SweepFile& sweep, Catalog catalog, DataFolders folders)
     : sweep_(sweep),
       catalog_(std::move(catalog)),
+      frameworks_(folders.hardware),
       folders_(std::move(folders)),
       document_(sweep.base()),
       overlapping_(overlap(sweep.axes())) {
@@ -117,8 +118,9 @@ void PointReader::read_sections(Setting& setting, const Node& training, const No
   Job& job = setting.job;
   if (setting.read.training != versions_.training) {
     setting.read.training = 0;
-    job.training = read_training(training, job.model);
-    if (job.framework.name != job.training.framework) job.framework = *find_framework(job.training.framework);
+    const std::string before = job.training.framework;
+    job.training = read_training(training, job.model, frameworks_);
+    if (job.training.framework != before) job.framework = frameworks_.framework(job.training.framework);
     setting.resolved_training = resolved_training(job.training);
     setting.read.training = versions_.training;
   }
@@ -137,7 +139,7 @@ const Job& PointReader::read(std::uint64_t point) {
   root.ignore("model");
   root.ignore("cluster");
   const Node training = root.require("training");
-  const std::optional<Node> strategy = root.find("strategy");
+  const std::optional<Node> strategy = root.find_or_null("strategy");
   const Value nothing;
   read_sections(setting, training, strategy ? *strategy : Node(document_, nothing, "strategy"));
   root.finish();

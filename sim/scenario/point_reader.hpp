@@ -3,6 +3,7 @@
 #include "cluster/catalog.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/sweep_file.hpp"
+#include "strategy/framework_catalog.hpp"
 
 #include <array>
 #include <cstdint>
@@ -49,6 +50,7 @@ class PointReader {
 
   const SweepFile& sweep_;
   Catalog catalog_;
+  FrameworkCatalog frameworks_;
   DataFolders folders_;
   Document document_;
   bool overlapping_ = false;             // some axis is inside another: all are applied anew for each point

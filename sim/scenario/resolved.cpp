@@ -4,8 +4,7 @@
 #include "cluster/catalog.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/training_section.hpp"
-#include "schedule/schedule.hpp"
-#include "strategy/strategy_names.hpp"
+#include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,16 +46,16 @@ struct StatedNode {
   std::optional<std::filesystem::path> network;
 };
 
-std::optional<std::filesystem::path> absolute_path(const ProfileReference& reference) {
+std::optional<std::filesystem::path> absolute_path(const FileReference& reference) {
   if (!reference.is_path()) return std::nullopt;
-  return std::filesystem::absolute(reference.path()).lexically_normal();
+  return reference.independent();
 }
 
 std::vector<StatedNode> stated_nodes(const Node& cluster) {
   std::vector<StatedNode> out;
   for (const Node& entry : Mapping(cluster).require("nodes").as_items()) {
     Mapping keys(entry);
-    const ProfileReference type(keys.require("type"));
+    const FileReference type(keys.require("type"));
     StatedNode node{type.is_path() ? type.path().stem().string() : type.name(), absolute_path(type), {}};
     if (const std::optional<Node> network = keys.find("network")) node.network = absolute_path(*network);
     out.push_back(std::move(node));
@@ -67,8 +66,17 @@ std::vector<StatedNode> stated_nodes(const Node& cluster) {
 // How the network of a group is asked for: profiles name links relative to themselves.
 std::string network_of(const NodeSpec& spec, const StatedNode& stated) {
   if (stated.network) return stated.network->string();
-  if (!stated.type || !ProfileReference(spec.network).is_path()) return spec.network;
+  if (!stated.type || !FileReference(spec.network).is_path()) return spec.network;
   return (stated.type->parent_path() / spec.network).lexically_normal().string();
+}
+
+std::string perturbations_yaml(const Perturbations& perturbations) {
+  std::string out;
+  for (const auto& [rank, factors] : perturbations.ranks) {
+    out += fmt::format("      - {{rank: {}, compute: {}, communication: {}, host: {}}}\n", rank, factors.compute,
+                       factors.communication, factors.host);
+  }
+  return out.empty() ? out : "  perturbations:\n    ranks:\n" + out;
 }
 
 std::string cluster_yaml(const Cluster& cluster, const Node& section) {
@@ -89,7 +97,7 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",
                      fabric_names()[static_cast<std::size_t>(fabric.type)], fabric.oversubscription, fabric.leaf_ports,
                      fabric.in_network_reduction);
-  return out + price_yaml(cluster);
+  return out + perturbations_yaml(cluster.perturbations()) + price_yaml(cluster);
 }
 
 std::string adapters_yaml(const LowRankAdapters& adapters) {
@@ -111,14 +119,6 @@ std::string cuda_graphs_text(const CudaGraphs& graphs) {
   return fmt::format("{}", fmt::join(scopes, ", "));
 }
 
-std::vector<std::string> names_of(ModuleSet modules) {
-  std::vector<std::string> names;
-  for (std::size_t module = 0; module < kModules; ++module) {
-    if (modules.test(module)) names.push_back(module_names()[module]);
-  }
-  return names;
-}
-
 }  // namespace
 
 std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated) {
@@ -126,9 +126,10 @@ std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated
 }
 
 std::string resolved_training(const TrainingSpec& training) {
-  std::string out =
-      fmt::format("training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n",
-                  training.global_batch, training.sequence_length, training.precision, training.framework);
+  const bool path = FileReference(training.framework).is_path();
+  std::string out = fmt::format(
+      "training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n", training.global_batch,
+      training.sequence_length, training.precision, path ? quoted_yaml(training.framework) : training.framework);
   if (training.cuda_graphs.any()) out += fmt::format("  cuda_graphs: [{}]\n", cuda_graphs_text(training.cuda_graphs));
   if (training.blocking_launches) out += "  blocking_launches: true\n";
   if (training.fp8_parameters) out += "  fp8_parameters: true\n";
@@ -144,73 +145,30 @@ std::string resolved_training(const TrainingSpec& training) {
 
 namespace {
 
-struct Line {
-  std::string_view key;
-  std::string value;
-};
-
-// The keys of a strategy that mean something, or would with another value of another key.
-std::vector<Line> strategy_lines(const Strategy& s) {
-  std::vector<Line> out;
-  const auto line = [&](std::string_view key, const auto& value) { out.push_back({key, fmt::format("{}", value)}); };
-  line("tensor", s.tensor);
-  line("context", s.context);
-  line("context_communication", context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
-  line("expert", s.expert);
-  line("expert_tensor", s.tensor_of_experts());
-  line("expert_dispatcher", expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
-  line("overlap_expert", s.overlap_expert);
-  line("pipeline", s.pipeline);
-  line("virtual_pipeline", s.virtual_pipeline);
-  line("data", s.data);
-  line("micro_batch", s.micro_batch);
-  if (s.microbatch_group > 0) line("microbatch_group", s.microbatch_group);
-  line("schedule", schedule_of(s.schedule).name);
-  line("sequence_parallel", s.sequence_parallel);
-  line("recompute", recompute_names()[static_cast<std::size_t>(s.recompute)]);
-  line("recompute_modules", fmt::format("[{}]", fmt::join(names_of(s.recompute_modules), ", ")));
-  line("recompute_method", recompute_method_names()[static_cast<std::size_t>(s.recompute_method)]);
-  if (s.recompute_layers > 0) line("recompute_layers", s.recompute_layers);
-  if (s.offload_layers > 0) line("offload_layers", s.offload_layers);
-  if (s.offload_optimizer > 0) line("offload_optimizer", s.offload_optimizer);
-  line("zero", s.zero);
-  if (s.zero_group > 0) line("zero_group", s.zero_group);
-  line("overlap_tensor", s.overlap_tensor);
-  line("overlap_grad_reduce", s.overlap_grad_reduce);
-  line("overlap_param_gather", s.overlap_param_gather);
-  if (!s.layer_split.empty()) line("layer_split", fmt::format("[{}]", fmt::join(s.layer_split, ", ")));
-  if (!s.replica_microbatches.empty()) {
-    line("replica_microbatches", fmt::format("[{}]", fmt::join(s.replica_microbatches, ", ")));
-  }
-  return out;
-}
-
 template <typename Wanted>
-std::string section_of(const Strategy& s, const Wanted& wanted) {
+std::string section_of(const Strategy& strategy, const Wanted& wanted) {
   std::string out = "strategy:\n";
-  for (const Line& line : strategy_lines(s)) {
-    if (wanted(line.key)) fmt::format_to(std::back_inserter(out), "  {}: {}\n", line.key, line.value);
+  for (const StrategyKey& key : strategy_keys()) {
+    if (key.left_out(strategy) || !wanted(key)) continue;
+    fmt::format_to(std::back_inserter(out), "  {}: {}\n", key.key, key.text(strategy));
   }
   return out;
 }
 
-std::string fixed_strategy_yaml(const Strategy& s) {
-  return section_of(s, [](std::string_view key) {
+// What a search leaves as it is.
+std::string fixed_strategy_yaml(const Strategy& strategy) {
+  return section_of(strategy, [](const StrategyKey& key) {
     const auto dimensions = search_dimensions();
     const bool varied =
-        std::any_of(dimensions.begin(), dimensions.end(), [&](const SearchDimension& of) { return of.key == key; });
-    return !varied && key != "data" && key != "layer_split" && key != "replica_microbatches";
+        std::any_of(dimensions.begin(), dimensions.end(), [&](const SearchDimension& of) { return of.key == key.key; });
+    return !varied && key.key != "data" && key.chosen.message.empty();
   });
 }
 
 }  // namespace
 
-std::string resolved_strategy(const Strategy& s) {
-  return section_of(s, [&](std::string_view key) {
-    if (key == "recompute_modules") return s.recompute == Recompute::selective;
-    if (key == "recompute_method") return s.recompute_method != RecomputeMethod::block;
-    return key != "overlap_param_gather" || s.zero == 1 || s.zero == 2;
-  });
+std::string resolved_strategy(const Strategy& strategy) {
+  return section_of(strategy, [&](const StrategyKey& key) { return key.means_something(strategy); });
 }
 
 std::string resolved_yaml(const Job& job, const StatedSetting& stated) {

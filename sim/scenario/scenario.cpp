@@ -28,12 +28,11 @@ void add_keys_left_out(const Node& resolved, const Document& document, std::vect
 Scenario parse_scenario(const Document& document, const DataFolders& folders) {
   ScenarioSections sections = read_sections(document, folders);
   const Strategy strategy = read_strategy(sections.strategy, sections.cluster.gpus());
-  const Framework framework = *find_framework(sections.training.framework);
-  Scenario scenario{
-      document.name(),
-      {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy, framework},
-      {},
-      {}};
+  Scenario scenario{document.name(),
+                    {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy,
+                     std::move(sections.framework)},
+                    {},
+                    {}};
   // Of no use here, but a mistake in it is one all the same.
   if (sections.search) read_search(sections.search, scenario.job);
   check_job(document, scenario.job);

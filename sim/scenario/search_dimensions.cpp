@@ -1,68 +1,64 @@
 #include "scenario/search_dimensions.hpp"
 
-#include "strategy/strategy_names.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
 
-constexpr int kMostRanks = 1 << 20;
-constexpr int kMostLayers = 10'000;
 constexpr int kMostValues = 10'000;
 constexpr std::string_view kRange = "..";
 constexpr std::size_t kShortestRange = 4;  // fewer numbers in a row are written one by one
 
 using Kind = SearchDimension::Kind;
 
-template <auto list, auto field>
-constexpr SearchDimension dimension(std::string_view key, Kind kind, int least, int most, std::string_view zero = {},
-                                    const std::vector<std::string>& (*names)() = nullptr) {
+template <typename T>
+constexpr Kind kKindOf = std::is_same_v<T, bool>     ? Kind::truth
+                         : std::is_enum_v<T>         ? Kind::choice
+                         : std::is_same_v<T, double> ? Kind::share
+                                                     : Kind::number;
+
+template <std::size_t index>
+SearchDimension dimension_of() {
+  constexpr const auto& list = std::get<index>(kSearchLists);
+  constexpr auto values_of = list.values;
+  constexpr auto member = list.member;
+  using T = typename std::remove_cvref_t<decltype(list)>::Type;
   const auto values = [](const StrategySpace& space) {
     std::vector<double> out;
-    for (const auto value : space.*list) out.push_back(static_cast<double>(value));
+    for (const auto value : space.*values_of) out.push_back(static_cast<double>(value));
     return out;
   };
   const auto assign = [](StrategySpace& space, const std::vector<double>& numbers) {
-    auto& out = space.*list;
-    using Held = typename std::remove_reference_t<decltype(out)>::value_type;
+    auto& out = space.*values_of;
     out.clear();
-    for (const double number : numbers) out.push_back(static_cast<Held>(number));
+    for (const double number : numbers) out.push_back(static_cast<T>(number));
   };
-  const auto of = [](const Strategy& strategy) { return static_cast<double>(strategy.*field); };
-  return {key, kind, least, most, zero, names, values, assign, of};
+  const auto of = [](const Strategy& strategy) { return static_cast<double>(strategy.*member); };
+  SearchDimension out{{}, kKindOf<T>, 0, list.maximum, list.zero, nullptr, values, assign, of};
+  for_each_strategy_field([&](const auto& field) {
+    if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(field)>::Type, T>) {
+      if (field.member != member) return;
+      out.key = field.key;
+      out.names = field.names;
+      if (list.zero.empty()) out.least = static_cast<int>(field.minimum);
+      if (list.maximum == 0) out.most = static_cast<int>(field.maximum);
+    }
+  });
+  return out;
 }
 
-using P = StrategySpace;
-using S = Strategy;
-
-constexpr std::array kDimensions = {
-    dimension<&P::tensor, &S::tensor>("tensor", Kind::number, 1, kMostRanks),
-    dimension<&P::context, &S::context>("context", Kind::number, 1, kMostRanks),
-    dimension<&P::expert, &S::expert>("expert", Kind::number, 1, kMostRanks),
-    dimension<&P::expert_tensor, &S::expert_tensor>("expert_tensor", Kind::number, 0, 1, "tensor"),
-    dimension<&P::pipeline, &S::pipeline>("pipeline", Kind::number, 1, kMostLayers),
-    dimension<&P::virtual_pipeline, &S::virtual_pipeline>("virtual_pipeline", Kind::number, 1, kMostLayers),
-    dimension<&P::schedule, &S::schedule>("schedule", Kind::choice, 0, 0, {}, schedule_kind_names),
-    dimension<&P::micro_batch, &S::micro_batch>("micro_batch", Kind::number, 1, kMostRanks),
-    dimension<&P::sequence_parallel, &S::sequence_parallel>("sequence_parallel", Kind::truth, 0, 1),
-    dimension<&P::overlap_tensor, &S::overlap_tensor>("overlap_tensor", Kind::truth, 0, 1),
-    dimension<&P::recompute, &S::recompute>("recompute", Kind::choice, 0, 0, {}, recompute_names),
-    dimension<&P::recompute_method, &S::recompute_method>("recompute_method", Kind::choice, 0, 0, {},
-                                                          recompute_method_names),
-    dimension<&P::recompute_layers, &S::recompute_layers>("recompute_layers", Kind::number, 0, kMostLayers, "all"),
-    dimension<&P::zero, &S::zero>("zero", Kind::number, 0, 3),
-    dimension<&P::overlap_grad_reduce, &S::overlap_grad_reduce>("overlap_grad_reduce", Kind::truth, 0, 1),
-    dimension<&P::overlap_param_gather, &S::overlap_param_gather>("overlap_param_gather", Kind::truth, 0, 1),
-    dimension<&P::offload_optimizer, &S::offload_optimizer>("offload_optimizer", Kind::share, 0, 1),
-};
+template <std::size_t... indices>
+std::vector<SearchDimension> make_dimensions(std::index_sequence<indices...> /*all*/) {
+  return {dimension_of<indices>()...};
+}
 
 std::optional<int> whole_number(std::string_view text) {
   int number = 0;
@@ -150,7 +146,11 @@ std::string word_of(double value, const SearchDimension& dimension) {
 
 }  // namespace
 
-std::span<const SearchDimension> search_dimensions() { return kDimensions; }
+std::span<const SearchDimension> search_dimensions() {
+  static const std::vector<SearchDimension> dimensions =
+      make_dimensions(std::make_index_sequence<std::tuple_size_v<decltype(kSearchLists)>>());
+  return dimensions;
+}
 
 std::vector<double> read_values(const Node& node, const SearchDimension& dimension) {
   return read_list<double>(node, [&](const Node& item, std::vector<double>& out) { add_values(item, dimension, out); });

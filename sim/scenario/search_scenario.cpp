@@ -35,15 +35,20 @@ void check(const Document& document, const Job& job) {
 
 SearchScenario parse_search(const Document& document, const DataFolders& folders) {
   ScenarioSections sections = read_sections(document, folders);
-  const Framework framework = *find_framework(sections.training.framework);
-  SearchScenario scenario{
-      document.name(),
-      {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), {}, framework},
-      {},
-      {}};
+  SearchScenario scenario{document.name(),
+                          {std::move(sections.model),
+                           std::move(sections.cluster),
+                           std::move(sections.training),
+                           {},
+                           std::move(sections.framework)},
+                          {},
+                          {}};
   check(document, scenario.job);
   if (scenario.job.cluster.shares_gpus()) {
     locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
+  }
+  if (!scenario.job.cluster.perturbations().empty()) {
+    locate(document, "cluster.perturbations").fail("a search decides where ranks lie", "leave perturbations out");
   }
   scenario.search = read_search(sections.search, scenario.job);
   fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);

@@ -4,6 +4,7 @@
 #include "scenario/job_check.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/strategy_section.hpp"
+#include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -51,7 +52,7 @@ void read_nodes(Mapping& section, const Cluster& cluster, SearchSpec& spec) {
 
 // A limit on the whole training.
 double read_total(Mapping& section, std::string_view key, double most, const TrainingSpec& training) {
-  const std::optional<Node> found = section.find(key);
+  const std::optional<Node> found = section.find_or_null(key);
   if (!found) return 0;
   const double limit = found->as_number(0, most);
   if (limit == 0) found->fail("expected more than 0", "leave it out for no limit");
@@ -69,7 +70,8 @@ void read_limits(Mapping& section, const TrainingSpec& training, SearchSection& 
   const double share = training.tokens > 0 ? tokens / training.tokens : 0;  // of the training, one iteration
   search.spec.deadline_s = search.deadline_days * kSecondsPerDay * share;
   search.spec.budget_usd = search.budget_usd * share;
-  search.spec.power_cap_w = section.number_or("power_cap_w", 0, 0, kMostWatts);
+  const std::optional<Node> power = section.find_or_null("power_cap_w");
+  search.spec.power_cap_w = power ? power->as_number(0, kMostWatts) : 0;
 }
 
 void read_rules(Mapping& section, SearchSpec& spec) {
@@ -79,7 +81,7 @@ void read_rules(Mapping& section, SearchSpec& spec) {
 }
 
 void read_space(Mapping& section, StrategySpace& space) {
-  const std::optional<Node> found = section.find("space");
+  const std::optional<Node> found = section.find_or_null("space");
   if (!found) return;
   Mapping keys(*found);
   for (const SearchDimension& dimension : search_dimensions()) {
@@ -145,9 +147,9 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
 void fix_strategy(const Node& strategy, const std::optional<Node>& section, int gpus, SearchSection& search) {
   const Strategy stated = read_strategy(strategy, gpus);
   Mapping keys(strategy);
-  if (const auto split = keys.find("layer_split")) {
-    split->fail("a search chooses the layers of each chunk itself",
-                "leave it out; search.space.uneven_layers and uneven_end_chunks bound how uneven they are");
+  for (const StrategyKey& key : strategy_keys()) {
+    if (key.chosen.message.empty() || !keys.has(key.key)) continue;
+    keys.require(key.key).fail(std::string(key.chosen.message), std::string(key.chosen.hint));
   }
   StrategySpace& space = search.spec.space;
   space.others = stated;

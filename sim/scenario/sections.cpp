@@ -2,6 +2,7 @@
 
 #include "model/model_loader.hpp"
 #include "scenario/training_section.hpp"
+#include "strategy/framework_catalog.hpp"
 
 #include <algorithm>
 
@@ -16,12 +17,19 @@ ScenarioSections read_sections(const Document& document, const DataFolders& fold
                                             : load_model(model_node.as_string(), folders.models, model_node.where());
   const Node cluster_node = root.require("cluster");
   Cluster cluster = read_cluster(cluster_node, catalog);
-  TrainingSpec training = read_training(root.require("training"), model);
-  const std::optional<Node> strategy = root.find("strategy");
-  std::optional<Node> search = root.find("search");
+  const FrameworkCatalog frameworks(folders.hardware);
+  TrainingSpec training = read_training(root.require("training"), model, frameworks);
+  Framework framework = frameworks.framework(training.framework);
+  const std::optional<Node> strategy = root.find_or_null("strategy");
+  std::optional<Node> search = root.find_or_null("search");
   root.finish();
-  return {model_node,         cluster_node,        std::move(model),
-          std::move(cluster), std::move(training), strategy ? *strategy : Node(document, nothing, "strategy"),
+  return {model_node,
+          cluster_node,
+          std::move(model),
+          std::move(cluster),
+          std::move(training),
+          std::move(framework),
+          strategy ? *strategy : Node(document, nothing, "strategy"),
           std::move(search)};
 }
 

@@ -4,6 +4,7 @@
 #include "cluster/cluster.hpp"
 #include "model/model_spec.hpp"
 #include "scenario/data_folders.hpp"
+#include "strategy/framework.hpp"
 #include "strategy/training.hpp"
 
 #include <optional>
@@ -19,6 +20,7 @@ struct ScenarioSections {
   ModelSpec model;
   Cluster cluster;
   TrainingSpec training;
+  Framework framework;
   Node strategy;  // an empty mapping where the scenario leaves it out
   std::optional<Node> search;
 };

@@ -1,6 +1,5 @@
 #include "scenario/training_section.hpp"
 
-#include "strategy/framework.hpp"
 #include "strategy/precision_recipe.hpp"
 
 #include <optional>
@@ -63,6 +62,15 @@ Optimizer read_optimizer(Mapping& section) {
   return found ? static_cast<Optimizer>(found->as_choice(optimizer_names())) : Optimizer::adam;
 }
 
+// The name of a framework that can be read, or the path of its file.
+std::string read_framework_name(Mapping& section, const FrameworkCatalog& frameworks) {
+  const std::optional<Node> found = section.find("framework");
+  if (!found) return frameworks.default_name();
+  const FileReference reference(*found);
+  frameworks.framework(reference);
+  return reference.independent();
+}
+
 CudaGraphs with_scope(CudaGraphs graphs, std::size_t scope) {
   const std::string& name = cuda_graph_scopes()[scope];
   graphs.attention = graphs.attention || name == "attention" || name == "layer";
@@ -94,7 +102,7 @@ const std::vector<std::string>& optimizer_names() {
   return names;
 }
 
-TrainingSpec read_training(const Node& node, const ModelSpec& model) {
+TrainingSpec read_training(const Node& node, const ModelSpec& model, const FrameworkCatalog& frameworks) {
   Mapping section(node);
   TrainingSpec training;
   training.global_batch = section.require("global_batch").as_integer(1, kMaxBatch);
@@ -104,10 +112,9 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model) {
   training.fp8_activation_input = section.bool_or("fp8_activation_input", false);
   training.cuda_graphs = read_cuda_graphs(section);
   training.blocking_launches = section.bool_or("blocking_launches", false);
-  training.tokens = section.number_or("tokens", 0, 1, 1e18);
-  static const std::vector<std::string> frameworks = framework_names();
-  training.framework = choice_or(section, "framework", training.framework, frameworks);
-  if (const std::optional<Node> lora = section.find("lora")) training.adapters = read_adapters(*lora);
+  if (const std::optional<Node> tokens = section.find_or_null("tokens")) training.tokens = tokens->as_number(1, 1e18);
+  training.framework = read_framework_name(section, frameworks);
+  if (const std::optional<Node> lora = section.find_or_null("lora")) training.adapters = read_adapters(*lora);
   training.gradient_precision = choice_or(section, "gradient_precision", "", gradient_precisions());
   training.optimizer = read_optimizer(section);
   section.finish();

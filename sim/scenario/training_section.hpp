@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "model/model_spec.hpp"
+#include "strategy/framework_catalog.hpp"
 #include "strategy/training.hpp"
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace mirfak {
 
-// Reads the `training` section of a scenario, strictly; errors at the place of the fault.
-TrainingSpec read_training(const Node& node, const ModelSpec& model);
+// Reads the `training` section of a scenario, strictly; errors at the place of the fault. The framework is read too.
+TrainingSpec read_training(const Node& node, const ModelSpec& model, const FrameworkCatalog& frameworks);
 
 const std::vector<std::string>& optimizer_names();    // in the order of the enumeration
 const std::vector<std::string>& cuda_graph_scopes();  // of training.cuda_graphs

@@ -11,15 +11,16 @@ void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
   const MeshAxisSet experts = expert_axes(strategy);
   for (const MeshAxis mesh : kAllMeshAxes) {
     if (!experts.contains(mesh)) continue;
-    for (const On on : {On::parameters, On::dispatched, On::combined}) rules.push_back({Axis::experts, mesh, on});
+    for (const On on : {On::parameters, On::dispatched, On::combined})
+      rules.push_back({Parallelism::experts, mesh, on});
   }
   const bool divided = strategy.tensor_of_experts() > 1;
-  if (divided) rules.push_back({Axis::expert_ffn, MeshAxis::tensor, On::parameters});
+  if (divided) rules.push_back({Parallelism::expert_tensor, MeshAxis::tensor, On::parameters});
   for (const On on : {On::dispatched, On::combined}) {
-    rules.push_back({Axis::batch, MeshAxis::data, on});
-    if (!experts.contains(MeshAxis::context)) rules.push_back({Axis::sequence, MeshAxis::context, on});
+    rules.push_back({Parallelism::data, MeshAxis::data, on});
+    if (!experts.contains(MeshAxis::context)) rules.push_back({Parallelism::tokens, MeshAxis::context, on});
     const bool tokens = strategy.sequence_parallel && !experts.contains(MeshAxis::tensor);
-    if (tokens && (!divided || on == On::combined)) rules.push_back({Axis::sequence, MeshAxis::tensor, on});
+    if (tokens && (!divided || on == On::combined)) rules.push_back({Parallelism::tokens, MeshAxis::tensor, on});
   }
 }
 
@@ -27,29 +28,26 @@ void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
 
 std::vector<AxisRule> axis_rules(const Strategy& strategy) {
   using On = AxisRule::On;
-  std::vector<AxisRule> rules = {{Axis::batch, MeshAxis::data, On::inputs}};
-  if (strategy.expert_span().data > 1) rules.push_back({Axis::batch, MeshAxis::expert, On::inputs});
+  std::vector<AxisRule> rules = {{Parallelism::data, MeshAxis::data, On::inputs}};
+  if (strategy.expert_span().data > 1) rules.push_back({Parallelism::data, MeshAxis::expert, On::inputs});
   if (strategy.context > 1) {
-    rules.push_back({Axis::sequence, MeshAxis::context, On::inputs});
+    rules.push_back({Parallelism::tokens, MeshAxis::context, On::inputs});
     switch (strategy.context_communication) {
       case ContextCommunication::p2p:
-        rules.push_back({Axis::kv_sequence, MeshAxis::context, On::attention});
+        rules.push_back({Parallelism::tokens, MeshAxis::context, On::keys});
         break;
       case ContextCommunication::all_to_all:
-        rules.push_back({Axis::kv_heads, MeshAxis::context, On::attention});
+        rules.push_back({Parallelism::tensor, MeshAxis::context, On::attention});
         break;
       case ContextCommunication::all_gather:
         break;  // what attention needs whole is gathered anyway
     }
   }
   if (strategy.tensor > 1) {
-    rules.push_back({Axis::kv_heads, MeshAxis::tensor, On::parameters});
-    rules.push_back({Axis::ffn, MeshAxis::tensor, On::parameters});
-    rules.push_back({Axis::vocabulary, MeshAxis::tensor, On::parameters});
-    rules.push_back({Axis::divided_rank, MeshAxis::tensor, On::parameters});
-    if (strategy.sequence_parallel) rules.push_back({Axis::sequence, MeshAxis::tensor, On::residual});
+    rules.push_back({Parallelism::tensor, MeshAxis::tensor, On::parameters});
+    if (strategy.sequence_parallel) rules.push_back({Parallelism::tokens, MeshAxis::tensor, On::residual});
     if (strategy.sequence_parallel && strategy.overlap_tensor) {
-      rules.push_back({Axis::sequence, MeshAxis::tensor, On::products});
+      rules.push_back({Parallelism::tokens, MeshAxis::tensor, On::products});
     }
   }
   add_expert_rules(strategy, rules);

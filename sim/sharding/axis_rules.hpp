@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/operator_graph.hpp"
+#include "graph/operator_graph.hpp"
 #include "sharding/device_mesh.hpp"
 #include "strategy/strategy.hpp"
 
@@ -8,8 +8,10 @@
 
 namespace mirfak {
 
-// "Shard this logical axis over that mesh axis", for the tensors that are annotated; all other tensors get their
-// sharding by propagation. Rules on attention are for the operator: they replace what it would do with its labels.
+// "Shard the axes of this parallelism over that mesh axis", for the tensors that are annotated; all other tensors get
+// their sharding by propagation. A tensor with several such axes is divided along the first. Rules on keys and on
+// attention are for the operator: they replace what it would do with its labels. Which axes those are, each graph says
+// (AxisInfo::divided_by); a rule for axes that a block has not does nothing.
 struct AxisRule {
   enum class On {
     parameters,  // trained tensors
@@ -17,13 +19,13 @@ struct AxisRule {
     residual,    // the residual stream where it enters and leaves a block
     dispatched,  // what dispatch makes of tokens: rows for experts
     combined,    // what combine makes tokens of: rows from experts
-    attention,   // the labels of fused attention. A label of keys: it stays divided although that of the queries is
-                 // divided over the same mesh axis, so pieces pass round in a ring. Another label: it is divided
-                 // instead of the one that is.
+    keys,        // the tokens of keys of fused attention: they stay divided although those of queries are divided
+                 // over the same mesh axis, so pieces pass round in a ring
+    attention,   // the other labels of fused attention: they are divided instead of those that are
     products,    // the rows of products with weights: where they are gathered before, or summed and scattered after,
                  // the product runs in pieces and the rows pass round in a ring beside it
   };
-  Axis axis{};
+  Parallelism axes{};
   MeshAxis mesh{};
   On on{};
 };

@@ -14,16 +14,10 @@ namespace {
 // Steps of the same list, those that something waits for.
 using Steps = std::vector<int>;
 
-bool uses(const Operand& operand, Axis label) {
-  return std::find(operand.labels.begin(), operand.labels.end(), label) != operand.labels.end();
-}
+bool uses(const Operand& operand, Axis label) { return operand.labels.contains(label); }
 
-// The gradient of an adapter's first weight, beside a layer divided by columns.
-bool keeps_gathered(const Operator& op) {
-  return op.kind == OperatorKind::einsum && op.phase == Phase::weight_gradient &&
-         std::any_of(op.inputs.begin(), op.inputs.end(),
-                     [](const Operand& input) { return uses(input, Axis::divided_rank); });
-}
+// A weight gradient that reads what the forward product gathered.
+bool keeps_gathered(const Operator& op) { return op.keeps_gathered && op.phase == Phase::weight_gradient; }
 
 // Writes the steps of one list (forward, recompute or backward) of a block.
 class StepWriter {
@@ -47,7 +41,7 @@ class StepWriter {
       // Its result is ready when its first operand is.
       return settle_all(id, labels, {}, ready(op.inputs.front().tensor));
     }
-    const MeshAxisSet ring = around(labels);
+    const MeshAxisSet ring = around(op, labels);
     if (!ring.empty()) return write_ring(id, labels, ring, inputs);
     settle_all(id, labels, ring, {add_kernel(id, labels, inputs)});
   }
@@ -71,23 +65,40 @@ class StepWriter {
 
   LabelSharding labels_of(const Operator& op) const {
     LabelSharding labels = divide_labels(graph_, op, known_);
-    if (op.kind != OperatorKind::attention) return labels;
+    const bool scan = op.kind == OperatorKind::scan;
+    if (op.kind != OperatorKind::attention && !scan) return labels;
     for (const AxisRule& rule : rules_) {
-      if (rule.on != AxisRule::On::attention || mesh_.size(rule.mesh) == 1) continue;
-      if (rule.axis != Axis::kv_sequence) {
-        for (MeshAxisSet& axes : labels) axes.erase(rule.mesh);
+      if (mesh_.size(rule.mesh) == 1) continue;
+      if (rule.on == AxisRule::On::attention || (rule.on == AxisRule::On::keys && scan)) {
+        divide_instead(label_of(op.inputs[1], scan ? Parallelism::tensor : rule.axes), rule.mesh, labels);
+      } else if (rule.on == AxisRule::On::keys) {
+        labels[index_of(op.over[1])].insert(rule.mesh);
       }
-      labels[static_cast<std::size_t>(rule.axis)].insert(rule.mesh);
     }
     return labels;
   }
 
+  static void divide_instead(std::optional<Axis> label, MeshAxis mesh, LabelSharding& labels) {
+    if (!label) return;
+    for (MeshAxisSet& axes : labels) axes.erase(mesh);
+    labels[index_of(*label)].insert(mesh);
+  }
+
+  // The first label of an operand whose axis that parallelism divides.
+  std::optional<Axis> label_of(const Operand& operand, Parallelism parallelism) const {
+    for (const Axis label : operand.labels) {
+      if (graph_.divided_by(label) == parallelism) return label;
+    }
+    return std::nullopt;
+  }
+
   // The mesh axis that divides queries and keys at once: keys pass round it.
-  static MeshAxisSet around(const LabelSharding& labels) {
+  static MeshAxisSet around(const Operator& op, const LabelSharding& labels) {
     MeshAxisSet out;
+    if (op.kind != OperatorKind::attention) return out;
     for (const MeshAxis axis : kAllMeshAxes) {
-      const bool queries = labels[static_cast<std::size_t>(Axis::sequence)].contains(axis);
-      if (queries && labels[static_cast<std::size_t>(Axis::kv_sequence)].contains(axis)) out.insert(axis);
+      const bool queries = labels[index_of(op.over[0])].contains(axis);
+      if (queries && labels[index_of(op.over[1])].contains(axis)) out.insert(axis);
     }
     return out;
   }
@@ -97,7 +108,10 @@ class StepWriter {
     step.kind = BlockStep::Kind::kernel;
     step.op = id;
     step.phase = graph_.op(id).phase;
-    for (std::size_t axis = 0; axis < kAxes; ++axis) step.local[axis] = graph_.extents[axis] / mesh_.size(labels[axis]);
+    step.local.reserve(graph_.axes.size());
+    for (std::size_t axis = 0; axis < graph_.axes.size(); ++axis) {
+      step.local.push_back(graph_.axes[axis].extent / mesh_.size(labels[axis]));
+    }
     step.after = std::move(after);
     steps_.push_back(std::move(step));
     return static_cast<int>(steps_.size()) - 1;
@@ -125,7 +139,7 @@ class StepWriter {
     const auto travelling = [&](const std::vector<Operand>& operands) {
       double bytes = 0;
       for (const Operand& operand : operands) {
-        if (uses(operand, Axis::kv_sequence)) bytes += local_bytes(graph_, operand.tensor, lies(operand), mesh_);
+        if (uses(operand, op.over[1])) bytes += local_bytes(graph_, operand.tensor, lies(operand), mesh_);
       }
       return bytes;
     };
@@ -134,7 +148,7 @@ class StepWriter {
     const MeshAxis over =
         *std::find_if(kAllMeshAxes.begin(), kAllMeshAxes.end(), [&](MeshAxis axis) { return ring.contains(axis); });
     const auto key = std::find_if(op.inputs.begin(), op.inputs.end(),
-                                  [](const Operand& operand) { return uses(operand, Axis::kv_sequence); });
+                                  [&](const Operand& operand) { return uses(operand, op.over[1]); });
     const int pieces = mesh_.size(over);
     Steps arrived = inputs;  // what the next kernel and the next shift wait for
     int kernel = -1;
@@ -159,48 +173,47 @@ class StepWriter {
   struct ProductLoop {
     const Operand* operand = nullptr;
     bool gathers = false;  // an input, else the result
-    AxisRule rule;
+    Axis rows{};
+    MeshAxis mesh{};
   };
 
   std::optional<ProductLoop> loop_of(const Operator& op, const LabelSharding& labels) const {
-    if (op.kind != OperatorKind::einsum || op.phase == Phase::weight_gradient) return std::nullopt;
+    if (!op.linear || op.phase == Phase::weight_gradient) return std::nullopt;
     for (const AxisRule& rule : rules_) {
       if (rule.on != AxisRule::On::products || mesh_.size(rule.mesh) == 1) continue;
-      const auto rows_lie_divided = [&](const Operand& operand) {
-        const auto at = std::find(operand.labels.begin(), operand.labels.end(), rule.axis);
-        return at != operand.labels.end() &&
-               lies(operand).axes[static_cast<std::size_t>(at - operand.labels.begin())].contains(rule.mesh);
+      const auto rows_of = [&](const Operand& operand) -> std::optional<Axis> {
+        for (std::size_t i = 0; i < operand.labels.size(); ++i) {
+          const Axis label = operand.labels[i];
+          if (graph_.divided_by(label) != rule.axes || labels[index_of(label)].contains(rule.mesh)) continue;
+          if (lies(operand).axes[i].contains(rule.mesh)) return label;
+        }
+        return std::nullopt;
       };
-      if (labels[static_cast<std::size_t>(rule.axis)].contains(rule.mesh) || uses_adapter(op)) continue;
       for (const Operand& input : op.inputs) {
-        const auto key = std::pair(input.tensor, operand_sharding(input, labels).axes);
-        if (rows_lie_divided(input) && !copies_.contains(key)) return ProductLoop{&input, true, rule};
+        const std::optional<Axis> rows = rows_of(input);
+        if (!rows || copies_.contains(std::pair(input.tensor, operand_sharding(input, labels).axes))) continue;
+        return ProductLoop{&input, true, *rows, rule.mesh};
       }
       // Backward, the sum travels whole, beside the weight gradient where there is one.
-      const bool forward = op.phase == Phase::forward;
-      if (forward && rows_lie_divided(op.outputs.front())) return ProductLoop{&op.outputs.front(), false, rule};
+      if (op.phase != Phase::forward) continue;
+      if (const auto rows = rows_of(op.outputs.front()))
+        return ProductLoop{&op.outputs.front(), false, *rows, rule.mesh};
     }
     return std::nullopt;
   }
 
-  static bool uses_adapter(const Operator& op) {
-    return std::any_of(op.inputs.begin(), op.inputs.end(), [](const Operand& input) {
-      return std::any_of(input.labels.begin(), input.labels.end(), of_adapter);
-    });
-  }
-
-  int add_piece(OperatorId id, LabelSharding labels, const AxisRule& rule, int piece, Steps after) {
-    labels[static_cast<std::size_t>(rule.axis)].insert(rule.mesh);
+  int add_piece(OperatorId id, LabelSharding labels, const ProductLoop& loop, int piece, Steps after) {
+    labels[index_of(loop.rows)].insert(loop.mesh);
     const int kernel = add_kernel(id, labels, std::move(after));
     steps_.back().piece = piece;
-    steps_.back().pieces = mesh_.size(rule.mesh);
+    steps_.back().pieces = mesh_.size(loop.mesh);
     return kernel;
   }
 
   // A gathered input, piece by piece: the first is the device's own.
   void write_gathering(OperatorId id, const LabelSharding& labels, const ProductLoop& loop) {
     const Operand& rows = *loop.operand;
-    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.rule.mesh),
+    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.mesh),
                                local_bytes(graph_, rows.tensor, lies(rows), mesh_)};
     Steps arrived = ready(rows.tensor);
     Steps inputs = arrived;
@@ -209,10 +222,10 @@ class StepWriter {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
     }
     int kernel = -1;
-    for (int piece = 0; piece < mesh_.size(loop.rule.mesh); ++piece) {
+    for (int piece = 0; piece < mesh_.size(loop.mesh); ++piece) {
       if (piece > 0) inputs = arrived;
-      if (piece + 1 < mesh_.size(loop.rule.mesh)) arrived = {add_collective(id, rows.tensor, shift, arrived)};
-      kernel = add_piece(id, labels, loop.rule, piece, inputs);
+      if (piece + 1 < mesh_.size(loop.mesh)) arrived = {add_collective(id, rows.tensor, shift, arrived)};
+      kernel = add_piece(id, labels, loop, piece, inputs);
     }
     copies_[std::pair(rows.tensor, operand_sharding(rows, labels).axes)] = arrived;
     settle_all(id, labels, {}, {kernel});
@@ -221,17 +234,17 @@ class StepWriter {
   // A result whose sum is scattered: each piece's rows go on towards their device while the next are computed.
   void write_scattering(OperatorId id, const LabelSharding& labels, const ProductLoop& loop) {
     const Operand& rows = *loop.operand;
-    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.rule.mesh),
+    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.mesh),
                                local_bytes(graph_, rows.tensor, lies(rows), mesh_)};
     Steps inputs;
     for (const Operand& input : graph_.op(id).inputs) {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
     }
     Steps made;
-    for (int piece = 0; piece < mesh_.size(loop.rule.mesh); ++piece) {
-      const int kernel = add_piece(id, labels, loop.rule, piece, piece == 0 ? inputs : Steps());
+    for (int piece = 0; piece < mesh_.size(loop.mesh); ++piece) {
+      const int kernel = add_piece(id, labels, loop, piece, piece == 0 ? inputs : Steps());
       add_once(made, kernel);
-      if (piece + 1 < mesh_.size(loop.rule.mesh)) made = {add_collective(id, rows.tensor, shift, made)};
+      if (piece + 1 < mesh_.size(loop.mesh)) made = {add_collective(id, rows.tensor, shift, made)};
     }
     ready_[rows.tensor] = made;
   }
@@ -271,7 +284,7 @@ class StepWriter {
       return false;
     }
     return std::any_of(rules_.begin(), rules_.end(), [&](const AxisRule& rule) {
-      return rule.on == AxisRule::On::attention && rule.axis != Axis::kv_sequence && mesh_.size(rule.mesh) > 1;
+      return rule.on == AxisRule::On::attention && mesh_.size(rule.mesh) > 1;
     });
   }
 
@@ -287,7 +300,7 @@ class StepWriter {
     Sharding made = operand_sharding(output, labels);
     for (const Operand& input : op.inputs) {
       for (const Axis label : input.labels) {
-        if (!uses(output, label)) made.partial.insert(labels[static_cast<std::size_t>(label)]);
+        if (!uses(output, label)) made.partial.insert(labels[index_of(label)]);
       }
     }
     for (const MeshAxis axis : kAllMeshAxes) {
@@ -317,7 +330,7 @@ class StepWriter {
   std::vector<std::optional<Sharding>> known_;
   std::vector<BlockStep> steps_;
   std::map<TensorId, Steps> ready_;
-  std::map<std::pair<TensorId, std::vector<MeshAxisSet>>, Steps> copies_;  // resharded copies and their steps
+  std::map<std::pair<TensorId, InlineList<MeshAxisSet, kMaxRank>>, Steps> copies_;  // resharded copies and their steps
   std::map<TensorId, MeshAxisSet> partial_gradients_;
 };
 
@@ -395,8 +408,8 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   block.kept = plan.kept;
   block.kept_bytes = total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()}) + gathered_bytes(block, mesh);
   block.recomputed_bytes = total_bytes(block, mesh, recomputed);
-  const TensorId boundary = block.graph.output >= 0 ? block.graph.output : block.graph.input;
-  block.residual_bytes = total_bytes(block, mesh, {boundary});
+  const std::vector<TensorId>& streams = block.graph.outputs.empty() ? block.graph.inputs : block.graph.outputs;
+  block.residual_bytes = total_bytes(block, mesh, {streams.begin(), streams.end()});
   return block;
 }
 

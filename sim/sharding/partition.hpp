@@ -1,7 +1,7 @@
 #pragma once
 
-#include "model/backward.hpp"
-#include "model/operator_graph.hpp"
+#include "graph/backward.hpp"
+#include "graph/operator_graph.hpp"
 #include "sharding/axis_rules.hpp"
 #include "sharding/sharding.hpp"
 
@@ -16,7 +16,7 @@ struct BlockStep {
   Kind kind{};
   OperatorId op = -1;  // the operator; of a collective, the one that needs or makes the tensor
   Phase phase{};
-  AxisExtents local{};          // kernel: extents of the operator's labels on one device
+  AxisExtents local;            // kernel: extents of the operator's labels on one device
   int piece = 0;                // kernel: which of `pieces` kernels that make up the operator, when some operands
   int pieces = 1;               // ... come piece by piece round a ring. Each adds its results to the earlier ones'.
   CollectiveKind collective{};  // collective: what, over which mesh axes, how many bytes (see ReshardStep)

@@ -7,7 +7,6 @@
 #include "sharding/propagation.hpp"
 
 #include <algorithm>
-#include <bitset>
 
 namespace mirfak {
 
@@ -25,23 +24,6 @@ bool is_pointwise(const Operator& op) {
   }
 }
 
-bool must_be_whole(const Operator& op, Axis label) {
-  switch (op.kind) {
-    case OperatorKind::normalization:
-      return label == Axis::hidden || label == Axis::transform || label == Axis::query_rank ||
-             label == Axis::key_value_rank;
-    case OperatorKind::softmax:
-      return label == Axis::kv_sequence;
-    case OperatorKind::dispatch:
-    case OperatorKind::combine:
-      return label == Axis::experts;
-    case OperatorKind::attention:
-      return label == Axis::kv_sequence || label == Axis::head_dim;
-    default:
-      return false;
-  }
-}
-
 bool is_parameter(const OperatorGraph& graph, TensorId id) {
   const TensorRole role = graph.tensor(id).role;
   return role == TensorRole::parameter || role == TensorRole::parameter_gradient || role == TensorRole::parameter_copy;
@@ -50,14 +32,14 @@ bool is_parameter(const OperatorGraph& graph, TensorId id) {
 // Claims mesh axes for labels, first come first served.
 class LabelClaims {
  public:
-  explicit LabelClaims(const Operator& op) : op_(op) {}
+  LabelClaims(const OperatorGraph& graph, const Operator& op) : op_(op) { labels_.resize(graph.axes.size()); }
 
   void claim(const Operand& operand, const Sharding& sharding) {
     for (std::size_t i = 0; i < operand.labels.size(); ++i) {
       for (const MeshAxis mesh_axis : kAllMeshAxes) {
         if (!sharding.axes[i].contains(mesh_axis) || taken_.contains(mesh_axis)) continue;
         if (must_be_whole(op_, operand.labels[i])) continue;
-        labels_[static_cast<std::size_t>(operand.labels[i])].insert(mesh_axis);
+        labels_[index_of(operand.labels[i])].insert(mesh_axis);
         taken_.insert(mesh_axis);
       }
     }
@@ -66,17 +48,19 @@ class LabelClaims {
 
  private:
   const Operator& op_;
-  LabelSharding labels_{};
+  LabelSharding labels_;
   MeshAxisSet taken_;
 };
 
-void apply(std::span<const AxisRule> rules, AxisRule::On on, const Tensor& tensor, Sharding& sharding) {
+void apply(const OperatorGraph& graph, std::span<const AxisRule> rules, AxisRule::On on, const Tensor& tensor,
+           Sharding& sharding) {
   sharding.axes.resize(tensor.axes.size());
   for (const AxisRule& rule : rules) {
     if (rule.on != on) continue;
-    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
-      if (tensor.axes[i] == rule.axis) sharding.axes[i].insert(rule.mesh);
-    }
+    const auto* const axis = std::find_if(tensor.axes.begin(), tensor.axes.end(),
+                                          [&](Axis candidate) { return graph.divided_by(candidate) == rule.axes; });
+    if (axis != tensor.axes.end())
+      sharding.axes[static_cast<std::size_t>(axis - tensor.axes.begin())].insert(rule.mesh);
   }
 }
 
@@ -89,26 +73,26 @@ void annotate_rows(const OperatorGraph& graph, std::span<const AxisRule> rules,
     if (!dispatch && op.kind != OperatorKind::combine) continue;
     for (const Operand& rows : dispatch ? op.outputs : op.inputs) {
       Sharding sharding;
-      apply(rules, dispatch ? AxisRule::On::dispatched : AxisRule::On::combined, graph.tensor(rows.tensor), sharding);
+      apply(graph, rules, dispatch ? AxisRule::On::dispatched : AxisRule::On::combined, graph.tensor(rows.tensor),
+            sharding);
       known[static_cast<std::size_t>(rows.tensor)] = sharding;
     }
   }
 }
 
 using Known = std::vector<std::optional<Sharding>>;
-using LabelSet = std::bitset<kAxes>;
 
 Known annotate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
   Known known(graph.tensors.size());
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& tensor = graph.tensors[id];
     const auto tensor_id = static_cast<TensorId>(id);
-    const bool residual = tensor_id == graph.input || tensor_id == graph.output;
+    const bool residual = graph.is_stream(tensor_id);
     const bool parameter = tensor.role == TensorRole::parameter || tensor.role == TensorRole::parameter_copy;
     if (!parameter && !residual && tensor.role != TensorRole::input) continue;
     Sharding sharding;
-    apply(rules, parameter ? AxisRule::On::parameters : AxisRule::On::inputs, tensor, sharding);
-    if (residual) apply(rules, AxisRule::On::residual, tensor, sharding);
+    apply(graph, rules, parameter ? AxisRule::On::parameters : AxisRule::On::inputs, tensor, sharding);
+    if (residual) apply(graph, rules, AxisRule::On::residual, tensor, sharding);
     known[id] = sharding;
   }
   annotate_rows(graph, rules, known);
@@ -144,19 +128,18 @@ bool knows_activation(const OperatorGraph& graph, const Known& known, const Oper
 // rows do not tell how the inner size of an expert is divided, the product that makes the other input does.
 bool waits_for_input(const OperatorGraph& graph, const Known& known, const Operator& op) {
   if (op.kind != OperatorKind::elementwise) return false;
-  LabelSet told;
+  AxisSet told;
   const auto tell = [&](const std::vector<Operand>& operands) {
     for (const Operand& operand : operands) {
       if (is_parameter(graph, operand.tensor) || !known[static_cast<std::size_t>(operand.tensor)]) continue;
-      for (const Axis label : operand.labels) told.set(static_cast<std::size_t>(label));
+      for (const Axis label : operand.labels) told.insert(label);
     }
   };
   tell(op.inputs);
   tell(op.outputs);
   return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
     if (is_parameter(graph, input.tensor) || known[static_cast<std::size_t>(input.tensor)]) return false;
-    return std::any_of(input.labels.begin(), input.labels.end(),
-                       [&](Axis label) { return !told.test(static_cast<std::size_t>(label)); });
+    return !AxisSet(input.labels).without(told).empty();
   });
 }
 
@@ -199,7 +182,7 @@ void place_copies(const OperatorGraph& graph, const Known& known, std::vector<Sh
 
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
                             std::span<const std::optional<Sharding>> shardings) {
-  LabelClaims claims(op);
+  LabelClaims claims(graph, op);
   const auto claim = [&](const std::vector<Operand>& operands, bool parameters) {
     for (const Operand& operand : operands) {
       const std::optional<Sharding>& known = shardings[static_cast<std::size_t>(operand.tensor)];
@@ -216,8 +199,7 @@ LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
 
 Sharding operand_sharding(const Operand& operand, const LabelSharding& labels) {
   Sharding out;
-  out.axes.reserve(operand.labels.size());
-  for (const Axis label : operand.labels) out.axes.push_back(labels[static_cast<std::size_t>(label)]);
+  for (const Axis label : operand.labels) out.axes.push_back(labels[index_of(label)]);
   return out;
 }
 

@@ -1,23 +1,21 @@
 #pragma once
 
-#include "model/operator_graph.hpp"
+#include "graph/operator_graph.hpp"
 #include "sharding/axis_rules.hpp"
 #include "sharding/sharding.hpp"
 
-#include <array>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace mirfak {
 
-// The mesh axes that divide each label of one operator.
-using LabelSharding = std::array<MeshAxisSet, kAxes>;
+// The mesh axes that divide each axis of a graph as a label of one operator.
+using LabelSharding = InlineList<MeshAxisSet, kMaxAxes>;
 
 // How an operator divides its labels, given what is known of its operands' shardings (nullopt: nothing yet).
 // A mesh axis divides one label at most: the first that asks for it, parameters (and their gradients) before
-// inputs before outputs. Labels that a kernel needs whole (the axis a softmax or a normalization runs over)
-// are not divided.
+// inputs before outputs. Labels that a kernel needs whole (must_be_whole) are not divided.
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
                             std::span<const std::optional<Sharding>> shardings);
 

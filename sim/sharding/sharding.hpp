@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/operator_graph.hpp"
+#include "graph/operator_graph.hpp"
 #include "sharding/device_mesh.hpp"
 
 #include <string_view>
@@ -11,7 +11,7 @@ namespace mirfak {
 // How one tensor lies on the mesh: for each of its axes the mesh axes that divide it, and the mesh axes over
 // which every device holds only a partial sum of it.
 struct Sharding {
-  std::vector<MeshAxisSet> axes;
+  InlineList<MeshAxisSet, kMaxRank> axes;
   MeshAxisSet partial;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;

@@ -97,43 +97,64 @@ void add_parts(const Program& program, const Timeline& timeline, TaskId task, Ac
   for (std::size_t i = 0; i < kActivities; ++i) out[i] += stretch * parts[i];
 }
 
+// Of one rank, whose tasks are added in program order.
+class RankBreakdown {
+ public:
+  void add(const Program& program, const Timeline& timeline, TaskId task) {
+    const Picoseconds start = timeline.start[task];
+    const StreamKind kind = program.streams[program.stream[task]].kind;
+    if (const auto activity = communication_of(kind)) {
+      communication_[static_cast<std::size_t>(*activity)].push_back({start, timeline.end[task]});
+    }
+    if (kind != StreamKind::compute) return;
+    add_parts(program, timeline, task, out_);
+    if (start > free_) {
+      const Picoseconds host_since =
+          std::max(free_, waited_for_host_since(program, timeline, task, start).value_or(start));
+      if (host_since > free_) other_gaps_.push_back({free_, host_since});
+      if (start > host_since) host_gaps_.push_back({host_since, start});
+    }
+    free_ = timeline.end[task];
+  }
+
+  ActivitySeconds finish(Picoseconds makespan) {
+    if (makespan > free_) other_gaps_.push_back({free_, makespan});
+    for (const Activity activity :
+         {Activity::tensor_communication, Activity::context_communication, Activity::expert_communication,
+          Activity::pipeline_communication, Activity::data_communication}) {
+      const Intervals busy = united(std::move(communication_[static_cast<std::size_t>(activity)]));
+      spend(activity, cut(host_gaps_, busy) + cut(other_gaps_, busy));
+    }
+    for (const Interval& gap : host_gaps_) spend(Activity::host, gap.end - gap.begin);
+    for (const Interval& gap : other_gaps_) spend(Activity::bubble, gap.end - gap.begin);
+    return out_;
+  }
+
+ private:
+  void spend(Activity activity, Picoseconds time) { out_[static_cast<std::size_t>(activity)] += to_seconds(time); }
+
+  ActivitySeconds out_{};
+  std::array<Intervals, kActivities> communication_;
+  Intervals host_gaps_;
+  Intervals other_gaps_;
+  Picoseconds free_ = 0;  // when the compute stream has done all so far
+};
+
 }  // namespace
 
 ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank) {
-  ActivitySeconds out{};
-  const auto add = [&](Activity activity, Picoseconds time) {
-    out[static_cast<std::size_t>(activity)] += to_seconds(time);
-  };
-  std::array<Intervals, kActivities> communication;
-  Intervals host_gaps;
-  Intervals other_gaps;
-  Picoseconds free = 0;
+  RankBreakdown out;
   for (TaskId task = 0; task < program.size(); ++task) {
-    const Stream& stream = program.streams[program.stream[task]];
-    if (stream.rank != rank) continue;
-    if (const auto activity = communication_of(stream.kind)) {
-      communication[static_cast<std::size_t>(*activity)].push_back({timeline.start[task], timeline.end[task]});
-    }
-    if (stream.kind != StreamKind::compute) continue;
-    add_parts(program, timeline, task, out);
-    const Picoseconds start = timeline.start[task];
-    if (start > free) {
-      const Picoseconds host_since =
-          std::max(free, waited_for_host_since(program, timeline, task, start).value_or(start));
-      if (host_since > free) other_gaps.push_back({free, host_since});
-      if (start > host_since) host_gaps.push_back({host_since, start});
-    }
-    free = timeline.end[task];
+    if (program.rank_of(task) == rank) out.add(program, timeline, task);
   }
-  if (timeline.makespan > free) other_gaps.push_back({free, timeline.makespan});
-  for (const Activity activity :
-       {Activity::tensor_communication, Activity::context_communication, Activity::expert_communication,
-        Activity::pipeline_communication, Activity::data_communication}) {
-    const Intervals busy = united(std::move(communication[static_cast<std::size_t>(activity)]));
-    add(activity, cut(host_gaps, busy) + cut(other_gaps, busy));
-  }
-  for (const Interval& gap : host_gaps) add(Activity::host, gap.end - gap.begin);
-  for (const Interval& gap : other_gaps) add(Activity::bubble, gap.end - gap.begin);
+  return out.finish(timeline.makespan);
+}
+
+std::vector<ActivitySeconds> breakdown_of_all(const Program& program, const Timeline& timeline) {
+  std::vector<RankBreakdown> of_ranks(program.ranks.size());
+  for (TaskId task = 0; task < program.size(); ++task) of_ranks[program.rank_of(task)].add(program, timeline, task);
+  std::vector<ActivitySeconds> out;
+  for (RankBreakdown& of_rank : of_ranks) out.push_back(of_rank.finish(timeline.makespan));
   return out;
 }
 

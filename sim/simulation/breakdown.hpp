@@ -5,6 +5,7 @@
 #include "program/program.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace mirfak {
 
@@ -13,5 +14,7 @@ namespace mirfak {
 // (in this order), else the host while it issues what the device waits for, else bubble. The parts sum
 // to the makespan. `rank` is an index into program.ranks.
 ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank);
+// The same of every rank of a program.
+std::vector<ActivitySeconds> breakdown_of_all(const Program& program, const Timeline& timeline);
 
 }  // namespace mirfak

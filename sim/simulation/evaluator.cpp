@@ -22,7 +22,7 @@ struct Evaluator::Family {
   }
 
   bool holds(const Job& job, const TrainingSpec& without) const {
-    return job.strategy == simulation.job.strategy && without == training;
+    return job.strategy == simulation.job.strategy && without == training && job.framework == simulation.job.framework;
   }
 
   void set_batch(const TrainingSpec& wanted) {

@@ -17,7 +17,7 @@ class Evaluator {
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // simulate(job)->result, to the bit; errors too. All jobs given to one evaluator have equal models and clusters.
+  // simulate(job).result, to the bit; errors too. All jobs given to one evaluator have equal models and clusters.
   const IterationResult& evaluate(const Job& job);
 
   std::size_t families() const { return made_; }  // that were sharded and priced so far

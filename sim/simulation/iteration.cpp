@@ -1,5 +1,7 @@
 #include "simulation/iteration.hpp"
 
+#include "engine/perturbed.hpp"
+#include "program/replica_classes.hpp"
 #include "simulation/breakdown.hpp"
 #include "simulation/score.hpp"
 #include "simulation/shared_gpus.hpp"
@@ -46,15 +48,36 @@ void count_work(const Simulation& simulation, IterationResult& result) {
   result.hfu = result.hardware_flop * rate / peak;
 }
 
-// One rank of each plan: the first, as the others behave like it.
+// One rank of each plan: the first, as the others behave like it unless they are perturbed.
 std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
   const auto found = std::find_if(program.ranks.begin(), program.ranks.end(),
                                   [&](const ProgramRank& rank) { return rank.plan == plan; });
   return static_cast<std::uint32_t>(found - program.ranks.begin());
 }
 
+// Of each plan: where the time of its ranks goes, on average where they are perturbed differently.
+std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation) {
+  const Program& program = simulation.program;
+  std::vector<ActivitySeconds> out(simulation.plans.size());
+  if (folds(simulation.job)) {
+    for (std::size_t plan = 0; plan < out.size(); ++plan) {
+      out[plan] = breakdown(program, simulation.timeline, first_rank_of(program, plan));
+    }
+    return out;
+  }
+  const std::vector<ActivitySeconds> of_ranks = breakdown_of_all(program, simulation.timeline);
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    const std::uint32_t plan = program.ranks[rank].plan;
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      out[plan][i] += of_ranks[rank][i] / simulation.plans[plan].ranks;
+    }
+  }
+  return out;
+}
+
 void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks, IterationResult& result) {
   const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
+  const std::vector<ActivitySeconds> activities = breakdown_of_plans(simulation);
   const double stages = simulation.job.strategy.pipeline;
   double fullest = 0;
   result.fits = true;
@@ -62,7 +85,7 @@ void break_down(const Simulation& simulation, std::span<const BlockMemory> of_bl
     const StagePlan& plan = simulation.plans[place];
     const double replicas = static_cast<double>(plan.replicas.count()) / simulation.job.strategy.data;
     StageResult stage;
-    stage.activity_s = breakdown(simulation.program, simulation.timeline, first_rank_of(simulation.program, place));
+    stage.activity_s = activities[place];
     stage.memory = memory[place];
     for (std::size_t i = 0; i < kActivities; ++i) result.activity_s[i] += replicas * stage.activity_s[i] / stages;
     result.fits = result.fits && stage.memory.fits();
@@ -88,12 +111,12 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
   result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
   result.priced = true;
   for (const StagePlan& plan : simulation.plans) {
-    if (!plan.costs.hardware.price) {
+    if (!plan.costs.hardware->price) {
       result.priced = false;
       continue;
     }
     result.cost_usd +=
-        plan.costs.hardware.price->usd_per_gpu_hour.value * plan.gpus() * result.iteration_time_s / kSecondsPerHour;
+        plan.costs.hardware->price->usd_per_gpu_hour.value * plan.gpus() * result.iteration_time_s / kSecondsPerHour;
   }
   if (!result.priced) result.cost_usd = 0;
   result.average_power_w = result.energy_j / result.iteration_time_s;
@@ -109,7 +132,10 @@ Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), 
 void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
   // Which rank's kernel comes next on a GPU that ranks share needs all ranks and kernels.
   const bool shared = job.cluster.shares_gpus();
-  program = lower(job, blocks, plans, shared ? LoweringOptions{true, true} : options);
+  const LoweringOptions all_ranks{true, options.operators || shared};
+  program = lower(job, blocks, plans, shared || !folds(job) ? all_ranks : options);
+  const Perturbations& perturbations = job.cluster.perturbations();
+  if (!perturbations.empty()) program = perturbed(std::move(program), perturbations);
   timeline = shared ? execute_sharing_gpus(program, job.cluster, executor) : execute(program, executor);
   account(of_blocks);
 }
@@ -124,15 +150,15 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
   add_up_costs(*this, result);
 }
 
-std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor) {
-  std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
-  simulation->run(options, executor, memory_of_blocks(simulation->job, simulation->blocks));
+Simulation simulate(Job job, const LoweringOptions& options, Executor executor) {
+  Simulation simulation(std::move(job));
+  simulation.run(options, executor, memory_of_blocks(simulation.job, simulation.blocks));
   return simulation;
 }
 
-std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options) {
-  std::unique_ptr<Simulation> simulation(new Simulation(std::move(job)));
-  simulation->program = lower(simulation->job, simulation->blocks, simulation->plans, options);
+Simulation lowered(Job job, const LoweringOptions& options) {
+  Simulation simulation(std::move(job));
+  simulation.program = lower(simulation.job, simulation.blocks, simulation.plans, options);
   return simulation;
 }
 

@@ -9,13 +9,13 @@
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
 
-#include <memory>
 #include <span>
 #include <vector>
 
 namespace mirfak {
 
-// Where the time and memory of one stage and class of replicas go: of one of its ranks, which all behave alike.
+// Where the time and memory of one stage and class of replicas go: of one of its ranks, which all behave alike, or
+// where perturbations tell them apart, on average.
 struct StageResult {
   ActivitySeconds activity_s{};  // sums to the iteration time
   StageMemory memory;
@@ -52,7 +52,8 @@ struct IterationResult {
   std::vector<StageResult> stages;  // of each plan: of each stage, and of each of its classes of replicas
 };
 
-// One simulated iteration with all that it was made from. A value; nothing refers to anything outside.
+// One simulated iteration with all that it was made from. A value, to be moved and copied as any other: plans refer to
+// the hardware of `job.cluster`, which copies of a cluster share.
 struct Simulation {
   Job job;
   ShardedBlocks blocks;
@@ -61,12 +62,9 @@ struct Simulation {
   Timeline timeline;
   IterationResult result;
 
-  Simulation(const Simulation&) = delete;
-  Simulation& operator=(const Simulation&) = delete;
-
  private:
-  friend std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options, Executor executor);
-  friend std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options);
+  friend Simulation simulate(Job job, const LoweringOptions& options, Executor executor);
+  friend Simulation lowered(Job job, const LoweringOptions& options);
   friend void set_timeline(Simulation& simulation, Timeline timeline);
   friend class Evaluator;
   explicit Simulation(Job of);
@@ -76,14 +74,13 @@ struct Simulation {
 };
 
 // Simulates one iteration: shards, lowers, executes, accounts. An iteration that does not fit in memory is
-// simulated all the same; see IterationResult::fits. Where ranks share GPUs, every rank and kernel is lowered, whatever
-// the options say. Errors: Error(infeasible) if the job cannot run on its
-// cluster for other reasons.
-std::unique_ptr<Simulation> simulate(Job job, const LoweringOptions& options = {},
-                                     Executor executor = Executor::automatic);
+// simulated all the same; see IterationResult::fits. Where ranks share GPUs, every rank and kernel is lowered, and
+// where perturbations tell ranks of a class apart, every rank, whatever the options say. Errors: Error(infeasible) if
+// the job cannot run on its cluster for other reasons.
+Simulation simulate(Job job, const LoweringOptions& options = {}, Executor executor = Executor::automatic);
 
 // The same up to the program, for who executes it by other means: timeline and result are empty. Errors as above.
-std::unique_ptr<Simulation> lowered(Job job, const LoweringOptions& options);
+Simulation lowered(Job job, const LoweringOptions& options);
 // Gives it the times that it was executed in, and the result that follows from them.
 void set_timeline(Simulation& simulation, Timeline timeline);
 

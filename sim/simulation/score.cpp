@@ -13,7 +13,7 @@ double energy_of_iteration(std::span<const StagePlan> plans, const Program& prog
         program.class_of(task).energy_j * program.ranks[program.streams[program.stream[task]].rank].multiplicity;
   }
   for (const StagePlan& plan : plans) {
-    energy_j += plan.costs.hardware.hardware.gpu.blocked_w.value * plan.gpus() * iteration_time_s;
+    energy_j += plan.costs.hardware->hardware.gpu.blocked_w.value * plan.gpus() * iteration_time_s;
   }
   return energy_j;
 }

@@ -6,61 +6,62 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace mirfak {
 
-// What a rule expression can name. First the fields of a strategy under their scenario keys, then what follows from
-// them and from the job.
-enum class RuleField : std::uint8_t {
-  tensor,
-  context,
-  pipeline,
-  virtual_pipeline,
-  data,
-  expert,
-  expert_tensor,
-  micro_batch,
-  microbatch_group,
-  schedule,
-  context_communication,
-  expert_dispatcher,
-  overlap_expert,
-  sequence_parallel,
-  recompute,
-  recompute_modules,
-  recompute_method,
-  recompute_layers,
-  offload_layers,
-  offload_optimizer,
-  zero,
-  zero_group,
-  overlap_grad_reduce,
-  overlap_param_gather,
-  overlap_tensor,
-  gpus,
-  gpus_per_node,
-  microbatches,
-  replicas,
-  first_stage_layers,
-  last_stage_layers,
-  most_stage_layers,
-  layers,
-  hidden,
-  heads,
-  kv_heads,
-  head_dim,
-  ffn,
-  vocab,
-  experts,
-  global_batch,
-  sequence_length,
-};
-inline constexpr std::size_t kRuleFields = 42;
+// What a rule expression can name: the fields of a strategy (kStrategyFields), whose lists it cannot, and then what
+// follows from them and from the job.
+enum class RuleField : std::uint8_t {};
+
+inline constexpr std::size_t kStrategyRuleFields = std::apply(
+    [](const auto&... fields) {
+      return (std::size_t{0} + ... +
+              (std::is_same_v<typename std::remove_cvref_t<decltype(fields)>::Type, std::vector<int>> ? 0 : 1));
+    },
+    kStrategyFields);
+inline constexpr std::array<std::string_view, 17> kDerivedRuleFields = {"gpus",
+                                                                        "gpus_per_node",
+                                                                        "microbatches",
+                                                                        "replicas",
+                                                                        "first_stage_layers",
+                                                                        "last_stage_layers",
+                                                                        "most_stage_layers",
+                                                                        "layers",
+                                                                        "hidden",
+                                                                        "heads",
+                                                                        "kv_heads",
+                                                                        "head_dim",
+                                                                        "ffn",
+                                                                        "vocab",
+                                                                        "experts",
+                                                                        "global_batch",
+                                                                        "sequence_length"};
+inline constexpr std::size_t kRuleFields = kStrategyRuleFields + kDerivedRuleFields.size();
 using RuleFieldSet = std::bitset<kRuleFields>;
+
+constexpr std::optional<std::size_t> place_of_rule_field(std::string_view name) {
+  std::optional<std::size_t> found;
+  std::size_t at = 0;
+  for_each_strategy_field([&](const auto& of) {
+    if (at < kStrategyRuleFields && of.key == name) found = at;
+    ++at;
+  });
+  for (std::size_t i = 0; i < kDerivedRuleFields.size(); ++i) {
+    if (kDerivedRuleFields[i] == name) found = kStrategyRuleFields + i;
+  }
+  return found;
+}
+
+// The field of that name; a name that none has does not compile.
+consteval RuleField rule_field(std::string_view name) {
+  return static_cast<RuleField>(place_of_rule_field(name).value());
+}
 
 enum class RuleType : std::uint8_t {
   number,
@@ -85,7 +86,6 @@ struct RuleFieldInfo {
   std::string_view sentence;
   RuleType type;
   const std::vector<std::string>& (*names)();  // RuleType::choice, modules: of the values; else nullptr
-  double (*value)(const RuleInput& input, int gpus_per_node);
   // The fields of the strategy, and `gpus`, that have to be known for it: itself, and those that stand in where the
   // strategy leaves it out. None: known with the job. A layer_split counts as known with virtual_pipeline.
   RuleFieldSet sources;
@@ -99,7 +99,5 @@ const RuleFieldInfo& info_of(RuleField field);
 // follows from divisions (microbatches, layers of stages) means something for strategies that divide only
 // (strategy/rules.hpp).
 RuleFields read_rule_fields(const RuleInput& input, int gpus_per_node);
-// The same for some of them, the others left as they are.
-void update_rule_fields(RuleFields& fields, const RuleFieldSet& which, const RuleInput& input, int gpus_per_node);
 
 }  // namespace mirfak

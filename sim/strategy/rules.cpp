@@ -1,7 +1,5 @@
 #include "strategy/rules.hpp"
 
-#include "strategy/framework.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -164,9 +162,8 @@ Broken recomputed_groups(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (s.recompute_method == RecomputeMethod::block) return std::nullopt;
   constexpr const char* key = "strategy.recompute_method";
-  const Framework* framework = find_framework(in.training.framework);
-  if (framework != nullptr && !framework->recomputes_groups) {
-    return Violation{key, fmt::format("{} recomputes layers one by one", framework->name), "set it to block"};
+  if (!in.framework.recompute.groups) {
+    return Violation{key, fmt::format("{} recomputes layers one by one", in.framework.name), "set it to block"};
   }
   if (s.recompute != Recompute::full) {
     return Violation{key, "groups of layers are recomputed in full only", "set strategy.recompute: full"};
@@ -181,9 +178,7 @@ Broken recomputed_groups(const RuleInput& in) {
     return Violation{key, "groups of recomputed layers keep nothing that strategy.offload_layers could offload",
                      "set it to block"};
   }
-  const bool gathers =
-      s.zero == 3 || (s.zero == 2 && framework != nullptr && framework->sharding.stage2_gathers_parameters);
-  if (gathers) {
+  if (s.zero == 3 || (s.zero == 2 && in.framework.sharding.stage2_gathers_parameters)) {
     return Violation{key, "groups of layers are recomputed where parameters stay whole", "set it to block"};
   }
   return std::nullopt;
@@ -202,18 +197,17 @@ Broken offloaded_layers(const RuleInput& in) {
 // distributed optimizer. DeepSpeed: docs/_pages/config-json.md, offload_config.py.
 Broken offloaded_optimizer(const RuleInput& in) {
   const Strategy& s = in.strategy;
-  const Framework* framework = find_framework(in.training.framework);
-  if (s.offload_optimizer == 0 || framework == nullptr) return std::nullopt;
+  if (s.offload_optimizer == 0) return std::nullopt;
   constexpr const char* key = "strategy.offload_optimizer";
-  const OffloadHabits& offload = framework->offload;
-  if (offload.most_zero == 0) {
-    return Violation{key, fmt::format("{} keeps the optimizer on the device", framework->name),
+  const OffloadHabits& offload = in.framework.offload;
+  if (offload.max_zero == 0) {
+    return Violation{key, fmt::format("{} keeps the optimizer on the device", in.framework.name),
                      "leave it out or choose another training.framework"};
   }
-  if (s.zero < 1 || s.zero > offload.most_zero) {
-    const std::string stages = offload.most_zero > 1 ? fmt::format("1 to {}", offload.most_zero) : "1";
+  if (s.zero < 1 || s.zero > offload.max_zero) {
+    const std::string stages = offload.max_zero > 1 ? fmt::format("1 to {}", offload.max_zero) : "1";
     return Violation{key,
-                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", framework->name, stages, s.zero),
+                     fmt::format("{} offloads the optimizer with ZeRO {}, not {}", in.framework.name, stages, s.zero),
                      fmt::format("set strategy.zero: {}", stages)};
   }
   if (in.training.optimizer != Optimizer::adam) {
@@ -222,7 +216,7 @@ Broken offloaded_optimizer(const RuleInput& in) {
   if (s.offload_optimizer < 1 && s.zero < offload.shares_from_zero) {
     return Violation{key,
                      fmt::format("{} offloads a share of the optimizer with ZeRO {} and above, with ZeRO {} all of it",
-                                 framework->name, offload.shares_from_zero, s.zero),
+                                 in.framework.name, offload.shares_from_zero, s.zero),
                      "set it to 1"};
   }
   return std::nullopt;
@@ -262,25 +256,44 @@ Broken chunks_need_interleaving(const RuleInput& in) {
   return std::nullopt;
 }
 
+// "126 layers", "126 layers with embedding and head".
+std::string split_layers(const RuleInput& in) {
+  const bool embedding = in.strategy.account_for_embedding_in_pipeline_split;
+  const bool loss = in.strategy.account_for_loss_in_pipeline_split;
+  return fmt::format("{} layers{}", in.model.layers,
+                     embedding && loss ? " with embedding and head"
+                     : embedding       ? " with the embedding"
+                     : loss            ? " with the head"
+                                       : "");
+}
+
+// megatron/training/arguments.py: a layout of the pipeline does not go with options that count something as a layer.
+Broken stated_layers(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.counted_as_layers() > 0) {
+    return Violation{"strategy.layer_split", "layers are stated, and embedding or head counted as one",
+                     "leave out layer_split, or account_for_embedding_in_pipeline_split and "
+                     "account_for_loss_in_pipeline_split"};
+  }
+  const auto sum = std::accumulate(s.layer_split.begin(), s.layer_split.end(), std::int64_t{0});
+  if (static_cast<std::int64_t>(s.layer_split.size()) == s.chunks() && sum == in.model.layers) return std::nullopt;
+  return Violation{"strategy.layer_split",
+                   fmt::format("{} entries with {} layers in all, expected {} entries (pipeline {} x virtual_pipeline "
+                               "{}) with {}",
+                               s.layer_split.size(), sum, s.chunks(), s.pipeline, s.virtual_pipeline, in.model.layers),
+                   {}};
+}
+
 Broken layers_divide(const RuleInput& in) {
   const Strategy& s = in.strategy;
-  const std::int64_t chunks = std::int64_t{s.pipeline} * s.virtual_pipeline;
-  if (!s.layer_split.empty()) {
-    const auto sum = std::accumulate(s.layer_split.begin(), s.layer_split.end(), std::int64_t{0});
-    if (static_cast<std::int64_t>(s.layer_split.size()) == chunks && sum == in.model.layers) return std::nullopt;
-    return Violation{
-        "strategy.layer_split",
-        fmt::format("{} entries with {} layers in all, expected {} entries (pipeline {} x virtual_pipeline "
-                    "{}) with {}",
-                    s.layer_split.size(), sum, chunks, s.pipeline, s.virtual_pipeline, in.model.layers),
-        {}};
-  }
-  if (in.model.layers % chunks == 0) return std::nullopt;
-  return Violation{s.virtual_pipeline > 1 ? "strategy.virtual_pipeline" : "strategy.pipeline",
-                   fmt::format("{} layers cannot be divided into pipeline {} x virtual_pipeline {} = {} chunks",
-                               in.model.layers, s.pipeline, s.virtual_pipeline, chunks),
-                   fmt::format("the product must be one of {}; or give strategy.layer_split",
-                               divisors(in.model.layers, in.model.layers))};
+  if (!s.layer_split.empty()) return stated_layers(in);
+  const std::int64_t layers = in.model.layers + s.counted_as_layers();
+  if (layers % s.chunks() == 0) return std::nullopt;
+  return Violation{
+      s.virtual_pipeline > 1 ? "strategy.virtual_pipeline" : "strategy.pipeline",
+      fmt::format("{} cannot be divided into pipeline {} x virtual_pipeline {} = {} chunks", split_layers(in),
+                  s.pipeline, s.virtual_pipeline, s.chunks()),
+      fmt::format("the product must be one of {}; or give strategy.layer_split", divisors(layers, layers))};
 }
 
 Broken batch_divides(const RuleInput& in) {
@@ -354,14 +367,13 @@ Broken groups_divide(const RuleInput& in) {
 }
 
 Broken framework_shards(const RuleInput& in) {
-  const Framework* framework = find_framework(in.training.framework);
-  if (framework == nullptr) return std::nullopt;
-  const int most = in.strategy.pipeline > 1 ? std::min(framework->sharding.most, framework->sharding.most_with_pipeline)
-                                            : framework->sharding.most;
-  if (in.strategy.zero <= most) return std::nullopt;
+  const ShardingHabits& habits = in.framework.sharding;
+  const bool stages = in.strategy.pipeline > 1;
+  const int highest = stages ? std::min(habits.max_zero, habits.max_zero_with_pipeline) : habits.max_zero;
+  if (in.strategy.zero <= highest) return std::nullopt;
   return Violation{"strategy.zero",
-                   fmt::format("{} has ZeRO up to stage {}{}, not {}", framework->name, most,
-                               in.strategy.pipeline > 1 ? " beside pipeline stages" : "", in.strategy.zero),
+                   fmt::format("{} has ZeRO up to stage {}{}, not {}", in.framework.name, highest,
+                               stages ? " beside pipeline stages" : "", in.strategy.zero),
                    "choose a lower stage or another training.framework"};
 }
 
@@ -416,7 +428,10 @@ constexpr std::array kRules = {
          context_heads_divide},
     Rule{"chunks-need-interleaving", "Several chunks per stage and the interleaved schedule go together.",
          chunks_need_interleaving},
-    Rule{"layers-divide", "The layers divide evenly over chunks unless layer_split says otherwise.", layers_divide},
+    Rule{"layers-divide",
+         "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
+         "otherwise.",
+         layers_divide},
     Rule{"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
          batch_divides},
     Rule{"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
@@ -454,14 +469,20 @@ int microbatches(const Strategy& strategy, const TrainingSpec& training) {
   return counts.empty() ? microbatches(strategy, training, 0) : *std::max_element(counts.begin(), counts.end());
 }
 
+std::int64_t layers_of_chunk(const Strategy& s, const ModelSpec& model, std::int64_t chunk) {
+  if (!s.layer_split.empty()) return s.layer_split[static_cast<std::size_t>(chunk)];
+  std::int64_t layers = (model.layers + s.counted_as_layers()) / s.chunks();
+  if (s.account_for_embedding_in_pipeline_split && chunk == 0) --layers;
+  if (s.account_for_loss_in_pipeline_split && chunk + 1 == s.chunks()) --layers;
+  return layers;
+}
+
 std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
-  const int chunks = strategy.pipeline * strategy.virtual_pipeline;
   std::vector<std::vector<LayerRange>> layers(static_cast<std::size_t>(strategy.pipeline));
   std::int64_t first = 0;
-  for (int i = 0; i < chunks; ++i) {
-    const std::int64_t even = model.layers / chunks;
-    const std::int64_t count = strategy.layer_split.empty() ? even : strategy.layer_split[static_cast<std::size_t>(i)];
-    layers[static_cast<std::size_t>(i % strategy.pipeline)].push_back({first, count});
+  for (std::int64_t chunk = 0; chunk < strategy.chunks(); ++chunk) {
+    const std::int64_t count = layers_of_chunk(strategy, model, chunk);
+    layers[static_cast<std::size_t>(chunk % strategy.pipeline)].push_back({first, count});
     first += count;
   }
   return layers;

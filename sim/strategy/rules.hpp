@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/model_spec.hpp"
+#include "strategy/framework.hpp"
 #include "strategy/strategy.hpp"
 #include "strategy/training.hpp"
 
@@ -16,6 +17,7 @@ namespace mirfak {
 struct RuleInput {
   const ModelSpec& model;
   const TrainingSpec& training;
+  const Framework& framework;
   const Strategy& strategy;
   int gpus = 0;  // of the cluster
 };
@@ -52,6 +54,9 @@ struct LayerRange {
 
   friend bool operator==(const LayerRange&, const LayerRange&) = default;
 };
+// The layers of one chunk, counted in the order of the model (chunk 0 of every stage, then chunk 1, ...): those of
+// layer_split, or of an even split. Needs a valid strategy.
+std::int64_t layers_of_chunk(const Strategy& strategy, const ModelSpec& model, std::int64_t chunk);
 // The layers of each chunk of each stage: [stage][chunk]. Needs a valid strategy.
 std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model);
 

@@ -1,25 +1,57 @@
 #pragma once
 
-#include "model/operator_graph.hpp"
+#include "strategy/strategy_field.hpp"
 
+#include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace mirfak {
 
+// What scenarios call the values of an enumeration stands behind it, in its order.
+
 enum class ScheduleKind { gpipe, one_forward_one_backward, interleaved };
+inline const std::vector<std::string>& schedule_kind_names() {
+  static const std::vector<std::string> names = {"gpipe", "1f1b", "interleaved-1f1b"};
+  return names;
+}
+
 enum class Recompute {
   none,
   selective,  // some modules of each layer are recomputed: arXiv 2205.05198
   full,       // only the input of each layer is kept
 };
+inline const std::vector<std::string>& recompute_names() {
+  static const std::vector<std::string> names = {"none", "selective", "full"};
+  return names;
+}
+
+// Parts of a layer whose activations can be dropped and computed again one by one: the operators of a block with the
+// tag that module_names() says.
+enum class Module : std::uint8_t {
+  core_attention,        // scores, softmax, dropout, context
+  layer_norm,            // the norms in front of attention and MLP
+  latent_up_projection,  // latent attention: from latent vectors to heads
+  expert_activation,     // the activation function of experts
+  mlp,                   // the whole plain MLP
+  experts,               // the whole mixture of experts, the exchange of rows included
+};
+inline constexpr std::size_t kModules = 6;
+using ModuleSet = std::bitset<kModules>;
 
 // Which layers of a chunk full recomputation recomputes.
 enum class RecomputeMethod {
   block,    // the first so many, each from its input
   uniform,  // all, so many in a row from the input of the first of them
 };
+inline const std::vector<std::string>& recompute_method_names() {
+  static const std::vector<std::string> names = {"block", "uniform"};
+  return names;
+}
 
 // How the attention of context-parallel ranks gets at keys and values of tokens that other ranks hold.
 enum class ContextCommunication {
@@ -27,6 +59,10 @@ enum class ContextCommunication {
   all_gather,  // every rank gathers all keys and values (Llama 3, arXiv 2407.21783)
   all_to_all,  // heads instead of tokens are divided inside attention (Ulysses, arXiv 2309.14509)
 };
+inline const std::vector<std::string>& context_communication_names() {
+  static const std::vector<std::string> names = {"p2p", "all-gather", "a2a"};
+  return names;
+}
 
 // How rows of tokens get to the ranks that hold their experts, and back.
 enum class ExpertDispatcher {
@@ -34,6 +70,16 @@ enum class ExpertDispatcher {
   deep_ep,     // a token crosses to each rank, and to each node, once (DeepEP: github.com/deepseek-ai/DeepEP)
   hybrid_ep,   // ... by kernels that sort and pad as well as exchange (DeepEP's branch hybrid-ep)
 };
+inline const std::vector<std::string>& expert_dispatcher_names() {
+  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep"};
+  return names;
+}
+
+// Modules of a layer as Megatron Core's --recompute-modules calls them.
+inline const std::vector<std::string>& module_names() {
+  static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act", "mlp", "moe"};
+  return names;
+}
 
 // The ranks that divide experts among them. Ranks of a stage are numbered tensor fastest, then context, then data; an
 // expert group is so many of them in a row, over tensor groups as a whole where these divide each expert.
@@ -72,12 +118,21 @@ struct Strategy {
   bool overlap_grad_reduce = false;   // gradients are reduced while the last backward passes run
   bool overlap_param_gather = false;  // ZeRO 1 and 2: parameters are gathered while the first forward passes run
   bool overlap_tensor = false;        // sequence parallelism: a layer's products run in pieces beside their collectives
+  // An even split counts the embedding, or the head, as a layer: the very first chunk, or the very last, has one layer
+  // fewer (Megatron Core's options of these names).
+  bool account_for_embedding_in_pipeline_split = false;
+  bool account_for_loss_in_pipeline_split = false;
   // Layers of each stage's chunks in the order of the model (chunk 0 of every stage, then chunk 1, ...), so
   // pipeline * virtual_pipeline entries. Empty: even.
   std::vector<int> layer_split;
   // Microbatches of each data-parallel replica, `data` entries. Empty: even.
   std::vector<int> replica_microbatches;
 
+  std::int64_t chunks() const { return std::int64_t{pipeline} * virtual_pipeline; }  // of all stages
+  // What an even split counts beside the layers of the model.
+  int counted_as_layers() const {
+    return (account_for_embedding_in_pipeline_split ? 1 : 0) + (account_for_loss_in_pipeline_split ? 1 : 0);
+  }
   std::int64_t ranks() const { return std::int64_t{tensor} * context * pipeline * data; }
   // Of each chunk, the first so many layers that are recomputed where not all are; 0: all are, or none.
   int partly_recomputed() const { return recompute_method == RecomputeMethod::block ? recompute_layers : 0; }
@@ -94,5 +149,132 @@ struct Strategy {
 
   friend bool operator==(const Strategy&, const Strategy&) = default;
 };
+
+namespace strategy_limits {
+inline constexpr int kRanks = 1 << 20;
+inline constexpr int kLayers = 10'000;
+inline constexpr int kBatch = 1 << 30;
+}  // namespace strategy_limits
+
+inline constexpr ChosenBySearch kChunksChosen = {
+    "a search chooses the layers of each chunk itself",
+    "leave it out; search.space.uneven_layers and uneven_end_chunks bound how uneven they are"};
+
+// The table of all fields, in the order in which scenarios are written; lists stand last, as rules cannot name them. A
+// new field is a member above, its entry here, and the code that gives it meaning.
+inline constexpr std::tuple kStrategyFields = {
+    field("tensor", &Strategy::tensor, "tensor-parallel size").between(1, strategy_limits::kRanks),
+    field("context", &Strategy::context, "context-parallel size").between(1, strategy_limits::kRanks),
+    field("context_communication", &Strategy::context_communication,
+          "how context-parallel ranks get at keys and values")
+        .among(context_communication_names),
+    field("expert", &Strategy::expert, "expert-parallel size").between(1, strategy_limits::kRanks),
+    field("expert_tensor", &Strategy::expert_tensor, "ranks that divide each expert")
+        .between(1, strategy_limits::kRanks)
+        .completed("tensor", [](const Strategy& s, int /*gpus*/) { return s.tensor; })
+        .holding([](const Strategy& s) -> double { return s.tensor_of_experts(); }, "tensor"),
+    field("expert_dispatcher", &Strategy::expert_dispatcher, "how rows of tokens get to their experts")
+        .among(expert_dispatcher_names),
+    field("overlap_expert", &Strategy::overlap_expert, "rows are exchanged beside the passes of other microbatches"),
+    field("pipeline", &Strategy::pipeline, "pipeline stages").between(1, strategy_limits::kRanks).not_in_blocks(),
+    field("virtual_pipeline", &Strategy::virtual_pipeline, "chunks of each stage")
+        .between(1, strategy_limits::kLayers)
+        .not_in_blocks(),
+    field("data", &Strategy::data, "data-parallel replicas")
+        .between(1, strategy_limits::kRanks)
+        .completed("what is left of the GPUs",
+                   [](const Strategy& s, int gpus) {
+                     return static_cast<int>(std::max<std::int64_t>(1, gpus / (std::int64_t{s.team()} * s.pipeline)));
+                   }),
+    field("micro_batch", &Strategy::micro_batch, "sequences of a microbatch").between(1, 1 << 20),
+    field("microbatch_group", &Strategy::microbatch_group, "interleaving: microbatches of one chunk before the next")
+        .between(1, strategy_limits::kBatch)
+        .or_else("pipeline")
+        .holding([](const Strategy& s) -> double { return s.microbatch_group > 0 ? s.microbatch_group : s.pipeline; },
+                 "pipeline")
+        .not_in_blocks(),
+    field("schedule", &Strategy::schedule, "the order of passes")
+        .among(schedule_kind_names)
+        .completed("1f1b; with chunks interleaved-1f1b",
+                   [](const Strategy& s, int /*gpus*/) {
+                     return s.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+                   })
+        .not_in_blocks(),
+    field("account_for_embedding_in_pipeline_split", &Strategy::account_for_embedding_in_pipeline_split,
+          "an even split counts the embedding as a layer of the first chunk")
+        .only_if([](const Strategy& s) { return s.account_for_embedding_in_pipeline_split; })
+        .not_in_blocks()
+        .chosen_by_search(kChunksChosen),
+    field("account_for_loss_in_pipeline_split", &Strategy::account_for_loss_in_pipeline_split,
+          "an even split counts the head and the loss as a layer of the last chunk")
+        .only_if([](const Strategy& s) { return s.account_for_loss_in_pipeline_split; })
+        .not_in_blocks()
+        .chosen_by_search(kChunksChosen),
+    field("sequence_parallel", &Strategy::sequence_parallel, "tokens are divided over tensor ranks"),
+    field("recompute", &Strategy::recompute, "what backward passes compute again").among(recompute_names),
+    field("recompute_modules", &Strategy::recompute_modules, "modules that selective recomputation drops")
+        .among(module_names)
+        .holding(
+            [](const Strategy& s) {
+              return s.recompute == Recompute::selective ? static_cast<double>(s.recompute_modules.to_ulong()) : 0;
+            },
+            "recompute")
+        .only_if([](const Strategy& s) { return s.recompute == Recompute::selective; }),
+    field("recompute_method", &Strategy::recompute_method, "which layers of a chunk are recomputed")
+        .among(recompute_method_names)
+        .only_if([](const Strategy& s) { return s.recompute_method != RecomputeMethod::block; })
+        .not_in_blocks(),
+    field("recompute_layers", &Strategy::recompute_layers, "layers of a chunk, or of a group, that are recomputed")
+        .between(1, strategy_limits::kLayers)
+        .or_else("all"),
+    field("offload_layers", &Strategy::offload_layers, "layers whose activations wait in the host's memory")
+        .between(1, strategy_limits::kLayers)
+        .or_none()
+        .not_in_blocks(),
+    field("offload_optimizer", &Strategy::offload_optimizer, "share of the optimizer that is on the host")
+        .between(0, 1)
+        .only_if([](const Strategy& s) { return s.offload_optimizer > 0; })
+        .not_in_blocks(),
+    field("zero", &Strategy::zero, "ZeRO stage").between(0, 3).not_in_blocks(),
+    field("zero_group", &Strategy::zero_group, "ranks that share one sharded copy")
+        .between(1, strategy_limits::kRanks)
+        .or_else("data times context")
+        .holding([](const Strategy& s) -> double { return s.zero_group > 0 ? s.zero_group : s.replicas(); }, "data",
+                 "context")
+        .not_in_blocks(),
+    field("overlap_tensor", &Strategy::overlap_tensor, "products run in pieces beside their collectives"),
+    field("overlap_grad_reduce", &Strategy::overlap_grad_reduce, "gradients are reduced beside backward passes")
+        .not_in_blocks(),
+    field("overlap_param_gather", &Strategy::overlap_param_gather, "parameters are gathered beside forward passes")
+        .only_if([](const Strategy& s) { return s.zero == 1 || s.zero == 2; })
+        .not_in_blocks(),
+    field("layer_split", &Strategy::layer_split, "layers of each chunk")
+        .between(0, strategy_limits::kLayers)
+        .or_else("even")
+        .not_in_blocks()
+        .chosen_by_search(kChunksChosen),
+    field("replica_microbatches", &Strategy::replica_microbatches, "microbatches of each data-parallel replica")
+        .between(1, strategy_limits::kBatch)
+        .or_else("even")
+        .not_in_blocks()
+        .chosen_by_search({"a search divides the microbatches among replicas itself", "leave it out"}),
+};
+
+// The value that holds of a field that is no list, as a number: of an enumeration the place, of a set its bits.
+template <typename T>
+double effective_value(const StrategyField<T>& of, const Strategy& strategy) {
+  if (of.effective != nullptr) return of.effective(strategy);
+  if constexpr (std::is_same_v<T, ModuleSet>) {
+    return static_cast<double>((strategy.*of.member).to_ulong());
+  } else {
+    return static_cast<double>(strategy.*of.member);
+  }
+}
+
+// Calls `visit` with every field, in the order of the table.
+template <typename Visit>
+constexpr void for_each_strategy_field(const Visit& visit) {
+  std::apply([&](const auto&... fields) { (visit(fields), ...); }, kStrategyFields);
+}
 
 }  // namespace mirfak

@@ -51,7 +51,7 @@ void PointEvaluation::simulate_point(std::uint64_t point) {
   append_figures(result, result_.figures);
   if (result.fits) return;
   result_.status = PointStatus::out_of_memory;
-  result_.reason = memory_shortage(result);
+  result_.reason = memory_shortage_text(result);
 }
 
 void PointEvaluation::take(const Error& error) {

@@ -1,29 +1,14 @@
 #include "trace/pass_spans.hpp"
 
-#include <array>
 #include <optional>
-#include <string>
 
 namespace mirfak {
 
 namespace {
 
-constexpr std::array kPassKinds = {TaskKind::forward, TaskKind::backward, TaskKind::weight_gradient,
-                                   TaskKind::optimizer};
-
 bool is_pass(TaskKind kind) {
-  for (const TaskKind pass : kPassKinds) {
-    if (pass == kind) return true;
-  }
-  return false;
-}
-
-// "issue backward" is the host's work on a backward pass.
-std::optional<TaskKind> issued_pass(const TaskClass& issue) {
-  for (const TaskKind pass : kPassKinds) {
-    if (issue.name.starts_with("issue " + std::string(name_of(pass)))) return pass;
-  }
-  return std::nullopt;
+  return kind == TaskKind::forward || kind == TaskKind::backward || kind == TaskKind::weight_gradient ||
+         kind == TaskKind::optimizer;
 }
 
 std::optional<PassSpan> pass_of(const Program& program, TaskId task) {
@@ -31,8 +16,8 @@ std::optional<PassSpan> pass_of(const Program& program, TaskId task) {
   if (is_pass(own.kind)) return PassSpan{own.kind, own.chunk, program.microbatch[task]};
   for (const TaskId before : program.dependencies_of(task)) {
     const TaskClass& issue = program.class_of(before);
-    if (issue.kind != TaskKind::issue) continue;
-    if (const auto kind = issued_pass(issue)) return PassSpan{*kind, issue.chunk, program.microbatch[task]};
+    if (issue.kind != TaskKind::issue || !is_pass(issue.issues)) continue;
+    return PassSpan{issue.issues, issue.chunk, program.microbatch[task]};
   }
   return std::nullopt;
 }

@@ -60,7 +60,7 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::spa
 
 std::vector<PowerPoint> power_over_time(const Simulation& simulation, const StagePlan& plan,
                                         std::span<const TaskId> compute_tasks) {
-  const double blocked_w = plan.costs.hardware.hardware.gpu.blocked_w.value;
+  const double blocked_w = plan.costs.hardware->hardware.gpu.blocked_w.value;
   const Timeline& timeline = simulation.timeline;
   std::vector<PowerPoint> points = {{0, blocked_w}};
   for (const TaskId task : compute_tasks) {

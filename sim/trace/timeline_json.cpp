@@ -153,7 +153,7 @@ std::string TimelineWriter::rank_name(const ProgramRank& rank) const {
   if (has_mixed_replicas(simulation_)) {
     const StagePlan& plan = simulation_.plans[rank.plan];
     return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
-                       plan.costs.hardware.hardware.spec.name, rank.multiplicity);
+                       plan.costs.hardware->hardware.spec.name, rank.multiplicity);
   }
   return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
 }

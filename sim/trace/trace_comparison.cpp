@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/middle.hpp"
+#include "program/program.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -118,10 +119,10 @@ class Comparison {
   }
 
  private:
-  bool computes(std::size_t task) const { return predicted_.stream_of(task) == "compute"; }
+  bool computes(std::size_t task) const { return predicted_.stream_of(task) == name_of(StreamKind::compute); }
   bool communicates(std::size_t task) const {
     const std::string& kind = predicted_.kind_of(task);
-    return kind == "collective" || kind == "transfer";
+    return kind == name_of(TaskKind::collective) || kind == name_of(TaskKind::transfer);
   }
   void add(ComparedTime& to, std::size_t task) const {
     ++to.tasks;
@@ -142,7 +143,7 @@ class Comparison {
     for (std::size_t task = 0; task < out_.tasks; ++task) add(kinds[predicted_.kind_of(task)], task);
     for (const std::string& name : predicted_.kind_names) {
       const auto found = kinds.find(name);
-      if (found == kinds.end() || name == "meeting") continue;
+      if (found == kinds.end() || name == name_of(TaskKind::meeting)) continue;
       found->second.name = name;
       out_.kinds.push_back(found->second);
     }
@@ -218,7 +219,7 @@ class Comparison {
     earlier_.assign(out_.tasks, kNone);
     std::map<std::pair<std::uint32_t, std::uint8_t>, std::uint32_t> last;
     for (std::uint32_t task = 0; task < out_.tasks; ++task) {
-      if (predicted_.stream_of(task) == "group") continue;
+      if (predicted_.stream_of(task) == name_of(StreamKind::group)) continue;
       const auto [found, added] = last.try_emplace({predicted_.rank[task], predicted_.stream[task]}, task);
       if (!added) earlier_[task] = std::exchange(found->second, task);
     }
@@ -251,7 +252,7 @@ class Comparison {
     }
     for (auto& [name, time] : kinds) {
       time.name = name;
-      if (name != "meeting") path.kinds.push_back(time);
+      if (name != name_of(TaskKind::meeting)) path.kinds.push_back(time);
     }
     return path;
   }

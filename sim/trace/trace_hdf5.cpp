@@ -72,13 +72,15 @@ class TraceWriter {
     file_.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
     file_.write_attribute("/", "origin", std::string_view(measurement_ == nullptr ? "simulated" : "measured"));
     file_.write("/scenario", scenario.resolved);
-    for (const char* group : {"/names", "/summary", "/stages", "/ranks", "/tasks", "/links", "/memory", "/power"}) {
+    for (const char* group :
+         {"/names", "/summary", "/stages", "/ranks", "/groups", "/tasks", "/links", "/memory", "/power"}) {
       file_.add_group(group);
     }
     write_names();
     write_summary(scenario);
     write_stages();
     write_ranks();
+    write_groups();
     write_tasks();
     if (measurement_ != nullptr) write_dependencies();
     write_links();
@@ -96,6 +98,7 @@ class TraceWriter {
   void write_stages();
   void write_classes();
   void write_ranks();
+  void write_groups();
   void write_tasks();
   void write_dependencies();
   void write_links();
@@ -116,6 +119,9 @@ void TraceWriter::write_names() {
   for (std::size_t i = 0; i < kTaskKinds; ++i) kinds.emplace_back(name_of(static_cast<TaskKind>(i)));
   file_.write("/names/stream", streams);
   file_.write("/names/kind", kinds);
+  std::vector<std::string> groups;
+  for (std::size_t i = 0; i < kGroupKinds; ++i) groups.emplace_back(name_of(static_cast<GroupKind>(i)));
+  file_.write("/names/group", groups);
 }
 
 // What follows from the times of tasks and from the job.
@@ -199,17 +205,29 @@ void TraceWriter::write_ranks() {
     const ProgramRank& rank = program_.ranks[i];
     columns.append(rank.rank, static_cast<std::int32_t>(rank.stage), static_cast<std::int32_t>(rank.tensor),
                    static_cast<std::int32_t>(rank.context), static_cast<std::int32_t>(rank.data), rank.multiplicity,
-                   gpus.code(plan_of(i).costs.hardware.hardware.gpu.name));
+                   gpus.code(plan_of(i).costs.hardware->hardware.gpu.name));
   }
   columns.finish();
   file_.write("/names/gpu", gpus.names());
 }
 
+void TraceWriter::write_groups() {
+  Columns<std::uint32_t, std::uint8_t, std::uint32_t, std::uint32_t> columns(file_, "/groups", "group", "kind", "size",
+                                                                             "rank");
+  for (GroupId id = 0; id < program_.groups.size(); ++id) {
+    const Group& group = program_.groups[id];
+    for (const std::uint32_t rank : group.ranks) {
+      columns.append(id, static_cast<std::uint8_t>(group.kind), group.size, global_rank(rank));
+    }
+  }
+  columns.finish();
+}
+
 void TraceWriter::write_tasks() {
-  Columns<std::uint32_t, std::uint8_t, std::uint8_t, std::uint32_t, std::int32_t, std::int32_t, std::int32_t, double,
-          double, double, double, double>
-      columns(file_, "/tasks", "rank", "stream", "kind", "name", "stage", "chunk", "microbatch", "start_s", "end_s",
-              "bytes", "flop", "energy_j");
+  Columns<std::uint32_t, std::uint8_t, std::uint8_t, std::uint32_t, std::int32_t, std::int32_t, std::int32_t,
+          std::int32_t, double, double, double, double, double>
+      columns(file_, "/tasks", "rank", "stream", "kind", "name", "group", "stage", "chunk", "microbatch", "start_s",
+              "end_s", "bytes", "flop", "energy_j");
   NameTable names;
   std::vector<std::uint32_t> name_of_class;
   for (const TaskClass& described : program_.classes) name_of_class.push_back(names.code(described.name));
@@ -217,8 +235,9 @@ void TraceWriter::write_tasks() {
     const Stream& stream = program_.streams[program_.stream[task]];
     const TaskClass& described = program_.class_of(task);
     columns.append(global_rank(stream.rank), static_cast<std::uint8_t>(stream.kind),
-                   static_cast<std::uint8_t>(described.kind), name_of_class[program_.task_class[task]], described.stage,
-                   described.chunk, program_.microbatch[task], to_seconds(simulation_.timeline.start[task]),
+                   static_cast<std::uint8_t>(described.kind), name_of_class[program_.task_class[task]],
+                   static_cast<std::int32_t>(program_.group_of(task)), described.stage, described.chunk,
+                   program_.microbatch[task], to_seconds(simulation_.timeline.start[task]),
                    to_seconds(simulation_.timeline.end[task]), described.bytes, described.flop,
                    measurement_ == nullptr ? described.energy_j : std::numeric_limits<double>::quiet_NaN());
   }

@@ -57,43 +57,53 @@ bool communicates(StreamKind kind) {
   return std::find(kCommunicationStreams.begin(), kCommunicationStreams.end(), kind) != kCommunicationStreams.end();
 }
 
-// The stage at the other end of a stage's transfers, across the chunks of an interleaved schedule too.
-int other_end(const Job& job, int stage, StreamKind kind) {
-  const bool next = kind == StreamKind::send_forward || kind == StreamKind::recv_backward;
-  return (stage + (next ? 1 : job.strategy.pipeline - 1)) % job.strategy.pipeline;
-}
-
 // Line rates of what one stage's communication takes.
 class LineRates {
  public:
   LineRates(const Simulation& simulation, const StagePlan& plan)
       : simulation_(simulation),
         plan_(plan),
-        scale_up_(plan.costs.hardware.hardware.scale_up.bandwidth.value),
+        scale_up_(plan.costs.hardware->hardware.scale_up.bandwidth.value),
         port_(plan.costs.communication.port_share()) {}
 
-  double of(StreamKind stream, const TaskClass& task) const {
+  double of(TaskId task) const {
     const StageCosts& costs = plan_.costs;
-    const auto spends = [&](Activity activity) { return task.activity_s[static_cast<std::size_t>(activity)] > 0; };
-    if (spends(Activity::tensor_communication)) return of_group(costs.tensor_group);
-    if (spends(Activity::context_communication)) return of_group(costs.context_group);
-    if (spends(Activity::expert_communication)) return of_group(costs.expert_group);
-    if (spends(Activity::data_communication)) return of_group(costs.data_group);
-    return stream == StreamKind::data ? of_tied_embeddings() : of_transfer(stream);
+    const GroupId id = simulation_.program.group_of(task);
+    if (id == kNoGroup) return scale_up_;
+    const Group& group = simulation_.program.groups[id];
+    switch (group.kind) {
+      case GroupKind::tensor:
+        return of_group(costs.tensor_group);
+      case GroupKind::context:
+        return of_group(costs.context_group);
+      case GroupKind::expert:
+        return of_group(costs.expert_group);
+      case GroupKind::transfer:
+        return of_transfer(other_end(group, task));
+      case GroupKind::tied_embedding:
+        return of_tied_embeddings(other_end(group, task));
+      default:
+        return of_group(costs.data_group);
+    }
   }
 
  private:
   double of_group(const CommunicationGroup& group) const {
     return group.shape.domains > 1 ? port_ * group.shape.ranks_per_domain : scale_up_;
   }
-  double of_tied_embeddings() const {
+  // The stage of the other rank of two.
+  int other_end(const Group& group, TaskId task) const {
+    const std::uint32_t own = simulation_.program.rank_of(task);
+    const std::uint32_t other = group.ranks[group.ranks.front() == own ? 1 : 0];
+    return static_cast<int>(simulation_.program.ranks[other].stage);
+  }
+  double of_tied_embeddings(int other) const {
     const Job& job = simulation_.job;
     const int replica = plan_.replicas.first();
-    const std::array<int, 2> ends = {job.rank_of(0, replica, 0), job.rank_of(job.strategy.pipeline - 1, replica, 0)};
+    const std::array<int, 2> ends = {job.rank_of(plan_.stage, replica, 0), job.rank_of(other, replica, 0)};
     return of_group(communication_group(job.cluster, ends));
   }
-  double of_transfer(StreamKind stream) const {
-    const int other = other_end(simulation_.job, plan_.stage, stream);
+  double of_transfer(int other) const {
     const auto cost =
         transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks, plan_.stage, other, plan_.replica_class);
     return cost.on_network ? port_ : scale_up_;
@@ -209,7 +219,7 @@ void stream_traffic(const Simulation& simulation, std::span<const TaskId> tasks,
     if (end == start) continue;
     const TaskClass& described = program.class_of(task);
     const auto [rate, first] = rate_of_class.try_emplace(program.task_class[task]);
-    if (first) rate->second = rates.of(kind, described);
+    if (first) rate->second = rates.of(task);
     flows.push_back({start, end, described.bytes / to_seconds(end - start), rate->second});
   }
   if (flows.empty()) return;

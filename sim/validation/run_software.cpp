@@ -1,6 +1,5 @@
 #include "validation/run_software.hpp"
 
-#include "strategy/framework.hpp"
 #include "validation/run_layout.hpp"
 #include "validation/run_words.hpp"
 
@@ -257,9 +256,16 @@ std::string lora_of(const MeasuredRun& run) {
                         : "{rank: 32, targets: [qkv, proj, fc1, fc2]}";
 }
 
+bool is_framework(const std::string& name) {
+  return std::any_of(std::begin(kFrameworks), std::end(kFrameworks),
+                     [&](const FrameworkWords& known) { return known.framework == name; });
+}
+
 std::string framework_in_words(const MeasuredRun& run) {
   const RunWords words(run.flags + " " + run.source + " " + run.model + " " + run.precision);
-  if (const auto stated = words.value_of("framework"); stated && find_framework(*stated) != nullptr) return *stated;
+  if (const auto stated = words.value_of("framework");
+      stated && (is_framework(*stated) || *stated == "torchtitan" || *stated == "megatron-core"))
+    return *stated;
   for (const FrameworkWords& candidate : kFrameworks) {
     if (words.has(candidate.words) && words.has(candidate.also)) return std::string(candidate.framework);
   }

@@ -15,16 +15,16 @@ namespace {
 
 void predict(ValidatedRun& run, const DataFolders& folders) {
   const Document document = Document::from_text(run.scenario, fmt::format("scenario of {}", run.run.where.text()));
-  const std::unique_ptr<Simulation> simulation = simulate(parse_scenario(document, folders).job);
-  run.seconds.predicted = simulation->result.iteration_time_s;
-  run.fits = simulation->result.fits;
+  const Simulation simulation = simulate(parse_scenario(document, folders).job);
+  run.seconds.predicted = simulation.result.iteration_time_s;
+  run.fits = simulation.result.fits;
   run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
-  for (const StageResult& stage : simulation->result.stages) {
+  for (const StageResult& stage : simulation.result.stages) {
     const MemoryUse& peak = stage.memory.peak;
     run.allocated_bytes.predicted = std::max(run.allocated_bytes.predicted, peak.total() - peak.platform);
   }
-  run.memory_peak_bytes = simulation->result.memory_peak_bytes;
-  run.activity_s = simulation->result.activity_s;
+  run.memory_peak_bytes = simulation.result.memory_peak_bytes;
+  run.activity_s = simulation.result.activity_s;
 }
 
 // As the row stands, or with the least that makes it fit where it leaves that open.

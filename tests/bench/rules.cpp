@@ -21,11 +21,11 @@ std::vector<RuleFields> strategies() {
     for (int pipeline = 1; pipeline <= 8; ++pipeline) {
       for (int recompute = 0; recompute < 3; ++recompute) {
         RuleFields fields;
-        fields[RuleField::tensor] = tensor;
-        fields[RuleField::pipeline] = pipeline;
-        fields[RuleField::recompute] = recompute;
-        fields[RuleField::micro_batch] = tensor + pipeline;
-        fields[RuleField::layers] = 96;
+        fields[rule_field("tensor")] = tensor;
+        fields[rule_field("pipeline")] = pipeline;
+        fields[rule_field("recompute")] = recompute;
+        fields[rule_field("micro_batch")] = tensor + pipeline;
+        fields[rule_field("layers")] = 96;
         all.push_back(fields);
       }
     }

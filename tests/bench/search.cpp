@@ -4,8 +4,10 @@
 // Without names: all sections.
 
 #include "plan/search.hpp"
+
 #include "cluster/catalog.hpp"
 #include "model/model_loader.hpp"
+#include "support/frameworks.hpp"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -78,7 +80,7 @@ Job job_on(const Subject& subject, std::initializer_list<Nodes> all) {
           Cluster(std::move(groups), default_fabric()),
           training,
           {},
-          *find_framework(training.framework)};
+          test::framework_named(training.framework)};
 }
 
 Job job_of(const Subject& subject) { return job_on(subject, {{subject.node, subject.gpus}}); }

@@ -39,6 +39,7 @@ TEST_CASE("a list names every file of its folder") {
   CHECK(listed_names("gpus") == file_names("hw_profiles/gpus"));
   CHECK(listed_names("nodes") == file_names("hw_profiles/nodes"));
   CHECK(listed_names("links") == file_names("hw_profiles/links"));
+  CHECK(listed_names("frameworks") == file_names("hw_profiles/frameworks"));
   std::set<std::string> providers;
   for (const json& price : listed("prices")) providers.insert(price.at("provider"));
   CHECK(providers == file_names("hw_profiles/prices"));
@@ -71,7 +72,8 @@ TEST_CASE("a figure in a list is the figure of the source") {
 }
 
 TEST_CASE("a text list has a line per entry and one of titles") {
-  for (const std::string what : {"models", "gpus", "nodes", "links", "fabrics", "prices", "schedules", "frameworks"}) {
+  for (const std::string what :
+       {"models", "gpus", "nodes", "links", "fabrics", "prices", "schedules", "frameworks", "strategy"}) {
     CAPTURE(what);
     const Finished finished = run({"list", what});
     CHECK(finished.status == 0);

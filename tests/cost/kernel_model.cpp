@@ -1,7 +1,8 @@
 #include "cost/kernel_model.hpp"
 
 #include "base/error.hpp"
-#include "model/backward.hpp"
+#include "gpu_fixture.hpp"
+#include "graph/backward.hpp"
 #include "model/blocks.hpp"
 
 #include <doctest/doctest.h>
@@ -9,46 +10,9 @@
 #include <algorithm>
 
 using namespace mirfak;
+using namespace mirfak::test;
 
 namespace {
-
-Figure figure(double value) { return {value, "test"}; }
-
-// 100 TFLOP/s at efficiency 0.8 without waves, 1 TB/s at 0.5 for GEMMs and 0.8 for streams, exponent 2, launch 2 us.
-GpuSpec gpu() {
-  GpuSpec spec;
-  spec.name = spec.title = "test GPU";
-  spec.multiprocessors = 100;
-  spec.peak_flops = {{Precision::fp32, figure(10e12)}, {Precision::bf16, figure(100e12)}};
-  spec.memory_bandwidth = figure(1e12);
-  spec.memory_bandwidth_efficiency = figure(0.8);
-  spec.l2_bytes = figure(40e6);
-  spec.kernel_launch_s = figure(2e-6);
-  spec.l2_bytes = figure(10e6);
-  spec.memory_kernels = {figure(0.5), figure(0.5), figure(0.5), figure(0.25), figure(4)};
-  GemmFit fit;
-  fit.constants.overhead_s = 5e-6;
-  fit.constants.efficiency = 0.8;
-  fit.constants.memory_efficiency = 0.5;
-  fit.constants.exponent = 2;
-  fit.constants.quantisation = 0;
-  fit.sources.fill("test");
-  spec.gemm = {{Precision::bf16, fit}};
-  spec.multiprocessors = 10;
-  AttentionTiles tiles;
-  tiles.rows = figure(128);
-  tiles.efficiency = figure(0.5);
-  tiles.backward_efficiency = figure(0.4);
-  tiles.ramp_s = tiles.tail = figure(0);
-  AttentionFit attention;
-  attention.head_dims = {{64, tiles}};
-  attention.io_passes = attention.backward_passes = figure(0);
-  spec.attention = {{"flash-2", attention}};
-  spec.sustained_share = figure(1);
-  spec.clock_power = {figure(0.4), figure(4)};
-  spec.tdp_w = figure(400);
-  return spec;
-}
 
 ModelSpec model() {
   ModelSpec spec;
@@ -83,7 +47,7 @@ const BlockStep& step_named(const PartitionedBlock& block, const std::vector<Blo
 }  // namespace
 
 TEST_CASE("a GEMM: overhead and the norm of compute and memory time") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   // 2 x 4096 x 1280 x 2000 = 20.97 GFLOP / 80 TFLOP/s = 262.144 us (160 tiles of 256 x 128 on 100 multiprocessors,
   // whose tails cost nothing here); 98.304 MB / 0.5 TB/s = 196.608 us; sqrt(262.144^2 + 196.608^2) = 327.68.
@@ -93,7 +57,7 @@ TEST_CASE("a GEMM: overhead and the norm of compute and memory time") {
 }
 
 TEST_CASE("a lower clock stretches products and attention, and spares energy; memory keeps its pace") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel full(spec, Precision::bf16);
   KernelModel slower(spec, Precision::bf16);
   slower.set_clock_share(0.8);
@@ -112,7 +76,7 @@ TEST_CASE("a lower clock stretches products and attention, and spares energy; me
 }
 
 TEST_CASE("a clock set below the settled one scales draw by the GPU's power of the clock, one above changes nothing") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   KernelModel settled(spec, Precision::bf16);
   settled.set_clock_share(0.9);
   KernelModel above(spec, Precision::bf16);
@@ -130,7 +94,7 @@ TEST_CASE("a clock set below the settled one scales draw by the GPU's power of t
 }
 
 TEST_CASE("shapes and FLOPs of a layer's products") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   const PartitionedBlock block = layer(false);
   const GemmShape up = gemm_shape(block.graph, step_named(block, block.forward, "mlp_up"));
@@ -157,7 +121,7 @@ TEST_CASE("shapes and FLOPs of a layer's products") {
 }
 
 TEST_CASE("fused attention counts all pairs and executes half of them when causal") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   const PartitionedBlock block = layer(true);
   const KernelCost forward = kernels.price(block, step_named(block, block.forward, "attention"));
@@ -171,7 +135,7 @@ TEST_CASE("fused attention counts all pairs and executes half of them when causa
 }
 
 TEST_CASE("attention is computed in 16 bits whatever the precision of matrix products") {
-  GpuSpec spec = gpu();
+  GpuSpec spec = test_gpu();
   spec.peak_flops[Precision::fp8] = figure(200e12);
   const PartitionedBlock block = layer(true);
   const BlockStep& step = step_named(block, block.forward, "attention");
@@ -180,7 +144,7 @@ TEST_CASE("attention is computed in 16 bits whatever the precision of matrix pro
 }
 
 TEST_CASE("memory-bound kernels: a launch, then bytes over the bandwidth of their kind") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   CHECK(kernels.price_memory_bound(0).seconds == 2e-6);
   CHECK(kernels.price_memory_bound(8e9).seconds == doctest::Approx(2e-6 + 10e-3));
@@ -189,7 +153,7 @@ TEST_CASE("memory-bound kernels: a launch, then bytes over the bandwidth of thei
 }
 
 TEST_CASE("what the second-level cache holds moves faster, and more bytes never take less time") {
-  const GpuSpec spec = gpu();  // 10 MB, 4 times the bandwidth of memory
+  const GpuSpec spec = test_gpu();  // 10 MB, 4 times the bandwidth of memory
   const KernelModel kernels(spec, Precision::bf16);
   CHECK(kernels.price_memory_bound(1e6).memory_s == doctest::Approx(1e6 / 0.8e12 / 4).epsilon(1e-5));
   CHECK(kernels.price_memory_bound(1e9).memory_s == doctest::Approx(1e9 / 0.8e12).epsilon(1e-5));
@@ -201,7 +165,7 @@ TEST_CASE("what the second-level cache holds moves faster, and more bytes never 
 }
 
 TEST_CASE("an embedding reads the rows it needs, not the table") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   BlockOptions options;
   options.batch = 1;
@@ -214,12 +178,12 @@ TEST_CASE("an embedding reads the rows it needs, not the table") {
 }
 
 TEST_CASE("a precision the GPU lacks is refused by name") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   CHECK_THROWS_WITH_AS(KernelModel(spec, Precision::fp8), doctest::Contains("test GPU cannot compute in fp8"), Error);
 }
 
 TEST_CASE("every explanation gives its constants with their sources") {
-  const GpuSpec spec = gpu();
+  const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   for (const bool fused : {false, true}) {
     const PartitionedBlock block = layer(fused);

@@ -26,8 +26,8 @@ TEST_CASE("at the highest clock it is the iteration that simulate predicts") {
     const ClockedProgram clocked = clocked_program(job_of(name));
     const auto simulation = simulate(job_of(name));
     const ExecutedClocks executed = execute_clocks(clocked, highest_clocks(clocked));
-    CHECK(executed.makespan == simulation->timeline.makespan);
-    CHECK(executed.energy_j == doctest::Approx(simulation->result.energy_j).epsilon(1e-9));
+    CHECK(executed.makespan == simulation.timeline.makespan);
+    CHECK(executed.energy_j == doctest::Approx(simulation.result.energy_j).epsilon(1e-9));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "executor/cuda_executor.hpp"
 #include "processes/socket_world.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include "base/error.hpp"
 
@@ -266,7 +267,7 @@ namespace {
 
 // Of two stages and two replicas on one GPU.
 struct SharedProgram {
-  SharedProgram() {
+  static Job job() {
     const std::string text =
         "model: {source: test, family: gpt, layers: 4, hidden: 256, heads: 4, ffn: 1024, vocab: 1024, max_sequence: "
         "128,\n"
@@ -276,13 +277,14 @@ struct SharedProgram {
         "training: {global_batch: 8, sequence_length: 128, precision: bf16, framework: megatron-lm-2021}\n"
         "strategy: {pipeline: 2, data: 2}\n";
     const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
-    simulation = lowered(parse_scenario(Document::from_text(text, "test"), folders).job, {true, true});
-    groups = execution_groups(*simulation);
-    for (int rank = 0; rank < 4; ++rank) plans.push_back(rank_plan(*simulation, groups, rank));
+    return parse_scenario(Document::from_text(text, "test"), folders).job;
+  }
+  SharedProgram() {
+    for (int rank = 0; rank < 4; ++rank) plans.push_back(rank_plan(simulation.program, groups, rank));
   }
 
-  std::unique_ptr<Simulation> simulation;
-  ExecutionGroups groups;
+  Simulation simulation = lowered(job(), {true, true});
+  ExecutionGroups groups = execution_groups(simulation.program);
   std::vector<RankPlan> plans;
 };
 

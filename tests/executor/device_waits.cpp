@@ -3,6 +3,7 @@
 #include "executor/device_waits.hpp"
 
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -37,10 +38,10 @@ std::vector<RankPlan> plans_of(const NamedJob& job) {
       job.training, job.strategy);
   const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
   const auto simulation = lowered(parse_scenario(Document::from_text(text, "test"), folders).job, {true, true});
-  const ExecutionGroups groups = execution_groups(*simulation);
+  const ExecutionGroups groups = execution_groups(simulation.program);
   std::vector<RankPlan> out;
-  for (const ProgramRank& rank : simulation->program.ranks) {
-    out.push_back(rank_plan(*simulation, groups, static_cast<int>(rank.rank)));
+  for (const ProgramRank& rank : simulation.program.ranks) {
+    out.push_back(rank_plan(simulation.program, groups, static_cast<int>(rank.rank)));
   }
   return out;
 }

@@ -6,11 +6,13 @@
 #include "base/error.hpp"
 #include "executor/measured_timeline.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 using namespace mirfak;
@@ -38,7 +40,7 @@ class Together {
  public:
   Together(const Simulation& simulation, const ExecutionGroups& groups) : groups_(groups) {
     for (const ProgramRank& rank : simulation.program.ranks) {
-      plans_.push_back(rank_plan(simulation, groups, static_cast<int>(rank.rank)));
+      plans_.push_back(rank_plan(simulation.program, groups, static_cast<int>(rank.rank)));
       times_.emplace_back(plans_.back().tasks.size());
       begun_.emplace_back(plans_.back().tasks.size(), 0);
       ended_.emplace_back(plans_.back().tasks.size(), 0);
@@ -174,9 +176,9 @@ TEST_CASE("every task is some rank's, and all of them end") {
   for (const NamedJob& job : kJobs) {
     CAPTURE(job.strategy);
     const auto simulation = lowered(job_of(job.strategy, job.framework), {true, true});
-    const Program& program = simulation->program;
-    const ExecutionGroups groups = execution_groups(*simulation);
-    Together together(*simulation, groups);
+    const Program& program = simulation.program;
+    const ExecutionGroups groups = execution_groups(simulation.program);
+    Together together(simulation, groups);
     CHECK(together.run());
 
     std::vector<std::size_t> owners(program.size(), 0);
@@ -197,9 +199,9 @@ TEST_CASE("the measured timeline keeps the order of the program") {
   for (const NamedJob& job : kJobs) {
     CAPTURE(job.strategy);
     const auto simulation = lowered(job_of(job.strategy, job.framework), {true, true});
-    const Program& program = simulation->program;
-    const ExecutionGroups groups = execution_groups(*simulation);
-    Together together(*simulation, groups);
+    const Program& program = simulation.program;
+    const ExecutionGroups groups = execution_groups(simulation.program);
+    Together together(simulation, groups);
     REQUIRE(together.run());
     const Timeline timeline = measured_timeline(program, groups, together.times());
 
@@ -220,26 +222,57 @@ TEST_CASE("the measured timeline keeps the order of the program") {
 TEST_CASE("collectives carry the bytes of their price") {
   // Ring traffic of one rank: 2 (n - 1)/n of an all-reduce's buffer, (n - 1)/n of a gather's or scatter's.
   const auto simulation = lowered(job_of("data: 4, zero: 1"), {true, true});
-  const ExecutionGroups groups = execution_groups(*simulation);
-  const RankPlan plan = rank_plan(*simulation, groups, 1);
+  const ExecutionGroups groups = execution_groups(simulation.program);
+  const RankPlan plan = rank_plan(simulation.program, groups, 1);
   int collectives = 0;
   for (const RankTask& task : plan.tasks) {
     if (task.operation != RankTask::Operation::collective) continue;
     const double factor = task.collective == CollectiveKind::all_reduce ? 2 : 1;
-    CHECK(simulation->program.class_of(task.task).bytes == doctest::Approx(task.bytes * factor * 3 / 4));
+    CHECK(simulation.program.class_of(task.task).bytes == doctest::Approx(task.bytes * factor * 3 / 4));
     ++collectives;
   }
   CHECK(collectives >= 2);
 }
 
+TEST_CASE("what waits for another rank and meets nobody is refused by its name") {
+  Program program;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) program.ranks.push_back({.rank = rank});
+  const std::array streams = {program.add_stream(0, StreamKind::compute), program.add_stream(1, StreamKind::compute)};
+  const auto add = [&](std::size_t rank, const char* name, std::vector<TaskId> after) {
+    TaskClass kernel;
+    kernel.kind = TaskKind::kernel;
+    kernel.name = name;
+    kernel.work = traffic_work(1e6);
+    return program.add_task(streams[rank], program.add_class(kernel), 1, after);
+  };
+  const TaskId first = add(0, "first", {});
+  add(1, "second", {});
+  add(1, "third", {first});
+  const ExecutionGroups groups = execution_groups(program);
+  CHECK(rank_plan(program, groups, 0).tasks.size() == 1);
+  CHECK_THROWS_WITH_AS(rank_plan(program, groups, 1),
+                       doctest::Contains("task 2 (third) of rank 1 waits for task 0 (first) of rank 0"), Error);
+}
+
 TEST_CASE("what executors do not run is refused") {
-  CHECK_THROWS_WITH_AS(execution_groups(*lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true})),
-                       doctest::Contains("scatters"), Error);
+  Program program;
+  program.ranks.push_back({});
+  TaskClass scan;
+  scan.kind = TaskKind::kernel;
+  scan.name = "state_scan";
+  scan.work = traffic_work(1e6);
+  program.add_task(program.add_stream(0, StreamKind::compute), program.add_class(scan), 1, {});
+  CHECK(execution_groups(program).groups.empty());
+  program.classes.front().flop = 1e9;
+  CHECK_THROWS_WITH_AS(execution_groups(program), doctest::Contains("what state_scan does"), Error);
+  CHECK_THROWS_WITH_AS(
+      execution_groups(lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true}).program),
+      doctest::Contains("scatters"), Error);
 }
 
 TEST_CASE("linear layers of an fp8 job multiply in 8 bits what casts have made, all else as before") {
   const auto simulation = lowered(job_of("data: 4", "megatron-core", "fp8-current", "hgx-h100"), {true, true});
-  const RankPlan plan = rank_plan(*simulation, execution_groups(*simulation), 0);
+  const RankPlan plan = rank_plan(simulation.program, execution_groups(simulation.program), 0);
   int narrow = 0;
   int gradients = 0;
   int wide = 0;

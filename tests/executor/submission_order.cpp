@@ -2,6 +2,7 @@
 
 #include "executor/collective_plans.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ constexpr std::array kJobs = {NamedJob{"tensor: 2, pipeline: 2", "megatron-core"
 std::vector<RankPlan> all_plans(const Simulation& simulation, const ExecutionGroups& groups) {
   std::vector<RankPlan> out;
   for (const ProgramRank& rank : simulation.program.ranks) {
-    out.push_back(rank_plan(simulation, groups, static_cast<int>(rank.rank)));
+    out.push_back(rank_plan(simulation.program, groups, static_cast<int>(rank.rank)));
   }
   return out;
 }
@@ -89,8 +90,8 @@ TEST_CASE("each task is submitted once, behind all that it waits for and all bef
   for (const NamedJob& job : kJobs) {
     CAPTURE(job.strategy);
     const auto simulation = lowered(job_of(job.strategy, job.framework), {true, true});
-    const ExecutionGroups groups = execution_groups(*simulation);
-    const std::vector<RankPlan> plans = all_plans(*simulation, groups);
+    const ExecutionGroups groups = execution_groups(simulation.program);
+    const std::vector<RankPlan> plans = all_plans(simulation, groups);
     const std::vector<SubmissionStep> order = submission_order(groups, plans);
     std::vector<std::vector<std::size_t>> place;
     for (const RankPlan& plan : plans) place.emplace_back(plan.tasks.size(), order.size());
@@ -118,8 +119,8 @@ TEST_CASE("each task is submitted once, behind all that it waits for and all bef
 
 TEST_CASE("members of an operation are submitted together") {
   const auto simulation = lowered(job_of("pipeline: 2, data: 2", "megatron-core"), {true, true});
-  const ExecutionGroups groups = execution_groups(*simulation);
-  const std::vector<RankPlan> plans = all_plans(*simulation, groups);
+  const ExecutionGroups groups = execution_groups(simulation.program);
+  const std::vector<RankPlan> plans = all_plans(simulation, groups);
   for (const SubmissionStep& step : submission_order(groups, plans)) {
     const RankTask& first = plans[step.front().plan].tasks[step.front().task];
     std::size_t members = 1;
@@ -134,10 +135,10 @@ TEST_CASE("members of an operation are submitted together") {
 
 TEST_CASE("both ends of every transfer know its lane") {
   const auto simulation = lowered(job_of("pipeline: 2, virtual_pipeline: 2, data: 2", "megatron-core"), {true, true});
-  const ExecutionGroups groups = execution_groups(*simulation);
-  const std::vector<TransferLane> lanes = transfer_lanes(simulation->program, groups);
+  const ExecutionGroups groups = execution_groups(simulation.program);
+  const std::vector<TransferLane> lanes = transfer_lanes(simulation.program);
   CHECK(lanes.size() == 8);  // two pipelines, each both ways between two ranks, forward and backward
-  for (const RankPlan& plan : all_plans(*simulation, groups)) {
+  for (const RankPlan& plan : all_plans(simulation, groups)) {
     for (const RankTask& task : plan.tasks) {
       if (task.operation != RankTask::Operation::send && task.operation != RankTask::Operation::receive) continue;
       CHECK(std::find(lanes.begin(), lanes.end(), lane_of(plan, task)) != lanes.end());

@@ -48,8 +48,8 @@ void check_simulation(const Job& job) {
   try {
     const auto folded = simulate(job);
     const auto unfolded = simulate(job, {.unfolded = true, .operators = false});
-    require(folded->timeline.makespan == unfolded->timeline.makespan);
-    const IterationResult& result = folded->result;
+    require(folded.timeline.makespan == unfolded.timeline.makespan);
+    const IterationResult& result = folded.result;
     require(std::isfinite(result.iteration_time_s) && result.iteration_time_s > 0);
     require(std::isfinite(result.energy_j) && result.mfu > 0 && result.mfu < 1 && result.hfu >= result.mfu);
   } catch (const Error& error) {

@@ -32,7 +32,7 @@ std::filesystem::path shared_file(const std::string& name) {
 
 double predicted_s(const std::string& scenario) {
   const Document document = Document::from_text(scenario, "run");
-  return simulate(parse_scenario(document, {kSource / "models", kSource / "hw_profiles"}).job)->result.iteration_time_s;
+  return simulate(parse_scenario(document, {kSource / "models", kSource / "hw_profiles"}).job).result.iteration_time_s;
 }
 
 std::string row(const std::string& name, const PredictedPair& pair) {

@@ -256,8 +256,8 @@ Comparison compare(const ValidatedRun& run, const DataFolders& folders) {
   REQUIRE(result.strategies.size() == 1);
   const FoundStrategy& found = result.strategies.front();
   const auto simulation = simulate(found.job);
-  CHECK(simulation->result.fits);
-  CHECK(simulation->result.iteration_time_s == found.iteration_time_s);
+  CHECK(simulation.result.fits);
+  CHECK(simulation.result.iteration_time_s == found.iteration_time_s);
   fmt::print("{:<22}{:<12}{:>6}{:>10.3f}{:>10.3f}  {:<34}{:>10.3f}  {:<38}{:>7.1f} %\n", run.run.model.substr(0, 21),
              run.run.gpu.substr(0, 11), job.cluster.gpus(), run.seconds.measured, run.seconds.predicted,
              text_of(job.strategy), found.iteration_time_s, text_of(found.job.strategy),

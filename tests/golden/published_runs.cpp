@@ -17,7 +17,7 @@ IterationResult simulated(const std::string& scenario) {
   const std::string source = MIRFAK_SOURCE_DIR;
   const Scenario read =
       load_scenario(source + "/scenarios/" + scenario, {}, {source + "/models", source + "/hw_profiles"});
-  return simulate(read.job)->result;
+  return simulate(read.job).result;
 }
 
 double error(double predicted, double measured) { return predicted / measured - 1; }

@@ -203,6 +203,20 @@ TEST_CASE("Megatron-LM: an uneven split is a layout of chunks in the order of th
   check_absent(given, {"--num-layers-per-virtual-pipeline-stage", "--add-qkv-bias", "--use-distributed-optimizer"});
 }
 
+// 126 layers, the embedding and the head are 128: one for each of 16 x 8 chunks.
+TEST_CASE("Megatron-LM: embedding and head counted as layers are options, not a layout") {
+  const Values given =
+      megatron(job("llama3-405b", 128,
+                   "tensor: 8, pipeline: 16, virtual_pipeline: 8, sequence_parallel: true, "
+                   "account_for_embedding_in_pipeline_split: true, account_for_loss_in_pipeline_split: true"));
+  check_values(given, {{"--num-layers", "126"},
+                       {"--pipeline-model-parallel-size", "16"},
+                       {"--num-virtual-stages-per-pipeline-rank", "8"},
+                       {"--account-for-embedding-in-pipeline-split", ""},
+                       {"--account-for-loss-in-pipeline-split", ""}});
+  check_absent(given, {"--pipeline-model-parallel-layout", "--num-layers-per-virtual-pipeline-stage"});
+}
+
 TEST_CASE("Megatron-LM: a mixture of experts with latent attention in fp8") {
   const Values given = megatron(
       job("deepseek-v3", 32,

@@ -15,13 +15,13 @@ int main(int count, char** words) {
     const Scenario scenario =
         load_scenario(words[1], {}, {MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"});
     const auto simulation = simulate(scenario.job, {true, true});
-    const double time = simulation->result.iteration_time_s;
+    const double time = simulation.result.iteration_time_s;
     Measurement measured;
     measured.machine = "a stand-in";
     measured.backend = "none";
     measured.iterations = 1;
     measured.shortest_s = measured.longest_s = time;
-    write_trace(words[2], scenario, *simulation, measured);
+    write_trace(words[2], scenario, simulation, measured);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "measured-trace: error: %s\n", error.what());

@@ -1,7 +1,7 @@
 // Blocks against the counts of the models in models/: parameters, and FLOPs of a forward pass.
 #include "model/blocks.hpp"
 
-#include "model/backward.hpp"
+#include "graph/backward.hpp"
 #include "model/model_loader.hpp"
 
 #include <doctest/doctest.h>

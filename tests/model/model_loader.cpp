@@ -27,6 +27,13 @@ std::string with(const std::string& key, const std::string& value) {
   return document.to_yaml();
 }
 
+// The complete file without the line of one key.
+std::string without(const std::string& key) {
+  std::string text = complete;
+  const std::size_t begin = text.find(key);
+  return text.erase(begin, text.find('\n', begin) + 1 - begin);
+}
+
 // A folder with a scenario's neighbours, removed at the end of the test.
 struct Folder {
   std::filesystem::path path =
@@ -95,7 +102,8 @@ TEST_CASE("without linear biases there are none for queries, keys and values unl
 TEST_CASE("a key that must be there is named") {
   for (const std::string key : {"layers", "hidden", "heads", "vocab", "max_sequence"}) {
     CAPTURE(key);
-    CHECK(contains(failure_parsing(with(key, "")), "the key '" + key + "' is missing"));
+    CHECK(contains(failure_parsing(without(key)), "the key '" + key + "' is missing"));
+    CHECK(contains(failure_parsing(with(key, "")), "expected a value, found nothing"));
   }
   CHECK(contains(failure_parsing(with("activation", "swiglu")), "the key 'ffn' is missing"));
   CHECK(contains(failure_parsing(""), "is missing"));

@@ -7,6 +7,7 @@
 #include "plan/replica_bound.hpp"
 #include "simulation/score.hpp"
 #include "strategy/rules.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -57,7 +58,7 @@ Cluster random_cluster(Dice& dice) {
 }
 
 Job random_job(Dice& dice) {
-  Job job = small_job(random_model(dice), random_cluster(dice), dice.among(framework_names()), 96);
+  Job job = small_job(random_model(dice), random_cluster(dice), dice.among(test::framework_names()), 96);
   if (dice.one_in(4)) job.training.precision = "fp16";
   if (dice.one_in(8)) job.training.optimizer = Optimizer::none;
   if (dice.one_in(8)) job.training.blocking_launches = true;
@@ -85,7 +86,7 @@ StrategySpace pipelines_of(const Job& job, Dice& dice) {
   space.uneven_layers = 2;
   space.uneven_end_chunks = 2;
   if (job.strategy.recompute != Recompute::none) space.recompute_layers = {0, 1, 2};
-  if (job.strategy.recompute == Recompute::full && job.framework.recomputes_groups && dice.one_in(3)) {
+  if (job.strategy.recompute == Recompute::full && job.framework.recompute.groups && dice.one_in(3)) {
     space.recompute_method = {RecomputeMethod::uniform};
   }
   return space;
@@ -96,7 +97,7 @@ std::optional<Branch> branch_of(const Job& job, const StrategySpace& space, Shar
   Strategy any_split = job.strategy;
   any_split.layer_split.assign(static_cast<std::size_t>(any_split.pipeline), 0);
   any_split.layer_split.front() = static_cast<int>(job.model.layers);
-  if (first_violation({job.model, job.training, any_split, job.cluster.gpus()})) return std::nullopt;
+  if (first_violation({job.model, job.training, job.framework, any_split, job.cluster.gpus()})) return std::nullopt;
   try {
     return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space,
                                  shared, true);
@@ -137,7 +138,7 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
   Job job = branch.job();
   pipeline.apply_to(job.strategy, branch.layout().classes);
   state.apply_to(job.strategy);
-  if (first_violation({job.model, job.training, job.strategy, job.cluster.gpus()})) return;
+  if (first_violation({job.model, job.training, job.framework, job.strategy, job.cluster.gpus()})) return;
   const PipelineBound passes = pipeline_bound(branch, pipeline);
   const auto chunks = chunks_of(branch, pipeline);
   const std::vector<StateTerms> states = branch.state_terms(chunks, state);
@@ -165,7 +166,7 @@ void check_branch(Branch& branch, const StrategySpace& space, Dice& dice, AllGap
   constexpr int each = 24;
   for (int i = 0; i < each && !pipelines.empty(); ++i) {
     const int zero = branch.job().strategy.zero;
-    const bool offloads = zero > 0 && branch.job().framework.offload.most_zero >= zero;
+    const bool offloads = zero > 0 && branch.job().framework.offload.max_zero >= zero;
     const StateChoice state = {zero, dice.one_in(2), dice.one_in(2), offloads ? dice.among({0.0, 0.5, 1.0}) : 0};
     check_strategy(branch, dice.among(pipelines), state, gaps);
   }

@@ -296,7 +296,8 @@ std::vector<Placed> valid_strategies(const Job& job, const StrategySpace& space,
       Job placed = job;
       placed.cluster = cluster;
       const Visit keep = [&](const Strategy& strategy) {
-        if (!first_violation({job.model, job.training, strategy, cluster.gpus()})) out.push_back({cluster, strategy});
+        if (!first_violation({job.model, job.training, job.framework, strategy, cluster.gpus()}))
+          out.push_back({cluster, strategy});
       };
       each_way_to_run_blocks(space, layout, [&](const Strategy& blocks) {
         if (blocks.micro_batch * blocks.data > job.training.global_batch) return;
@@ -368,7 +369,7 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
     own.cluster = strategies[i].cluster;
     own.strategy = strategies[i].strategy;
     const auto simulation = simulate(std::move(own));
-    const IterationResult& result = simulation->result;
+    const IterationResult& result = simulation.result;
     judged[i] = {strategies[i].strategy, result.fits, result.iteration_time_s, rate * result.iteration_time_s,
                  result.energy_j};
   });

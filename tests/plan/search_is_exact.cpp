@@ -151,7 +151,8 @@ TEST_CASE("a search with rules of the user finds the best of what keeps them") {
     spec.rules = rules;
     std::vector<JudgedStrategy> kept;
     for (const JudgedStrategy& judged : each.all) {
-      const RuleFields fields = read_rule_fields({job.model, job.training, judged.strategy, job.cluster.gpus()}, 8);
+      const RuleFields fields =
+          read_rule_fields({job.model, job.training, job.framework, judged.strategy, job.cluster.gpus()}, 8);
       if (std::all_of(rules.begin(), rules.end(), [&](const auto& rule) { return rule.holds(fields); })) {
         kept.push_back(judged);
       }
@@ -267,4 +268,18 @@ TEST_CASE("progress reaches every strategy of the space once") {
   });
   CHECK(in_all > 0);
   CHECK(last == in_all);
+}
+
+TEST_CASE("chunks that the strategy fixes are found as listed ones are") {
+  const Job job = small_job(small_model(4, 1024, false), small_cluster("dgx-a100-80g", 1), "megatron-core", 16);
+  SearchSpec spec;
+  spec.space = smallest_space();
+  spec.space.pipeline = spec.space.virtual_pipeline = {2};
+  spec.space.schedule = default_space(job.model, job.training, job.framework).schedule;
+  const SearchResult listed = search(job, spec);
+  spec.space.others.virtual_pipeline = 2;
+  const SearchResult fixed = search(job, spec);
+  REQUIRE_FALSE(listed.strategies.empty());
+  REQUIRE(fixed.strategies.size() == listed.strategies.size());
+  CHECK(fixed.strategies.front().job.strategy == listed.strategies.front().job.strategy);
 }

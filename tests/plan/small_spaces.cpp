@@ -1,6 +1,7 @@
 #include "small_spaces.hpp"
 
 #include "cluster/catalog.hpp"
+#include "support/frameworks.hpp"
 
 namespace mirfak::test {
 
@@ -178,7 +179,7 @@ SmallSpace sharded(const std::string& framework, double memory_bytes) {
   out.space.recompute_layers = {0, 2};
   out.space.zero = {0, 1, 2, 3};
   out.space.overlap_grad_reduce = {false, true};
-  if (out.job.framework.offload.most_zero > 0) out.space.offload_optimizer = {0, 1};
+  if (out.job.framework.offload.max_zero > 0) out.space.offload_optimizer = {0, 1};
   return out;
 }
 
@@ -234,7 +235,7 @@ Job small_job(ModelSpec model, Cluster cluster, const std::string& framework, st
   training.global_batch = global_batch;
   training.sequence_length = model.max_sequence;
   training.framework = framework;
-  return {std::move(model), std::move(cluster), training, {}, *find_framework(framework)};
+  return {std::move(model), std::move(cluster), training, {}, test::framework_named(framework)};
 }
 
 StrategySpace smallest_space() {

@@ -3,6 +3,7 @@
 #include "program/block_memory.hpp"
 
 #include "job_fixture.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +18,7 @@ constexpr double kStream = 2 * kTokens * kHidden;  // bytes of the residual stre
 Job job_with(const Strategy& strategy, const char* framework = "megatron-lm-2021") {
   Job job = small_job(8, 2, strategy, 16);
   job.training.framework = framework;
-  job.framework = *find_framework(framework);
+  job.framework = test::framework_named(framework);
   return job;
 }
 

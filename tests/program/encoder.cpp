@@ -3,6 +3,7 @@
 #include "job_fixture.hpp"
 #include "model/model_loader.hpp"
 #include "simulation/iteration.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -22,7 +23,7 @@ Job bert(const char* framework, std::int64_t sequence, int tensor = 1) {
   job.model = load_model("bert-large", std::string(MIRFAK_SOURCE_DIR) + "/models", {});
   job.training.sequence_length = sequence;
   job.training.precision = "fp16";
-  job.framework = *find_framework(framework);
+  job.framework = test::framework_named(framework);
   return job;
 }
 
@@ -46,8 +47,8 @@ TEST_CASE("BERT-large has the parameters of its published checkpoints, with both
 
 TEST_CASE("the blocks hold what the model counts, and every parameter has a gradient") {
   const auto simulation = simulate(bert("apex-ddp", 512));
-  CHECK(simulation->plans[0].parameters.elements == count_parameters(simulation->job.model).total);
-  for (const PartitionedBlock& block : simulation->blocks.all) {
+  CHECK(simulation.plans[0].parameters.elements == count_parameters(simulation.job.model).total);
+  for (const PartitionedBlock& block : simulation.blocks.all) {
     std::set<TensorId> with_gradient;
     for (const Tensor& tensor : block.graph.tensors) {
       if (tensor.role == TensorRole::parameter_gradient) with_gradient.insert(tensor.of);
@@ -75,14 +76,14 @@ TEST_CASE("the head works on the predicted tokens where the framework picks them
 
 TEST_CASE("an encoder's attention is not halved by a causal mask") {
   Job job = bert("megatron-core", 512);
-  const double both = simulate(job)->result.activity_s[static_cast<std::size_t>(Activity::attention)];
+  const double both = simulate(job).result.activity_s[static_cast<std::size_t>(Activity::attention)];
   job.model.causal = true;
-  CHECK(simulate(job)->result.activity_s[static_cast<std::size_t>(Activity::attention)] < both);
+  CHECK(simulate(job).result.activity_s[static_cast<std::size_t>(Activity::attention)] < both);
 }
 
 TEST_CASE("tensor ranks divide an encoder's layers and vocabulary; its small head is replicated") {
   const auto one = simulate(bert("megatron-lm-2021", 512));
   const auto four = simulate(bert("megatron-lm-2021", 512, 4));
-  CHECK(four->result.model_flop > one->result.model_flop);
-  CHECK(four->result.model_flop < 1.01 * one->result.model_flop);
+  CHECK(four.result.model_flop > one.result.model_flop);
+  CHECK(four.result.model_flop < 1.01 * one.result.model_flop);
 }

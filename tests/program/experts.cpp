@@ -77,12 +77,12 @@ TEST_CASE("experts held by one rank each need no reduction, and their state is n
 
 TEST_CASE("expert parallelism changes no FLOPs, and memory shrinks") {
   const auto alone = simulate(mixture_job(4, experts_over(16, 1)));
-  double memory = alone->result.memory_peak_bytes;
+  double memory = alone.result.memory_peak_bytes;
   for (const int expert : {2, 4, 8, 16}) {
     const auto divided = simulate(mixture_job(4, experts_over(16, expert)));
-    CHECK(divided->result.model_flop == doctest::Approx(alone->result.model_flop).epsilon(1e-12));
-    CHECK(divided->result.memory_peak_bytes < memory);
-    memory = divided->result.memory_peak_bytes;
+    CHECK(divided.result.model_flop == doctest::Approx(alone.result.model_flop).epsilon(1e-12));
+    CHECK(divided.result.memory_peak_bytes < memory);
+    memory = divided.result.memory_peak_bytes;
   }
 }
 
@@ -97,8 +97,7 @@ TEST_CASE("a mixture that sends every token to one expert costs the FLOPs of tha
   dense.strategy.expert = 1;
   const double tokens = 32.0 * 512;
   const double router = 6 * tokens * 2 * 1024 * 16;
-  CHECK(simulate(job)->result.model_flop - router ==
-        doctest::Approx(simulate(dense)->result.model_flop).epsilon(1e-12));
+  CHECK(simulate(job).result.model_flop - router == doctest::Approx(simulate(dense).result.model_flop).epsilon(1e-12));
 }
 
 TEST_CASE("exchanges beside other microbatches are never slower than exchanges in the way") {
@@ -107,10 +106,10 @@ TEST_CASE("exchanges beside other microbatches are never slower than exchanges i
     Strategy strategy = experts_over(16, 16);
     strategy.expert_dispatcher = dispatcher;
     Job job = mixture_job(4, strategy);
-    job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_collective_s = 0;
-    const double blocking = simulate(job)->result.iteration_time_s;
+    job.framework.host.forward_s = job.framework.host.backward_s = job.framework.host.collective_s = 0;
+    const double blocking = simulate(job).result.iteration_time_s;
     job.strategy.overlap_expert = true;
-    CHECK(simulate(job)->result.iteration_time_s < blocking);
+    CHECK(simulate(job).result.iteration_time_s < blocking);
   }
 }
 
@@ -126,11 +125,11 @@ TEST_CASE("layers of two kinds: folded and operator programs agree, unfolded one
   const auto folded = simulate(job);
   LoweringOptions options;
   options.operators = true;
-  CHECK(simulate(job, options)->timeline.makespan == folded->timeline.makespan);
+  CHECK(simulate(job, options).timeline.makespan == folded.timeline.makespan);
   options.unfolded = true;
-  CHECK(simulate(job, options)->timeline.makespan == folded->timeline.makespan);
+  CHECK(simulate(job, options).timeline.makespan == folded.timeline.makespan);
   options.operators = false;
-  CHECK(simulate(job, options)->timeline.makespan == folded->timeline.makespan);
+  CHECK(simulate(job, options).timeline.makespan == folded.timeline.makespan);
 }
 
 TEST_CASE("a prediction module adds a layer, a projection and another use of the head") {
@@ -146,8 +145,8 @@ TEST_CASE("a prediction module adds a layer, a projection and another use of the
   const auto layer = simulate(longer);
   const double tokens = 32.0 * 512;
   const double expected =
-      layer->result.model_flop - without->result.model_flop + 6 * tokens * (2.0 * 1024 * 1024 + 1024.0 * 8192);
-  CHECK(with->result.model_flop - without->result.model_flop == doctest::Approx(expected).epsilon(1e-9));
+      layer.result.model_flop - without.result.model_flop + 6 * tokens * (2.0 * 1024 * 1024 + 1024.0 * 8192);
+  CHECK(with.result.model_flop - without.result.model_flop == doctest::Approx(expected).epsilon(1e-9));
 }
 
 TEST_CASE("recomputing modules: less is kept, never less than with full recomputation") {

@@ -20,12 +20,12 @@ Job eager_job() {
   strategy.pipeline = 2;
   strategy.data = 2;
   Job job = small_job(4, 1, strategy, 16);
-  job.framework.host_forward_s = 50e-6;
-  job.framework.host_backward_s = 40e-6;
-  job.framework.host_collective_s = 30e-6;
-  job.framework.host_peer_s = 0;
-  job.framework.host_waits_for_passes = false;
-  job.framework.host_graph_s = 25e-6;
+  job.framework.host.forward_s = 50e-6;
+  job.framework.host.backward_s = 40e-6;
+  job.framework.host.collective_s = 30e-6;
+  job.framework.host.peer_s = 0;
+  job.framework.host.waits_for_passes = false;
+  job.framework.host.graph_s = 25e-6;
   return job;
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("where launches block, the device waits for the host before each kerne
   Job job = eager_job();
   const FoldedBody ahead = forward_layer(job);
   job.training.blocking_launches = true;
-  job.framework.host_blocking_s = 20e-6;
+  job.framework.host.blocking_s = 20e-6;
   const FoldedBody blocking = forward_layer(job);
   // 14 kernels and 2 collectives.
   CHECK(blocking.device == ahead.device + ahead.host + 16 * to_picoseconds(20e-6));
@@ -87,20 +87,20 @@ TEST_CASE("where launches block, the device waits for the host before each kerne
 TEST_CASE("a collective costs the host more the more ranks it meets") {
   Job job = eager_job();
   const Picoseconds alone = forward_layer(job).host;
-  job.framework.host_peer_s = 5e-6;
+  job.framework.host.peer_s = 5e-6;
   CHECK(forward_layer(job).host == alone + 2 * to_picoseconds(5e-6));  // 2 collectives of 2 ranks
 }
 
 TEST_CASE("a host that waits for each pass hides none of its work behind the pass before") {
   Job job = eager_job();
   const double ahead = seconds(job, false);
-  job.framework.host_waits_for_passes = true;
+  job.framework.host.waits_for_passes = true;
   const double waiting = seconds(job, false);
   CHECK(waiting >= ahead);
   CHECK(seconds(job, true) == waiting);
-  job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_collective_s = 0;
+  job.framework.host.forward_s = job.framework.host.backward_s = job.framework.host.collective_s = 0;
   const double free_host = seconds(job, false);
-  job.framework.host_waits_for_passes = false;
+  job.framework.host.waits_for_passes = false;
   CHECK(seconds(job, false) == free_host);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("small kernels follow each other sooner in a graph") {
 TEST_CASE("work at the start of a pass holds every pass back where the host bounds, at both levels of detail") {
   Job job = eager_job();
   const double before = seconds(job, false);
-  job.framework.host_pass_s = 1e-3;
+  job.framework.host.pass_s = 1e-3;
   const double after = seconds(job, false);
   CHECK(seconds(job, true) == after);
   // 8 microbatches through 2 stages: at least the 8 forward and 8 backward passes of a stage, each 1 ms later.

@@ -1,6 +1,7 @@
 #include "job_fixture.hpp"
 
 #include "cluster/catalog.hpp"
+#include "support/frameworks.hpp"
 
 namespace mirfak::test {
 
@@ -25,7 +26,7 @@ Job small_job(int layers, int nodes, const Strategy& strategy, std::int64_t glob
   training.global_batch = global_batch;
   training.sequence_length = 512;
   training.framework = "megatron-lm-2021";
-  return {model, cluster_of("dgx-a100-80g", nodes), training, strategy, *find_framework(training.framework)};
+  return {model, cluster_of("dgx-a100-80g", nodes), training, strategy, test::framework_named(training.framework)};
 }
 
 Job free_communication(Job job) {
@@ -42,7 +43,7 @@ Job free_communication(Job job) {
     }
   }
   job.cluster = Cluster(nodes, job.cluster.fabric());
-  job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_collective_s = 0;
+  job.framework.host.forward_s = job.framework.host.backward_s = job.framework.host.collective_s = 0;
   return job;
 }
 

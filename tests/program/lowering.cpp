@@ -2,6 +2,7 @@
 
 #include "engine/execute.hpp"
 #include "job_fixture.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -56,7 +57,7 @@ struct Lowered {
 Job job_of(const Strategy& strategy, const char* framework) {
   Job job = small_job(8, 2, strategy, 16);
   job.training.framework = framework;
-  job.framework = *find_framework(framework);
+  job.framework = test::framework_named(framework);
   return job;
 }
 
@@ -68,8 +69,8 @@ TEST_CASE("folded and unfolded, passes and operators, sweep and events: the same
       Job job = job_of(strategy, framework);
       for (const double host : {0.0, 1.0, 30.0}) {  // 30 times slower: the host decides
         Job varied = job;
-        varied.framework.host_forward_s *= host;
-        varied.framework.host_backward_s *= host;
+        varied.framework.host.forward_s *= host;
+        varied.framework.host.backward_s *= host;
         const Lowered lowered(varied);
         INFO(framework << " t " << strategy.tensor << " p " << strategy.pipeline << " v " << strategy.virtual_pipeline
                        << " cp " << strategy.context << " over " << static_cast<int>(strategy.context_communication)
@@ -153,7 +154,7 @@ TEST_CASE("buckets: the same bytes are reduced, and overlapping them never takes
   Strategy strategy;
   strategy.data = 16;
   Job job = job_of(strategy, "megatron-core");
-  job.framework.bucket_parameters = 15e6;  // about a layer
+  job.framework.sharding.bucket_parameters = 15e6;  // about a layer
   const Lowered plain(job);
   job.strategy.overlap_grad_reduce = true;
   const Lowered overlapped(job);
@@ -171,7 +172,7 @@ TEST_CASE("overlapped buckets and transfers share the ports: never faster than w
   Job job = job_of(strategy, "megatron-core");
   job.cluster = cluster_of("dgx-a100-80g", 4);
   job.training.global_batch = 64;
-  job.framework.bucket_parameters = 5e6;
+  job.framework.sharding.bucket_parameters = 5e6;
   const Lowered lowered(job);
   Program shared = lowered.program();
   REQUIRE(shared.shares_links());
@@ -233,8 +234,8 @@ TEST_CASE("a mixed cluster: stages on different types of nodes") {
   const NodeAllotment h100 = cluster_of("hgx-h100", 1).groups()[0];
   job.cluster = Cluster({a100, h100}, default_fabric());
   const Lowered lowered(job);
-  CHECK(lowered.plans[0].costs.hardware.hardware.gpu.name == "a100-80g");
-  CHECK(lowered.plans[1].costs.hardware.hardware.gpu.name == "h100");
+  CHECK(lowered.plans[0].costs.hardware->hardware.gpu.name == "a100-80g");
+  CHECK(lowered.plans[1].costs.hardware->hardware.gpu.name == "h100");
   CHECK(lowered.plans[0].folded(lowered.plans[0].chunks[0], Pass::Kind::forward).device >
         lowered.plans[1].folded(lowered.plans[1].chunks[0], Pass::Kind::forward).device);
   CHECK(lowered.plans.size() == 2);

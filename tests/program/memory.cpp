@@ -2,6 +2,7 @@
 
 #include "job_fixture.hpp"
 #include "program/sharded_state.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,7 +34,7 @@ TEST_CASE("18 bytes per parameter, 6 + 12/d with the distributed optimizer") {
     strategy.data = 16;
     strategy.zero = zero;
     Job job = small_job(8, 2, strategy, 16);
-    job.framework = *find_framework("megatron-core");
+    job.framework = test::framework_named("megatron-core");
     const Accounted a(job);
     const MemoryUse use = sharded_state(job, a.plans[0]);
     const double per_parameter = (use.parameters + use.gradients + use.optimizer) / a.plans[0].parameters.elements;
@@ -45,12 +46,12 @@ TEST_CASE("where products add into the gradient buffer, an empty gradient stands
   Strategy strategy;
   strategy.data = 16;
   Job job = small_job(8, 2, strategy, 16);
-  job.framework = *find_framework("megatron-core");
+  job.framework = test::framework_named("megatron-core");
   const Accounted a(job);
   // 16 bits of one 3h x h, h x h, 4h x h and h x 4h, h = 1024, and of the output projection, 8192 x h.
   const double expected = 2 * (12.0 * 1024 * 1024 + 8192 * 1024);
   CHECK(a.memory[0].peak.gradients - sharded_state(job, a.plans[0]).gradients == doctest::Approx(expected));
-  job.framework = *find_framework("megatron-lm-2021");
+  job.framework = test::framework_named("megatron-lm-2021");
   const Accounted without(job);
   CHECK(without.memory[0].peak.gradients == sharded_state(job, without.plans[0]).gradients);
 }
@@ -63,7 +64,7 @@ TEST_CASE("gradients in less than fp32 are copied for the step, of the parameter
     Job job = small_job(8, 2, strategy, 16);
     job.training.precision = precision;
     job.training.framework = framework;
-    job.framework = *find_framework(framework);
+    job.framework = test::framework_named(framework);
     const Accounted a(job);
     return step_workspace(job, a.plans[0]) / a.plans[0].parameters.elements;
   };
@@ -134,7 +135,7 @@ TEST_CASE("groups of recomputed layers take as long as all layers one by one") {
     const auto seconds = [&](RecomputeMethod method, int number, const LoweringOptions& options = {}) {
       strategy.recompute_method = method;
       strategy.recompute_layers = number;
-      return simulate(small_job(8, 2, strategy, 64), options)->result.iteration_time_s;
+      return simulate(small_job(8, 2, strategy, 64), options).result.iteration_time_s;
     };
     const double all = seconds(RecomputeMethod::block, 0);
     CHECK(seconds(RecomputeMethod::uniform, 1) == all);
@@ -167,7 +168,7 @@ TEST_CASE("context ranks hold the same parameters, share the optimizer state, an
     strategy.data = 8 / context;
     strategy.zero = 1;
     Job job = small_job(8, 2, strategy, 16 / context);
-    job.framework = *find_framework("megatron-core");
+    job.framework = test::framework_named("megatron-core");
     return Accounted(job).memory[0].peak;
   };
   const MemoryUse alone = peak(1);

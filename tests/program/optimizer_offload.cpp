@@ -6,6 +6,7 @@
 #include "job_fixture.hpp"
 #include "program/memory.hpp"
 #include "program/optimizer_step.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +22,7 @@ Job offloading(double share, const char* framework = "megatron-core", int zero =
   strategy.offload_optimizer = share;
   Job job = small_job(8, 2, strategy, 16);
   job.training.framework = framework;
-  job.framework = *find_framework(framework);
+  job.framework = test::framework_named(framework);
   return job;
 }
 
@@ -38,11 +39,11 @@ Job with_node(Job job, const Change& change) {
 
 StagePlan first_plan(const Job& job) { return plan_stages(job, shard_blocks(job)).front(); }
 
-double time_of(const Job& job) { return simulate(job)->result.iteration_time_s; }
+double time_of(const Job& job) { return simulate(job).result.iteration_time_s; }
 
 OffloadedStep step_of(const Job& job) {
   const StagePlan plan = first_plan(job);
-  return offloaded_step(job, plan.parameters, plan.costs.hardware.hardware);
+  return offloaded_step(job, plan.parameters, plan.costs.hardware->hardware);
 }
 
 }  // namespace
@@ -85,8 +86,8 @@ TEST_CASE("what is offloaded adds what it takes beyond the device's own step, in
     const Job job = offloading(1, framework);
     const double on_device = to_seconds(optimizer_body(kept, first_plan(kept)).device);
     CHECK(time_of(job) - time_of(kept) == doctest::Approx(step_of(job).seconds() - on_device).epsilon(1e-6));
-    CHECK(simulate(job, {true, false})->result.iteration_time_s == time_of(job));
-    CHECK(simulate(job, {false, true})->result.iteration_time_s == doctest::Approx(time_of(job)).epsilon(1e-9));
+    CHECK(simulate(job, {true, false}).result.iteration_time_s == time_of(job));
+    CHECK(simulate(job, {false, true}).result.iteration_time_s == doctest::Approx(time_of(job)).epsilon(1e-9));
   }
 }
 
@@ -150,7 +151,7 @@ TEST_CASE("state that the host's memory has no room for does not fit") {
   const auto fits = [](double host_bytes) {
     return simulate(
                with_node(offloading(1), [&](NodeHardware& node) { node.spec.host_memory_bytes.value = host_bytes; }))
-        ->result.fits;
+        .result.fits;
   };
   const double needed = 8 * offloaded_bytes(offloading(1), first_plan(offloading(1)).parameters.held());
   CHECK(fits(needed * 1.01));

@@ -1,6 +1,7 @@
 #include "program/optimizer_step.hpp"
 
 #include "job_fixture.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +17,7 @@ FoldedBody step(Optimizer optimizer, int zero, int group = 0) {
   strategy.zero_group = group;
   Job job = small_job(8, 2, strategy, 16);
   job.training.optimizer = optimizer;
-  job.framework = *find_framework("megatron-core");
+  job.framework = test::framework_named("megatron-core");
   const ShardedBlocks blocks = shard_blocks(job);
   return optimizer_body(job, plan_stages(job, blocks).front());
 }

@@ -6,6 +6,7 @@
 #include "program/optimizer_step.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/sharded_state.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -22,7 +23,7 @@ Job job_in(const std::string& precision, const std::string& node, bool fp8_param
   strategy.data = 8;
   Job job = small_job(kLayers, 1, strategy, 16);
   job.cluster = cluster_of(node, 1);
-  job.framework = *find_framework("megatron-core");
+  job.framework = test::framework_named("megatron-core");
   job.training.precision = precision;
   job.training.fp8_parameters = fp8_parameters;
   return job;

@@ -1,6 +1,7 @@
 // Published closed forms that the whole chain must reproduce where their assumptions hold.
 
 #include "job_fixture.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,10 +17,10 @@ TEST_CASE("hardware FLOPs with full recomputation: 96 B s l h^2 (1 + s/6h + V/16
     const auto simulation = simulate(small_job(8, 2, strategy, 32));
     const double B = 32, s = 512, l = 8, h = 1024, V = 8192;
     const double expected = 96 * B * s * l * h * h * (1 + s / (6 * h) + V / (16 * l * h));
-    CHECK(simulation->result.hardware_flop == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(simulation.result.hardware_flop == doctest::Approx(expected).epsilon(1e-12));
     // Model FLOPs: the same without the fourth quarter of the layers.
     const double model = 72 * B * s * l * h * h * (1 + s / (6 * h)) + 6 * B * s * h * V;
-    CHECK(simulation->result.model_flop == doctest::Approx(model).epsilon(1e-12));
+    CHECK(simulation.result.model_flop == doctest::Approx(model).epsilon(1e-12));
   }
 }
 
@@ -30,8 +31,8 @@ TEST_CASE("context ranks divide the work: together they execute as many FLOPs as
     strategy.context_communication = communication;
     strategy.data = 16 / context;
     Job job = small_job(8, 2, strategy, 32);
-    job.framework = *find_framework("megatron-core");
-    return simulate(job)->result.hardware_flop;
+    job.framework = test::framework_named("megatron-core");
+    return simulate(job).result.hardware_flop;
   };
   const double alone = flop(1, ContextCommunication::p2p);
   for (const auto how :
@@ -52,8 +53,8 @@ TEST_CASE("overlapped tensor communication hides behind products and changes no 
     job.model.ffn = 32768;
     job.model.head_dim = 512;
     job.training.sequence_length = 2048;
-    job.framework = *find_framework("megatron-core");
-    return simulate(job)->result;
+    job.framework = test::framework_named("megatron-core");
+    return simulate(job).result;
   };
   const IterationResult plain = result(false);
   const IterationResult overlapped = result(true);
@@ -70,7 +71,7 @@ TEST_CASE("recomputing some layers of each chunk lies between none and all, by t
     strategy.data = 8;
     strategy.recompute = recompute;
     strategy.recompute_layers = layers;
-    return simulate(small_job(8, 2, strategy, 32))->result;
+    return simulate(small_job(8, 2, strategy, 32)).result;
   };
   const IterationResult none = result(Recompute::none, 0);
   const IterationResult all = result(Recompute::full, 0);
@@ -118,6 +119,6 @@ TEST_CASE("GPipe takes as long as 1F1B and keeps more") {
   const auto one = simulate(free_communication(small_job(8, 2, strategy, 64)));
   strategy.schedule = ScheduleKind::gpipe;
   const auto all = simulate(free_communication(small_job(8, 2, strategy, 64)));
-  CHECK(all->result.iteration_time_s == doctest::Approx(one->result.iteration_time_s).epsilon(0.02));
-  CHECK(all->result.stages[0].memory.peak.activations > one->result.stages[0].memory.peak.activations);
+  CHECK(all.result.iteration_time_s == doctest::Approx(one.result.iteration_time_s).epsilon(0.02));
+  CHECK(all.result.stages[0].memory.peak.activations > one.result.stages[0].memory.peak.activations);
 }

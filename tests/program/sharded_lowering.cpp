@@ -6,6 +6,7 @@
 #include "program/data_parallel.hpp"
 #include "program/lowering.hpp"
 #include "program/pass_parts.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -43,9 +44,10 @@ Job job_of(const Case& c, std::int64_t global_batch = 16) {
   s.schedule = ScheduleKind::one_forward_one_backward;
   Job job = small_job(8, 2, s, global_batch);
   job.training.framework = c.framework;
-  job.framework = *find_framework(c.framework);
-  job.framework.bucket_parameters = std::min(job.framework.bucket_parameters, 20e6);  // more than one bucket
-  job.framework.bucket_parameters_per_rank = 0;
+  job.framework = test::framework_named(c.framework);
+  job.framework.sharding.bucket_parameters =
+      std::min(job.framework.sharding.bucket_parameters, 20e6);  // more than one bucket
+  job.framework.sharding.bucket_parameters_per_rank = 0;
   return job;
 }
 
@@ -67,10 +69,10 @@ TEST_CASE("ZeRO: folded and unfolded, passes and operators, sweep and events tak
   for (const Case& c : cases()) {
     for (const double host : {0.0, 1.0, 40.0}) {
       Job job = job_of(c);
-      for (double* part : {&job.framework.host_forward_s, &job.framework.host_backward_s, &job.framework.host_unit_s}) {
+      for (double* part : {&job.framework.host.forward_s, &job.framework.host.backward_s, &job.framework.host.unit_s}) {
         *part *= host;
       }
-      job.framework.host_step_s = host * 1e-3;
+      job.framework.host.step_s = host * 1e-3;
       const Lowered lowered(job);
       INFO(c.framework << " t " << c.tensor << " p " << c.pipeline << " ZeRO " << c.zero << " over " << c.group
                        << " host x" << host);
@@ -166,7 +168,7 @@ TEST_CASE("gathers and reductions hide behind compute but for the first and the 
   const Lowered lowered(job);
   Job alone = free_communication(job);
   alone.framework.sharding.host_waits_for_gathers = false;
-  job.framework.host_forward_s = job.framework.host_backward_s = job.framework.host_unit_s = 0;
+  job.framework.host.forward_s = job.framework.host.backward_s = job.framework.host.unit_s = 0;
   const double hidden = seconds(job) - seconds(alone);
   const ChunkPlan& chunk = lowered.plans[0].chunks[0];
   const double root = chunk.parameters_of(0) + chunk.parameters_of(9);
@@ -184,7 +186,7 @@ TEST_CASE("gathers and reductions hide behind compute but for the first and the 
 
 TEST_CASE("without overlap an iteration takes compute and collectives together") {
   Job job = job_of({"deepspeed-2021", 1, 1, 16, 3, 0, false}, 64);
-  job.framework.host_forward_s = job.framework.host_backward_s = 0;
+  job.framework.host.forward_s = job.framework.host.backward_s = 0;
   job.framework.sharding.overlaps_gathers = false;
   const Lowered lowered(job);
   const Program program = lowered.program();
@@ -198,8 +200,8 @@ TEST_CASE("without overlap an iteration takes compute and collectives together")
 
 TEST_CASE("where reductions block, an iteration takes compute and reductions together at least") {
   Job job = job_of({"deepspeed-2021", 1, 1, 16, 3, 0, false}, 64);
-  job.framework.host_forward_s = job.framework.host_backward_s = 0;
-  job.framework.sharding.most_gather_bytes_per_s = 0;
+  job.framework.host.forward_s = job.framework.host.backward_s = 0;
+  job.framework.sharding.max_gather_bytes_per_s = 0;
   REQUIRE(job.framework.sharding.reduction_blocks);
   const Lowered lowered(job);
   const ChunkPlan& chunk = lowered.plans[0].chunks[0];
@@ -209,7 +211,7 @@ TEST_CASE("where reductions block, an iteration takes compute and reductions tog
   }
   const double microbatches = 64.0 / 16 / job.strategy.micro_batch;
   Job alone = free_communication(job);
-  alone.framework.sharding.most_reduce_bytes_per_s = 0;  // a limit of the software, whatever the links
+  alone.framework.sharding.max_reduce_bytes_per_s = 0;  // a limit of the software, whatever the links
   const double compute = seconds(alone);
   CHECK(seconds(job) >= (compute + microbatches * reductions) * (1 - 1e-9));
 }
@@ -271,7 +273,7 @@ TEST_CASE("kernels beside collectives are behind by the share of the multiproces
     for (const ReplicaCollective& collective : collectives) {
       const CommunicationCost cost = price(collective, plan.costs);
       beside_s += cost.seconds;
-      held_s += cost.seconds * cost.multiprocessors / plan.costs.hardware.hardware.gpu.multiprocessors;
+      held_s += cost.seconds * cost.multiprocessors / plan.costs.hardware->hardware.gpu.multiprocessors;
     }
   };
   add(parameter_gather(lowered.job, plan.parameters, part.gathers));

@@ -4,6 +4,7 @@
 
 #include "job_fixture.hpp"
 #include "program/pass_parts.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +22,7 @@ MemoryUse state_of(const char* framework, int zero, int group, double& parameter
   strategy.zero_group = group;
   Job job = small_job(8, 2, strategy, 16);
   job.training.framework = framework;
-  job.framework = *find_framework(framework);
+  job.framework = test::framework_named(framework);
   const ShardedBlocks blocks = shard_blocks(job);
   const std::vector<StagePlan> plans = plan_stages(job, blocks);
   parameters = plans[0].parameters.elements;
@@ -62,10 +63,10 @@ TEST_CASE("a framework that gathers single parameters holds no whole layers of a
   strategy.data = 16;
   strategy.zero = 3;
   Job job = small_job(8, 2, strategy, 16);
-  job.framework = *find_framework("deepspeed");
+  job.framework = test::framework_named("deepspeed");
   const auto gathered = [&](double reuse, double bucket) {
     job.framework.sharding.reuse_parameters = reuse;
-    job.framework.bucket_parameters = bucket;
+    job.framework.sharding.bucket_parameters = bucket;
     const ShardedBlocks blocks = shard_blocks(job);
     return sharded_state(job, plan_stages(job, blocks)[0]).gathered;
   };

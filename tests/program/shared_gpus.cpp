@@ -84,17 +84,17 @@ TEST_CASE("kernels of ranks on one GPU take turns in the order of the program") 
 
 TEST_CASE("ranks that share GPUs: one kernel at a time on each, and no iteration is quicker for it") {
   for (const Job& job : jobs()) {
-    const double alone = simulate(job, {true, true})->result.iteration_time_s;
+    const double alone = simulate(job, {true, true}).result.iteration_time_s;
     for (const int ranks_per_gpu : {2, 4}) {
       const Job sharing = shared(job, ranks_per_gpu);
       const auto simulation = simulate(sharing);
-      const Program& program = simulation->program;
+      const Program& program = simulation.program;
       std::map<int, Picoseconds> free;
       std::map<int, Picoseconds> computing;
       for (TaskId task = 0; task < program.size(); ++task) {
-        const Picoseconds start = simulation->timeline.start[task];
-        const Picoseconds end = simulation->timeline.end[task];
-        for (const TaskId before : program.dependencies_of(task)) CHECK(simulation->timeline.end[before] <= start);
+        const Picoseconds start = simulation.timeline.start[task];
+        const Picoseconds end = simulation.timeline.end[task];
+        for (const TaskId before : program.dependencies_of(task)) CHECK(simulation.timeline.end[before] <= start);
         const Stream& stream = program.streams[program.stream[task]];
         if (stream.kind != StreamKind::compute) continue;
         const int gpu = sharing.cluster.place_of(static_cast<int>(program.ranks[stream.rank].rank)).gpu;
@@ -103,20 +103,20 @@ TEST_CASE("ranks that share GPUs: one kernel at a time on each, and no iteration
         computing[gpu] += end - start;
       }
       CHECK(computing.size() == static_cast<std::size_t>(4 / ranks_per_gpu));
-      for (const auto& [gpu, busy] : computing) CHECK(simulation->timeline.makespan >= busy);
-      CHECK(simulation->result.iteration_time_s >= alone);
-      CHECK(simulation->result.gpu_of_others_s > 0);
-      CHECK(simulation->result.gpu_of_others_s < simulation->result.iteration_time_s);
+      for (const auto& [gpu, busy] : computing) CHECK(simulation.timeline.makespan >= busy);
+      CHECK(simulation.result.iteration_time_s >= alone);
+      CHECK(simulation.result.gpu_of_others_s > 0);
+      CHECK(simulation.result.gpu_of_others_s < simulation.result.iteration_time_s);
     }
   }
 }
 
 TEST_CASE("ranks that share a GPU share its memory, power and price") {
   const Job job = jobs().front();
-  const IterationResult own = simulate(job)->result;
+  const IterationResult own = simulate(job).result;
   const Job sharing = shared(job, 4);
   const auto simulation = simulate(sharing);
-  const IterationResult& r = simulation->result;
+  const IterationResult& r = simulation.result;
   const NodeGroup& node = sharing.cluster.groups().front();
   CHECK(own.gpu_of_others_s == 0);
   CHECK(r.gpus == 1);

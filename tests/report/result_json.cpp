@@ -19,8 +19,8 @@ void check_numbers(const nlohmann::ordered_json& value) {
 
 TEST_CASE("the contract's keys are there and say what the result says") {
   const Example e = example();
-  const IterationResult& r = e.simulation->result;
-  const auto json = result_json(*e.simulation, 0.25);
+  const IterationResult& r = e.simulation.result;
+  const auto json = result_json(e.simulation, 0.25);
   for (const char* key :
        {"iteration_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "gpus",
         "bubble_fraction", "exposed_communication_s", "memory_peak_bytes", "memory_capacity_bytes", "fits", "energy_j",
@@ -41,7 +41,7 @@ TEST_CASE("the contract's keys are there and say what the result says") {
 
 TEST_CASE("a stage's activities add up to the iteration, its memory parts to its peak") {
   const Example e = example();
-  const auto json = result_json(*e.simulation, 0);
+  const auto json = result_json(e.simulation, 0);
   for (const auto& stage : json["stages"]) {
     double seconds = 0;
     for (const auto& part : stage["activities"]) seconds += part.get<double>();
@@ -57,8 +57,8 @@ TEST_CASE("a stage's activities add up to the iteration, its memory parts to its
 
 TEST_CASE("what is not known is null") {
   Example e = example({"training.tokens=null"});
-  e.simulation->result.priced = false;
-  const auto json = result_json(*e.simulation, 0);
+  e.simulation.result.priced = false;
+  const auto json = result_json(e.simulation, 0);
   CHECK(json["cost_usd_per_iteration"].is_null());
   CHECK(json["training_time_s"].is_null());
   CHECK(json["training_cost_usd"].is_null());

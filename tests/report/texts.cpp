@@ -66,10 +66,10 @@ TEST_CASE("formulas with the same constants share a letter") {
 
 TEST_CASE("the summary says the main figures") {
   const Example e = example();
-  const std::string text = summary_text(e.scenario, *e.simulation);
+  const std::string text = summary_text(e.scenario, e.simulation);
   check_clean(text);
-  CHECK(has(text, format_seconds(e.simulation->result.iteration_time_s)));
-  CHECK(has(text, format_percent(e.simulation->result.mfu)));
+  CHECK(has(text, format_seconds(e.simulation.result.iteration_time_s)));
+  CHECK(has(text, format_percent(e.simulation.result.mfu)));
   CHECK(has(text, "Training on 1.000 G tokens"));
   CHECK(has(text, "fits"));
   CHECK_FALSE(has(text, "DOES NOT FIT"));
@@ -77,8 +77,8 @@ TEST_CASE("the summary says the main figures") {
 
 TEST_CASE("without price and tokens the summary has no such rows") {
   Example e = example({"training.tokens=null"});
-  e.simulation->result.priced = false;
-  const std::string text = summary_text(e.scenario, *e.simulation);
+  e.simulation.result.priced = false;
+  const std::string text = summary_text(e.scenario, e.simulation);
   check_clean(text);
   CHECK_FALSE(has(text, "cost"));
   CHECK_FALSE(has(text, "Training on"));
@@ -86,12 +86,12 @@ TEST_CASE("without price and tokens the summary has no such rows") {
 
 TEST_CASE("what does not fit is said with its parts, the largest first") {
   const Example e = example({"strategy.micro_batch=16", "training.global_batch=256"});
-  REQUIRE_FALSE(e.simulation->result.fits);
-  const std::string text = summary_text(e.scenario, *e.simulation);
+  REQUIRE_FALSE(e.simulation.result.fits);
+  const std::string text = summary_text(e.scenario, e.simulation);
   check_clean(text);
   const StageMemory& memory =
-      e.simulation->result.stages[static_cast<std::size_t>(e.simulation->result.fullest_stage)].memory;
-  CHECK(has(text, "DOES NOT FIT: stage " + std::to_string(e.simulation->result.fullest_stage) + " needs"));
+      e.simulation.result.stages[static_cast<std::size_t>(e.simulation.result.fullest_stage)].memory;
+  CHECK(has(text, "DOES NOT FIT: stage " + std::to_string(e.simulation.result.fullest_stage) + " needs"));
   CHECK(memory.peak.activations > memory.peak.optimizer);
   CHECK(has(text, "GiB: activations"));
 }
@@ -102,33 +102,33 @@ TEST_CASE("classes of replicas have rows of their own that name their nodes, in 
                                           "strategy.schedule=1f1b",
                                           "strategy.replica_microbatches=[1, 1, 1, 1, 3, 3, 3, 3]"};
   const Example e = example(mixed);
-  const std::string text = summary_text(e.scenario, *e.simulation);
+  const std::string text = summary_text(e.scenario, e.simulation);
   check_clean(text);
   CHECK(has(text, "microbatches of 1: 1 on replicas 0-3, 3 on replicas 4-7"));
   CHECK(has(text, "\n  0      0-3       dgx-a100-80g             1 "));
   CHECK(has(text, "\n  0      4-7       hgx-h100                 3 "));
-  const std::string why = explain_text(e.scenario, *e.simulation);
+  const std::string why = explain_text(e.scenario, e.simulation);
   check_clean(why);
   CHECK(has(why, "Passes on stage 0 of replicas 0-3: NVIDIA A100"));
   CHECK(has(why, "Passes on stage 0 of replicas 4-7: NVIDIA H100"));
-  const std::string drawing = timeline_text(e.simulation->program, e.simulation->timeline);
+  const std::string drawing = timeline_text(e.simulation.program, e.simulation.timeline);
   CHECK(has(drawing, "\n  stage   0 replica   4 "));
-  const auto json = result_json(*e.simulation, 0);
+  const auto json = result_json(e.simulation, 0);
   REQUIRE(json["stages"].size() == 2);
   CHECK(json["stages"][1]["stage"] == 0);
   CHECK(json["stages"][1]["node"] == "hgx-h100");
   CHECK(json["stages"][1]["replicas"] == std::vector<int>{4, 5, 6, 7});
   CHECK(json["stages"][1]["microbatches"] == 3);
-  CHECK_FALSE(has(summary_text(example().scenario, *example().simulation), "replicas"));
+  CHECK_FALSE(has(summary_text(example().scenario, example().simulation), "replicas"));
 }
 
 TEST_CASE("of many stages some have no row, but never the fullest") {
   Example e = example();
-  IterationResult& result = e.simulation->result;
+  IterationResult& result = e.simulation.result;
   const StageResult stage = result.stages.front();
   result.stages.assign(64, stage);
   for (std::size_t i = 0; i < 64; ++i) result.stages[i].memory.peak.activations = static_cast<double>(i) * kGiB / 4;
-  std::vector<StagePlan>& plans = e.simulation->plans;
+  std::vector<StagePlan>& plans = e.simulation.plans;
   while (plans.size() < 64) {
     plans.push_back(plans.front());
     plans.back().stage = static_cast<int>(plans.size()) - 1;
@@ -137,7 +137,7 @@ TEST_CASE("of many stages some have no row, but never the fullest") {
   result.fullest_plan = 41;
   std::size_t rows = 0;
   bool fullest = false;
-  for (const std::string& line : lines_of(summary_text(e.scenario, *e.simulation))) {
+  for (const std::string& line : lines_of(summary_text(e.scenario, e.simulation))) {
     rows += has(line, "80.00");
     fullest = fullest || line.starts_with("  41 ");
   }
@@ -149,9 +149,9 @@ TEST_CASE("of many stages some have no row, but never the fullest") {
 TEST_CASE("the explanation names every kernel and collective, and cites only sources that it lists") {
   for (const char* recompute : {"none", "selective", "full"}) {
     const Example e = example({std::string("strategy.recompute=") + recompute, "strategy.sequence_parallel=true"});
-    const std::string text = explain_text(e.scenario, *e.simulation);
+    const std::string text = explain_text(e.scenario, e.simulation);
     check_clean(text);
-    const Simulation& s = *e.simulation;
+    const Simulation& s = e.simulation;
     for (const PartitionedBlock& block : s.blocks.all) {
       for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
         for (const BlockStep& step : *steps) {
@@ -161,7 +161,12 @@ TEST_CASE("the explanation names every kernel and collective, and cites only sou
       }
     }
     CHECK(has(text, s.job.framework.source));
-    CHECK(has(text, s.job.framework.host_source));
+    CHECK(has(text, s.job.framework.host.source));
+    for (const HabitNote& note : s.job.framework.notes) {
+      CHECK(has(text, note.habit));
+      CHECK(has(text, note.source));
+      for (const std::string& measurements : note.judged_on) CHECK(has(text, measurements));
+    }
     for (const std::string& line : lines_of(e.scenario.resolved)) CHECK(has(text, line));
     int sources = 0;
     while (has(text, "\n   [" + std::to_string(sources + 1) + "]  ") ||

@@ -103,7 +103,7 @@ TEST_CASE("excerpts show the pipeline fill and drain") {
 
 TEST_CASE("chunks, optimizer, transfers and reductions can be told apart") {
   const Example e = example();
-  const std::string text = timeline_text(e.simulation->program, e.simulation->timeline);
+  const std::string text = timeline_text(e.simulation.program, e.simulation.timeline);
   for (const char letter : {'F', 'f', 'B', 'b', '.'}) {
     bool drawn = false;
     for (const std::string& row : rows_of(text)) drawn = drawn || row.find(letter) != std::string::npos;
@@ -116,8 +116,8 @@ TEST_CASE("chunks, optimizer, transfers and reductions can be told apart") {
 
 TEST_CASE("colours change nothing but the colour") {
   const Example e = example();
-  const std::string plain = timeline_text(e.simulation->program, e.simulation->timeline);
-  std::string coloured = timeline_text(e.simulation->program, e.simulation->timeline, {.colour = true});
+  const std::string plain = timeline_text(e.simulation.program, e.simulation.timeline);
+  std::string coloured = timeline_text(e.simulation.program, e.simulation.timeline, {.colour = true});
   CHECK(plain.find('\x1b') == std::string::npos);
   CHECK(coloured.find('\x1b') != std::string::npos);
   for (auto at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {

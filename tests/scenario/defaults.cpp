@@ -85,7 +85,7 @@ TEST_CASE("the resolved scenario reads back as the same job, and resolves to its
     const Scenario second = parse(first.resolved);
     CHECK(second.resolved == first.resolved);
     if (first.job.strategy.ranks() > 64) continue;
-    CHECK(simulate(second.job)->timeline.hash() == simulate(first.job)->timeline.hash());
+    CHECK(simulate(second.job).timeline.hash() == simulate(first.job).timeline.hash());
     ++count;
   }
   CHECK(count > 0);

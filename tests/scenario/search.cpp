@@ -200,6 +200,9 @@ TEST_CASE("what is wrong is refused at its place") {
       {"  space: {tensor: [1, 2]}\nstrategy: {tensor: 4}\n",
        {"test.yaml:7:20: strategy.tensor: ", "search.space.tensor, [1, 2], does not have", "leave one of the two out"}},
       {"  top: 1\nstrategy: {layer_split: [24]}\n", {"strategy.layer_split: ", "uneven_layers"}},
+      {"  top: 1\nstrategy: {replica_microbatches: [4, 4]}\n", {"strategy.replica_microbatches: ", "leave it out"}},
+      {"  top: 1\nstrategy: {account_for_loss_in_pipeline_split: true}\n",
+       {"strategy.account_for_loss_in_pipeline_split: ", "uneven_end_chunks"}},
       {"  top: 1\nstrategy: {expert_tensor: 4}\n", {"strategy.expert_tensor: ", "fix strategy.tensor too"}},
       {"  top: 1\nstrategy: {tensr: 4}\n", {"strategy.tensr: unknown key", "'tensor'"}},
   };
@@ -216,6 +219,11 @@ TEST_CASE("what is wrong is refused at its place") {
 TEST_CASE("ranks that share GPUs are refused where they stand") {
   const std::string found = failure_of(kSearch, {"cluster.nodes[0].ranks_per_gpu=2"});
   CHECK_MESSAGE(found.find("cluster.nodes: a search gives every rank a GPU of its own") != std::string::npos, found);
+}
+
+TEST_CASE("ranks that are slower than others are refused where they stand") {
+  const std::string found = failure_of(kSearch, {"cluster.perturbations={ranks: [{rank: 0, compute: 2}]}"});
+  CHECK_MESSAGE(found.find("cluster.perturbations: a search decides where ranks lie") != std::string::npos, found);
 }
 
 TEST_CASE("a GPU that cannot compute in the precision is refused before any search") {

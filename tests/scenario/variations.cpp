@@ -61,6 +61,19 @@ TEST_CASE("ranks that share GPUs are stated by GPU, and read back") {
   CHECK(again.job.cluster.place_of(23).gpu == first.job.cluster.place_of(21).gpu);
 }
 
+TEST_CASE("ranks may be slower than their nodes say, and read back") {
+  const Scenario first =
+      parse(kInline, {"cluster.perturbations={ranks: [{rank: 5, compute: 1.2, host: 2}, {rank: 6}]}"});
+  const Perturbations& perturbations = first.job.cluster.perturbations();
+  CHECK(perturbations.ranks.size() == 1);  // a factor of 1 is none
+  CHECK(perturbations.of(5) == RankFactors{1.2, 1, 2});
+  CHECK(perturbations.of(4) == RankFactors{});
+  const Scenario again = parse(first.resolved);
+  CHECK(again.resolved == first.resolved);
+  CHECK(again.job.cluster.perturbations().of(5) == RankFactors{1.2, 1, 2});
+  CHECK(parse(kInline).resolved.find("perturbations") == std::string::npos);
+}
+
 TEST_CASE("more GPUs than a node has are refused at the place") {
   CHECK_THROWS_WITH_AS(parse(kInline, {"cluster.nodes[0].gpus=16"}),
                        doctest::Contains("--set cluster.nodes[0].gpus=16"), Error);

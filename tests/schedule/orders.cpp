@@ -1,7 +1,5 @@
 #include "schedule/schedule.hpp"
 
-#include "strategy/strategy_names.hpp"
-
 #include <doctest/doctest.h>
 
 #include <map>

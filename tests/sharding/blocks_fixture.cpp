@@ -1,6 +1,6 @@
 #include "blocks_fixture.hpp"
 
-#include "model/backward.hpp"
+#include "graph/backward.hpp"
 
 #include <algorithm>
 
@@ -38,7 +38,7 @@ PartitionedBlock sharded_layer(const ModelSpec& model, const Strategy& strategy,
   options.fused_attention = fused_attention;
   OperatorGraph graph = with_backward(build_layer_block(model, options), {});
   std::vector<TensorId> dropped;
-  if (strategy.recompute == Recompute::selective) dropped = module_tensors(graph, Module::core_attention);
+  if (strategy.recompute == Recompute::selective) dropped = tensors_under(graph, "core_attn", Produced::inside);
   if (strategy.recompute == Recompute::full) dropped = all_activations(graph);
   return partition(std::move(graph), mesh_of(strategy), axis_rules(strategy), dropped);
 }

@@ -19,4 +19,9 @@ inline double sbh(const ModelSpec& model, const BlockOptions& options, const Str
   return static_cast<double>(options.sequence * sequences * model.hidden);
 }
 
+// The extent of an axis in a step's operator, on one device.
+inline std::int64_t local(const PartitionedBlock& block, const BlockStep& step, std::string_view axis) {
+  return step.local[index_of(block.graph.axis(axis))];
+}
+
 }  // namespace mirfak::test

@@ -66,8 +66,8 @@ TEST_CASE("every kernel outside attention works on the tokens of one rank") {
         if (step.kind != BlockStep::Kind::kernel || is_attention(layer, step)) continue;
         const Operator& op = layer.graph.op(step.op);
         const auto& labels = op.inputs.front().labels;
-        if (std::find(labels.begin(), labels.end(), Axis::sequence) == labels.end()) continue;
-        CHECK_MESSAGE(step.local[static_cast<std::size_t>(Axis::sequence)] == model.max_sequence / 4, op.name);
+        if (!labels.contains(layer.graph.axis("sequence"))) continue;
+        CHECK_MESSAGE(local(layer, step, "sequence") == model.max_sequence / 4, op.name);
       }
     }
     CHECK(layer.kept_bytes == sharded_layer(model, context_parallel(1, how), true).kept_bytes / 4);
@@ -103,7 +103,7 @@ TEST_CASE("ring: each kernel but the first waits for one shift, and runs beside 
       if (is_attention(layer, step)) {
         CHECK(step.pieces == 4);
         CHECK(step.piece == static_cast<int>(kernels.size()));
-        CHECK(step.local[static_cast<std::size_t>(Axis::kv_sequence)] == 64 / 4);
+        CHECK(local(layer, step, "kv_sequence") == 64 / 4);
         if (!kernels.empty()) CHECK(step.after == std::vector<int>{shifts[kernels.size() - 1]});
         kernels.push_back(i);
       } else if (step.kind == BlockStep::Kind::collective) {

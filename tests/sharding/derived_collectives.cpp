@@ -2,7 +2,7 @@
 // say it must be, and check that the rules and propagation derive exactly that.
 
 #include "blocks_fixture.hpp"
-#include "model/backward.hpp"
+#include "graph/backward.hpp"
 
 #include <doctest/doctest.h>
 

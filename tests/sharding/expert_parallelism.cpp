@@ -2,7 +2,7 @@
 // all-to-alls, experts' parameters divided, and gradients summed over the ranks that hold the same experts.
 
 #include "blocks_fixture.hpp"
-#include "model/backward.hpp"
+#include "graph/backward.hpp"
 
 #include <doctest/doctest.h>
 
@@ -57,8 +57,7 @@ std::map<CollectiveKind, double> rows_exchanged(const PartitionedBlock& block, c
   for (const BlockStep& step : steps) {
     if (step.kind != BlockStep::Kind::collective) continue;
     const Tensor& tensor = block.graph.tensor(step.tensor);
-    const bool rows =
-        tensor.density < 1 && std::find(tensor.axes.begin(), tensor.axes.end(), Axis::hidden) != tensor.axes.end();
+    const bool rows = tensor.density < 1 && tensor.axes.contains(block.graph.axis("hidden"));
     if (rows) out[step.collective] += step.bytes;
   }
   return out;
@@ -67,7 +66,7 @@ std::map<CollectiveKind, double> rows_exchanged(const PartitionedBlock& block, c
 double expert_parameters(const PartitionedBlock& block) {
   double elements = 0;
   for (const ParameterShard& shard : block.parameters) {
-    if (block.graph.tensor(shard.tensor).axes.front() == Axis::experts) elements += shard.elements;
+    if (block.graph.tensor(shard.tensor).axes.front() == block.graph.axis("experts")) elements += shard.elements;
   }
   return elements;
 }
@@ -77,8 +76,6 @@ const BlockStep& kernel(const PartitionedBlock& block, const std::vector<BlockSt
     return step.kind == BlockStep::Kind::kernel && block.graph.op(step.op).name == name;
   });
 }
-
-std::int64_t local(const BlockStep& step, Axis axis) { return step.local[static_cast<std::size_t>(axis)]; }
 
 // A microbatch of 2 sequences of 64 tokens for each replica, 128 wide, 4 experts a token, bf16.
 constexpr double kRows = 2.0 * 64 * 128 * 4 * 2;
@@ -103,9 +100,9 @@ TEST_CASE("over replicas: an all-to-all there and one back, forward and backward
     }
     CHECK(expert_parameters(layer) == 16.0 / expert * 2 * 128 * 64);
     const BlockStep& up = kernel(layer, layer.forward, "expert_up");
-    CHECK(local(up, Axis::experts) == 16 / expert);
-    CHECK(local(up, Axis::batch) == 2 * expert);  // tokens of all ranks of the group
-    CHECK(local(kernel(layer, layer.forward, "router"), Axis::batch) == 2);
+    CHECK(local(layer, up, "experts") == 16 / expert);
+    CHECK(local(layer, up, "batch") == 2 * expert);  // tokens of all ranks of the group
+    CHECK(local(layer, kernel(layer, layer.forward, "router"), "batch") == 2);
   }
 }
 
@@ -115,8 +112,8 @@ TEST_CASE("over tensor and data ranks, experts whole: one all-to-all moves both 
   REQUIRE(exchanged.size() == 1);
   CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows / 2);  // tokens are divided over the tensor ranks
   const BlockStep& up = kernel(layer, layer.forward, "expert_up");
-  CHECK(local(up, Axis::experts) == 2);
-  CHECK(local(up, Axis::expert_ffn) == 64);
+  CHECK(local(layer, up, "experts") == 2);
+  CHECK(local(layer, up, "expert_ffn") == 64);
   for (const BlockStep& step : layer.forward) {
     if (step.collective == CollectiveKind::all_to_all && step.kind == BlockStep::Kind::collective) {
       CHECK(step.over == MeshAxisSet{MeshAxis::expert, MeshAxis::tensor});
@@ -130,7 +127,7 @@ TEST_CASE("tensor ranks that divide each expert gather rows and reduce-scatter r
   CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows / 2);
   CHECK(exchanged.at(CollectiveKind::all_gather) == kRows);
   CHECK(exchanged.at(CollectiveKind::reduce_scatter) == kRows);
-  CHECK(local(kernel(layer, layer.forward, "expert_up"), Axis::expert_ffn) == 32);
+  CHECK(local(layer, kernel(layer, layer.forward, "expert_up"), "expert_ffn") == 32);
   CHECK(expert_parameters(layer) == 16.0 / 4 * 2 * 128 * 64 / 2);
 }
 
@@ -139,8 +136,7 @@ TEST_CASE("what an expert makes inside stays divided where the expert is") {
   for (const auto* steps : {&layer.forward, &layer.backward}) {
     for (const BlockStep& step : *steps) {
       if (step.kind != BlockStep::Kind::collective) continue;
-      const std::vector<Axis>& axes = layer.graph.tensor(step.tensor).axes;
-      CHECK(std::find(axes.begin(), axes.end(), Axis::expert_ffn) == axes.end());
+      CHECK_FALSE(layer.graph.tensor(step.tensor).axes.contains(layer.graph.axis("expert_ffn")));
     }
   }
 }
@@ -149,7 +145,7 @@ TEST_CASE("over context ranks: tokens of a sequence meet other experts") {
   const PartitionedBlock layer = expert_layer({.context = 2, .data = 4, .expert = 4});
   const auto exchanged = rows_exchanged(layer, layer.forward);
   CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows / 2);
-  CHECK(local(kernel(layer, layer.forward, "expert_up"), Axis::experts) == 4);
+  CHECK(local(layer, kernel(layer, layer.forward, "expert_up"), "experts") == 4);
 }
 
 TEST_CASE("gradients of experts are sums over fewer ranks than those of the rest") {
@@ -158,6 +154,6 @@ TEST_CASE("gradients of experts are sums over fewer ranks than those of the rest
     const Tensor& tensor = layer.graph.tensor(shard.tensor);
     CAPTURE(tensor.name);
     CHECK(shard.gradient_partial.contains(MeshAxis::data));
-    CHECK(shard.gradient_partial.contains(MeshAxis::expert) == (tensor.axes.front() != Axis::experts));
+    CHECK(shard.gradient_partial.contains(MeshAxis::expert) == (tensor.axes.front() != layer.graph.axis("experts")));
   }
 }

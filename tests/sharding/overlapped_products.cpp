@@ -53,7 +53,7 @@ TEST_CASE("the four products of a layer run in tp pieces forward, and send what 
     }
     for (const BlockStep& step : layer.forward) {
       if (step.kind == BlockStep::Kind::collective) CHECK(step.collective == CollectiveKind::shift);
-      if (step.pieces > 1) CHECK(step.local[static_cast<std::size_t>(Axis::sequence)] == 64 / tensor);
+      if (step.pieces > 1) CHECK(local(layer, step, "sequence") == 64 / tensor);
     }
     CHECK(bytes_sent(layer.forward, tensor) == bytes_sent(plain.forward, tensor));
     CHECK(bytes_sent(layer.backward, tensor) == bytes_sent(plain.backward, tensor));

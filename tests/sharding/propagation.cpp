@@ -1,7 +1,7 @@
 #include "sharding/propagation.hpp"
 
 #include "blocks_fixture.hpp"
-#include "model/backward.hpp"
+#include "graph/backward.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ TEST_CASE("a few annotations complete to the sharding of every tensor") {
   const MeshAxisSet data(MeshAxis::data);
   const MeshAxisSet tensor(MeshAxis::tensor);
   const MeshAxisSet none;
-  using Axes = std::vector<MeshAxisSet>;
+  using Axes = InlineList<MeshAxisSet, kMaxRank>;
   // The residual stream by tokens, everything between two products by heads or by the MLP's inner axis.
   CHECK(sharding_of(graph, found, "attention_norm").axes == Axes{data, tensor, none});
   CHECK(sharding_of(graph, found, "output_projection").axes == Axes{data, tensor, none});
@@ -60,6 +60,6 @@ TEST_CASE("an operator gives one mesh axis to one label; parameters come first")
     for (const MeshAxisSet axes : labels) tensor_labels += axes.contains(MeshAxis::tensor) ? 1 : 0;
     INFO(op.name);
     CHECK(tensor_labels == 1);
-    if (op.name == "mlp_up") CHECK(labels[static_cast<std::size_t>(Axis::ffn)].contains(MeshAxis::tensor));
+    if (op.name == "mlp_up") CHECK(labels[index_of(graph.axis("ffn"))].contains(MeshAxis::tensor));
   }
 }

@@ -3,8 +3,8 @@
 
 #include "blocks_fixture.hpp"
 
-#include "model/backward.hpp"
-#include "model/quantization.hpp"
+#include "graph/backward.hpp"
+#include "graph/quantization.hpp"
 
 #include <doctest/doctest.h>
 
@@ -140,7 +140,7 @@ TEST_CASE("sequence parallelism gathers narrow operands and scatters wide result
     for (const BlockStep& step : narrow.backward) {
       const bool transposes =
           step.kind == BlockStep::Kind::kernel && narrow.graph.op(step.op).name.starts_with("transpose_");
-      if (transposes) CHECK(step.local[static_cast<std::size_t>(Axis::sequence)] == 64);
+      if (transposes) CHECK(local(narrow, step, "sequence") == 64);
     }
   }
 }

@@ -9,20 +9,25 @@ namespace {
 // One fp16 tensor [batch 4, sequence 8, hidden 16]: 1,024 bytes.
 OperatorGraph one_tensor() {
   OperatorGraph graph;
-  graph.extents[static_cast<std::size_t>(Axis::batch)] = 4;
-  graph.extents[static_cast<std::size_t>(Axis::sequence)] = 8;
-  graph.extents[static_cast<std::size_t>(Axis::hidden)] = 16;
-  graph.add_tensor({"x", {Axis::batch, Axis::sequence, Axis::hidden}, 2, TensorRole::activation, -1});
+  Tensor x;
+  x.name = "x";
+  x.axes = {graph.add_axis({"batch", 4, Parallelism::data, {}}),
+            graph.add_axis({"sequence", 8, Parallelism::tokens, {}}),
+            graph.add_axis({"hidden", 16, Parallelism::none, {}})};
+  x.bytes_per_element = 2;
+  x.role = TensorRole::activation;
+  graph.add_tensor(x);
   return graph;
 }
 
+const Sharding kWhole{{MeshAxisSet(), MeshAxisSet(), MeshAxisSet()}, {}};
+
 Sharding over(std::size_t axis, MeshAxis mesh) {
-  Sharding sharding{std::vector<MeshAxisSet>(3), {}};
+  Sharding sharding = kWhole;
   sharding.axes[axis].insert(mesh);
   return sharding;
 }
 
-const Sharding kWhole{std::vector<MeshAxisSet>(3), {}};
 const DeviceMesh kMesh{.data = 2, .tensor = 4};
 
 }  // namespace

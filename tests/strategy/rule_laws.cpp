@@ -19,8 +19,8 @@ namespace {
 using Whole = std::optional<std::int64_t>;  // nullopt: a division by zero
 using Truth = std::optional<bool>;
 
-constexpr std::array<RuleField, 6> kNumbers = {RuleField::tensor, RuleField::pipeline, RuleField::data,
-                                               RuleField::zero,   RuleField::layers,   RuleField::micro_batch};
+constexpr std::array<RuleField, 6> kNumbers = {rule_field("tensor"), rule_field("pipeline"), rule_field("data"),
+                                               rule_field("zero"),   rule_field("layers"),   rule_field("micro_batch")};
 
 // A rule, or a part of one, as its text and its value.
 template <typename T>
@@ -35,8 +35,8 @@ class Writer {
  public:
   explicit Writer(unsigned seed) : random_(seed) {
     for (const RuleField field : kNumbers) fields_[field] = static_cast<double>(pick(0, 12));
-    fields_[RuleField::sequence_parallel] = static_cast<double>(pick(0, 1));
-    fields_[RuleField::recompute] = static_cast<double>(pick(0, 2));
+    fields_[rule_field("sequence_parallel")] = static_cast<double>(pick(0, 1));
+    fields_[rule_field("recompute")] = static_cast<double>(pick(0, 2));
   }
 
   const RuleFields& fields() const { return fields_; }
@@ -52,9 +52,9 @@ class Writer {
         return {"not (" + inner.text + ")", inner.value ? Truth(!*inner.value) : Truth()};
       }
       case 3:
-        return {"sequence_parallel", fields_[RuleField::sequence_parallel] != 0};
+        return {"sequence_parallel", fields_[rule_field("sequence_parallel")] != 0};
       case 4:
-        return {"recompute != 'selective'", fields_[RuleField::recompute] != 1};
+        return {"recompute != 'selective'", fields_[rule_field("recompute")] != 1};
       case 5:
         return membership(depth);
       default:
@@ -125,7 +125,7 @@ class Writer {
     return {std::move(text), apply(which, left.value, right.value)};
   }
 
-  std::int64_t data() const { return static_cast<std::int64_t>(fields_[RuleField::data]); }
+  std::int64_t data() const { return static_cast<std::int64_t>(fields_[rule_field("data")]); }
   static Whole negated(Whole value) { return value ? Whole(-*value) : Whole(); }
 
   static Whole apply(std::size_t which, Whole a, Whole b) {

@@ -1,6 +1,6 @@
 #include "strategy/rules.hpp"
 
-#include "strategy/framework.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,10 +14,11 @@ namespace {
 struct Setting {
   ModelSpec model;
   TrainingSpec training;
+  Framework framework = test::framework_named("megatron-core");
   Strategy strategy;
   int gpus = 64;
 
-  RuleInput input() const { return {model, training, strategy, gpus}; }
+  RuleInput input() const { return {model, training, framework, strategy, gpus}; }
   std::string broken() const {
     const auto violation = first_violation(input());
     return violation ? violation->key : "";
@@ -60,7 +61,7 @@ TEST_CASE("each broken rule names the key to change") {
     CHECK(s.broken() == "strategy.replica_microbatches");
     s.strategy.replica_microbatches = {24, 24, 8, 7};
     CHECK(s.broken().empty());
-    s.training.framework = "pytorch-fsdp";
+    s.framework = test::framework_named("pytorch-fsdp");
     s.strategy.pipeline = 1;
     s.strategy.tensor = 1;
     s.gpus = 4;
@@ -166,9 +167,9 @@ TEST_CASE("each broken rule names the key to change") {
     CHECK(s.broken().empty());
     s.strategy.zero = 3;
     CHECK(s.broken() == "strategy.zero");
-    s.training.framework = "pytorch-fsdp";
+    s.framework = test::framework_named("pytorch-fsdp");
     CHECK(s.broken().empty());
-    s.training.framework = "deepspeed";  // not beside pipeline stages
+    s.framework = test::framework_named("deepspeed");  // not beside pipeline stages
     CHECK(s.broken() == "strategy.zero");
   }
   SUBCASE("sharding groups") {
@@ -186,9 +187,9 @@ TEST_CASE("each broken rule names the key to change") {
     CHECK(s.broken() == "strategy.recompute_method");  // of how many layers
     s.strategy.recompute_layers = 3;
     CHECK(s.broken().empty());
-    s.training.framework = "torchtitan";
+    s.framework = test::framework_named("torchtitan");
     CHECK(s.broken() == "strategy.recompute_method");
-    s.training.framework = "megatron-core";
+    s.framework = test::framework_named("megatron-core");
     s.strategy.recompute = Recompute::selective;
     CHECK(s.broken() == "strategy.recompute_method");
     s.strategy.recompute = Recompute::full;
@@ -203,11 +204,11 @@ TEST_CASE("each broken rule names the key to change") {
     s.training.optimizer = Optimizer::lamb;
     CHECK(s.broken() == "strategy.offload_optimizer");
     s.training.optimizer = Optimizer::adam;
-    s.training.framework = "deepspeed";  // a share with ZeRO 3 alone
+    s.framework = test::framework_named("deepspeed");  // a share with ZeRO 3 alone
     CHECK(s.broken() == "strategy.offload_optimizer");
     s.strategy.offload_optimizer = 1;
     CHECK(s.broken().empty());
-    s.training.framework = "pytorch-fsdp";
+    s.framework = test::framework_named("pytorch-fsdp");
     CHECK(s.broken() == "strategy.offload_optimizer");
   }
   SUBCASE("overlapped gathers of parameters") {
@@ -237,14 +238,23 @@ TEST_CASE("chunks take the layers in the order of the model: chunk 0 of every st
   CHECK(microbatches(s.strategy, s.training) == 16);
 }
 
-TEST_CASE("every framework has its sources") {
-  for (const std::string& name : framework_names()) {
-    const Framework* framework = find_framework(name);
-    REQUIRE(framework != nullptr);
-    CHECK_FALSE(framework->source.empty());
-    CHECK_FALSE(framework->host_source.empty());
-    CHECK_FALSE(framework->memory_source.empty());
-    CHECK(framework->gradient_bytes > 0);
-  }
-  CHECK(find_framework("megatron") == nullptr);
+// A rule looks at the habits, whatever the framework is called: one that nobody has a name for is no more able.
+TEST_CASE("a framework of any name is held to its habits") {
+  Setting s = valid();
+  s.framework.name = "ours";
+  s.framework.sharding.max_zero = 0;
+  s.strategy.zero = 1;
+  CHECK(s.broken() == "strategy.zero");
+  CHECK(first_violation(s.input())->message == "ours has ZeRO up to stage 0 beside pipeline stages, not 1");
+  s.framework.sharding.max_zero = 1;
+  CHECK(s.broken().empty());
+  s.framework.offload.max_zero = 0;
+  s.strategy.offload_optimizer = 1;
+  CHECK(s.broken() == "strategy.offload_optimizer");
+  s.strategy.offload_optimizer = 0;
+  s.framework.recompute.groups = false;
+  s.strategy.recompute = Recompute::full;
+  s.strategy.recompute_layers = 2;
+  s.strategy.recompute_method = RecomputeMethod::uniform;
+  CHECK(s.broken() == "strategy.recompute_method");
 }

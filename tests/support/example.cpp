@@ -1,6 +1,7 @@
 #include "support/example.hpp"
 
 #include <filesystem>
+#include <utility>
 
 namespace mirfak {
 
@@ -20,9 +21,9 @@ Example example(const std::vector<std::string>& overrides, const LoweringOptions
   const std::filesystem::path source = MIRFAK_SOURCE_DIR;
   Document document = Document::from_text(kScenario, "example.yaml");
   for (const std::string& assignment : overrides) document.override_value(assignment);
-  Example out{parse_scenario(document, {source / "models", source / "hw_profiles"}), nullptr};
-  out.simulation = simulate(out.scenario.job, options);
-  return out;
+  Scenario scenario = parse_scenario(document, {source / "models", source / "hw_profiles"});
+  Simulation simulation = simulate(scenario.job, options);
+  return {std::move(scenario), std::move(simulation)};
 }
 
 }  // namespace mirfak

@@ -3,7 +3,6 @@
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@ namespace mirfak {
 // GPT-3 2.7B on two nodes of eight GPUs, tp 2, pp 4, two chunks a stage, dp 2, 8 microbatches, `overrides` applied.
 struct Example {
   Scenario scenario;
-  std::unique_ptr<Simulation> simulation;
+  Simulation simulation;
 };
 Example example(const std::vector<std::string>& overrides = {}, const LoweringOptions& options = {});
 

@@ -37,7 +37,7 @@ void check_all_points(const SweepFile& sweep) {
   for (std::uint64_t point = 0; point < sweep.points(); ++point) {
     const Job& job = reader.read(point);
     CAPTURE(point);
-    CHECK(same_bits(figures_of(evaluator.evaluate(job)), figures_of(simulate(job)->result)));
+    CHECK(same_bits(figures_of(evaluator.evaluate(job)), figures_of(simulate(job).result)));
   }
 }
 
@@ -89,5 +89,21 @@ TEST_CASE("jobs that differ in their batch alone share their blocks") {
   PointReader reader(sweep, Catalog(data_folders().hardware), data_folders());
   Evaluator evaluator;
   for (std::uint64_t point = 0; point < sweep.points(); ++point) evaluator.evaluate(reader.read(point));
+  CHECK(evaluator.families() == 2);
+}
+
+TEST_CASE("a framework of other habits tells jobs apart, by the same name too") {
+  Job job = parse_scenario(Document::from_text("model: gpt3-1.3b\n"
+                                               "cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+                                               "training: {global_batch: 64}\n",
+                                               "test.yaml"),
+                           data_folders())
+                .job;
+  Evaluator evaluator;
+  const double before = evaluator.evaluate(job).iteration_time_s;
+  job.framework.host.forward_s *= 100;
+  const double after = evaluator.evaluate(job).iteration_time_s;
+  CHECK(after > before);
+  CHECK(after == simulate(job).result.iteration_time_s);
   CHECK(evaluator.families() == 2);
 }

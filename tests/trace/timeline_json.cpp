@@ -49,7 +49,7 @@ TEST_CASE("every task that takes time has an event; events of a row do not overl
   for (const LoweringOptions& options :
        {LoweringOptions{}, LoweringOptions{true, false}, LoweringOptions{false, true}}) {
     const Example e = example({}, options);
-    const Simulation& s = *e.simulation;
+    const Simulation& s = e.simulation;
     auto rows = busy_times(timeline(s));
     std::size_t events = 0;
     for (auto& [row, times] : rows) {
@@ -65,7 +65,7 @@ TEST_CASE("every task that takes time has an event; events of a row do not overl
 
 TEST_CASE("every row has a name and a place; names say what ran") {
   const Example e = example();
-  const Json json = timeline(*e.simulation);
+  const Json json = timeline(e.simulation);
   std::map<Row, std::string> threads;
   std::map<int, std::string> processes;
   std::set<std::string> tasks;
@@ -86,7 +86,7 @@ TEST_CASE("every row has a name and a place; names say what ran") {
 
 TEST_CASE("each transfer has one flow, from inside its send to inside its receive") {
   const Example e = example({}, {.unfolded = true});
-  const Simulation& s = *e.simulation;
+  const Simulation& s = e.simulation;
   const Json json = timeline(s);
   const auto rows = busy_times(json);
   const auto inside = [&](const Json& event) {
@@ -119,8 +119,8 @@ TEST_CASE("each transfer has one flow, from inside its send to inside its receiv
 TEST_CASE("a timeline that cannot be written is an error and leaves nothing") {
   const Example e = example();
   const ScratchFolder folder;
-  CHECK_THROWS_AS(write_timeline_json(folder.path() / "absent" / "timeline.json", *e.simulation), Error);
-  CHECK_THROWS_AS(write_timeline_json(folder.path(), *e.simulation), Error);
-  CHECK_THROWS_AS(write_timeline_json("/proc/timeline.json", *e.simulation), Error);
+  CHECK_THROWS_AS(write_timeline_json(folder.path() / "absent" / "timeline.json", e.simulation), Error);
+  CHECK_THROWS_AS(write_timeline_json(folder.path(), e.simulation), Error);
+  CHECK_THROWS_AS(write_timeline_json("/proc/timeline.json", e.simulation), Error);
   CHECK(folder.files().empty());
 }

@@ -18,20 +18,20 @@ namespace {
 // The simulated times, all `factor` times as long, as if they had been measured.
 TraceFile measured_trace(Example& e, Picoseconds factor,
                          const Measurement& measurement = {"a machine", "cpu", 3, 1.0, 2.0, 0, {}}) {
-  Timeline timeline = e.simulation->timeline;
+  Timeline timeline = e.simulation.timeline;
   for (auto* times : {&timeline.start, &timeline.end}) {
     for (Picoseconds& time : *times) time *= factor;
   }
   timeline.makespan *= factor;
-  set_timeline(*e.simulation, std::move(timeline));
+  set_timeline(e.simulation, std::move(timeline));
   const ScratchFolder folder;
-  write_trace(folder / "measured.h5", e.scenario, *e.simulation, measurement);
+  write_trace(folder / "measured.h5", e.scenario, e.simulation, measurement);
   return read_trace(folder / "measured.h5");
 }
 
 TraceFile predicted_trace(const Example& e) {
   const ScratchFolder folder;
-  write_trace(folder / "predicted.h5", e.scenario, *e.simulation);
+  write_trace(folder / "predicted.h5", e.scenario, e.simulation);
   return read_trace(folder / "predicted.h5");
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("an iteration twice as long is predicted 50 % too short, task by task"
   const TraceFile predicted = predicted_trace(e);
   const TraceFile measured = measured_trace(e, 2);
   const TraceComparison c = compare_traces(predicted, measured);
-  CHECK(c.tasks == e.simulation->program.size());
+  CHECK(c.tasks == e.simulation.program.size());
   CHECK(c.iteration.error() == doctest::Approx(-0.5));
   CHECK(c.kernels.median_ape == doctest::Approx(0.5));
   CHECK(c.kernels.p90_ape == doctest::Approx(0.5));
@@ -71,12 +71,12 @@ TEST_CASE("the critical paths take the iterations, and their difference is expla
 
 TEST_CASE("a measured trace holds nothing that was not measured") {
   Example e = example({}, {true, true});
-  const double before = e.simulation->result.iteration_time_s;
+  const double before = e.simulation.result.iteration_time_s;
   const TraceFile trace = measured_trace(e, 2);
   CHECK(trace.measured);
   CHECK(trace.iteration_time_s == doctest::Approx(2 * before));
   double sum = 0;
-  for (const double part : e.simulation->result.activity_s) sum += part;
+  for (const double part : e.simulation.result.activity_s) sum += part;
   CHECK(sum == doctest::Approx(2 * before).epsilon(1e-6));
 }
 

@@ -49,7 +49,7 @@ def check_format(file):
     assert file.attrs["filetype"].decode() == "mirfak trace"
     assert file.attrs["schema_version"] == 1
     assert file["scenario"].asstr()[()].startswith("model:")
-    for group in ("tasks", "ranks", "links", "memory", "power", "stages"):
+    for group in ("tasks", "ranks", "groups", "links", "memory", "power", "stages"):
         lengths = {column.shape for column in file[group].values()}
         assert len(lengths) == 1, f"columns of /{group} differ in length: {lengths}"
         for column in file[group].values():

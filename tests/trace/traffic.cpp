@@ -11,7 +11,7 @@ using namespace mirfak;
 TEST_CASE("traffic over time adds up to the bytes of the tasks, within the line rate") {
   for (const bool operators : {false, true}) {
     const Example e = example({}, {.operators = operators});
-    const Simulation& s = *e.simulation;
+    const Simulation& s = e.simulation;
     const StreamIndex index(s.program);
     std::map<std::pair<std::int64_t, StreamKind>, double> expected;
     for (TaskId task = 0; task < s.program.size(); ++task) {
@@ -40,7 +40,7 @@ TEST_CASE("traffic over time adds up to the bytes of the tasks, within the line 
 TEST_CASE("shared links are never overfull, and carry what their tasks demand") {
   const Example e = example({"cluster.nodes[0].count=4", "strategy.tensor=8", "strategy.pipeline=2",
                              "strategy.overlap_grad_reduce=true", "training.framework=megatron-core"});
-  const Simulation& s = *e.simulation;
+  const Simulation& s = e.simulation;
   REQUIRE(s.program.shares_links());
   std::vector<double> expected(s.program.links.size());
   for (TaskId task = 0; task < s.program.size(); ++task) {
@@ -70,7 +70,7 @@ TEST_CASE("shared links are never overfull, and carry what their tasks demand") 
 // second has moved 60 of its 120 then, and has the link for the last second: it ends at 3.2 s.
 TEST_CASE("a shared link's traffic follows the speeds of the tasks on it") {
   Example e = example();
-  Simulation& s = *e.simulation;
+  Simulation& s = e.simulation;
   Program program;
   program.ranks = {{0, 0, 0, 0, 1}, {1, 1, 0, 0, 1}};
   program.links = {{"spine", 100}};

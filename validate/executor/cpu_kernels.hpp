@@ -1,6 +1,6 @@
 #pragma once
 
-#include "executor/kernel_work.hpp"
+#include "program/kernel_work.hpp"
 
 #include <Eigen/Core>
 

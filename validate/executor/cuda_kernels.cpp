@@ -52,7 +52,7 @@ ElementType element_type(Precision precision) {
   }
 }
 
-CudaKernels::CudaKernels(const GpuPrecision& precision, double most_room, std::uint64_t seed)
+CudaKernels::CudaKernels(const KernelPrecision& precision, double most_room, std::uint64_t seed)
     : type_(element_type(precision.wide)), products_(precision.wide), attention_(type_) {
   // Operands begin at multiples of kAlignment, so a dozen of them leave as many gaps.
   const std::size_t bytes =

@@ -6,7 +6,7 @@
 #include "executor/cuda_memory_kernels.hpp"
 #include "executor/cuda_products.hpp"
 #include "executor/gpu_settings.hpp"
-#include "executor/kernel_work.hpp"
+#include "program/kernel_work.hpp"
 
 #include <cstdint>
 
@@ -25,7 +25,7 @@ ElementType element_type(Precision precision);
 class CudaKernels {
  public:
   // `most_room`: the most that room_for() says of any work.
-  CudaKernels(const GpuPrecision& precision, double most_room, std::uint64_t seed = 1);
+  CudaKernels(const KernelPrecision& precision, double most_room, std::uint64_t seed = 1);
 
   // Does beforehand whatever of `work` is not its kernel: choosing one, loading it, workspace in `stream`. Runs it
   // once. Errors as in CudaProducts::prepare() and CudaAttention::prepare().

@@ -1,8 +1,6 @@
 #pragma once
 
-#include "executor/kernel_work.hpp"
 #include "program/program.hpp"
-#include "simulation/iteration.hpp"
 
 #include <cstdint>
 #include <string>
@@ -57,12 +55,16 @@ struct ExecutionGroups {
   std::vector<std::uint32_t> leader;     // by task: the first task of the same collective or transfer, of a
                                          // meeting that needs nothing of its own the collective's; else itself
   std::vector<std::uint8_t> is_meeting;  // by task: a meeting that is an operation of its own
-  std::vector<TaskId> partner;           // of sends and receives: the other end; else the task itself
 };
 
-// `simulation`: lowered with every rank and operator explicit. Error(infeasible) for what executors do not run:
-// transfers that tensor ranks scatter.
-ExecutionGroups execution_groups(const Simulation& simulation);
-RankPlan rank_plan(const Simulation& simulation, const ExecutionGroups& groups, int rank);
+// `program`: with every rank and operator explicit. Error(infeasible) for what executors do not run: transfers that
+// tensor ranks scatter.
+ExecutionGroups execution_groups(const Program& program);
+// `rank`: of the cluster. Error(internal) if a task waits for one of another rank and nothing would tell it of that
+// end.
+RankPlan rank_plan(const Program& program, const ExecutionGroups& groups, int rank);
+
+// The formats that the kernels of a program compute in.
+KernelPrecision precision_of(const Program& program);
 
 }  // namespace mirfak::measure

@@ -108,14 +108,17 @@ TransferLane lane_of(const RankPlan& plan, const RankTask& task) {
   return {sends ? plan.rank : task.peer, sends ? task.peer : plan.rank, is_forward(plan.queues[task.queue].stream)};
 }
 
-std::vector<TransferLane> transfer_lanes(const Program& program, const ExecutionGroups& groups) {
+std::vector<TransferLane> transfer_lanes(const Program& program) {
   std::set<TransferLane> out;
-  const auto rank = [&](TaskId task) {
-    return static_cast<int>(program.ranks[program.streams[program.stream[task]].rank].rank);
-  };
   for (TaskId task = 0; task < program.size(); ++task) {
-    if (program.class_of(task).kind != TaskKind::transfer || groups.partner[task] < task) continue;
-    out.insert({rank(task), rank(groups.partner[task]), is_forward(program.streams[program.stream[task]].kind)});
+    if (program.class_of(task).kind != TaskKind::transfer) continue;
+    const StreamKind stream = program.streams[program.stream[task]].kind;
+    if (stream != StreamKind::send_forward && stream != StreamKind::send_backward) continue;
+    const std::vector<std::uint32_t>& ends = program.groups[program.group_of(task)].ranks;
+    const std::uint32_t from = program.rank_of(task);
+    const std::uint32_t to = ends[ends.front() == from ? 1 : 0];
+    out.insert(
+        {static_cast<int>(program.ranks[from].rank), static_cast<int>(program.ranks[to].rank), is_forward(stream)});
   }
   return {out.begin(), out.end()};
 }

@@ -21,9 +21,8 @@ using SubmissionStep = std::vector<PlannedTask>;
 
 // The order in which a host hands the tasks of `plans`, which run on one device, to its streams: what a task waits for
 // and what stands before it in its queue comes earlier. Of such orders it is the one nearest to the program's, where
-// members of one operation stand at the last of them; only exchanges with experts of other replicas, whose passes the
-// program writes apart, move it from there. Streams are asynchronous, so an event must have been recorded before
-// anything is told to wait for it; in this order it has.
+// members of one operation stand at the last of them. Streams are asynchronous, so an event must have been recorded
+// before anything is told to wait for it; in this order it has.
 std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std::span<const RankPlan> plans);
 
 // Who sends to whom, and on which of the two kinds of streams (activations forward, gradients backward).
@@ -39,7 +38,7 @@ struct TransferLane {
 TransferLane lane_of(const RankPlan& plan, const RankTask& task);
 
 // All lanes of a program, in ascending order, the same on every rank.
-std::vector<TransferLane> transfer_lanes(const Program& program, const ExecutionGroups& groups);
+std::vector<TransferLane> transfer_lanes(const Program& program);
 
 // What one member does in a collective among ranks that share a device's memory: copies and sums over its buffers. A
 // phase begins when all members have ended the one before.

@@ -10,6 +10,7 @@
 #include "measure/measured_table.hpp"
 #include "processes/world.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <fmt/format.h>
 
@@ -73,14 +74,14 @@ constexpr double kMemoryBytes = 512e6;
 // The largest product and the largest call of attention of the job, and one of each kind that memory bounds.
 std::vector<Sample> samples_of(const Simulation& simulation) {
   std::vector<Sample> out = {{"idle", 0, 0, {GpuLoad::Kind::rest, {}}}, {"waiting", 0, 0, {GpuLoad::Kind::wait, {}}}};
-  const std::vector<GemmShape> shapes = product_shapes(simulation, kMostFlop);
+  const std::vector<GemmShape> shapes = product_shapes(simulation.program, kMostFlop);
   if (!shapes.empty()) {
     KernelWork product;
     product.kind = KernelWork::Kind::product;
     product.product = shapes.back();
     out.push_back({"gemm", shapes.back().flop(), 0, {GpuLoad::Kind::kernel, product}});
   }
-  const std::vector<KernelWork> calls = attention_calls(simulation);
+  const std::vector<KernelWork> calls = attention_calls(simulation.program);
   for (const bool backward : {false, true}) {
     const KernelWork* largest = nullptr;
     for (const KernelWork& call : calls) {
@@ -140,8 +141,8 @@ std::string measure_energy(std::span<const std::string> arguments, World& world)
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
   check_folder(options.out);
 #ifdef MIRFAK_HAS_CUDA
-  const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {});
-  return measure_gpu_energy(options, *simulation, world);
+  const Simulation simulation = lowered(scenario.job, {.operators = true});
+  return measure_gpu_energy(options, simulation, world);
 #else
   return {};
 #endif

@@ -24,7 +24,7 @@ constexpr double kWait = 1e-3;         // seconds of a kernel that only waits
 constexpr std::size_t kEmptyKernels = 300;
 constexpr int kLaunchRounds = 7;
 
-double most_room(std::span<const KernelWork> work, const GpuPrecision& precision) {
+double most_room(std::span<const KernelWork> work, const KernelPrecision& precision) {
   double most = 0;
   const ElementType type = element_type(precision.wide);
   for (const KernelWork& kernel : work) most = std::max(most, CudaKernels::room_for(kernel, type));
@@ -131,7 +131,8 @@ class ClockLock {
 
 class EnergyBench {
  public:
-  EnergyBench(const NvmlDevice& device, std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds)
+  EnergyBench(const NvmlDevice& device, std::span<const GpuLoad> loads, const KernelPrecision& precision,
+              double seconds)
       : device_(device), kernels_(precision, most_room(kernels_of(loads), precision)), seconds_(seconds) {
     for (const KernelWork& kernel : kernels_of(loads)) kernels_.prepare(kernel, stream_.get());
   }
@@ -217,7 +218,7 @@ GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, cons
           [](const Executor& executor) { return dynamic_cast<const CudaExecutor&>(executor).clock_error_s(); }};
 }
 
-std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const GpuPrecision& precision, int repeats,
+std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const KernelPrecision& precision, int repeats,
                                      double timeout_s) {
   CudaKernels kernels(precision, most_room(work, precision));
   const DeviceStream stream;
@@ -257,8 +258,8 @@ GpuLaunch time_gpu_launches(double timeout_s) {
   return out;
 }
 
-std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds,
-                                          std::span<const double> clocks_hz) {
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const KernelPrecision& precision,
+                                          double seconds, std::span<const double> clocks_hz) {
   const NvmlDevice device = needed_nvml();
   EnergyBench bench(device, loads, precision, seconds);
   ClockLock lock(device);

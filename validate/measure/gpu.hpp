@@ -3,9 +3,9 @@
 #include "cluster/hardware.hpp"
 #include "executor/executor.hpp"
 #include "executor/gpu_settings.hpp"
-#include "executor/kernel_work.hpp"
 #include "executor/submission_order.hpp"
 #include "measure/measured_table.hpp"
+#include "program/kernel_work.hpp"
 
 #include <memory>
 #include <span>
@@ -32,7 +32,7 @@ GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, cons
                          std::span<const RankPlan> plans, const GpuSettings& settings);
 
 // Seconds of each kernel, the middle of `repeats`.
-std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const GpuPrecision& precision, int repeats,
+std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const KernelPrecision& precision, int repeats,
                                      double timeout_s);
 
 // Periods of empty kernels, in seconds.
@@ -63,8 +63,8 @@ struct GpuLoad {
 };
 // Error(infeasible) without NVML. `clocks_hz`: to be set one after another;
 // empty: the card's own; the clock is given back on any way out, signals included. Results by load and then clock.
-std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const GpuPrecision& precision, double seconds,
-                                          std::span<const double> clocks_hz);
+std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const KernelPrecision& precision,
+                                          double seconds, std::span<const double> clocks_hz);
 // So many of the clocks that the card has, the highest and the lowest among them.
 std::vector<double> gpu_clocks(int count);
 

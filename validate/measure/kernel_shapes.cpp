@@ -1,7 +1,5 @@
 #include "measure/kernel_shapes.hpp"
 
-#include "cost/kernel_model.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 namespace mirfak::measure {
 
@@ -16,26 +15,28 @@ namespace {
 
 using Extents = std::tuple<double, double, double, double>;  // batch, m, n, k
 
-std::set<Extents> extents_of(const Simulation& simulation, bool narrow) {
-  std::set<Extents> out;
-  for (const PartitionedBlock& block : simulation.blocks.all) {
-    for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
-      for (const BlockStep& step : *steps) {
-        if (step.kind != BlockStep::Kind::kernel) continue;
-        const Operator& op = block.graph.op(step.op);
-        if (op.kind != OperatorKind::einsum || op.low_precision != narrow) continue;
-        const GemmShape shape = gemm_shape(block.graph, step);
-        out.emplace(shape.batch, shape.m, shape.n, shape.k);
-      }
-    }
+// Calls `each` with every kernel that a program's tasks are.
+template <class Each>
+void for_each_kernel(const Program& program, const Each& each) {
+  for (const TaskClass& described : program.classes) {
+    if (const auto* work = std::get_if<KernelWork>(&described.work)) each(*work);
   }
+}
+
+std::set<Extents> extents_of(const Program& program, bool narrow) {
+  std::set<Extents> out;
+  for_each_kernel(program, [&](const KernelWork& work) {
+    const GemmShape& shape = work.product;
+    if (work.kind != KernelWork::Kind::product || work.narrow != narrow) return;
+    out.emplace(shape.batch, shape.m, shape.n, shape.k);
+  });
   return out;
 }
 
 }  // namespace
 
-std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_flop, bool narrow) {
-  const std::set<Extents> own = extents_of(simulation, narrow);
+std::vector<GemmShape> product_shapes(const Program& program, double most_flop, bool narrow) {
+  const std::set<Extents> own = extents_of(program, narrow);
   std::set<Extents> all = own;
   constexpr double kLeast = 16;
   const auto runs = [&](const GemmShape& shape) {
@@ -57,29 +58,24 @@ std::vector<GemmShape> product_shapes(const Simulation& simulation, double most_
   return out;
 }
 
-std::vector<KernelWork> attention_calls(const Simulation& simulation) {
+std::vector<KernelWork> attention_calls(const Program& program) {
   using Call = std::tuple<bool, double, double, double, double, double, double, bool, double>;
   // Of the length, which tells what a tile costs beside its products, and of the sequences, which fill the machine.
   constexpr std::array<std::pair<double, double>, 6> kVariations = {
       {{0.5, 1}, {1, 1}, {2, 1}, {0.5, 2}, {1, 2}, {2, 2}}};
   std::map<Call, KernelWork> calls;
-  for (const PartitionedBlock& block : simulation.blocks.all) {
-    for (const auto* steps : {&block.forward, &block.recompute, &block.backward}) {
-      for (const BlockStep& step : *steps) {
-        if (step.kind != BlockStep::Kind::kernel || block.graph.op(step.op).kind != OperatorKind::attention) continue;
-        for (const auto& [length, sequences] : kVariations) {
-          KernelWork work = kernel_work(block, step);
-          AttentionShape& s = work.attention;
-          s.queries *= length;
-          s.keys *= length;
-          s.batch *= sequences;
-          calls.emplace(
-              Call{work.backward, s.batch, s.queries, s.keys, s.heads, s.kv_heads, s.head_dim, s.causal, s.window},
-              work);
-        }
-      }
+  for_each_kernel(program, [&](const KernelWork& own) {
+    if (own.kind != KernelWork::Kind::attention) return;
+    for (const auto& [length, sequences] : kVariations) {
+      KernelWork work = own;
+      AttentionShape& s = work.attention;
+      s.queries *= length;
+      s.keys *= length;
+      s.batch *= sequences;
+      calls.emplace(
+          Call{work.backward, s.batch, s.queries, s.keys, s.heads, s.kv_heads, s.head_dim, s.causal, s.window}, work);
     }
-  }
+  });
   std::vector<KernelWork> out;
   for (auto& [call, work] : calls) out.push_back(std::move(work));
   return out;

@@ -14,6 +14,7 @@
 #include "measure/measured_table.hpp"
 #include "processes/interruption.hpp"
 #include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
 
 #include <fmt/format.h>
 
@@ -205,18 +206,19 @@ std::vector<ProductSample> product_samples(const Simulation& simulation, double 
   std::vector<ProductSample> out;
   for (const bool narrow : {false, true}) {
     const Precision precision = narrow ? simulation.job.product_precision() : simulation.job.precision();
-    for (const GemmShape& shape : product_shapes(simulation, most_flop, narrow)) out.push_back({precision, shape});
+    for (const GemmShape& shape : product_shapes(simulation.program, most_flop, narrow))
+      out.push_back({precision, shape});
   }
   return out;
 }
 
 std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
-  const GpuPrecision precision{simulation.job.precision(), simulation.job.product_precision()};
+  const KernelPrecision precision{simulation.job.precision(), simulation.job.product_precision()};
   const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGpuGflop;
   const std::vector<ProductSample> products = product_samples(simulation, most_gflop * 1e9);
   const std::vector<MemorySample> samples = memory_samples(kMostGpuBytes);
-  const std::vector<KernelWork> calls = attention_calls(simulation);
+  const std::vector<KernelWork> calls = attention_calls(simulation.program);
   std::vector<KernelWork> work;
   for (const ProductSample& sample : products) {
     work.push_back(product_work(sample.shape, sample.precision != precision.wide));
@@ -259,16 +261,16 @@ std::string measure_kernels(std::span<const std::string> arguments, World& world
   if (options.out.empty()) fail_input({}, "--out is missing", "name a folder for the tables");
   if (options.repeats < 1) fail_input({}, "--repeats: expected at least 1");
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
-  const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {});
+  const Simulation simulation = lowered(scenario.job, {.operators = true});
   world.set_timeout(options.timeout);
   check_folder(options.out);
 
 #ifdef MIRFAK_HAS_CUDA
-  if (options.backend == "cuda") return measure_gpu_kernels(options, *simulation, world);
+  if (options.backend == "cuda") return measure_gpu_kernels(options, simulation, world);
 #endif
   const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGflop;
   std::vector<ProductSample> products;
-  for (const GemmShape& shape : product_shapes(*simulation, most_gflop * 1e9)) {
+  for (const GemmShape& shape : product_shapes(simulation.program, most_gflop * 1e9)) {
     products.push_back({Precision::fp32, shape});
   }
   const std::vector<MemorySample> samples = memory_samples(kMostBytes);

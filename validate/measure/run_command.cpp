@@ -153,15 +153,14 @@ double end_of(std::span<const TaskTime> times) {
   return last;
 }
 
-std::vector<RankPlan> plans_here(const Simulation& simulation, const ExecutionGroups& groups, const World& world,
-                                 bool all) {
+std::vector<RankPlan> plans_here(const Program& program, const ExecutionGroups& groups, const World& world, bool all) {
   std::vector<RankPlan> out;
   if (!all) {
-    out.push_back(rank_plan(simulation, groups, world.rank()));
+    out.push_back(rank_plan(program, groups, world.rank()));
     return out;
   }
-  for (const ProgramRank& rank : simulation.program.ranks) {
-    out.push_back(rank_plan(simulation, groups, static_cast<int>(rank.rank)));
+  for (const ProgramRank& rank : program.ranks) {
+    out.push_back(rank_plan(program, groups, static_cast<int>(rank.rank)));
   }
   return out;
 }
@@ -177,8 +176,8 @@ Running make_executor(const RunOptions& options, const World& world, const Simul
   if (options.backend == "cuda") {
     const Job& job = simulation.job;
     const bool graphs = options.graphs == "on" || (options.graphs == "auto" && job.training.cuda_graphs.iteration);
-    const GpuSettings settings{{job.precision(), job.product_precision()}, in_one_process(job, options), graphs};
-    GpuExecutor gpu = gpu_executor(world, groups, transfer_lanes(simulation.program, groups), plans, settings);
+    const GpuSettings settings{precision_of(simulation.program), in_one_process(job, options), graphs};
+    GpuExecutor gpu = gpu_executor(world, groups, transfer_lanes(simulation.program), plans, settings);
     const Executor& executor = *gpu.executor;
     return {std::move(gpu.executor), [&executor, error = gpu.clock_error_s] { return error(executor); }};
   }
@@ -313,12 +312,13 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") choose_gpu(world);
 #endif
-  const std::unique_ptr<Simulation> simulation = lowered(scenario.job, {true, true});
-  const ExecutionGroups groups = execution_groups(*simulation);
-  const std::vector<RankPlan> plans = plans_here(*simulation, groups, world, in_one_process(scenario.job, options));
+  Simulation simulation = lowered(scenario.job, {true, true});
+  const ExecutionGroups groups = execution_groups(simulation.program);
+  const std::vector<RankPlan> plans =
+      plans_here(simulation.program, groups, world, in_one_process(scenario.job, options));
   check_output(options.out);
 
-  const Running running = make_executor(options, world, *simulation, groups, plans);
+  const Running running = make_executor(options, world, simulation, groups, plans);
   const std::optional<ProcessorTime> before = processor_time();
   const Iterations iterations(*running.executor, world, options);
   const std::optional<double> stolen = most_stolen(world, stolen_share(before, processor_time()));
@@ -327,7 +327,7 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
   const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
   if (world.rank() != 0) return {};
 
-  set_timeline(*simulation, measured_timeline(simulation->program, groups, times));
+  set_timeline(simulation, measured_timeline(simulation.program, groups, times));
   const auto [shortest, longest] = std::minmax_element(iterations.lengths().begin(), iterations.lengths().end());
   const Measurement measured{running.executor->machine(),
                              running.executor->backend(),
@@ -336,8 +336,8 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
                              *longest,
                              running.clock_error_s(),
                              stolen};
-  if (!options.out.empty()) write_trace(options.out, scenario, *simulation, measured);
-  return report(*simulation, measured, options.out);
+  if (!options.out.empty()) write_trace(options.out, scenario, simulation, measured);
+  return report(simulation, measured, options.out);
 }
 
 void check_backend(const std::string& name) {

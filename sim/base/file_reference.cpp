@@ -1,0 +1,58 @@
+#include "base/file_reference.hpp"
+
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+bool FileReference::is_path() const {
+  const std::string_view name = name_;
+  return name.find('/') != name.npos || name.ends_with(".yaml") || name.ends_with(".yml") || name.ends_with(".json");
+}
+
+std::filesystem::path FileReference::path() const {
+  if (!node_) return name_;
+  // An override has no file of its own: its paths are relative to the working directory.
+  const std::filesystem::path file = node_->where().file;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name_ : std::filesystem::path(name_);
+}
+
+std::string FileReference::independent() const {
+  return is_path() ? std::filesystem::absolute(path()).lexically_normal().string() : name_;
+}
+
+FileReference FileReference::renamed(std::string name) const {
+  FileReference other = *this;
+  other.name_ = std::move(name);
+  return other;
+}
+
+void FileReference::fail(std::string message, std::string hint) const {
+  if (node_) node_->fail(std::move(message), std::move(hint));
+  fail_input({}, std::move(message), std::move(hint));
+}
+
+void FileReference::fail_unknown(std::string_view noun, const std::vector<std::string>& known) const {
+  const std::string close = nearest(name_, known);
+  fail(fmt::format("unknown {} '{}'", noun, excerpt(name_)),
+       close.empty() ? "expected " + join_or(known) + ", or the path of a YAML file"
+                     : fmt::format("did you mean '{}'?", close));
+}
+
+std::filesystem::path FileReference::existing_path() const {
+  std::error_code ignored;
+  std::filesystem::path file = path();
+  if (!std::filesystem::is_regular_file(file, ignored)) {
+    fail(fmt::format("there is no file '{}'", excerpt(file.string())));
+  }
+  return file;
+}
+
+}  // namespace mirfak

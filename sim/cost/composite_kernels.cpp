@@ -1,0 +1,83 @@
+#include "cost/composite_kernels.hpp"
+
+#include "cost/power_limit.hpp"
+#include "cost/scan_model.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+double extent(const BlockStep& step, Axis axis) { return static_cast<double>(step.local[index_of(axis)]); }
+
+double product(const AxisLabels& labels, const BlockStep& step) {
+  double out = 1;
+  for (const Axis label : labels) out *= extent(step, label);
+  return out;
+}
+
+void add(KernelCost& sum, const KernelCost& part) {
+  for (double KernelCost::*number : {&KernelCost::seconds, &KernelCost::flop, &KernelCost::bytes,
+                                     &KernelCost::compute_s, &KernelCost::memory_s, &KernelCost::overhead_s}) {
+    sum.*number += part.*number;
+  }
+  const double clocked_s = sum.clocked_s + part.clocked_s;
+  if (clocked_s > 0) sum.draw = (sum.draw * sum.clocked_s + part.draw * part.clocked_s) / clocked_s;
+  sum.clocked_s = clocked_s;
+}
+
+ScanShape scan_shape(const OperatorGraph& graph, const BlockStep& step) {
+  const Operator& op = graph.op(step.op);
+  const ScanLabels labels = classify_scan(graph, op);
+  ScanShape shape;
+  shape.batch = product(labels.batch, step);
+  shape.tokens = extent(step, labels.tokens);
+  shape.chunk = std::min(static_cast<double>(op.chunk), shape.tokens);
+  shape.groups = product(labels.groups, step);
+  shape.heads = shape.groups * product(labels.heads, step);
+  shape.width = product(labels.width, step);
+  shape.state = extent(step, labels.state);
+  return shape;
+}
+
+}  // namespace
+
+KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step) {
+  const Operator& op = graph.op(step.op);
+  const Operand& x = op.phase == Phase::forward ? op.inputs.front() : op.outputs.front();
+  KernelCost out;
+  const double element_bytes = graph.tensor(x.tensor).bytes_per_element;
+  for (const ScanKernel& kernel : scan_kernels(scan_shape(graph, step), element_bytes, op.phase != Phase::forward)) {
+    const bool pass = kernel.product.flop() == 0;
+    add(out, pass ? model.price_memory_bound(kernel.bytes) : model.price_gemm(kernel.product, kernel.bytes));
+  }
+  out.activity = 2 * out.clocked_s > out.seconds ? Activity::gemm : Activity::memory_bound;
+  return out;
+}
+
+KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step, Launch launch) {
+  const Operator& op = graph.op(step.op);
+  double share = 1;
+  AxisSet seen;
+  for (const std::vector<Operand>* operands : {&op.inputs, &op.outputs}) {
+    for (const Operand& operand : *operands) {
+      for (const Axis label : operand.labels) {
+        if (seen.contains(label)) continue;
+        seen.insert(label);
+        share *= extent(step, label) / static_cast<double>(graph.extent(label));
+      }
+    }
+  }
+  KernelCost cost = model.price_memory_bound(op.custom.bytes * share, OperatorKind::custom, launch);
+  cost.flop = op.custom.flop * share;
+  cost.compute_s = cost.flop / model.peak_flops();
+  if (cost.compute_s <= cost.memory_s) return cost;
+  cost.activity = Activity::gemm;
+  cost.clocked_s = cost.compute_s;
+  cost.draw = kMemoryBoundDraw;
+  cost.seconds = cost.overhead_s + cost.compute_s / model.clock_share();
+  return cost;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,98 @@
+#include "engine/perturbed.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+double factor_for(Activity activity, const RankFactors& factors) {
+  switch (activity) {
+    case Activity::gemm:
+    case Activity::attention:
+    case Activity::memory_bound:
+    case Activity::optimizer:
+      return factors.compute;
+    case Activity::tensor_communication:
+    case Activity::context_communication:
+    case Activity::expert_communication:
+    case Activity::data_communication:
+    case Activity::pipeline_communication:
+      return factors.communication;
+    case Activity::host:
+      return factors.host;
+    case Activity::bubble:
+      break;
+  }
+  return 1;
+}
+
+RankFactors larger(const RankFactors& a, const RankFactors& b) {
+  return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
+}
+
+class Perturber {
+ public:
+  Perturber(Program program, const Perturbations& perturbations) : program_(std::move(program)) {
+    for (const ProgramRank& rank : program_.ranks) {
+      of_rank_.push_back(perturbations.of(static_cast<int>(rank.rank)));
+    }
+    for (const Group& group : program_.groups) {
+      RankFactors slowest = of_rank_[group.ranks.front()];
+      for (const std::uint32_t rank : group.ranks) slowest = larger(slowest, of_rank_[rank]);
+      of_group_.push_back(slowest);
+    }
+  }
+
+  Program run() {
+    for (TaskId task = 0; task < program_.size(); ++task) {
+      const GroupId group = program_.group_of(task);
+      const RankFactors& factors = group == kNoGroup ? of_rank_[program_.rank_of(task)] : of_group_[group];
+      if (factors == RankFactors{}) continue;
+      const Stretched& own = stretched(program_.task_class[task], factors);
+      const double lasting = static_cast<double>(program_.duration[task]) * own.by;
+      program_.duration[task] = static_cast<Picoseconds>(std::llround(lasting));
+      program_.task_class[task] = own.task_class;
+    }
+    return std::move(program_);
+  }
+
+ private:
+  struct Stretched {
+    ClassId task_class = 0;
+    double by = 1;
+  };
+
+  // Each part of the time by its factor, and the same bytes over links in all of it.
+  const Stretched& stretched(ClassId of, const RankFactors& factors) {
+    const auto [known, is_new] = known_.try_emplace({of, factors});
+    if (!is_new) return known->second;
+    TaskClass out = program_.classes[of];
+    double before = 0;
+    double after = 0;
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      before += out.activity_s[i];
+      after += out.activity_s[i] *= factor_for(static_cast<Activity>(i), factors);
+    }
+    const double by = before > 0 ? after / before : 1;
+    for (auto& [link, rate] : out.demands) rate /= by;
+    return known->second = {by == 1 ? of : program_.add_class(std::move(out)), by};
+  }
+
+  Program program_;
+  std::vector<RankFactors> of_rank_;
+  std::vector<RankFactors> of_group_;
+  std::map<std::pair<ClassId, RankFactors>, Stretched> known_;
+};
+
+}  // namespace
+
+Program perturbed(Program program, const Perturbations& perturbations) {
+  return Perturber(std::move(program), perturbations).run();
+}
+
+}  // namespace mirfak

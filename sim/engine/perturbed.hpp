@@ -1,0 +1,15 @@
+#pragma once
+
+#include "cluster/perturbations.hpp"
+#include "program/program.hpp"
+
+namespace mirfak {
+
+// The program as perturbed ranks run it: the same tasks, streams and dependencies, with other durations. A task takes
+// the factors of its rank, what a group does together the largest among its ranks, each for the part of its time that
+// it is about (TaskClass::activity_s); a task that takes longer demands less of links. Of a pass as one task, what
+// communication hides behind compute is taken to stay hidden: detail operators says it exactly. A rank of a folded
+// program has the factors of all that it stands for: see folds() in program/replica_classes.hpp.
+Program perturbed(Program program, const Perturbations& perturbations);
+
+}  // namespace mirfak

@@ -1,0 +1,348 @@
+// Reverse-mode differentiation of a block. For y = f(a, b), the gradient operators read dL/dy and what f saved,
+// and write dL/da and dL/db. An einsum y = a b gives two einsums: da = dy b^T and db = a^T dy. Gradients of
+// parameters are marked as weight gradients: schedules may run them later, and they accumulate over microbatches.
+
+#include "graph/backward.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+class Differentiator {
+ public:
+  Differentiator(OperatorGraph graph, const BackwardOptions& options) : graph_(std::move(graph)), options_(options) {}
+
+  OperatorGraph run() {
+    find_choices();
+    const auto forward_count = static_cast<OperatorId>(graph_.operators.size());
+    if (graph_.inputs.empty() && !trains_anything()) return std::move(graph_);
+    for (const TensorId output : graph_.outputs) contribute(output, new_gradient(output));
+    for (OperatorId id = forward_count - 1; id >= 0; --id) {
+      const Operator op = graph_.op(id);  // a copy: differentiate() appends operators
+      const std::size_t first = graph_.operators.size();
+      differentiate(op);
+      for (std::size_t i = first; i < graph_.operators.size(); ++i) graph_.operators[i].tags = op.tags;
+    }
+    for (const TensorId input : graph_.inputs) gradient(input);
+    return std::move(graph_);
+  }
+
+ private:
+  // Results that no gradient goes back through.
+  void find_choices() {
+    for (const Operator& op : graph_.operators) {
+      if (op.has_gradient) continue;
+      for (const Operand& output : op.outputs) chosen_.insert(output.tensor);
+    }
+  }
+  bool trains_anything() const {
+    return std::any_of(graph_.tensors.begin(), graph_.tensors.end(),
+                       [](const Tensor& tensor) { return tensor.role == TensorRole::parameter && !tensor.frozen; });
+  }
+  bool is_trained(TensorId id) const { return is_parameter(id) && !graph_.tensor(id).frozen; }
+  bool is_parameter(TensorId id) const { return graph_.tensor(id).role == TensorRole::parameter; }
+  bool wants_gradient(TensorId id) const {
+    if (graph_.tensor(id).role == TensorRole::activation) return !chosen_.contains(id);
+    return std::find(graph_.inputs.begin(), graph_.inputs.end(), id) != graph_.inputs.end();
+  }
+
+  TensorId new_gradient(TensorId of) {
+    Tensor tensor = graph_.tensor(of);
+    tensor.name = "d_" + tensor.name;
+    tensor.role = is_parameter(of) ? TensorRole::parameter_gradient : TensorRole::gradient;
+    tensor.of = of;
+    return graph_.add_tensor(std::move(tensor));
+  }
+
+  void contribute(TensorId to, TensorId gradient) { contributions_[to].push_back(gradient); }
+
+  // The whole gradient of a tensor: -1 if nothing depends on it; several contributions are added by a kernel.
+  TensorId gradient(TensorId of) {
+    std::vector<TensorId>& parts = contributions_[of];
+    if (parts.empty()) return -1;
+    while (parts.size() > 1) {
+      const TensorId sum = new_gradient(of);
+      const std::vector<TensorId> inputs = {parts[0], parts[1]};
+      append("add_gradients_" + graph_.tensor(of).name, OperatorKind::elementwise, Phase::activation_gradient, inputs,
+             {sum});
+      parts.erase(parts.begin(), parts.begin() + 2);
+      parts.insert(parts.begin(), sum);
+    }
+    return parts.front();
+  }
+
+  Operator& append(std::string name, OperatorKind kind, Phase phase, const std::vector<TensorId>& inputs,
+                   const std::vector<TensorId>& outputs) {
+    const OperatorId id = graph_.add_operator(std::move(name), kind, inputs, outputs);
+    Operator& added = graph_.operators[static_cast<std::size_t>(id)];
+    added.phase = phase;
+    return added;
+  }
+
+  void differentiate(const Operator& op) {
+    std::vector<TensorId> output_gradients;
+    for (const Operand& output : op.outputs) {
+      const TensorId found = gradient(output.tensor);
+      if (found >= 0) output_gradients.push_back(found);
+    }
+    if (output_gradients.empty() && op.kind != OperatorKind::cross_entropy) return;
+    switch (op.kind) {
+      case OperatorKind::einsum:
+        return differentiate_einsum(op, output_gradients.front());
+      case OperatorKind::gather:
+        return differentiate_gather(op, output_gradients.front());
+      case OperatorKind::attention:
+        return differentiate_attention(op, output_gradients.front());
+      case OperatorKind::scan:
+        return differentiate_scan(op, output_gradients.front());
+      case OperatorKind::view:
+        return differentiate_view(op, output_gradients);
+      default:
+        return differentiate_pointwise(op, output_gradients);
+    }
+  }
+
+  void differentiate_einsum(const Operator& op, TensorId dy) {
+    for (std::size_t side = 0; side < 2; ++side) {
+      const Operand& wanted = op.inputs[side];
+      const Operand& other = op.inputs[1 - side];
+      const bool weight = is_parameter(wanted.tensor);
+      if (weight ? !is_trained(wanted.tensor) : !wants_gradient(wanted.tensor)) continue;
+      const TensorId result = new_gradient(wanted.tensor);
+      Operator& product =
+          append(gradient_name(op, side), OperatorKind::einsum,
+                 weight ? Phase::weight_gradient : Phase::activation_gradient, {dy, other.tensor}, {result});
+      relabel(product.inputs[0], op.outputs[0]);
+      relabel(product.inputs[1], other);
+      relabel(product.outputs[0], wanted);
+      product.linear = op.linear;
+      product.keeps_gathered = op.keeps_gathered && weight;
+      if (weight) {
+        accumulate_weight_gradient(wanted.tensor, result);
+      } else {
+        contribute(wanted.tensor, result);
+      }
+    }
+  }
+
+  // Reads or writes a tensor as the forward operator did.
+  static void relabel(Operand& operand, const Operand& forward) {
+    operand.labels = forward.labels;
+    operand.windows = forward.windows;
+  }
+
+  // "d_mlp_up" and "d_mlp_up_weight"; of a product of two activations "d_attention_scores_key".
+  std::string gradient_name(const Operator& op, std::size_t side) const {
+    if (is_parameter(op.inputs[side].tensor)) return "d_" + op.name + "_weight";
+    if (is_parameter(op.inputs[1 - side].tensor)) return "d_" + op.name;
+    return "d_" + op.name + "_" + graph_.tensor(op.inputs[side].tensor).name;
+  }
+
+  // The product of this microbatch is added to the buffer of the iteration: by the GEMM, or by a kernel.
+  void accumulate_weight_gradient(TensorId parameter, TensorId product) {
+    if (options_.fused_accumulation) {
+      graph_.tensors[static_cast<std::size_t>(product)].bytes_per_element = options_.gradient_buffer_bytes;
+      return;
+    }
+    const TensorId buffer = new_gradient(parameter);
+    graph_.tensors[static_cast<std::size_t>(buffer)].bytes_per_element = options_.gradient_buffer_bytes;
+    const double added = graph_.tensor(product).bytes_per_element + 2 * options_.gradient_buffer_bytes;
+    Operator& sum = append("accumulate_" + graph_.tensor(parameter).name, OperatorKind::elementwise,
+                           Phase::weight_gradient, {product, buffer}, {buffer});
+    if (options_.accumulation_bytes > 0) sum.passes = options_.accumulation_bytes / added;
+  }
+
+  void differentiate_gather(const Operator& op, TensorId dy) {
+    const TensorId table = op.inputs[0].tensor;
+    if (!is_parameter(table)) {
+      const TensorId whole = new_gradient(table);
+      append("d_" + op.name, OperatorKind::scatter, Phase::activation_gradient, {dy, op.inputs[1].tensor}, {whole})
+          .over = op.over;
+      return contribute(table, whole);
+    }
+    if (!is_trained(table)) return;
+    append("d_" + op.name, OperatorKind::scatter, Phase::weight_gradient, {dy, op.inputs[1].tensor},
+           {new_gradient(table)})
+        .over = op.over;
+  }
+
+  void differentiate_attention(const Operator& op, TensorId dy) {
+    std::vector<TensorId> inputs = {dy};
+    inputs.insert(inputs.end(), op.saved.begin(), op.saved.end());
+    std::vector<TensorId> results;
+    for (const Operand& input : op.inputs) results.push_back(new_gradient(input.tensor));
+    Operator& added = append("d_" + op.name, OperatorKind::attention, Phase::activation_gradient, inputs, results);
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      added.outputs[i].labels = op.inputs[i].labels;
+      added.inputs[i + 1].labels = op.inputs[i].labels;  // saved = query, key, value, ...
+    }
+    added.over = op.over;
+    added.causal = op.causal;
+    added.window = op.window;
+    added.matmuls = op.matmuls * 2.5;  // scores again, then dV, dP, dQ, dK
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) contribute(op.inputs[i].tensor, results[i]);
+  }
+
+  // One call writes the gradients of all operands; those of parameters (decay, skip) are sums beside it.
+  void differentiate_scan(const Operator& op, TensorId dy) {
+    std::vector<TensorId> inputs = {dy};
+    inputs.insert(inputs.end(), op.saved.begin(), op.saved.end());
+    std::vector<TensorId> results;
+    for (const Operand& input : op.inputs) {
+      if (!is_parameter(input.tensor)) results.push_back(new_gradient(input.tensor));
+    }
+    Operator& added = append("d_" + op.name, OperatorKind::scan, Phase::activation_gradient, inputs, results);
+    added.over = op.over;
+    added.chunk = op.chunk;
+    for (const TensorId result : results) contribute(graph_.tensor(result).of, result);
+    sum_over_tokens(op, {dy});
+  }
+
+  // The gradients of a tensor's parts are concatenated into its gradient: a copy.
+  void differentiate_view(const Operator& op, const std::vector<TensorId>& parts) {
+    const TensorId whole = new_gradient(op.inputs[0].tensor);
+    append("d_" + op.name, OperatorKind::elementwise, Phase::activation_gradient, parts, {whole});
+    contribute(op.inputs[0].tensor, whole);
+  }
+
+  // One kernel writes the gradients of all inputs but those that pass it through; gradients of parameters
+  // (biases, norm weights) are sums over the tokens.
+  void differentiate_pointwise(const Operator& op, const std::vector<TensorId>& output_gradients) {
+    const auto passes = [&](TensorId id) {
+      return std::find(op.passes_gradient.begin(), op.passes_gradient.end(), id) != op.passes_gradient.end();
+    };
+    std::vector<TensorId> read = output_gradients;
+    read.insert(read.end(), op.saved.begin(), op.saved.end());
+    std::vector<TensorId> results;
+    TensorId summed = -1;  // what a bias's gradient is the sum of
+    for (const Operand& input : op.inputs) {
+      if (is_parameter(input.tensor) || !wants_gradient(input.tensor)) continue;
+      const bool same = passes(input.tensor);
+      const TensorId result =
+          same ? summed_to(input, op.outputs.front(), output_gradients.front()) : new_gradient(input.tensor);
+      if (!same) results.push_back(result);
+      if (summed < 0) summed = result;
+      contribute(input.tensor, result);
+    }
+    if (!results.empty()) {
+      // The gradient of a sum or of a choice is spread over what it was made of.
+      const OperatorKind kind = op.kind == OperatorKind::reduction ? OperatorKind::elementwise : op.kind;
+      Operator& added = append("d_" + op.name, kind, Phase::activation_gradient, read, results);
+      added.over = op.over;
+      added.custom = {op.custom.gradient_flop, op.custom.gradient_bytes, 0, 0};
+      added.passes = op.gradient_passes > 0 ? op.gradient_passes : op.passes;
+      // Rows that are read twice: 10 bytes an element where 6 would do.
+      if (op.kind == OperatorKind::normalization && options_.norms == NormKernels::plain) added.passes *= 10.0 / 6;
+    }
+    if (op.kind == OperatorKind::normalization) {
+      sum_over_tokens(op, read);
+    } else if (summed >= 0) {
+      sum_over_tokens(op, {summed});
+    }
+  }
+
+  // The gradient dy of `output` as that of an input that passes it: itself, or summed over the labels that the input
+  // was repeated along.
+  TensorId summed_to(const Operand& input, const Operand& output, TensorId dy) {
+    if (AxisSet(output.labels).without(AxisSet(input.labels)).empty()) return dy;
+    const TensorId sum = new_gradient(input.tensor);
+    append("sum_" + graph_.tensor(sum).name, OperatorKind::reduction, Phase::activation_gradient, {dy}, {sum});
+    return sum;
+  }
+
+  void sum_over_tokens(const Operator& op, const std::vector<TensorId>& read) {
+    std::vector<TensorId> results;
+    for (const Operand& input : op.inputs) {
+      if (is_trained(input.tensor)) results.push_back(new_gradient(input.tensor));
+    }
+    if (results.empty()) return;
+    const bool norm = op.kind == OperatorKind::normalization;
+    const bool like_norms = norm && options_.norms != NormKernels::plain;
+    Operator& sums =
+        append("d_" + op.name + "_parameters", like_norms ? OperatorKind::normalization : OperatorKind::reduction,
+               Phase::weight_gradient, read, results);
+    sums.over = op.over;
+    sums.part_of_kernel = norm ? options_.norms == NormKernels::fused : options_.fused_bias_sums;
+  }
+
+  OperatorGraph graph_;
+  const BackwardOptions& options_;
+  std::map<TensorId, std::vector<TensorId>> contributions_;
+  std::set<TensorId> chosen_;
+};
+
+bool is_forward_activation(const OperatorGraph& graph, TensorId id) {
+  const TensorRole role = graph.tensor(id).role;
+  return role == TensorRole::activation || role == TensorRole::input;
+}
+
+}  // namespace
+
+OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& options) {
+  return Differentiator(std::move(forward), options).run();
+}
+
+ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const TensorId> dropped) {
+  std::set<TensorId> needed;
+  for (const Operator& op : graph.operators) {
+    if (op.phase == Phase::forward || op.phase == Phase::update) continue;
+    for (const Operand& input : op.inputs) {
+      if (is_forward_activation(graph, input.tensor)) needed.insert(input.tensor);
+    }
+  }
+  const std::set<TensorId> not_kept(dropped.begin(), dropped.end());
+  for (const TensorId output : graph.outputs) {
+    if (not_kept.contains(output)) needed.insert(output);
+  }
+
+  ActivationPlan plan;
+  for (auto id = static_cast<OperatorId>(graph.operators.size()) - 1; id >= 0; --id) {
+    const Operator& op = graph.op(id);
+    if (op.phase != Phase::forward) continue;
+    const bool rerun = std::any_of(op.outputs.begin(), op.outputs.end(), [&](const Operand& output) {
+      return needed.contains(output.tensor) && not_kept.contains(output.tensor);
+    });
+    if (!rerun) continue;
+    plan.recomputed.push_back(id);
+    for (const Operand& input : op.inputs) {
+      if (is_forward_activation(graph, input.tensor)) needed.insert(input.tensor);
+    }
+  }
+  std::reverse(plan.recomputed.begin(), plan.recomputed.end());
+  std::copy_if(needed.begin(), needed.end(), std::back_inserter(plan.kept),
+               [&](TensorId id) { return !not_kept.contains(id); });
+  return plan;
+}
+
+std::vector<TensorId> tensors_under(const OperatorGraph& graph, std::string_view tag, Produced produced) {
+  const std::optional<Tag> wanted = graph.find_tag(tag);
+  if (!wanted) return {};
+  std::set<TensorId> inside;
+  std::set<TensorId> read_outside;
+  for (const Operator& op : graph.operators) {
+    if (op.phase != Phase::forward) continue;
+    if (op.tags.contains(*wanted)) {
+      for (const Operand& output : op.outputs) inside.insert(output.tensor);
+    } else if (produced == Produced::inside) {
+      for (const Operand& input : op.inputs) read_outside.insert(input.tensor);
+    }
+  }
+  std::vector<TensorId> out;
+  std::set_difference(inside.begin(), inside.end(), read_outside.begin(), read_outside.end(), std::back_inserter(out));
+  return out;
+}
+
+std::vector<TensorId> all_activations(const OperatorGraph& graph) {
+  std::vector<TensorId> out;
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    if (graph.tensors[id].role == TensorRole::activation) out.push_back(static_cast<TensorId>(id));
+  }
+  return out;
+}
+
+}  // namespace mirfak

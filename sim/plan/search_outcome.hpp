@@ -1,0 +1,34 @@
+#pragma once
+
+#include "plan/search.hpp"
+#include "simulation/iteration.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace mirfak {
+
+// A strategy that a search found, simulated.
+struct SimulatedStrategy {
+  FoundStrategy found;
+  IterationResult iteration;
+  double wall_time_s = 0;  // of the simulation
+};
+
+// What a search came to: all that reports on it say.
+struct SearchOutcome {
+  std::vector<SimulatedStrategy> strategies;  // best first; of a Pareto set, fastest first
+  // The best strategy whose layout, sizes of groups and nodes, is not that of the best of all: neighbours in a list of
+  // the best are near-copies. Nothing: there is none; of a Pareto set it is not asked.
+  std::optional<SimulatedStrategy> other_layout;
+  std::vector<FunnelStep> funnel;
+  double least_shortage_bytes = 0;  // SearchResult
+  double search_time_s = 0;         // of the search itself
+};
+
+// Searches, and simulates what was found, on up to `threads` threads (0: all cores). Where all that was found has one
+// layout, searches once more for the best of another.
+SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int threads = 0,
+                                  const SearchProgress& progress = {});
+
+}  // namespace mirfak

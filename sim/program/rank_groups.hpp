@@ -1,0 +1,51 @@
+#pragma once
+
+#include "program/data_parallel.hpp"
+#include "program/job.hpp"
+#include "program/program.hpp"
+
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+
+namespace mirfak {
+
+// Enters the groups of a job's ranks into a program, each way to divide them once and when it is first asked for, and
+// has groups meet. In a folded program a rank stands for others, so the groups of a stage that have ranks of one class
+// only are one each, and groups that join classes have one rank of each.
+class RankGroups {
+ public:
+  // References must outlive this. program.ranks must be complete before groups are asked for.
+  RankGroups(Program& program, const Job& job, bool folded) : program_(program), job_(job), folded_(folded) {}
+
+  // The ranks of a stage that differ in their places on these axes of the mesh only; no axes: kAlone.
+  GroupingId over(MeshAxisSet axes);
+  // The ranks of a stage that hold the same parameters, or a part of these.
+  GroupingId among(ReplicaGroup replicas);
+  // The ranks that have the same place on two stages.
+  GroupingId between(GroupKind kind, int stage, int other);
+  GroupingId all();
+
+  std::span<const std::uint32_t> ranks_of(GroupId group) const { return program_.groups[group].ranks; }
+
+  // Where the ranks of a group meet that begin something together on one kind of stream, after `after`. Meetings for
+  // different streams do not wait for each other.
+  TaskId meet(GroupingId grouping, GroupId group, StreamKind stream, std::span<const TaskId> after,
+              std::int32_t microbatch = -1);
+
+ private:
+  using Name = std::tuple<GroupKind, int, int>;
+  // `key_of`: says which ranks belong together; in the order of the keys groups are numbered.
+  template <class KeyOf>
+  GroupingId divide(const Name& name, int size, const KeyOf& key_of);
+
+  Program& program_;
+  const Job& job_;
+  bool folded_;
+  std::map<Name, GroupingId> known_;
+  std::map<GroupingId, ClassId> meeting_classes_;
+  std::map<std::pair<GroupId, StreamKind>, StreamId> meeting_streams_;
+};
+
+}  // namespace mirfak

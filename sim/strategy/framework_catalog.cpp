@@ -1,0 +1,90 @@
+#include "strategy/framework_catalog.hpp"
+
+#include "base/remembered.hpp"
+#include "strategy/framework_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEnding = ".yaml";
+
+// "a.yaml is like b.yaml is like a.yaml"
+std::string circle_text(const std::vector<fs::path>& heirs, const fs::path& file) {
+  std::string out;
+  for (auto at = std::find(heirs.begin(), heirs.end(), file); at != heirs.end(); ++at) {
+    out += at->filename().string() + " is like ";
+  }
+  return out + file.filename().string();
+}
+
+}  // namespace
+
+struct FrameworkCatalog::Memory {
+  Remembered<Framework> frameworks;  // by file
+  Remembered<std::vector<std::string>> names;
+  Remembered<std::string> defaults;
+};
+
+FrameworkCatalog::FrameworkCatalog(fs::path folder) : folder_(std::move(folder)), memory_(std::make_shared<Memory>()) {}
+
+fs::path FrameworkCatalog::file_of(const FileReference& reference) const {
+  if (reference.is_path()) return fs::absolute(reference.existing_path()).lexically_normal();
+  const std::vector<std::string> known = names();
+  if (!std::binary_search(known.begin(), known.end(), reference.name())) reference.fail_unknown("framework", known);
+  return folder_ / "frameworks" / (reference.name() + kEnding);
+}
+
+const Framework& FrameworkCatalog::read(const fs::path& file, const Files& heirs) const {
+  return memory_->frameworks.get(file.string(), [&] {
+    Files inheriting = heirs;
+    inheriting.push_back(file);
+    return read_framework(Document::from_file(file), [&](const Node& like) {
+      const fs::path other = file_of(like);
+      if (std::find(inheriting.begin(), inheriting.end(), other) != inheriting.end()) {
+        like.fail("frameworks inherit in a circle: " + circle_text(inheriting, other));
+      }
+      return read(other, inheriting);
+    });
+  });
+}
+
+const Framework& FrameworkCatalog::framework(const FileReference& reference) const {
+  return read(file_of(reference), {});
+}
+
+std::string FrameworkCatalog::default_name() const {
+  const fs::path file = folder_ / "defaults.yaml";
+  return memory_->defaults.get(file.string(), [&] {
+    const Document document = Document::from_file(file);
+    Mapping root{Node(document)};
+    const Node name = root.require("framework");
+    root.finish();
+    file_of(name);
+    return FileReference(name).independent();
+  });
+}
+
+std::vector<std::string> FrameworkCatalog::names() const {
+  const fs::path frameworks = folder_ / "frameworks";
+  return memory_->names.get(frameworks.string(), [&] {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (fs::directory_iterator at(frameworks, error), end; !error && at != end; at.increment(error)) {
+      if (at->path().extension() == kEnding) names.push_back(at->path().stem().string());
+    }
+    if (error) fail_input({frameworks.string(), 0, 0}, "cannot read this folder of frameworks: " + error.message());
+    std::sort(names.begin(), names.end());
+    return names;
+  });
+}
+
+}  // namespace mirfak

@@ -1,0 +1,190 @@
+#include "strategy/framework_file.hpp"
+
+#include "model/attention_kernels.hpp"
+#include "strategy/framework_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// The number that a scalar's text has from `begin` to `end`.
+double number_within(const Node& node, std::string_view part, std::size_t begin, std::size_t end) {
+  constexpr double kAny = 1e30;
+  Value value = node.value();
+  value.scalar = value.scalar.substr(begin, end - begin);
+  value.where = node.place_of(begin).where;
+  return node.child(value, part).as_number(-kAny, kAny);
+}
+
+// A number, or an exact quotient of two: 1.0e-3/15.
+double read_number(const Node& node, double minimum, double maximum) {
+  const std::size_t slash = node.is_scalar() ? node.value().scalar.find('/') : std::string::npos;
+  if (slash == std::string::npos) return node.as_number(minimum, maximum);
+  const std::string& text = node.value().scalar;
+  const double divisor = number_within(node, "divisor", slash + 1, text.size());
+  if (divisor == 0) node.fail_at(slash + 1, "expected a divisor other than zero");
+  const double quotient = number_within(node, "dividend", 0, slash) / divisor;
+  if (!(quotient >= minimum && quotient <= maximum)) {
+    node.fail(fmt::format("expected a number from {:g} to {:g}, found {:g} = {}", minimum, maximum, quotient, text));
+  }
+  return quotient;
+}
+
+// "8.4 %" or 0.084.
+double read_share(const Node& node) {
+  constexpr double kMaxError = 10;
+  if (!node.is_scalar() || !node.value().scalar.ends_with('%')) return node.as_number(0, kMaxError);
+  const std::string& text = node.value().scalar;
+  const double percent = number_within(node, "percent", 0, text.find_last_not_of(" %") + 1);
+  if (percent < 0 || percent > 100 * kMaxError) {
+    node.fail(fmt::format("expected an error from 0 to {:g} %, found {}", 100 * kMaxError, text));
+  }
+  return percent / 100;
+}
+
+std::string read_text(const Node& node, const char* expected) {
+  std::string text = node.as_string();
+  if (text.find_first_not_of(' ') == std::string::npos) node.fail(fmt::format("expected {}, found nothing", expected));
+  return text;
+}
+
+std::string read_source(const Node& node) { return read_text(node, "what the values were read from or fitted to"); }
+
+std::vector<std::string> read_texts(const Node& node) {
+  std::vector<std::string> out;
+  for (const Node& item : node.as_items()) out.push_back(read_text(item, "the name of measurements"));
+  if (out.empty()) node.fail("expected at least one name of measurements");
+  return out;
+}
+
+// Puts the value of a node into the field of its habit.
+struct Assignment {
+  const Node& node;
+  const FrameworkOption& option;
+
+  void operator()(bool* field) const { *field = node.as_bool(); }
+  void operator()(int* field) const {
+    *field = static_cast<int>(
+        node.as_integer(static_cast<std::int64_t>(option.minimum), static_cast<std::int64_t>(option.maximum)));
+  }
+  void operator()(double* field) const { *field = read_number(node, option.minimum, option.maximum); }
+  void operator()(NormKernels* field) const { *field = static_cast<NormKernels>(node.as_choice(norm_kernel_names())); }
+  void operator()(std::vector<std::string>* field) const {
+    field->clear();
+    for (const Node& item : node.as_items()) {
+      const std::string& kernel = attention_kernel_names()[item.as_choice(attention_kernel_names())];
+      if (std::find(field->begin(), field->end(), kernel) != field->end()) item.fail("this kernel is named twice");
+      field->push_back(kernel);
+    }
+  }
+};
+
+class FrameworkReader {
+ public:
+  FrameworkReader(const Document& document, const InheritedFramework& inherited)
+      : file_(document.name()), root_(Node(document)) {
+    if (const std::optional<Node> like = root_.find("like")) inherit(inherited(*like));
+    framework_.name = std::filesystem::path(file_).stem().string();
+    if (const std::optional<Node> source = root_.find("source")) {
+      framework_.source = read_source(*source);
+    } else if (framework_.likes.empty()) {
+      root_.require("source");
+    } else {
+      framework_.source = fmt::format("{}, else as {}: {}", file_, framework_.likes.front(), framework_.source);
+    }
+  }
+
+  Framework read() {
+    for (const FrameworkOptionGroup& group : framework_options()) {
+      if (const std::optional<Node> node = root_.find(group.key)) read_group(group, *node);
+    }
+    root_.finish();
+    check_offload();
+    return std::move(framework_);
+  }
+
+ private:
+  void inherit(Framework other) {
+    framework_ = std::move(other);
+    framework_.likes.insert(framework_.likes.begin(), framework_.name);
+  }
+
+  void read_group(const FrameworkOptionGroup& group, const Node& node) {
+    Mapping mapping(node);
+    std::string& source = group.source(framework_);
+    const std::optional<Node> stated = mapping.find("source");
+    const bool inherits_source = !stated && !source.empty();
+    if (stated) source = read_source(*stated);
+    for (const FrameworkOption& option : group.options) {
+      const std::optional<Node> value = mapping.find(option.key);
+      if (value) read_habit(fmt::format("{}.{}", group.key, option.key), option, *value, inherits_source);
+    }
+    mapping.finish();
+  }
+
+  void read_habit(const std::string& habit, const FrameworkOption& option, const Node& node, bool inherits_source) {
+    std::erase_if(framework_.notes, [&](const HabitNote& note) { return note.habit == habit; });
+    HabitNote note;
+    note.habit = habit;
+    if (node.is_mapping()) {
+      read_noted(option, node, note);
+    } else {
+      assign(option, node);
+      if (inherits_source) note.source = framework_.source;
+    }
+    if (note.source.empty()) return;
+    note.value = habit_text(framework_, option);
+    framework_.notes.push_back(std::move(note));
+  }
+
+  // {value: ..., source: ..., chosen_on: [...], judged_on: [...], error: 5 %}
+  void read_noted(const FrameworkOption& option, const Node& node, HabitNote& note) {
+    Mapping mapping(node);
+    const Node value = mapping.require("value");
+    const Node source = mapping.require("source");
+    const std::optional<Node> chosen = mapping.find("chosen_on");
+    const std::optional<Node> judged = mapping.find("judged_on");
+    const std::optional<Node> error = mapping.find("error");
+    mapping.finish();
+    assign(option, value);
+    note.source = read_source(source);
+    if (chosen) note.chosen_on = read_texts(*chosen);
+    if (judged) note.judged_on = read_texts(*judged);
+    if (error) note.error = read_share(*error);
+    if (!chosen && (judged || error)) {
+      (judged ? *judged : *error).fail("what a value was chosen on is missing", "add chosen_on: [measurements]");
+    }
+  }
+
+  void assign(const FrameworkOption& option, const Node& node) {
+    std::visit(Assignment{node, option}, option.field(framework_));
+  }
+
+  void check_offload() const {
+    const OffloadHabits& offload = framework_.offload;
+    if (offload.max_zero == 0 || offload.bandwidth_share > 0) return;
+    const Value* section = root_.node().value().find("offload");
+    const Node place = section != nullptr ? root_.node().child(*section, "offload") : root_.node();
+    place.fail("an optimizer on the host takes its time from bandwidth_share, which is 0",
+               "state bandwidth_share, or max_zero: 0");
+  }
+
+  std::string file_;
+  Mapping root_;
+  Framework framework_;
+};
+
+}  // namespace
+
+Framework read_framework(const Document& document, const InheritedFramework& inherited) {
+  return FrameworkReader(document, inherited).read();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,120 @@
+// Ranks that are slower than their hardware says: by hand, and folding, which follows from them.
+
+#include "engine/execute.hpp"
+#include "engine/perturbed.hpp"
+#include "job_fixture.hpp"
+#include "program/lowering.hpp"
+#include "program/replica_classes.hpp"
+#include "support/frameworks.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+Strategy strategy_of(int tensor, int data, int pipeline) {
+  Strategy s;
+  s.tensor = tensor;
+  s.data = data;
+  s.pipeline = pipeline;
+  return s;
+}
+
+Job with(Job job, std::map<int, RankFactors> ranks) {
+  std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
+  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), Perturbations{std::move(ranks)});
+  return job;
+}
+
+double seconds(const Job& job) { return simulate(job).result.iteration_time_s; }
+
+Picoseconds makespan(const Job& job, const LoweringOptions& options) {
+  const ShardedBlocks blocks = shard_blocks(job);
+  const Program program = perturbed(lower(job, blocks, plan_stages(job, blocks), options), job.cluster.perturbations());
+  program.validate();
+  return execute(program).makespan;
+}
+
+}  // namespace
+
+TEST_CASE("where communication takes no time, one rank that takes half as long again stretches the iteration so") {
+  for (const Strategy& s : {strategy_of(1, 8, 1), strategy_of(2, 4, 1), strategy_of(8, 1, 1)}) {
+    const Job job = free_communication(small_job(4, 1, s, 16));
+    const double base = seconds(job);
+    for (const int rank : {0, 5, 7}) {
+      CHECK(seconds(with(job, {{rank, {.compute = 1.5, .host = 1.5}}})) == doctest::Approx(1.5 * base).epsilon(1e-6));
+    }
+    CHECK(seconds(with(job, {{3, {.communication = 4}}})) == doctest::Approx(base).epsilon(1e-9));
+    CHECK(seconds(with(job, {{3, {.compute = 0.5, .host = 0.5}}})) == doctest::Approx(base).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a slow rank of a tensor group is worth as much as a slow group") {
+  // Its seven neighbours wait for it in every layer.
+  const Job job = small_job(4, 1, strategy_of(8, 1, 1), 16);
+  std::map<int, RankFactors> all;
+  for (int rank = 0; rank < 8; ++rank) all[rank] = {.compute = 1.3, .host = 1.3};
+  const LoweringOptions operators{true, true};
+  CHECK(makespan(with(job, {{6, {.compute = 1.3, .host = 1.3}}}), operators) == makespan(with(job, all), operators));
+}
+
+TEST_CASE("folding follows from the factors: equal replicas stay one class, a slow one makes its own") {
+  const Job job = small_job(8, 2, strategy_of(1, 4, 4), 32);
+  CHECK(folds(job));
+  CHECK(replica_classes(job).size() == 1);
+  const Job slow = with(job, {{5, {.compute = 1.25, .communication = 2}}});  // replica 1 of stage 1
+  CHECK(folds(slow));
+  const std::vector<ReplicaClass> classes = replica_classes(slow);
+  REQUIRE(classes.size() == 2);
+  CHECK(classes[0].replicas == std::vector<int>{0, 2, 3});
+  CHECK(classes[1].replicas == std::vector<int>{1});
+  // Two replicas with the same factors are one class.
+  CHECK(replica_classes(with(job, {{5, {.compute = 1.25}}, {6, {.compute = 1.25}}})).size() == 2);
+  CHECK(replica_classes(with(job, {{5, {.compute = 1.25}}, {6, {.compute = 1.5}}})).size() == 3);
+  // Half a tensor group cannot be folded, a whole one can.
+  const Job tensor = small_job(8, 2, strategy_of(2, 4, 2), 32);
+  CHECK(!folds(with(tensor, {{2, {.compute = 1.25}}})));
+  CHECK(folds(with(tensor, {{2, {.compute = 1.25}}, {3, {.compute = 1.25}}})));
+  CHECK(simulate(with(tensor, {{2, {.compute = 1.25}}})).program.ranks.size() == 16);
+  CHECK(simulate(with(tensor, {{2, {.compute = 1.25}}, {3, {.compute = 1.25}}})).program.ranks.size() == 4);
+}
+
+TEST_CASE("perturbed programs folded and unfolded take the same time to the picosecond") {
+  std::vector<Job> jobs;
+  for (const int zero : {0, 1, 3}) {
+    Strategy s = strategy_of(1, 8, zero == 3 ? 1 : 2);
+    s.zero = zero;
+    s.overlap_grad_reduce = zero == 1;
+    Job job = small_job(4, 2, s, 32);
+    if (zero == 3) job.framework = test::framework_named("pytorch-fsdp");
+    jobs.push_back(with(job, {{3, {.compute = 1.4, .host = 2}}, {4, {.communication = 3}}}));
+  }
+  const RankFactors slow{.compute = 1.2, .communication = 1.1, .host = 1.3};
+  jobs.push_back(with(small_job(4, 2, strategy_of(2, 4, 2), 32), {{4, slow}, {5, slow}}));
+  for (const Job& job : jobs) {
+    INFO("zero " << job.strategy.zero << " t " << job.strategy.tensor);
+    REQUIRE(folds(job));
+    for (const bool operators : {false, true}) {
+      CHECK(makespan(job, {false, operators}) == makespan(job, {true, operators}));
+    }
+    CHECK(makespan(job, {}) > makespan(with(job, {}), {}));
+  }
+}
+
+TEST_CASE("where the time of perturbed ranks goes sums to the iteration, and nothing that is done changes") {
+  const Job job = small_job(4, 1, strategy_of(2, 2, 2), 16);
+  for (const Job& slow : {with(job, {{3, {.compute = 2, .communication = 1.5}}}), with(job, {{3, {.host = 30}}})}) {
+    const auto base = simulate(job);
+    const auto found = simulate(slow);
+    const ActivitySeconds& parts = found.result.activity_s;
+    CHECK(std::accumulate(parts.begin(), parts.end(), 0.0) ==
+          doctest::Approx(found.result.iteration_time_s).epsilon(1e-9));
+    CHECK(found.result.iteration_time_s > base.result.iteration_time_s);
+    CHECK(found.result.model_flop == base.result.model_flop);
+    CHECK(found.result.memory_peak_bytes == base.result.memory_peak_bytes);
+  }
+}
