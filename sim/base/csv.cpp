@@ -119,6 +119,7 @@ class CsvReader {
       if (field.text.empty()) fail_input(where, "this column has no name");
       if (table_.find(field.text)) fail_input(where, fmt::format("two columns are named '{}'", excerpt(field.text)));
       table_.header_.push_back(std::move(field.text));
+      table_.header_places_.push_back(where);
     }
   }
 
@@ -162,6 +163,19 @@ std::size_t CsvTable::require(std::string_view column) const {
              close.empty() ? fmt::format("it has {}", excerpt(fmt::format("{}", fmt::join(header_, ", ")), 200))
                            : fmt::format("is '{}' meant for it?", close));
 }
+
+CsvTable CsvTable::only_line(int line) const {
+  CsvTable out = *this;
+  out.fields_.clear();
+  for (std::size_t row = 0; row < rows(); ++row) {
+    if (where(row, 0).line != line) continue;
+    const auto begin = fields_.begin() + static_cast<std::ptrdiff_t>(row * header_.size());
+    out.fields_.assign(begin, begin + static_cast<std::ptrdiff_t>(header_.size()));
+  }
+  return out;
+}
+
+Location CsvTable::header_where(std::size_t column) const { return header_places_[column]; }
 
 Location CsvTable::where(std::size_t row, std::size_t column) const {
   const Field& at = field(row, column);

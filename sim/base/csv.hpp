@@ -36,6 +36,8 @@ class CsvTable {
   std::int64_t integer(std::size_t row, std::size_t column, std::int64_t minimum, std::int64_t maximum) const;
 
   Location where(std::size_t row, std::size_t column) const;
+  Location header_where(std::size_t column) const;
+  CsvTable only_line(int line) const;  // with the row that begins there alone, or with none
   [[noreturn]] void fail(std::size_t row, std::size_t column, std::string message, std::string hint = {}) const;
 
  private:
@@ -50,6 +52,7 @@ class CsvTable {
 
   std::string name_;
   std::vector<std::string> header_;
+  std::vector<Location> header_places_;
   std::vector<Field> fields_;  // row after row
 };
 

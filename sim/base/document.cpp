@@ -46,6 +46,27 @@ std::optional<std::size_t> column_in_line(std::string_view line, std::string_vie
   return at + 1;  // behind the last
 }
 
+// Of a text of several lines behind '|', which the file writes line by line; nullopt: of any other.
+std::optional<CharacterPlace> place_in_block_text(const Document& document, const Value& value, std::size_t offset) {
+  const std::string header = document.line(value.where.line);
+  const auto sign = static_cast<std::size_t>(value.where.column) - 1;
+  const std::string_view text = value.scalar;
+  if (value.where.column < 1 || sign >= header.size() || header[sign] != '|' || offset > text.size()) {
+    return std::nullopt;
+  }
+  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+  const std::size_t last_end = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
+  const std::size_t begin = last_end == std::string_view::npos ? 0 : last_end + 1;
+  const std::string_view written = text.substr(begin, text.find('\n', begin) - begin);
+  CharacterPlace place{value.where, {}, true};
+  place.where.line += 1 + static_cast<int>(line);
+  place.line = document.line(place.where.line);
+  const std::size_t indent = place.line.size() - std::min(written.size(), place.line.size());
+  if (!place.line.ends_with(written) || place.line.find_first_not_of(' ') < indent) return std::nullopt;
+  place.where.column = static_cast<int>(indent + offset - begin) + 1;
+  return place;
+}
+
 }  // namespace
 
 const Value* Value::find(std::string_view key) const {
@@ -149,6 +170,7 @@ void Node::fail_infeasible(std::string message, std::string hint) const {
 CharacterPlace Node::place_of(std::size_t offset) const {
   CharacterPlace place{where(), {}, false};
   if (where().file != document_->name()) return place;
+  if (const auto in_text = place_in_block_text(*document_, *value_, offset)) return *in_text;
   place.line = document_->line(where().line);
   const std::optional<std::size_t> column = column_in_line(place.line, value_->scalar, where().column, offset);
   place.exact = column.has_value();

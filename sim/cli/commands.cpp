@@ -19,7 +19,10 @@ constexpr std::array kCommands = {
     Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},
+    Command{"block", "what follows from the text of a block: shapes, backward, memory, FLOPs", run_block},
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
+    Command{"schedule", "the order of passes of a pipeline schedule, drawn, checked, and as PyTorch's CSV",
+            run_schedule},
     Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
 };
 

@@ -45,7 +45,9 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
 CommandOutput run_sweep_command(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_block(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
 
 // The whole command line, the program's name left out: "--help", "--version", or a command with its arguments.

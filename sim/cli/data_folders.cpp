@@ -28,4 +28,6 @@ DataFolders data_folders(const fs::path& data) {
   return folders;
 }
 
+fs::path mapping_folder(const fs::path& data) { return data / "validate" / "published"; }
+
 }  // namespace mirfak

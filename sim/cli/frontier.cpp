@@ -8,6 +8,7 @@
 #include "energy/scenario_clocks.hpp"
 #include "report/frontier_report.hpp"
 #include "scenario/scenario.hpp"
+#include "schedule/schedule_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -94,15 +95,26 @@ void check_numbers(const FrontierOptions& options) {
   }
 }
 
-const Schedule& schedule_named(const FrontierOptions& options) {
+ScheduleId asked_schedule(const FrontierOptions& options) {
   const std::string name = !options.schedule.empty() ? options.schedule
                            : options.chunks > 1      ? "interleaved-1f1b"
                                                      : "1f1b";
-  const Schedule& schedule = schedules()[choice("--schedule", name, schedule_names())];
-  if (schedule.kind != ScheduleKind::interleaved && options.chunks > 1) {
-    fail_input({}, fmt::format("--chunks: the schedule {} has one chunk per stage", name), "choose interleaved-1f1b");
+  if (is_schedule_path(name)) return read_schedule_file(name, name);
+  return static_cast<ScheduleId>(choice("--schedule", name, schedule_names()));
+}
+
+// Completes the number of chunks, where the schedule says it.
+void check_shape(const Schedule& schedule, PipelineShape& shape) {
+  if (schedule.chunks == 1 && shape.chunks > 1) {
+    fail_input({}, fmt::format("--chunks: the schedule {} has one chunk per stage", schedule.name),
+               "choose interleaved-1f1b");
   }
-  return schedule;
+  if (schedule.chunks > 0) shape.chunks = schedule.chunks;
+  if (schedule.in_groups && shape.microbatches % shape.stages != 0) {
+    fail_infeasible({}, fmt::format("{} needs microbatches in groups of {}, one per stage; {} cannot be divided",
+                                    schedule.name, shape.stages, shape.microbatches));
+  }
+  if (const auto unfit = schedule.unfit(shape)) fail_infeasible({}, unfit->message);
 }
 
 // What a frontier is computed for, and what to call it.
@@ -128,16 +140,14 @@ Subject profiled(const FrontierOptions& options) {
   if (std::int64_t(2) * shape.stages * shape.microbatches * shape.chunks > kMostPasses) {
     fail_input({}, fmt::format("more than {} passes", kMostPasses), "choose fewer --microbatches");
   }
-  const Schedule& schedule = schedule_named(options);
-  if (schedule.kind == ScheduleKind::interleaved && shape.microbatches % shape.stages != 0) {
-    fail_infeasible({}, fmt::format("{} needs microbatches in groups of {}, one per stage; {} cannot be divided",
-                                    schedule.name, shape.stages, shape.microbatches));
-  }
+  const ScheduleId asked = asked_schedule(options);
+  const Schedule& schedule = schedule_of(asked);
+  check_shape(schedule, shape);
   Subject out;
   out.title = fmt::format("{}: {}{}, {}, {}", options.profile, counted(shape.stages, "stage"),
                           shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
                           counted(shape.microbatches, "microbatch"), schedule.name);
-  out.clocked = profiled_pipeline(read_stage_profile(options.profile), shape, schedule.kind, options.blocking_power);
+  out.clocked = profiled_pipeline(read_stage_profile(options.profile), shape, asked, options.blocking_power);
   out.notes = notes_on_choices(out.clocked);
   if (options.blocking_power == 0) {
     out.notes.emplace_back("without --blocking-power waiting counts nothing, so that the slowest clocks look best");

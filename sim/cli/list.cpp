@@ -2,7 +2,10 @@
 // people. So both show the same figures, and a list is one function that fills rows.
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
+#include "base/yaml.hpp"
+#include "block/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
@@ -13,10 +16,12 @@
 #include "schedule/schedule.hpp"
 #include "strategy/framework_catalog.hpp"
 #include "strategy/strategy_keys.hpp"
+#include "validation/run_mappings.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace mirfak {
@@ -61,8 +66,24 @@ Listing list_models(const DataFolders& folders) {
                  {"max_sequence", "sequence", as_word}};
   for (const std::string& name : model_names(folders.models)) {
     const ModelSpec model = load_model(name, folders.models, {});
-    out.rows.push_back({name, count_parameters(model).total, model.layers, model.hidden, model.heads, model.kv_heads,
-                        model.ffn, model.vocab, model.max_sequence});
+    const auto of_stack = [&](std::int64_t value) { return model.blocks.empty() ? Json(value) : Json(); };
+    out.rows.push_back({name, count_parameters(model).total, model.layers, model.hidden, of_stack(model.heads),
+                        of_stack(model.kv_heads), of_stack(model.ffn), model.vocab, model.max_sequence});
+  }
+  return out;
+}
+
+Listing list_blocks(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"name", "block", as_word}, {"description", "description", as_word}, {"sizes", "sizes", as_word}};
+  block::Library library(folders.models / "blocks");
+  for (const std::string& stem : library.names()) {
+    const std::shared_ptr<const block::BlockFile> file = library.find(stem, {})->file;
+    for (const block::Block& one : file->blocks()) {
+      const bool first = &one == &file->blocks().front();
+      out.rows.push_back({first ? stem : stem + "." + one.name, first ? file->description() : "",
+                          fmt::format("{}", fmt::join(block::size_names(one), " "))});
+    }
   }
   return out;
 }
@@ -193,6 +214,56 @@ Listing list_prices(const DataFolders& folders) {
   return out;
 }
 
+std::string meaning_of(const WordRule& rule) {
+  std::string out;
+  for (const KeyValue& each : rule.set) {
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", each.key, emit_flow_yaml(each.value));
+  }
+  if (rule.kind == WordRule::Kind::ignore) out = "ignored: " + rule.reason;
+  if (rule.kind == WordRule::Kind::refuse) out = "not understood: " + rule.reason;
+  return rule.inferred.empty() ? out : fmt::format("{} (inferred: {})", out, rule.inferred);
+}
+
+// The words of measured runs: of the common vocabulary, then of the mapping files.
+Listing list_words(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"column", "column", as_word},
+                 {"word", "word", as_word},
+                 {"meaning", "meaning", as_word},
+                 {"file", "file", as_word},
+                 {"line", "line", as_word}};
+  const RunMappings mappings = RunMappings::from_folder(mapping_folder(folders.models.parent_path()));
+  const auto add = [&](const RunMapping& mapping) {
+    for (const ColumnMapping& column : mapping.columns) {
+      for (const WordRule& rule : column.rules) {
+        if (rule.where.file != mapping.files.front()) continue;  // of the vocabulary behind it
+        for (const WordPattern& word : rule.words) {
+          out.rows.push_back({column.name, word.text(), meaning_of(rule),
+                              std::filesystem::path(rule.where.file).filename().string(), word.where().line});
+        }
+      }
+    }
+  };
+  add(mappings.vocabulary());
+  for (const RunMapping& mapping : mappings.all()) add(mapping);
+  return out;
+}
+
+// Of a list whose first cells name columns, those of one.
+void keep_column(Listing& listing, const std::string& column) {
+  std::vector<std::string> known;
+  for (const auto& row : listing.rows) {
+    if (known.empty() || known.back() != as_word(row.front())) known.push_back(as_word(row.front()));
+  }
+  if (listing.columns.front().key != "column") fail_input({}, "--column chooses among words only");
+  if (std::find(known.begin(), known.end(), column) == known.end()) {
+    const std::string near = nearest(column, known);
+    fail_input({}, fmt::format("--column: no mapping has words of a column '{}'", excerpt(column)),
+               near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+  }
+  std::erase_if(listing.rows, [&](const std::vector<Json>& row) { return as_word(row.front()) != column; });
+}
+
 Listing list_strategy(const DataFolders& /*folders*/) {
   Listing out;
   out.columns = {{"key", "key", as_word}, {"default", "default", as_word}, {"description", "description", as_word}};
@@ -209,7 +280,8 @@ constexpr std::array kListings = {
     NamedListing{"nodes", list_nodes},         NamedListing{"links", list_links},
     NamedListing{"fabrics", list_fabrics},     NamedListing{"prices", list_prices},
     NamedListing{"schedules", list_schedules}, NamedListing{"frameworks", list_frameworks},
-    NamedListing{"strategy", list_strategy},
+    NamedListing{"words", list_words},         NamedListing{"strategy", list_strategy},
+    NamedListing{"blocks", list_blocks},
 };
 
 Json json_of(const Listing& listing) {
@@ -249,6 +321,7 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   std::string wanted;
   std::string format_name;
   std::string data;
+  std::string column;
   CommandSyntax syntax(fmt::format("mirfak list {} [OPTION]...", fmt::join(names, "|")),
                        "Lists what scenarios may name, with its main figures.");
   syntax.operand = &wanted;
@@ -256,11 +329,13 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
+  add("column", po::value(&column)->value_name("NAME"), "of words: those of this column of tables of measured runs");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
 
   const OutputFormat format = format_choice(format_name);
   const NamedListing& chosen = kListings[choice("list", wanted, names)];
-  const Listing listing = chosen.fill(data_folders(data));
+  Listing listing = chosen.fill(data_folders(data));
+  if (!column.empty()) keep_column(listing, column);
   if (format == OutputFormat::text) return {text_of(listing), {}};
   return {Json{{std::string(chosen.name), json_of(listing)}}.dump(2) + "\n", {}};
 }

@@ -1,6 +1,7 @@
 #include "base/csv.hpp"
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
@@ -14,6 +15,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
 
 namespace mirfak {
 
@@ -29,6 +32,7 @@ struct ValidateOptions {
   std::string tiers;
   int worst = 0;
   int line = 0;
+  std::string map;
   std::string data;
 };
 
@@ -36,8 +40,9 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
       "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 [OPTION]...",
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
-      "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that cannot be simulated is\n"
-      "listed with the reason. The columns are described in validate/published/README.md.\n"
+      "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
+      "be simulated, is listed with the reason. What columns and words mean is data: `mirfak list words`, and\n"
+      "validate/published/README.md; NAME.map.yaml beside NAME.csv adds to it.\n"
       "Of two traces of one program, of `mirfak simulate` and of `mirfak-measure run`, compares task by task: by\n"
       "kind, stage and rank, both critical paths, and why the iterations differ.");
   syntax.operands = &options.files;
@@ -52,9 +57,11 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
       "how many of the worst rows, or operators, to list");
   add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
-      "print the scenario that the row at this line becomes, and nothing else");
+      "print how the row at this line is read, cell by cell, and the scenario it becomes, and nothing else");
+  add("map", po::value(&options.map)->value_name("MAP.yaml"),
+      "read the tables by this mapping file, with the common vocabulary behind it");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+      "holds models/, hw_profiles/ and validate/published/");
   return syntax;
 }
 
@@ -77,13 +84,34 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
   write_file(report.string(), validation_markdown(tables, found, plot.filename().string()));
 }
 
-std::string scenario_at(const std::vector<ValidationTable>& tables, int line) {
-  for (const ValidatedRun& run : tables.front().runs) {
+// How a row was read, as comments in front of its scenario.
+CommandOutput row_at(const ValidationTable& table, int line) {
+  for (const ValidatedRun& run : table.runs) {
     if (run.run.where.line != line) continue;
-    if (run.scenario.empty()) fail_infeasible(run.run.where, run.skipped);
-    return run.scenario;
+    std::string text = fmt::format("# {}\n", run.run.where.text());
+    std::istringstream reading(run.reading);
+    for (std::string each; std::getline(reading, each);) text += "# " + each + "\n";
+    if (!run.assumed.empty()) text += "# assumed, so that it fits: " + run.assumed + "\n";
+    if (run.skipped.empty() || run.refusal == std::nullopt) text += run.scenario;
+    if (run.skipped.empty()) return {text, {}};
+    return {text, fmt::format("{}: {}\n", (run.refusal ? run.refusal->where : run.run.where).text(), run.skipped),
+            kStatusInfeasible};
   }
-  fail_input({tables.front().name, line, 0}, "no row of the table begins at this line");
+  fail_input({table.name, line, 0}, "no row of the table begins at this line");
+}
+
+// Letters that no table uses would leave all rows out without a word.
+void check_tiers(const std::string& tiers, const RunMapping& vocabulary) {
+  std::string known;
+  if (const ColumnMapping* column = vocabulary.find("tier")) {
+    for (const WordRule& rule : column->rules) {
+      for (const WordPattern& word : rule.words) known += word.text();
+    }
+  }
+  const std::size_t unknown = tiers.find_first_not_of(known);
+  if (tiers.empty() || unknown != std::string::npos) {
+    fail_input({}, fmt::format("--tiers: expected letters among {}, found '{}'", known, excerpt(tiers)));
+  }
 }
 
 bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".h5"; }
@@ -112,11 +140,19 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   if (std::any_of(options.files.begin(), options.files.end(), is_trace)) return compare(options, format);
   const DataFolders folders = data_folders(options.data);
 
+  const RunMappings mappings = RunMappings::from_folder(mapping_folder(options.data));
+  check_tiers(options.tiers, mappings.vocabulary());
+  std::optional<RunMapping> own;
+  if (!options.map.empty()) own = mappings.own(options.map);
+
   std::vector<ValidationTable> tables;
   for (const std::string& file : options.files) {
-    tables.push_back({std::filesystem::path(file).stem().string(), validate_runs(CsvTable::from_file(file), folders)});
+    CsvTable table = CsvTable::from_file(file);
+    if (options.line > 0) table = table.only_line(options.line);
+    tables.push_back(
+        {std::filesystem::path(file).stem().string(), validate_runs(table, mappings, folders, own ? &*own : nullptr)});
+    if (options.line > 0) return row_at(tables.front(), options.line);
   }
-  if (options.line > 0) return {scenario_at(tables, options.line), {}};
   if (!options.report.empty()) write_report(options, tables);
   if (!options.out.empty()) write_file(options.out, validation_csv(tables));
   CommandOutput output;

@@ -6,18 +6,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace mirfak {
 
 namespace {
 
+constexpr int kKinds = 4;  // of passes
 constexpr TaskId kNotYet = std::numeric_limits<TaskId>::max();
 
 class PipelineWriter {
  public:
   PipelineWriter(const StageProfile& profile, const PipelineShape& shape, const Schedule& schedule, double blocked_w)
-      : profile_(profile), shape_(shape), schedule_(schedule), blocked_w_(blocked_w) {}
+      : profile_(profile),
+        shape_(shape),
+        schedule_(schedule),
+        placement_(schedule.placement(shape)),
+        blocked_w_(blocked_w) {}
 
   ClockedProgram write() {
     out_.blocked_w = blocked_w_ * shape_.stages;
@@ -28,15 +34,14 @@ class PipelineWriter {
   }
 
  private:
-  int places() const { return shape_.stages * shape_.chunks; }
-  // Places in the order in which a microbatch goes through them forward.
-  int place_of(int stage, const Pass& pass) const { return pass.chunk * shape_.stages + stage; }
-  TaskId& done(Pass::Kind kind, int place, int microbatch) {
-    return done_[(static_cast<std::size_t>(kind) * static_cast<std::size_t>(places()) +
-                  static_cast<std::size_t>(place)) *
+  // What makes activations behind a part of the model, or gradients in front of it.
+  TaskId& done(bool forward, int part, int microbatch) {
+    return done_[(static_cast<std::size_t>(forward ? 0 : 1) * static_cast<std::size_t>(placement_.parts()) +
+                  static_cast<std::size_t>(part)) *
                      static_cast<std::size_t>(shape_.microbatches) +
                  static_cast<std::size_t>(microbatch)];
   }
+  TaskId awaited(int part, const Pass& pass);
 
   void add_stage(int stage);
   void add_kind(int stage, int chunk, Pass::Kind kind);
@@ -46,6 +51,7 @@ class PipelineWriter {
   const StageProfile& profile_;
   const PipelineShape& shape_;
   const Schedule& schedule_;
+  Placement placement_;
   double blocked_w_;
   ClockedProgram out_;
   std::vector<TaskId> done_;
@@ -68,54 +74,72 @@ void PipelineWriter::add_stage(int stage) {
   out_.program.ranks.push_back({rank, rank, 0, 0, 0, 1});
   out_.program.add_stream(rank, StreamKind::compute);
   for (int chunk = 0; chunk < shape_.chunks; ++chunk) {
-    for (const Pass::Kind kind : {Pass::Kind::forward, Pass::Kind::backward}) add_kind(stage, chunk, kind);
+    for (int kind = 0; kind < kKinds; ++kind) add_kind(stage, chunk, static_cast<Pass::Kind>(kind));
   }
 }
 
-// The class and the choices of one kind of pass; both have the same index.
+// The class of one kind of pass, and its choices where it was measured.
 void PipelineWriter::add_kind(int stage, int chunk, Pass::Kind kind) {
   const bool by_chunk = profile_.stages.size() != static_cast<std::size_t>(shape_.stages);
-  const int row = by_chunk ? chunk * shape_.stages + stage : stage;
+  const int row = by_chunk ? placement_.part_of(stage, chunk) : stage;
   const auto& measured = profile_.stages[static_cast<std::size_t>(row)][static_cast<std::size_t>(kind)];
   std::vector<ClockChoice> choices = share_of(measured, by_chunk ? 1 : shape_.chunks, blocked_w_);
-  const char* name = kind == Pass::Kind::forward ? "forward" : "backward";
+  static constexpr std::array<const char*, kKinds> kNames = {"forward", "backward", "backward of inputs",
+                                                             "backward of weights"};
+  static constexpr std::array<TaskKind, kKinds> kTasks = {TaskKind::forward, TaskKind::backward, TaskKind::backward,
+                                                          TaskKind::weight_gradient};
   std::sort(choices.begin(), choices.end(),
             [](const ClockChoice& a, const ClockChoice& b) { return a.clock_hz > b.clock_hz; });
-  out_.choices.push_back(pass_choices(choices));
   TaskClass pass;
-  pass.kind = kind == Pass::Kind::forward ? TaskKind::forward : TaskKind::backward;
-  pass.name = name;
+  pass.kind = kTasks[static_cast<std::size_t>(kind)];
+  pass.name = kNames[static_cast<std::size_t>(kind)];
   pass.stage = stage;
   pass.chunk = chunk;
-  pass.energy_j = choices.front().energy_j;
-  out_.settings.push_back(std::move(choices));
-  out_.choices_of.push_back(static_cast<std::int32_t>(out_.choices.size() - 1));
+  // What was not measured has a class that no task is of.
+  out_.choices_of.push_back(choices.empty() ? -1 : static_cast<std::int32_t>(out_.choices.size()));
+  if (!choices.empty()) {
+    pass.energy_j = choices.front().energy_j;
+    out_.choices.push_back(pass_choices(choices));
+    out_.settings.push_back(std::move(choices));
+  }
   out_.program.add_class(std::move(pass));
+}
+
+// What brings a pass its input: the part before, the part behind, or, where a microbatch turns back, its own forward
+// pass. kNotYet: it has not been emitted.
+TaskId PipelineWriter::awaited(int part, const Pass& pass) {
+  if (is_forward(pass.kind)) return done(true, part - 1, pass.microbatch);
+  const bool turns = part + 1 == placement_.parts();
+  return turns ? done(true, part, pass.microbatch) : done(false, part + 1, pass.microbatch);
 }
 
 // False while what the pass waits for on other stages has not been emitted.
 bool PipelineWriter::emit(int stage, const Pass& pass) {
-  const int place = place_of(stage, pass);
-  const bool forward = pass.kind == Pass::Kind::forward;
-  TaskId before = kNotYet;
-  const bool waits = forward ? place > 0 : true;
-  if (waits) {
-    const bool turns = !forward && place + 1 == places();  // the last backward pass follows its own forward pass
-    before = turns ? done(Pass::Kind::forward, place, pass.microbatch)
-                   : done(pass.kind, place + (forward ? -1 : 1), pass.microbatch);
-    if (before == kNotYet) return false;
+  const int part = placement_.part_of(stage, pass.chunk);
+  const bool forward = is_forward(pass.kind);
+  const bool waits = forward ? part > 0 : makes_input_gradient(pass.kind);
+  const TaskId before = waits ? awaited(part, pass) : kNotYet;
+  if (waits && before == kNotYet) return false;
+  const auto of = static_cast<ClassId>((stage * shape_.chunks + pass.chunk) * kKinds + static_cast<int>(pass.kind));
+  const std::int32_t choices = out_.choices_of[of];
+  if (choices < 0) {
+    fail_input({profile_.name, 1, 1},
+               fmt::format("the profile has no row for the {} pass of stage {}, which {} runs",
+                           out_.program.classes[of].name, stage, schedule_.name),
+               "measure backward_input and backward_weight, the halves of a backward pass, each by itself");
   }
-  const auto of = static_cast<ClassId>((stage * shape_.chunks + pass.chunk) * 2 + static_cast<int>(pass.kind));
   const std::span<const TaskId> after(&before, waits ? 1 : 0);
-  done(pass.kind, place, pass.microbatch) = out_.program.add_task(
-      static_cast<StreamId>(stage), of, out_.settings[of].front().duration, after, pass.microbatch);
+  const TaskId task =
+      out_.program.add_task(static_cast<StreamId>(stage), of,
+                            out_.settings[static_cast<std::size_t>(choices)].front().duration, after, pass.microbatch);
+  if (pass.kind != Pass::Kind::backward_weight) done(forward, part, pass.microbatch) = task;
   return true;
 }
 
 void PipelineWriter::emit_passes() {
-  done_.assign(static_cast<std::size_t>(2 * places()) * static_cast<std::size_t>(shape_.microbatches), kNotYet);
-  std::vector<std::vector<Pass>> orders;
-  for (int stage = 0; stage < shape_.stages; ++stage) orders.push_back(schedule_.order(shape_, stage));
+  done_.assign(static_cast<std::size_t>(2 * placement_.parts()) * static_cast<std::size_t>(shape_.microbatches),
+               kNotYet);
+  const StageOrders orders = schedule_.orders_of(shape_);
   std::vector<std::size_t> next(orders.size(), 0);
   for (bool moved = true; moved;) {
     moved = false;
@@ -135,7 +159,7 @@ void PipelineWriter::emit_passes() {
 
 }  // namespace
 
-ClockedProgram profiled_pipeline(const StageProfile& profile, const PipelineShape& shape, ScheduleKind schedule,
+ClockedProgram profiled_pipeline(const StageProfile& profile, const PipelineShape& shape, ScheduleId schedule,
                                  double blocked_w) {
   const auto stages = static_cast<std::size_t>(shape.stages);
   const auto chunks = static_cast<std::size_t>(shape.chunks);

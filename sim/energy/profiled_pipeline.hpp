@@ -12,7 +12,7 @@ namespace mirfak {
 //
 // `blocked_w`: what one GPU draws while it waits. Error(input) if the profile has another number of stages;
 // Error(infeasible) if the schedule cannot run.
-ClockedProgram profiled_pipeline(const StageProfile& profile, const PipelineShape& shape, ScheduleKind schedule,
+ClockedProgram profiled_pipeline(const StageProfile& profile, const PipelineShape& shape, ScheduleId schedule,
                                  double blocked_w);
 
 }  // namespace mirfak

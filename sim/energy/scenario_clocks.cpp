@@ -55,6 +55,9 @@ class ClockedJob {
   }
 
   ClockedProgram write() {
+    if (schedule_of(job_.strategy.schedule).needs_times) {
+      for (StagePlan& plan : plan_stages(job_, blocks_)) orders_.push_back(std::move(plan.order));
+    }
     out_.program = lower_at(0);
     find_passes();
     price_clocks();
@@ -81,7 +84,9 @@ class ClockedJob {
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       limits.push_back(clock_of(stage, setting) / clock_of(stage, 0));
     }
-    const std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
+    std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
+    // An order that depends on times is that of the highest clocks.
+    for (std::size_t i = 0; i < orders_.size(); ++i) plans[i].order = orders_[i];
     return lower(job_, blocks_, plans);
   }
 
@@ -92,7 +97,8 @@ class ClockedJob {
   ShardedBlocks blocks_;
   std::vector<std::vector<double>> clocks_;  // by stage
   ClockedProgram out_;
-  std::vector<TaskId> first_of_kind_;  // a task of each kind of pass
+  std::vector<TaskId> first_of_kind_;      // a task of each kind of pass
+  std::vector<std::vector<Pass>> orders_;  // of each plan
 };
 
 // The classes whose tasks are passes on a compute stream.
@@ -102,7 +108,9 @@ void ClockedJob::find_passes() {
   for (TaskId task = 0; task < program.size(); ++task) {
     const TaskClass& of = program.class_of(task);
     std::int32_t& kind = out_.choices_of[program.task_class[task]];
-    if (of.kind != TaskKind::forward && of.kind != TaskKind::backward) continue;
+    const bool pass =
+        of.kind == TaskKind::forward || of.kind == TaskKind::backward || of.kind == TaskKind::weight_gradient;
+    if (!pass) continue;
     if (program.streams[program.stream[task]].kind != StreamKind::compute || kind >= 0) continue;
     kind = static_cast<std::int32_t>(first_of_kind_.size());
     first_of_kind_.push_back(task);

@@ -21,10 +21,10 @@ constexpr double kHertzPerMegahertz = 1e6;
 constexpr double kShortestPass = 1e-9;  // seconds: a thousand picoseconds
 
 Pass::Kind kind_at(const CsvTable& table, std::size_t row, std::size_t column) {
-  static const std::vector<std::string> names = {"forward", "backward"};
+  static const std::vector<std::string> names = {"forward", "backward", "backward_input", "backward_weight"};
   const std::string& text = table.text(row, column);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (text == names[i]) return i == 0 ? Pass::Kind::forward : Pass::Kind::backward;
+    if (text == names[i]) return static_cast<Pass::Kind>(i);
   }
   const std::string close = nearest(text, names);
   table.fail(row, column, fmt::format("expected {}, found '{}'", join_or(names), excerpt(text)),

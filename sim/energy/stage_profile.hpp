@@ -15,14 +15,15 @@ namespace mirfak {
 // counts, with what it would have drawn waiting.
 struct StageProfile {
   std::string name;  // where it is from, for messages
-  // By stage, then by kind of pass (Pass::Kind): at least one each, in the order of the file.
-  std::vector<std::array<std::vector<ClockChoice>, 2>> stages;
+  // By stage, then by kind of pass (Pass::Kind), in the order of the file: at least one each of whole passes, and of
+  // split backward passes where a schedule has such.
+  std::vector<std::array<std::vector<ClockChoice>, 4>> stages;
 };
 
-// A table with the columns stage, instruction (forward or backward), frequency (MHz), time (s), energy (J), in any
-// order of columns and rows: the format of Perseus. Error(input) at the field for what is no number, out of range, an
-// unknown instruction, or a row of the same stage, instruction and frequency as one before; at the file for a stage or
-// an instruction without rows.
+// A table with the columns stage, instruction (forward, backward, backward_input or backward_weight), frequency (MHz),
+// time (s), energy (J), in any order of columns and rows: the format of Perseus. Error(input) at the field for what is
+// no number, out of range, an unknown instruction, or a row of the same stage, instruction and frequency as one before;
+// at the file for a stage or an instruction without rows.
 StageProfile read_stage_profile(const std::filesystem::path& path);
 StageProfile read_stage_profile_text(std::string_view text, std::string name);
 

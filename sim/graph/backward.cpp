@@ -326,7 +326,8 @@ std::vector<TensorId> tensors_under(const OperatorGraph& graph, std::string_view
   std::set<TensorId> read_outside;
   for (const Operator& op : graph.operators) {
     if (op.phase != Phase::forward) continue;
-    if (op.tags.contains(*wanted)) {
+    // What casts for narrow products make is kept, whatever the product belongs to.
+    if (op.tags.contains(*wanted) && !op.auxiliary) {
       for (const Operand& output : op.outputs) inside.insert(output.tensor);
     } else if (produced == Produced::inside) {
       for (const Operand& input : op.inputs) read_outside.insert(input.tensor);

@@ -18,6 +18,8 @@ struct FusedChain {
   std::vector<std::string> words;
   double passes = 1;
   double gradient_passes = 0;  // 0: as often
+
+  friend bool operator==(const FusedChain&, const FusedChain&) = default;
 };
 
 struct FusionRules {
@@ -26,6 +28,8 @@ struct FusionRules {
   // Products with such a tag that read the same operand, and have the same columns for ranks to divide, are one product
   // with one weight.
   std::vector<std::string> packed_tags;
+
+  friend bool operator==(const FusionRules&, const FusionRules&) = default;
 };
 
 // `forward` has no gradient operators yet. Tensors that nothing reads or writes any more are removed: ids change.

@@ -79,10 +79,11 @@ void add_experts(ArgumentLines& out, const Job& job) {
 
 void require_pipeline(const Job& job) {
   const Strategy& s = job.strategy;
-  require_expressible(s.virtual_pipeline == 1 && s.schedule != ScheduleKind::interleaved, "strategy.schedule",
+  require_expressible(s.virtual_pipeline == 1 && s.schedule != schedule_named("interleaved-1f1b"), "strategy.schedule",
                       "DeepSpeed's pipeline engine does not interleave", "choose 1f1b and virtual_pipeline: 1");
-  const bool gpipe = s.schedule == ScheduleKind::gpipe && microbatches(s, job.training) > 1;
-  require_expressible(!gpipe, "strategy.schedule", "DeepSpeed's pipeline engine has 1F1B only", "choose 1f1b");
+  const bool one_microbatch = s.schedule == schedule_named("gpipe") && microbatches(s, job.training) == 1;
+  require_expressible(s.schedule == kDefaultSchedule || one_microbatch, "strategy.schedule",
+                      "DeepSpeed's pipeline engine has 1F1B only", "choose 1f1b");
   require_expressible(s.layer_split.empty(), "strategy.layer_split",
                       "Megatron-DeepSpeed divides layers evenly over stages", "leave it out");
   require_expressible(!s.account_for_embedding_in_pipeline_split, "strategy.account_for_embedding_in_pipeline_split",

@@ -1,5 +1,6 @@
 #include "launch/launch_arguments.hpp"
 
+#include "base/error.hpp"
 #include "launch/launch_targets.hpp"
 
 #include <array>
@@ -28,6 +29,10 @@ std::vector<std::string> launch_target_names() {
 }
 
 std::string launch_arguments(const Job& job, LaunchTarget target) {
+  if (!job.model.blocks.empty()) {
+    fail_infeasible({}, "model: the arguments of these programs describe GPT and its relatives, not a model of blocks",
+                    "name a model that states layers, hidden, heads, ...");
+  }
   return kTargets.at(static_cast<std::size_t>(target)).arguments(job);
 }
 

@@ -4,6 +4,7 @@
 
 #include "launch/launch_targets.hpp"
 #include "launch/megatron_model.hpp"
+#include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/ranges.h>
@@ -30,9 +31,10 @@ std::string layout(const Job& job) {
 
 void add_pipeline(ArgumentLines& out, const Job& job) {
   const Strategy& s = job.strategy;
-  const bool gpipe = s.schedule == ScheduleKind::gpipe && microbatches(s, job.training) > 1;
-  require_expressible(!gpipe, "strategy.schedule", "Megatron-LM has 1F1B and interleaved 1F1B only", "choose 1f1b");
-  const bool one_chunk = s.schedule == ScheduleKind::interleaved && s.virtual_pipeline == 1;
+  const bool one_microbatch = s.schedule == schedule_named("gpipe") && microbatches(s, job.training) == 1;
+  require_expressible(schedule_of(s.schedule).alternates || one_microbatch, "strategy.schedule",
+                      "Megatron-LM has 1F1B and interleaved 1F1B only", "choose 1f1b");
+  const bool one_chunk = s.schedule == schedule_named("interleaved-1f1b") && s.virtual_pipeline == 1;
   require_expressible(!one_chunk, "strategy.schedule", "Megatron-LM interleaves from 2 chunks of a stage on",
                       "choose 1f1b or a larger virtual_pipeline");
   out.value("--pipeline-model-parallel-size", s.pipeline);

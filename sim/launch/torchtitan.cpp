@@ -2,6 +2,7 @@
 // pipeline_parallel.py, models/*/infra/parallelize.py; models and their flavors: models/*/__init__.py.
 
 #include "launch/launch_targets.hpp"
+#include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/ranges.h>
@@ -147,19 +148,43 @@ std::string modules_of_parts(const std::vector<int>& split) {
   return fmt::format("[{}]", fmt::join(parts, ", "));
 }
 
+// The classes of torch.distributed.pipelining; orders from files run as those of one or several parts of the model on
+// each rank.
+std::string_view schedule_class(const Schedule& schedule) {
+  constexpr std::array<std::array<std::string_view, 2>, 5> kClasses = {{{"gpipe", "GPipe"},
+                                                                        {"1f1b", "1F1B"},
+                                                                        {"interleaved-1f1b", "Interleaved1F1B"},
+                                                                        {"zb-v", "ZBVZeroBubble"},
+                                                                        {"dualpipe-v", "DualPipeV"}}};
+  if (!schedule.path.empty()) {
+    const bool twice = schedule.placement({}).holds_twice();
+    require_expressible(!twice, "strategy.schedule", "PyTorch holds a stage index on one rank only",
+                        "choose another schedule");
+    return schedule.chunks > 1 ? "PipelineScheduleMulti" : "PipelineScheduleSingle";
+  }
+  for (const auto& [name, its_class] : kClasses) {
+    if (schedule.name == name) return its_class;
+  }
+  require_expressible(false, "strategy.schedule", fmt::format("PyTorch has no schedule {}", schedule.name),
+                      "write it with 'mirfak schedule --format csv' and give the file's path");
+  return {};
+}
+
 void add_pipeline(Toml& out, const Job& job) {
   const Strategy& s = job.strategy;
   out.value("pipeline_parallel_degree", s.pipeline);
-  const bool gpipe = s.schedule == ScheduleKind::gpipe;
+  const bool gpipe = s.schedule == schedule_named("gpipe");
   require_expressible(s.pipeline > 1 || !gpipe || microbatches(s, job.training) == 1, "strategy.schedule",
                       "torchtitan accumulates gradients one microbatch after the other without stages", "choose 1f1b");
   if (s.pipeline == 1) return;
-  const bool interleaved = s.schedule == ScheduleKind::interleaved;
+  const Schedule& schedule = schedule_of(s.schedule);
+  const bool interleaved = schedule.in_groups;
   require_expressible(!interleaved || s.virtual_pipeline > 1, "strategy.schedule",
                       "torchtitan interleaves from 2 chunks of a stage on", "choose 1f1b");
   require_expressible(s.microbatch_group == 0 || s.microbatch_group == s.pipeline, "strategy.microbatch_group",
                       "torchtitan takes as many microbatches of a chunk as there are stages", "leave it out");
-  out.text("pipeline_parallel_schedule", interleaved ? "Interleaved1F1B" : gpipe ? "GPipe" : "1F1B");
+  out.text("pipeline_parallel_schedule", schedule_class(schedule));
+  if (!schedule.path.empty()) out.text("pipeline_parallel_schedule_csv", schedule.path);
   out.value("pipeline_parallel_microbatch_size", s.micro_batch);
   if (!s.layer_split.empty()) {
     out.value("module_fqns_per_model_part", modules_of_parts(s.layer_split));

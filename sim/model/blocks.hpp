@@ -1,5 +1,6 @@
 #pragma once
 
+#include "graph/fusion.hpp"
 #include "graph/operator_graph.hpp"
 #include "model/adapters.hpp"
 #include "model/model_spec.hpp"
@@ -18,6 +19,7 @@ struct BlockOptions {
   double element_bytes = 2;     // of activations and parameters
   bool dropout = false;
   LowRankAdapters adapters;
+  FusionRules fusion;                     // of blocks from files; the rest says the same of those written in C++
   bool fused_attention = false;           // one flash-attention kernel; else scores, softmax, dropout, context
   bool fused_softmax = false;             // scale, mask and softmax in one kernel
   bool fused_bias_activation = false;     // bias and activation of the MLP in one kernel

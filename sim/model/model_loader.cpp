@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "model/hugging_face.hpp"
+#include "model/model_blocks.hpp"
 #include "model/model_reading.hpp"
 
 #include <fmt/format.h>
@@ -64,8 +65,19 @@ std::int64_t read_ffn(Mapping& in, const ModelSpec& model) {
   return model.gated() ? in.require("ffn").as_integer(1, kMaxFfn) : in.integer_or("ffn", 4 * model.hidden, 1, kMaxFfn);
 }
 
-ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
+ModelSpec parse_own_format(const Node& mapping, const std::string& file, const std::filesystem::path& folder) {
   Mapping in{mapping};
+  if (in.has("blocks")) {
+    const std::string name = in.string_or("name", name_from_path(file));
+    const std::string family = in.string_or("family", "");
+    const std::string source = in.string_or("source", file);
+    ModelSpec of_blocks = read_model_of_blocks(in, folder / "blocks");
+    in.finish();
+    of_blocks.name = name;
+    of_blocks.family = family;
+    of_blocks.source = source;
+    return of_blocks;
+  }
   ModelSpec model;
   model.name = in.string_or("name", name_from_path(file));
   model.family = in.string_or("family", model.family);
@@ -102,7 +114,8 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file) {
   return model;
 }
 
-ModelSpec load_path(const std::filesystem::path& path, const Location& asked_at) {
+ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::path& models_folder,
+                    const Location& asked_at) {
   const bool beside_file = path.is_relative() && asked_at.line > 0;
   const std::filesystem::path file = beside_file ? std::filesystem::path(asked_at.file).parent_path() / path : path;
   std::error_code ignored;
@@ -110,7 +123,7 @@ ModelSpec load_path(const std::filesystem::path& path, const Location& asked_at)
     fail_input(asked_at, fmt::format("there is no model file '{}'", file.string()),
                beside_file ? "a relative path counts from the folder of the file that states it" : "");
   }
-  return parse_model(Document::from_file(file));
+  return parse_model(Document::from_file(file), models_folder);
 }
 
 [[noreturn]] void fail_unknown(const std::string& name, const std::filesystem::path& folder, const Location& asked_at) {
@@ -130,20 +143,22 @@ bool is_model_path(std::string_view text) {
 
 ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path& models_folder,
                      const Location& asked_at) {
-  if (is_model_path(name_or_path)) return load_path(name_or_path, asked_at);
+  if (is_model_path(name_or_path)) return load_path(name_or_path, models_folder, asked_at);
   const std::string name(name_or_path);
   const std::filesystem::path file = models_folder / (name + ".yaml");
   std::error_code ignored;
   if (name.empty() || !std::filesystem::exists(file, ignored)) fail_unknown(name, models_folder, asked_at);
-  return parse_model(Document::from_file(file));
+  return parse_model(Document::from_file(file), models_folder);
 }
 
-ModelSpec parse_model(const Document& document) {
+ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder) {
   return is_hugging_face_config(document) ? parse_hugging_face(document)
-                                          : parse_own_format(Node(document), document.name());
+                                          : parse_own_format(Node(document), document.name(), models_folder);
 }
 
-ModelSpec parse_model(const Node& mapping) { return parse_own_format(mapping, mapping.where().file); }
+ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder) {
+  return parse_own_format(mapping, mapping.where().file, models_folder);
+}
 
 std::vector<std::string> model_names(const std::filesystem::path& models_folder) {
   std::error_code error;

@@ -5,6 +5,13 @@
 namespace mirfak {
 
 LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer) {
+  if (!model.blocks.empty()) {
+    std::size_t place = 1;
+    while (layer >= model.blocks[place].count) layer -= model.blocks[place++].count;
+    LayerKind kind;
+    kind.block = model.blocks[place].kind;
+    return kind;
+  }
   const MixtureOfExperts& mixture = model.mixture;
   LayerKind kind;
   kind.experts =
@@ -80,7 +87,24 @@ double masked_head_parameters(const ModelSpec& model) {
 
 }  // namespace
 
+namespace {
+
+ParameterCount count_blocks(const ModelSpec& model) {
+  ParameterCount count;
+  count.embedding = model.blocks.front().parameters;
+  count.head = model.blocks.back().parameters;
+  for (const ModelBlock& item : model.blocks) {
+    count.total += static_cast<double>(item.count) * item.parameters;
+    count.active += static_cast<double>(item.count) * item.active_parameters;
+  }
+  count.layer = (count.total - count.embedding - count.head) / static_cast<double>(model.layers);
+  return count;
+}
+
+}  // namespace
+
 ParameterCount count_parameters(const ModelSpec& model) {
+  if (!model.blocks.empty()) return count_blocks(model);
   const auto hidden = static_cast<double>(model.hidden);
   const double words = static_cast<double>(model.vocab) * hidden;
   const double norm = norm_parameters(model);

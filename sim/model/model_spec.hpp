@@ -1,6 +1,11 @@
 #pragma once
 
+#include "block/file.hpp"
+#include "graph/operator_graph.hpp"
+
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +40,38 @@ struct SlidingWindow {
   std::int64_t full_every = 0;  // each full_every-th layer attends to all tokens; 0: none does
 };
 
-// The architecture of a transformer of one stack, decoder or encoder. All sizes are counts.
+// A size of a block that follows from others: sequence / 4.
+struct SizeFormula {
+  std::string name;
+  block::Size size;
+
+  double evaluate(const block::Sizes& known) const;  // that has all names
+  void names(std::set<std::string>& out) const;
+};
+
+// One block of a model that states its blocks, `count` times in a row.
+struct ModelBlock {
+  std::string name;  // as the file says: "t5.decoder", "./my_block.yaml"
+  std::int64_t count = 1;
+  std::size_t kind = 0;  // the place of the first block that is the same
+  block::DefinitionPointer definition;
+  std::vector<SizeFormula> formulas;  // of sizes stated for it alone, over those of the model, batch and sequence
+  double parameters = 0;              // of one of them, as the file states its sizes
+  double active_parameters = 0;       // that a token meets
+};
+
+// An axis that strategies may divide.
+struct DividedAxis {
+  std::string name;
+  std::int64_t extent = 0;
+  Parallelism divided_by{};
+
+  friend bool operator==(const DividedAxis&, const DividedAxis&) = default;
+};
+
+// The architecture of a transformer of one stack, decoder or encoder; or, where it has `blocks`, of whatever these are:
+// then layers, hidden, vocab, max_sequence and the experts of the mixture are read off them, heads, kv_heads and ffn
+// are divisible by what divides all their axes, and all else is as if absent. All sizes are counts.
 struct ModelSpec {
   std::string name;    // "gpt3-175b"
   std::string family;  // "gpt", "llama", "bloom", "opt": informative only, nothing is decided by it
@@ -67,6 +103,11 @@ struct ModelSpec {
   double masked_share = 0;
   bool sentence_pairs = false;  // token types, and a head that says whether the second sentence follows the first
   double dropout = 0;           // of attention probabilities and of both residual branches, when trained
+  // A model of blocks from files: one that begins, layers, one that ends.
+  std::vector<ModelBlock> blocks;
+  block::Sizes sizes;                                         // that all its blocks may take
+  std::map<std::string, Parallelism, std::less<>> divisions;  // of axes, where not the usual ones
+  std::vector<DividedAxis> divided;
 
   bool gated() const { return activation == ActivationFunction::swiglu || activation == ActivationFunction::geglu; }
 };
@@ -75,6 +116,7 @@ struct ModelSpec {
 struct LayerKind {
   bool experts = false;     // a mixture of experts in place of the MLP
   std::int64_t window = 0;  // tokens that a token attends to; 0: all before it
+  std::size_t block = 0;    // of a model of blocks: the place of the first one like it
 
   friend bool operator==(const LayerKind&, const LayerKind&) = default;
 };

@@ -23,6 +23,9 @@ PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest, bo
   PassTerms out;
   out.forward = fastest.folded_forward.device;
   out.backward = fastest.folded_backward.device;
+  out.forward_kernels = fastest.folded_forward.kernels;
+  out.backward_kernels = fastest.folded_backward.kernels;
+  out.halves = fastest.folded_backward_input.device + fastest.folded_backward_weight.device;
   out.issue_forward = fastest.folded_forward.host;
   out.issue_backward = fastest.folded_backward.host;
   if (energy) out.energy_j = thriftiest.folded_forward.energy_j + thriftiest.folded_backward.energy_j;
@@ -35,24 +38,6 @@ Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const Sta
   Picoseconds sum = 0;
   for (const ReplicaCollective& collective : collectives) sum += to_picoseconds(price(collective, costs).seconds);
   return sum;
-}
-
-PassTerms& PassTerms::operator+=(const PassTerms& other) {
-  forward += other.forward;
-  backward += other.backward;
-  issue_forward += other.issue_forward;
-  issue_backward += other.issue_backward;
-  energy_j += other.energy_j;
-  return *this;
-}
-
-PassTerms& PassTerms::operator-=(const PassTerms& other) {
-  forward -= other.forward;
-  backward -= other.backward;
-  issue_forward -= other.issue_forward;
-  issue_backward -= other.issue_backward;
-  energy_j -= other.energy_j;
-  return *this;
 }
 
 void StateChoice::apply_to(Strategy& strategy) const {
@@ -131,12 +116,18 @@ void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
   double speed = 0;  // microbatches a picosecond
   double energy_j = std::numeric_limits<double>::infinity();
   std::vector<std::shared_ptr<const LayerBound::Terms>> kinds;
+  const bool plain = std::none_of(space.schedule.begin(), space.schedule.end(),
+                                  [](ScheduleId id) { return schedule_of(id).splits || schedule_of(id).pairs; });
+  // Communication may hide behind other passes' kernels, or behind gradients of weights.
+  const auto shortest_of = [&](const LayerBound::Terms& all) {
+    return plain ? all.device.back() : to_picoseconds(all.kernels_s);
+  };
   for (const std::size_t place : layout_->first_of_kind)
     kinds.push_back(layers.on(job_, layout_->costs[place], energy_));
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
     const LayerBound::Terms& all = *kinds[static_cast<std::size_t>(layout_->kind_of[place])];
     const ReplicaClass& own = layout_->classes[place % layout_->classes.size()];
-    speed += own.count() / static_cast<double>(all.device.back());
+    speed += own.count() / static_cast<double>(shortest_of(all));
     energy_j = std::min(energy_j, all.energy_j);
   }
   constexpr double rounding = 1 - 1e-9;
@@ -145,6 +136,7 @@ void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
   least_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
   for (const PipelineChoice& choice : pipelines(space)) {
+    plain_ = plain_ && choice.plain();
     rows_ += static_cast<std::int64_t>(choice.row->size());
     Picoseconds bound = 0;
     for (int own = 0; own < layout_->count(); ++own) bound = std::max(bound, bound_of(choice, own, kinds));
@@ -158,6 +150,13 @@ Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
                              std::span<const std::shared_ptr<const LayerBound::Terms>> kinds) const {
   const Picoseconds m = choice.microbatches_of(own);
   const std::vector<int> begins = choice.begins();
+  if (!choice.plain()) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& kind : kinds) least = std::min(least, kind->kernels_s);
+    // No stage runs less than its share, on average over all.
+    constexpr double rounding = 1 - 1e-9;
+    return to_picoseconds(static_cast<double>(m) * least / job_.strategy.pipeline * rounding);
+  }
   Picoseconds bound = 0;
   Picoseconds around = 0;
   for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
@@ -177,7 +176,8 @@ Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
 }
 
 // n(s) layers on stage s need n(s) a(s) bytes of the c(s) that it has for them, so all of them are at most the sum of
-// c(s) / a(s). Where nothing is recomputed, a stage holds a microbatch for each that follows it, and one more.
+// c(s) / a(s). Where nothing is recomputed, a stage holds a microbatch for each that follows it, and one more; other
+// placements and orders hold what they hold.
 bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
   const std::shared_ptr<LayerBound> layers = shared.layers_of(job_);
   double state = std::numeric_limits<double>::infinity();
@@ -190,7 +190,7 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
     choices[i].apply_to(job.strategy);
     state = std::min(state, layers->least_state(job));
   }
-  const bool all_kept = job_.strategy.recompute == Recompute::none && job_.strategy.offload_layers == 0;
+  const bool all_kept = plain_ && job_.strategy.recompute == Recompute::none && job_.strategy.offload_layers == 0;
   const double kept = all_kept ? layers->least_kept() : 0;
   for (int own = 0; own < layout_->count(); ++own) {
     const auto index = static_cast<std::size_t>(own);
@@ -231,7 +231,7 @@ Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
 }
 
 PipelineShape Branch::shape(const PipelineChoice& choice, int replica_class) const {
-  PipelineShape out = pipeline_shape(job_, choice.microbatches_of(replica_class));
+  PipelineShape out = pipeline_shape(job_.strategy, choice.microbatches_of(replica_class));
   out.chunks = choice.chunks;
   return out;
 }

@@ -20,12 +20,36 @@ namespace mirfak {
 struct PassTerms {
   Picoseconds forward = 0;  // of the compute stream
   Picoseconds backward = 0;
+  Picoseconds forward_kernels = 0;  // of it kernels alone
+  Picoseconds backward_kernels = 0;
+  Picoseconds halves = 0;         // a backward pass in two
   Picoseconds issue_forward = 0;  // of the host
   Picoseconds issue_backward = 0;
   double energy_j = 0;  // above that of waiting, both passes
 
-  PassTerms& operator+=(const PassTerms& other);
-  PassTerms& operator-=(const PassTerms& other);
+  // Here, because bounds add up millions of them.
+  PassTerms& operator+=(const PassTerms& other) {
+    forward += other.forward;
+    backward += other.backward;
+    forward_kernels += other.forward_kernels;
+    backward_kernels += other.backward_kernels;
+    halves += other.halves;
+    issue_forward += other.issue_forward;
+    issue_backward += other.issue_backward;
+    energy_j += other.energy_j;
+    return *this;
+  }
+  PassTerms& operator-=(const PassTerms& other) {
+    forward -= other.forward;
+    backward -= other.backward;
+    forward_kernels -= other.forward_kernels;
+    backward_kernels -= other.backward_kernels;
+    halves -= other.halves;
+    issue_forward -= other.issue_forward;
+    issue_backward -= other.issue_backward;
+    energy_j -= other.energy_j;
+    return *this;
+  }
 };
 
 // How the state is divided over replicas, and what of that hides behind passes.
@@ -125,6 +149,7 @@ class Branch {
   std::vector<Picoseconds> transfer_back_;
   std::vector<std::shared_ptr<const std::vector<int>>> shares_;  // of microbatches
   std::int64_t rows_ = 0;
+  bool plain_ = true;  // all its pipelines are (PipelineChoice)
   Picoseconds bound_ = 0;
   double least_energy_j_ = 0;
 

@@ -13,8 +13,12 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
   double most = 0;
   for (const InFlightMoment& moment : moments) {
     const ChunkMemory& runs = chunks[static_cast<std::size_t>(moment.chunk)];
-    double now = moment.kind == Pass::Kind::forward ? runs.forward : runs.backward;
+    double now = runs.workspace(moment.kind);
+    if (moment.beside >= 0) now += chunks[static_cast<std::size_t>(moment.beside)].workspace(moment.beside_kind);
     for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) now += moment.microbatches[chunk] * chunks[chunk].kept;
+    for (std::size_t chunk = 0; chunk < moment.weights_due.size(); ++chunk) {
+      now += moment.weights_due[chunk] * chunks[chunk].due;
+    }
     most = std::max(most, now);
   }
   return most;
@@ -24,14 +28,18 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
 
 double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts) {
-  const auto v = static_cast<std::size_t>(choice.chunks);
+  // An order that depends on times is known once they are: it is asked again then (score_iteration).
+  if (schedule_of(choice.schedule).needs_times) return -std::numeric_limits<double>::infinity();
   double worst = -std::numeric_limits<double>::infinity();
   for (int own = 0; own < branch.layout().count(); ++own) {
     const std::shared_ptr<const ScheduleFacts::Moments> moments =
         facts.moments(choice.schedule, branch.shape(choice, own));
+    std::size_t first = 0;
     for (std::size_t stage = 0; stage < moments->size(); ++stage) {
+      const auto v = static_cast<std::size_t>(choice.chunks_of(static_cast<int>(stage)));
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
-      const std::span<const ChunkMemory> runs = chunks.subspan(stage * v, v);
+      const std::span<const ChunkMemory> runs = chunks.subspan(first, v);
+      first += v;
       const double most = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
       worst = std::max(worst, states[place].resident + most - node.gpu.memory_bytes.value);

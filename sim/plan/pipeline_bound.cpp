@@ -3,15 +3,14 @@
 #include "program/data_parallel.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace mirfak {
 
 namespace {
 
 bool awaits_sends(const Branch& branch, const PipelineChoice& choice) {
-  const bool overlaps =
-      branch.job().framework.communication.overlap_pipeline && choice.schedule == ScheduleKind::interleaved;
-  return branch.job().strategy.pipeline > 1 && !overlaps;
+  return branch.job().strategy.pipeline > 1 && !overlaps_transfers(branch.job().framework, choice.schedule);
 }
 
 // Transfers that a stage's later passes wait for: all it sends but behind its very last pass.
@@ -42,6 +41,65 @@ void bound_class(const Branch& branch, const PipelineChoice& choice, int own, Pi
   out.energy_j += energy_j * branch.job().strategy.team() * layout.classes[static_cast<std::size_t>(own)].count();
 }
 
+// How many of its microbatches a class's chunk runs.
+Picoseconds share_of(const PipelineChoice& choice, Picoseconds microbatches, int stage, int chunk) {
+  if (!choice.placement || !choice.placement->holds_twice()) return microbatches;
+  const Placement& placement = *choice.placement;
+  Picoseconds out = 0;
+  for (int m = 0; m < placement.routes(); ++m) {
+    out += placement.place_of(placement.part_of(stage, chunk), m) == Place{stage, chunk} ? 1 : 0;
+  }
+  return out * microbatches / placement.routes();
+}
+
+// When a stage's first microbatch can have come to it at the earliest, on any way.
+Picoseconds first_start(const PipelineChoice& choice, std::span<const StagePasses> stages, int stage) {
+  const bool pairs = schedule_of(choice.schedule).pairs;
+  const auto forward = [&](int at, int chunk) {
+    const PassTerms& of = stages[static_cast<std::size_t>(at)].chunks[static_cast<std::size_t>(chunk)];
+    return pairs ? of.forward_kernels : of.forward;
+  };
+  Picoseconds earliest = std::numeric_limits<Picoseconds>::max();
+  if (!choice.placement) {
+    earliest = 0;
+    for (int before = 0; before < stage; ++before) earliest += forward(before, 0);
+    return earliest;
+  }
+  const Placement& placement = *choice.placement;
+  for (int route = 0; route < placement.routes(); ++route) {
+    Picoseconds arrived = 0;
+    for (int part = 0; part < placement.parts(); ++part) {
+      const Place place = placement.place_of(part, route);
+      if (place.stage == stage) earliest = std::min(earliest, arrived);
+      arrived += forward(place.stage, place.chunk);
+    }
+  }
+  return earliest;
+}
+
+// Any placement and any order, halves and pairs of passes: a stage runs the kernels of all its passes, and none before
+// a first microbatch can have come to it. Between halves, or beside another pass, communication may hide.
+void bound_placed(const Branch& branch, const PipelineChoice& choice, int own, PipelineBound& out) {
+  const LayoutCosts& layout = branch.layout();
+  const Picoseconds m = choice.microbatches_of(own);
+  const Schedule& order = schedule_of(choice.schedule);
+  const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
+  double energy_j = 0;
+  for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
+    const StagePasses& passes = stages[static_cast<std::size_t>(stage)];
+    Picoseconds busy = 0;
+    for (int chunk = 0; chunk < choice.chunks_of(stage); ++chunk) {
+      const PassTerms& of = passes.chunks[static_cast<std::size_t>(chunk)];
+      const Picoseconds apart = of.forward + (order.splits ? std::min(of.backward, of.halves) : of.backward);
+      const Picoseconds share = share_of(choice, m, stage, chunk);
+      busy += share * (order.pairs ? of.forward_kernels + of.backward_kernels : apart);
+      energy_j += static_cast<double>(share) * of.energy_j;
+    }
+    out.end[layout.place(stage, own)] = first_start(choice, stages, stage) + busy;
+  }
+  out.energy_j += energy_j * branch.job().strategy.team() * layout.classes[static_cast<std::size_t>(own)].count();
+}
+
 }  // namespace
 
 std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice& choice, int own) {
@@ -53,11 +111,11 @@ std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice
     StagePasses& passes = out[static_cast<std::size_t>(stage)];
     const std::size_t place = branch.layout().place(stage, own);
     PassTerms all;
-    for (int chunk = 0; chunk < choice.chunks; ++chunk) {
-      const bool embedding = stage == 0 && chunk == 0;
-      const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
-      passes.chunks.push_back(
-          branch.passes(place, choice.layers_of(begins, stage, chunk), choice.recompute_layers, embedding, head));
+    const int chunks = choice.chunks_of(stage);
+    passes.chunks.reserve(static_cast<std::size_t>(chunks));
+    for (int chunk = 0; chunk < chunks; ++chunk) {
+      passes.chunks.push_back(branch.passes(place, choice.layers_of(begins, stage, chunk), choice.recompute_layers,
+                                            choice.holds_embedding(stage, chunk), choice.holds_head(stage, chunk)));
       all += passes.chunks.back();
     }
     passes.busy = m * (all.forward + all.backward) + sends(branch, choice, stage, own);
@@ -86,7 +144,13 @@ void follow_backward(const Branch& branch, std::span<const StagePasses> stages, 
 PipelineBound pipeline_bound(const Branch& branch, const PipelineChoice& choice) {
   PipelineBound out;
   out.end.resize(branch.layout().costs.size());
-  for (int own = 0; own < branch.layout().count(); ++own) bound_class(branch, choice, own, out);
+  for (int own = 0; own < branch.layout().count(); ++own) {
+    if (choice.plain()) {
+      bound_class(branch, choice, own, out);
+    } else {
+      bound_placed(branch, choice, own, out);
+    }
+  }
   out.last = *std::max_element(out.end.begin(), out.end.end());
   return out;
 }
@@ -98,11 +162,10 @@ std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const Pipeli
   const std::vector<int> begins = choice.begins();
   std::vector<std::vector<ChunkPlan>> out(static_cast<std::size_t>(stages));
   for (int stage = 0; stage < stages; ++stage) {
-    for (int chunk = 0; chunk < choice.chunks; ++chunk) {
-      const bool head = stage + 1 == stages && chunk + 1 == choice.chunks;
-      out[static_cast<std::size_t>(stage)].push_back(chunk_of(job, branch.blocks().blocks, branch.layers(),
-                                                              choice.layers_of(begins, stage, chunk),
-                                                              stage == 0 && chunk == 0, head));
+    for (int chunk = 0; chunk < choice.chunks_of(stage); ++chunk) {
+      out[static_cast<std::size_t>(stage)].push_back(
+          chunk_of(job, branch.blocks().blocks, branch.layers(), choice.layers_of(begins, stage, chunk),
+                   choice.holds_embedding(stage, chunk), choice.holds_head(stage, chunk)));
     }
   }
   return out;

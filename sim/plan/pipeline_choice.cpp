@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace mirfak {
 
@@ -33,13 +34,19 @@ void PipelineChoice::apply_to(Strategy& strategy, std::span<const ReplicaClass> 
 }
 
 std::vector<int> PipelineChoice::begins() const {
-  std::vector<int> out = {0};
+  std::vector<int> out;
+  out.reserve(layers->size() + 1);
+  out.push_back(0);
   for (const int of_stage : *layers) out.push_back(out.back() + of_stage);
   return out;
 }
 
 LayerRange PipelineChoice::layers_of(std::span<const int> begins, int stage, int chunk) const {
   const auto place = static_cast<std::size_t>(stage);
+  if (placement) {
+    const std::int64_t even = layers->front();
+    return {placement->part_of(stage, chunk) * even, even};
+  }
   LayerRange out{std::int64_t{chunk} * begins.back() + begins[place], (*layers)[place]};
   const bool first = stage == 0 && chunk == 0;
   const bool last = place + 1 == layers->size() && chunk + 1 == chunks;
@@ -49,8 +56,20 @@ LayerRange PipelineChoice::layers_of(std::span<const int> begins, int stage, int
   return out;
 }
 
+bool PipelineChoice::holds_embedding(int stage, int chunk) const {
+  return placement ? placement->part_of(stage, chunk) == 0 : stage == 0 && chunk == 0;
+}
+
+bool PipelineChoice::holds_head(int stage, int chunk) const {
+  if (placement) return placement->part_of(stage, chunk) + 1 == placement->parts();
+  return static_cast<std::size_t>(stage) + 1 == layers->size() && chunk + 1 == chunks;
+}
+
+bool PipelineChoice::plain() const { return !placement && !schedule_of(schedule).splits; }
+
 int PipelineChoice::layers_of_stage(int stage) const {
   const auto place = static_cast<std::size_t>(stage);
+  if (placement) return placement->chunks(stage) * layers->front();
   return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
 }
 
@@ -69,6 +88,8 @@ class Lister {
   }
 
   void add_splits(PipelineChoice choice);
+  // All chunks of a placement equally long.
+  void add_even(PipelineChoice choice);
   std::vector<PipelineChoice> take() { return std::move(out_); }
 
  private:
@@ -100,6 +121,16 @@ void Lister::add_splits(PipelineChoice choice) {
     choice.recompute_layers = choice.row->front();
     out_.push_back(choice);
   }
+}
+
+void Lister::add_even(PipelineChoice choice) {
+  const int parts = choice.placement->parts();
+  if (layers_ % parts != 0) return;
+  choice.layers = std::make_shared<const std::vector<int>>(hardware_of_.size(), static_cast<int>(layers_ / parts));
+  choice.row = row_of(choice);
+  if (choice.row->empty()) return;
+  choice.recompute_layers = choice.row->front();
+  out_.push_back(choice);
 }
 
 std::shared_ptr<const Row> Lister::row_of(const PipelineChoice& choice) {
@@ -138,16 +169,34 @@ Row Lister::row_of(const std::vector<int>& lengths) const {
 std::vector<PipelineChoice> pipeline_choices(const StrategySpace& space, std::int64_t layers,
                                              std::span<const int> hardware_of, Recompute recompute) {
   Lister lister(space, layers, hardware_of, recompute);
-  for (const ScheduleKind schedule : space.schedule) {
-    const bool interleaved = schedule == ScheduleKind::interleaved;
+  for (const ScheduleId schedule : space.schedule) {
+    const Schedule& order = schedule_of(schedule);
+    const bool interleaved = order.in_groups;
     if (interleaved && hardware_of.size() == 1) continue;
+    const PipelineShape shape{static_cast<int>(hardware_of.size()), std::max(1, order.chunks), 1, 1, 0};
+    const std::optional<Unfit> unfit = order.unfit(shape);
+    if (!interleaved && unfit && unfit->size == Unfit::Size::stages) continue;
+    if (order.chunks > 1 || !order.looped) {
+      // These decide themselves how many chunks a stage has.
+      PipelineChoice choice;
+      choice.chunks = order.chunks;
+      choice.schedule = schedule;
+      choice.placement = std::make_shared<const Placement>(order.placement(shape));
+      lister.add_even(choice);
+      continue;
+    }
     for (const int chunks : space.virtual_pipeline) {
       if ((chunks > 1) != interleaved) continue;
       // A stage's one chunk has as many layers as the stage.
       const int most_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
       for (int first = 0; first <= most_fewer; ++first) {
         for (int last = 0; last <= most_fewer; ++last) {
-          lister.add_splits({chunks, schedule, {}, {}, {}, first, last, {}});
+          PipelineChoice choice;
+          choice.chunks = chunks;
+          choice.schedule = schedule;
+          choice.first_fewer = first;
+          choice.last_fewer = last;
+          lister.add_splits(choice);
         }
       }
     }

@@ -3,6 +3,7 @@
 #include "plan/layer_splits.hpp"
 #include "plan/strategy_space.hpp"
 #include "program/replica_classes.hpp"
+#include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
 #include <cstdint>
@@ -23,7 +24,9 @@ struct RecomputedLayers {
 // How the layers of a branch are spread over chunks, and which of them are recomputed.
 struct PipelineChoice {
   int chunks = 1;
-  ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
+  ScheduleId schedule = kDefaultSchedule;
+  // Of schedules whose chunks lie otherwise than in a loop: where. All their chunks have equally many layers.
+  std::shared_ptr<const Placement> placement;
   RecomputedLayers recompute_layers;
   // Layers of each stage's chunks: all chunks of a stage have the same but the pipeline's ends.
   LayerSplit layers;
@@ -41,6 +44,12 @@ struct PipelineChoice {
   std::vector<int> begins() const;
   // Of one chunk. Chunks lie in the order of the model, chunk 0 of every stage first.
   LayerRange layers_of(std::span<const int> begins, int stage, int chunk) const;
+  int chunks_of(int stage) const { return placement ? placement->chunks(stage) : chunks; }
+  bool holds_embedding(int stage, int chunk) const;
+  bool holds_head(int stage, int chunk) const;
+  // Whether passes go through a loop of stages, forward and whole backward passes in some order: what the closest
+  // bounds are for.
+  bool plain() const;
   int layers_of_stage(int stage) const;
   int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
   void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;

@@ -188,6 +188,7 @@ PipelineBound bound_with_replicas(const Branch& branch, const PipelineChoice& ch
   state.apply_to(job.strategy);
   const DataParallelPlan plan = data_parallel_plan(job);
   PipelineBound out = pipeline_bound(branch, choice);
+  if (!choice.plain()) return out;
   for (int own = 0; own < branch.layout().count(); ++own) {
     const std::vector<StagePasses> stages = stage_passes(branch, choice, own);
     const CutStages cut(branch, choice, state, own);

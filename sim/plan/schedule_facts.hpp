@@ -19,15 +19,15 @@ class ScheduleFacts {
   // Of each stage.
   using Moments = std::vector<std::vector<InFlightMoment>>;
   using Edges = std::vector<std::vector<ChunkEdges>>;
-  std::shared_ptr<const Moments> moments(ScheduleKind schedule, const PipelineShape& shape);
-  std::shared_ptr<const Edges> edges(ScheduleKind schedule, const PipelineShape& shape);
+  std::shared_ptr<const Moments> moments(ScheduleId schedule, const PipelineShape& shape);
+  std::shared_ptr<const Edges> edges(ScheduleId schedule, const PipelineShape& shape);
 
  private:
   template <typename Fact>
-  using Known = std::map<std::tuple<ScheduleKind, int, int, int, int>, std::shared_ptr<const Fact>>;
+  using Known = std::map<std::tuple<ScheduleId, int, int, int, int, int>, std::shared_ptr<const Fact>>;
   template <typename Fact, typename Find>
-  std::shared_ptr<const Fact> found_once(Known<Fact>& known, ScheduleKind schedule, const PipelineShape& shape,
-                                         const Find& of_stage);
+  std::shared_ptr<const Fact> found_once(Known<Fact>& known, ScheduleId schedule, const PipelineShape& shape,
+                                         const Find& find);
 
   std::mutex mutex_;
   Known<Moments> moments_;

@@ -107,6 +107,7 @@ class Search {
         spec_(spec),
         threads_(threads),
         progress_(progress),
+        shared_(spec.space.demanding_schedule()),
         rules_(job, spec.rules),
         cluster_bound_(job, spec.space, shared_),
         clusters_(candidate_clusters(job.cluster, spec)),
@@ -451,7 +452,11 @@ Search::Outcome Search::judge(const Node& node) {
     return Merit{seconds, rates.usd_per_s * seconds, score.energy_j};
   };
   const auto hopeless = [&](const IterationScore& bound) { return standing_.excludes(merit_of(bound)); };
-  const auto score = score_iteration(job, set.blocks, set.bodies, hopeless);
+  const auto score = score_iteration(job, set.blocks, set.bodies, hopeless, set.memory);
+  if (score && !score->fits) {
+    out.too_large = 1;
+    return out;
+  }
   out.simulated = score.has_value();
   out.bounded = score ? 0 : 1;
   if (!score) return out;

@@ -48,7 +48,11 @@ std::shared_ptr<Made> SharedBlocks::found_or_made(std::map<Key, std::shared_ptr<
   return known.emplace(key, std::move(made)).first->second;
 }
 
-std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) { return found_or_made(sets_, representative(job)); }
+std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
+  Job all = representative(job);
+  all.strategy.schedule = schedule_;
+  return found_or_made(sets_, all);
+}
 
 std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
   Job kept = job;

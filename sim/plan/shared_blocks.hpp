@@ -26,6 +26,9 @@ struct BlockSet {
 // Shards the blocks of a model once for all strategies that shard them alike. May be used by several threads at once.
 class SharedBlocks {
  public:
+  // `schedule`: of all that the blocks are for, one that asks most of them (StrategySpace::demanding_schedule).
+  explicit SharedBlocks(ScheduleId schedule = kDefaultSchedule) : schedule_(schedule) {}
+
   // The blocks of `job`. All jobs that are asked for have the same model, training and framework, and their clusters
   // the same node types.
   std::shared_ptr<BlockSet> of(const Job& job);
@@ -43,6 +46,7 @@ class SharedBlocks {
   template <typename Made>
   std::shared_ptr<Made> found_or_made(std::map<Key, std::shared_ptr<Made>>& known, const Job& job);
 
+  ScheduleId schedule_;
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<BlockSet>> sets_;
   std::map<Key, std::shared_ptr<LayerBound>> layers_;

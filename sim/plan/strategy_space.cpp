@@ -1,5 +1,7 @@
 #include "plan/strategy_space.hpp"
 
+#include "schedule/schedule.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -50,7 +52,7 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.expert_tensor = model.mixture.experts > 0 ? std::vector<int>{0, 1} : std::vector<int>{0};
   space.pipeline = up_to(model.layers);
   space.virtual_pipeline = up_to(std::min<std::int64_t>(kMostChunks, model.layers));
-  space.schedule = {ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
+  space.schedule = {kDefaultSchedule, schedule_named("interleaved-1f1b")};
   space.micro_batch = divisors(training.global_batch, kMostMicroBatch);
   space.sequence_parallel = {true, false};
   space.overlap_tensor = {false, true};
@@ -67,6 +69,13 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
   space.uneven_layers = kUnevenLayers;
   space.uneven_end_chunks = kUnevenLayers;
   return space;
+}
+
+ScheduleId StrategySpace::demanding_schedule() const {
+  const auto demands = [](ScheduleId id) { return (schedule_of(id).pairs ? 2 : 0) + (schedule_of(id).splits ? 1 : 0); };
+  const auto most = std::max_element(schedule.begin(), schedule.end(),
+                                     [&](ScheduleId a, ScheduleId b) { return demands(a) < demands(b); });
+  return most == schedule.end() ? kDefaultSchedule : *most;
 }
 
 }  // namespace mirfak

@@ -22,7 +22,7 @@ struct StrategySpace {
   std::vector<int> expert_tensor;  // 1, or 0: as `tensor`
   std::vector<int> pipeline;
   std::vector<int> virtual_pipeline;
-  std::vector<ScheduleKind> schedule;
+  std::vector<ScheduleId> schedule;
   std::vector<int> micro_batch;
   std::vector<bool> sequence_parallel;
   std::vector<bool> overlap_tensor;
@@ -42,6 +42,9 @@ struct StrategySpace {
   // than their stages' others, each on its own; they may have none at all.
   int uneven_end_chunks = 0;
   Strategy others;  // what the search leaves as it is
+
+  // One of the schedules that asks most of blocks: pairs of passes, else halves of backward passes, else whole passes.
+  ScheduleId demanding_schedule() const;
 };
 
 // A list of a space, the field of strategies that takes its values (kStrategyFields), and what tells the two apart.
@@ -62,7 +65,7 @@ inline constexpr std::tuple kSearchLists = {
     SearchList<int>{&StrategySpace::expert_tensor, &Strategy::expert_tensor, "tensor", 1},
     SearchList<int>{&StrategySpace::pipeline, &Strategy::pipeline, {}, strategy_limits::kLayers},
     SearchList<int>{&StrategySpace::virtual_pipeline, &Strategy::virtual_pipeline},
-    SearchList<ScheduleKind>{&StrategySpace::schedule, &Strategy::schedule},
+    SearchList<ScheduleId>{&StrategySpace::schedule, &Strategy::schedule},
     SearchList<int>{&StrategySpace::micro_batch, &Strategy::micro_batch},
     SearchList<bool>{&StrategySpace::sequence_parallel, &Strategy::sequence_parallel},
     SearchList<bool>{&StrategySpace::overlap_tensor, &Strategy::overlap_tensor},

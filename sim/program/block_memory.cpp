@@ -8,7 +8,10 @@
 
 #include "program/block_memory.hpp"
 
+#include "program/split_backward.hpp"
+
 #include <algorithm>
+#include <array>
 #include <map>
 #include <vector>
 
@@ -29,7 +32,7 @@ class Walk {
     find_parameter_products();
   }
 
-  BlockMemory run() {
+  BlockMemory run(bool split) {
     BlockMemory out;
     out.kept = block_.kept_bytes;
     for (const TensorId id : block_.kept) pin(id);
@@ -43,17 +46,79 @@ class Walk {
     append(block_.backward);
     for (const TensorId id : block_.kept) create(id);
     for (const TensorId id : read_but_never_made()) create(id);
-    for (const Tensor& tensor : block_.graph.tensors) {
-      const std::vector<TensorId>& streams = block_.graph.inputs;
-      const bool leaves =
-          tensor.role == TensorRole::gradient && std::find(streams.begin(), streams.end(), tensor.of) != streams.end();
-      if (leaves) pin(static_cast<TensorId>(&tensor - block_.graph.tensors.data()));
-    }
+    pin_leaving_gradients();
     out.backward = std::max(out.kept, most());
+    if (split) walk_halves(out);
     return out;
   }
 
  private:
+  void pin_leaving_gradients() {
+    const std::vector<TensorId>& streams = block_.graph.inputs;
+    for (const Tensor& tensor : block_.graph.tensors) {
+      const bool leaves =
+          tensor.role == TensorRole::gradient && std::find(streams.begin(), streams.end(), tensor.of) != streams.end();
+      if (leaves) pin(static_cast<TensorId>(&tensor - block_.graph.tensors.data()));
+    }
+  }
+
+  // What the second half reads and does not make is there when it begins, so the first half leaves it.
+  void walk_halves(BlockMemory& out) {
+    const std::vector<bool> of_weights = weight_steps(block_);
+    std::array<std::vector<BlockStep>, 2> halves;
+    for (std::size_t i = 0; i < of_weights.size(); ++i) halves[of_weights[i] ? 1 : 0].push_back(block_.backward[i]);
+    reset();
+    append(halves[1]);
+    const std::vector<TensorId> due = read_from_before();
+    for (const TensorId id : due) create(id);
+    for (const auto& [id, size] : live_) out.due += size;
+    out.backward_weight = std::max(out.due, most());
+
+    reset();
+    append(block_.recompute);
+    append(halves[0]);
+    for (const TensorId id : block_.kept) create(id);
+    for (const TensorId id : read_but_never_made()) create(id);
+    const std::vector<bool> made = made_by_steps();
+    for (const TensorId id : due) {
+      if (!made[static_cast<std::size_t>(held_as(id))]) create(id);
+      pin(id);
+    }
+    pin_leaving_gradients();
+    out.backward_input = std::max(out.kept, most());
+  }
+
+  std::vector<bool> made_by_steps() const {
+    std::vector<bool> made(block_.graph.tensors.size(), false);
+    for (const BlockStep* step : steps_) {
+      if (step->kind == BlockStep::Kind::collective) continue;
+      for (const Operand& output : block_.graph.op(step->op).outputs) {
+        made[static_cast<std::size_t>(held_as_[static_cast<std::size_t>(output.tensor)])] = true;
+      }
+    }
+    return made;
+  }
+
+  // All that the steps read before they make it.
+  std::vector<TensorId> read_from_before() const {
+    std::vector<bool> made(block_.graph.tensors.size(), false);
+    std::vector<TensorId> out;
+    for (const BlockStep* step : steps_) {
+      if (step->kind == BlockStep::Kind::collective) continue;
+      const Operator& op = block_.graph.op(step->op);
+      for (const Operand& input : op.inputs) {
+        const bool parameter = tensor(input.tensor).role == TensorRole::parameter_gradient;
+        if (!parameter && !made[static_cast<std::size_t>(held_as_[static_cast<std::size_t>(input.tensor)])]) {
+          out.push_back(input.tensor);
+        }
+      }
+      for (const Operand& output : op.outputs) {
+        made[static_cast<std::size_t>(held_as_[static_cast<std::size_t>(output.tensor)])] = true;
+      }
+    }
+    return out;
+  }
+
   const Tensor& tensor(TensorId id) const { return block_.graph.tensor(id); }
   bool is_kept(TensorId id) const { return std::binary_search(block_.kept.begin(), block_.kept.end(), id); }
   double bytes(TensorId id) const {
@@ -230,6 +295,8 @@ class Walk {
 
 }  // namespace
 
-BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh) { return Walk(block, mesh).run(); }
+BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, bool split) {
+  return Walk(block, mesh).run(split);
+}
 
 }  // namespace mirfak

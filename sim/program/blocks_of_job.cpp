@@ -3,6 +3,7 @@
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
+#include "model/model_blocks.hpp"
 #include "program/data_parallel.hpp"
 #include "program/job_layers.hpp"
 #include "program/pass_parts.hpp"
@@ -30,6 +31,40 @@ ExpertExchange exchange_of(const Job& job) {
   return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
 }
 
+using FusionWords = std::vector<std::string_view>;
+
+// What follows the first product of an MLP, in the words of fusion rules.
+FusionWords words_of_activation(const ModelSpec& model) {
+  FusionWords words;
+  if (model.linear_bias) words.emplace_back("bias");
+  switch (model.activation) {
+    case ActivationFunction::gelu:
+    case ActivationFunction::geglu:
+      words.emplace_back("gelu");
+      break;
+    case ActivationFunction::relu:
+      words.emplace_back("relu");
+      break;
+    case ActivationFunction::swiglu:
+      words.emplace_back("silu");
+      break;
+    case ActivationFunction::squared_relu:
+      words.emplace_back("squared_relu");
+      break;
+  }
+  if (model.gated()) words.emplace_back("multiply");
+  return words;
+}
+
+// ... and what ends a branch of a layer.
+FusionWords words_of_residual(const ModelSpec& model) {
+  FusionWords words;
+  if (model.linear_bias) words.emplace_back("bias");
+  if (model.dropout > 0) words.emplace_back("dropout");
+  words.emplace_back("add");
+  return words;
+}
+
 BlockOptions block_options(const Job& job) {
   const Framework& framework = job.framework;
   const std::int64_t padding = std::int64_t{framework.kernels.vocabulary_multiple} * job.strategy.tensor;
@@ -45,14 +80,15 @@ BlockOptions block_options(const Job& job) {
   options.element_bytes = bytes_per_element(job.precision());
   options.dropout = job.model.dropout > 0;
   options.adapters = job.training.adapters;
+  options.fusion = framework.fusion.rules;
   options.fused_attention = has_fused_attention(job);
-  options.fused_softmax = framework.fusion.softmax;
-  options.fused_bias_activation = framework.fusion.bias_activation;
-  options.fused_bias_dropout_add = framework.fusion.bias_dropout_add;
+  options.fused_softmax = framework.fusion.fuses({"scale", "mask", "softmax"});
+  options.fused_bias_activation = framework.fusion.fuses(words_of_activation(job.model));
+  options.fused_bias_dropout_add = framework.fusion.fuses(words_of_residual(job.model));
   options.fused_rotary = framework.fusion.rotary;
   options.fused_cross_entropy = framework.fusion.cross_entropy;
   options.narrow_activation_input = job.training.fp8_activation_input;
-  options.fused_linear_bias = framework.fusion.linear_bias;
+  options.fused_linear_bias = framework.fusion.ends_product("bias");
   options.chained_gelu = framework.kernels.chained_gelu;
   options.wide_norm_inputs = framework.kernels.wide_norm_inputs;
   options.loss_recomputes_softmax = framework.recompute.loss_softmax;
@@ -314,16 +350,25 @@ class BlockSharder {
     std::erase_if(end_rules_, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
   }
 
-  PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
-  PartitionedBlock head() const { return end(build_head_block(job_.model, options_)); }
+  PartitionedBlock embedding() const {
+    return end(of_blocks() ? build_model_block(job_.model, 0, options_) : build_embedding_block(job_.model, options_));
+  }
+  PartitionedBlock head() const {
+    return end(of_blocks() ? build_model_block(job_.model, job_.model.blocks.size() - 1, options_)
+                           : build_head_block(job_.model, options_));
+  }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
-    return divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow);
+    return divide(of_blocks() ? build_model_block(job_.model, layer.kind.block, options_)
+                              : build_layer_block(job_.model, options_, layer.kind),
+                  recompute, layer.narrow);
   }
   PartitionedBlock prediction(const JobLayer& last) const {
     return divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow);
   }
 
  private:
+  bool of_blocks() const { return !job_.model.blocks.empty(); }
+
   PartitionedBlock end(OperatorGraph forward) const {
     return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {});
   }
@@ -364,6 +409,8 @@ ShardedBlocks shard_blocks(const Job& job) {
   const BlockSharder sharder(job);
   ShardedBlocks blocks;
   blocks.partly_recomputed = job.strategy.recompute_layers > 0;
+  blocks.halves = schedule_of(job.strategy.schedule).splits;
+  blocks.pairs = schedule_of(job.strategy.schedule).pairs;
   blocks.all.push_back(sharder.embedding());
   for (const JobLayer& layer : job_layers(job)) {
     blocks.all.push_back(sharder.layer(layer, job.strategy.recompute));
@@ -375,6 +422,12 @@ ShardedBlocks shard_blocks(const Job& job) {
   blocks.all.push_back(sharder.head());
   for (const PartitionedBlock& block : blocks.all) blocks.weight_gradients.push_back(weight_gradients(block));
   return blocks;
+}
+
+double ShardedBlocks::residual_bytes() const {
+  double largest = 0;
+  for (BlockId id = 1; id < head_id(); ++id) largest = std::max(largest, of(id).residual_bytes);
+  return largest;
 }
 
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {
@@ -460,7 +513,7 @@ double frozen_flop(const PartitionedBlock& block, const StageCosts& costs) {
   return flop;
 }
 
-BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs) {
+BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves) {
   BlockBodies out;
   BodyWriter forward(job, block, costs);
   forward.append(block.forward, false);
@@ -475,7 +528,26 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   out.folded_forward = fold(out.forward);
   out.folded_backward = fold(out.backward);
   out.model_flop = 3 * out.folded_forward.flop - frozen_flop(block, costs);
+  if (halves) {
+    out.split = split_body(block, out.backward);
+    out.folded_backward_input = fold(out.split.inputs);
+    out.folded_backward_weight = fold(out.split.weights);
+  }
   return out;
+}
+
+const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind) {
+  switch (kind) {
+    case Pass::Kind::forward:
+      return block.folded_forward;
+    case Pass::Kind::backward_input:
+      return block.folded_backward_input;
+    case Pass::Kind::backward_weight:
+      return block.folded_backward_weight;
+    case Pass::Kind::backward:
+      break;
+  }
+  return block.folded_backward;
 }
 
 }  // namespace mirfak

@@ -6,6 +6,8 @@
 #include "program/job.hpp"
 #include "program/job_layers.hpp"
 #include "program/replica_classes.hpp"
+#include "program/split_backward.hpp"
+#include "schedule/schedule.hpp"
 #include "sharding/partition.hpp"
 
 #include <span>
@@ -24,6 +26,8 @@ struct ShardedBlocks {
   // serve jobs that recompute all layers or none as well, but for the prediction module.
   std::vector<PartitionedBlock> all;
   bool partly_recomputed = false;
+  bool halves = false;  // backward passes are priced and measured in two as well: the job's schedule splits them
+  bool pairs = false;   // ... and run beside forward passes, step by step
   // Of each block, the rows and columns of its products' weight gradients, each shape once.
   std::vector<std::vector<std::pair<double, double>>> weight_gradients;
 
@@ -40,8 +44,8 @@ struct ShardedBlocks {
   const PartitionedBlock& layer(std::size_t kind = 0) const { return of(layer_id(kind)); }
   const PartitionedBlock& head() const { return all.back(); }
 
-  // Bytes of the residual stream on one device: what stages exchange. All layers have the same.
-  double residual_bytes() const { return layer().residual_bytes; }
+  // Bytes of the streams on one device: what stages exchange. Of a model whose layers differ, of the largest.
+  double residual_bytes() const;
 };
 ShardedBlocks shard_blocks(const Job& job);
 // One layer that is not recomputed: what blocks with `recomputed` false, or of jobs that recompute nothing, are.
@@ -82,9 +86,15 @@ struct BlockBodies {
   Body backward;
   FoldedBody folded_forward;
   FoldedBody folded_backward;
+  // Backward in two (split_backward.hpp), where that is asked for; else empty.
+  SplitBody split;
+  FoldedBody folded_backward_input;
+  FoldedBody folded_backward_weight;
   FoldedBody folded_update;  // once an iteration, behind the optimizer step: narrow copies of parameters
   double model_flop = 0;     // of one microbatch, forward and backward by convention: no recomputation
 };
-BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs);
+const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind);
+// `halves`: backward in two as well.
+BlockBodies price_block(const Job& job, const PartitionedBlock& block, const StageCosts& costs, bool halves = false);
 
 }  // namespace mirfak

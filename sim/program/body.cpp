@@ -118,6 +118,7 @@ FoldedBody fold(const Body& body) {
   out.device += stall;
   out.lead = std::max<Picoseconds>(0, last_of(ends(body, true)) - out.device);
   for (const BodyStep& step : body.steps) {
+    if (step.stream == StreamKind::compute) out.kernels += step.device;
     out.host += step.host;
     out.flop += step.flop;
     out.bytes += step.bytes;
@@ -132,6 +133,7 @@ FoldedBody in_a_row(const FoldedBody& first, const FoldedBody& second) {
   FoldedBody out = first;
   out.device += second.device;
   out.host += second.host;
+  out.kernels += second.kernels;
   const Picoseconds first_holds = first.lead + first.device + second.device;
   const Picoseconds second_holds = first.host + second.lead + second.device;
   out.lead = std::max(first_holds, second_holds) - out.device;

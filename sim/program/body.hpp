@@ -40,9 +40,10 @@ struct Body {
 // free at H + host, for three constants of the body. Where the host waits for the device inside, it cannot run ahead:
 // `device` is then the length of the body among others like it, with what the device idles for the host.
 struct FoldedBody {
-  Picoseconds device = 0;  // length when the host is never late
-  Picoseconds lead = 0;    // the device may not start before the host has worked this long on the body
-  Picoseconds host = 0;    // the host's work; host >= lead
+  Picoseconds device = 0;   // length when the host is never late
+  Picoseconds lead = 0;     // the device may not start before the host has worked this long on the body
+  Picoseconds host = 0;     // the host's work; host >= lead
+  Picoseconds kernels = 0;  // the compute stream's work alone
   double flop = 0;
   double bytes = 0;
   double energy_j = 0;

@@ -21,7 +21,7 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
 
 double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
                            double clock_limit) {
-  std::pair<PricePlace, Mix> key({costs, clock_limit}, std::move(layers));
+  std::pair<PricePlace, Mix> key(PricePlace(costs, clock_limit), std::move(layers));
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
@@ -48,8 +48,11 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
   auto made = std::make_shared<std::vector<BlockBodies>>();
   made->reserve(blocks.all.size());
   for (const PartitionedBlock& block : blocks.all) {
-    BlockBodies& bodies = made->emplace_back(price_block(job, block, clocked));
-    if (keep_ == Keep::folds) bodies.forward = bodies.backward = {};
+    BlockBodies& bodies = made->emplace_back(price_block(job, block, clocked, blocks.halves));
+    if (keep_ == Keep::folds && !blocks.pairs) {
+      bodies.forward = bodies.backward = {};
+      bodies.split = {};
+    }
   }
   const std::lock_guard lock(mutex_);
   return {settled_clock, bodies_.emplace(key, std::move(made)).first->second};

@@ -51,7 +51,8 @@ struct PricePlace {
 // Prices each block once for all stages, and all jobs, for which it costs the same. Such jobs have the same model,
 // training, framework and fabric, strategies that shard blocks alike, and the same `blocks`; pipeline and data sizes,
 // schedule, the number of recomputed layers and what is overlapped between replicas may differ, and so may the number
-// of nodes. May be used by several threads at once.
+// of nodes. Schedules that split backward passes or pair them need blocks that say so. May be used by several threads
+// at once.
 class BodyCache {
  public:
   // What to keep of bodies: steps too, or only what they fold to, which is enough to lower passes.

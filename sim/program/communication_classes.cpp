@@ -26,8 +26,7 @@ Communication CommunicationClasses::transfer(const TransferEnd& end, std::size_t
   const TransferCost cost = transfer_cost(job_, stages_, blocks_, end.from, end.to, end.replica_class);
   TaskClass described;
   described.kind = TaskKind::transfer;
-  described.name = fmt::format("{} {}", end.sending ? "send" : "receive",
-                               end.kind == Pass::Kind::forward ? "activations" : "gradients");
+  described.name = fmt::format("{} {}", end.sending ? "send" : "receive", end.forward ? "activations" : "gradients");
   described.stage = end.sending ? end.from : end.to;
   described.grouping = groups_.between(GroupKind::transfer, end.from, end.to);
   described.bytes = cost.bytes;

@@ -31,7 +31,7 @@ class CommunicationClasses {
     int from = 0;
     int to = 0;
     int replica_class = 0;
-    Pass::Kind kind{};
+    bool forward = false;  // activations; else gradients
     bool sending = false;
 
     friend auto operator<=>(const TransferEnd&, const TransferEnd&) = default;

@@ -1,5 +1,7 @@
 #include "program/job.hpp"
 
+#include "schedule/schedule.hpp"
+
 #include "base/error.hpp"
 
 #include <fmt/format.h>
@@ -94,6 +96,11 @@ const NodeGroup& Job::hardware_of(int stage, int data) const {
                     "choose node counts so that each tensor- and context-parallel team has one type of node");
   }
   return nodes;
+}
+
+bool overlaps_transfers(const Framework& framework, ScheduleId schedule) {
+  const Schedule& order = schedule_of(schedule);
+  return order.sends_beside_passes || (order.in_groups && framework.communication.overlap_pipeline);
 }
 
 bool same_hardware(const NodeGroup& a, const NodeGroup& b) {

@@ -46,6 +46,9 @@ struct Job {
   const NodeGroup& hardware_of(int stage, int data) const;
 };
 
+// Whether transfers between stages run beside passes, so that a stage's next pass does not wait for what it sends.
+bool overlaps_transfers(const Framework& framework, ScheduleId schedule);
+
 // Whether nodes of two entries of a cluster are the same: type, GPUs used, links and network ports.
 bool same_hardware(const NodeGroup& a, const NodeGroup& b);
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <optional>
 
 namespace mirfak {
 
@@ -37,11 +38,12 @@ class Lowering {
            const LoweringOptions& options)
       : job_(job),
         options_(options),
-        overlaps_transfers_(job.framework.communication.overlap_pipeline &&
-                            job.strategy.schedule == ScheduleKind::interleaved),
+        overlaps_transfers_(overlaps_transfers(job.framework, job.strategy.schedule)),
         host_waits_(job.framework.host.waits_for_pipeline && !overlaps_transfers_),
         data_parallel_(data_parallel_plan(job)),
         most_microbatches_(microbatches(job.strategy, job.training)),
+        placement_(placement_of(job.strategy)),
+        most_chunks_(placement_.max_chunks()),
         groups_(program_, job, !options.unfolded),
         teams_(program_, groups_, job, plans, options.unfolded),
         communication_(program_, groups_, job, blocks, plans,
@@ -58,17 +60,12 @@ class Lowering {
   }
 
  private:
-  // Transfers of activations and gradients cross stages like this: virtual stage = chunk * stages + stage.
-  struct Place {
-    int stage = 0;
-    int chunk = 0;
-    bool exists = false;
-  };
   // How far a plan has come.
   struct PlanState {
-    std::size_t next = 0;           // index into its order
-    std::vector<int> forward_left;  // passes of each chunk still to come
-    std::vector<int> backward_left;
+    std::size_t next = 0;            // index into its order
+    std::vector<int> forward_left;   // of each chunk, forward passes still to come
+    std::vector<int> gradient_left;  // ... and passes that make gradients of weights
+    std::vector<bool> began;         // of each chunk, whether a forward pass has been written
   };
 
   const StagePlan& plan(int stage, int replica_class) const { return teams_.plan(stage, replica_class); }
@@ -77,21 +74,21 @@ class Lowering {
 
   void add_work(const ShardedBlocks& blocks, const StagePlan& plan);
 
-  Place neighbour(int stage, int chunk, int step) const;
-  Place target(int stage, const Pass& pass) const {
-    return neighbour(stage, pass.chunk, pass.kind == Pass::Kind::forward ? 1 : -1);
-  }
-  Place origin(int stage, const Pass& pass) const {
-    return neighbour(stage, pass.chunk, pass.kind == Pass::Kind::forward ? -1 : 1);
-  }
-  TaskId& arrival(const Pass& pass, int stage, int replica, int lane);
+  // Where what a pass makes is needed, and where what it needs is made.
+  std::optional<Place> target(int stage, const Pass& pass) const { return place_at(stage, pass, 1); }
+  std::optional<Place> origin(int stage, const Pass& pass) const { return place_at(stage, pass, -1); }
+  std::optional<Place> place_at(int stage, const Pass& pass, int direction) const;
+  TaskId& arrival(bool forward, const Place& place, int microbatch, int replica, int lane);
 
   const Pass& next(int stage, int replica_class) {
     return plan(stage, replica_class).order[state(stage, replica_class).next];
   }
   bool ready(int stage, int replica_class);
-  int& left(int stage, int replica_class);
-  bool cut(int stage, int replica_class);
+  bool arrived(int stage, int replica_class, const Pass& pass);
+  bool cut(int stage, int replica_class) { return cut(stage, replica_class, next(stage, replica_class)); }
+  bool cut(int stage, int replica_class, const Pass& pass);
+  const Pass* partner(int stage, int replica_class);
+  void run_pair(int stage, int replica_class, const Pass& second);
   void emit_passes();
   bool emit_whole(int stage);
   bool emit_cut(int stage);
@@ -100,7 +97,8 @@ class Lowering {
   void run_part(int stage, int replica, std::size_t part, std::span<const TaskId> gathered);
   void wait_for_reduction(int stage);
   void prepare(int stage, int replica, const Pass& pass);
-  void send(int stage, int replica, const Pass& pass);
+  void hand_on(int stage, int replica, const Pass& pass);
+  void send(int stage, const Place& to, int replica, const Pass& pass);
   void finish(int stage, int replica_class);
 
   const Job& job_;
@@ -109,6 +107,8 @@ class Lowering {
   bool host_waits_;
   DataParallelPlan data_parallel_;
   int most_microbatches_;
+  Placement placement_;
+  int most_chunks_;
   Program program_;
   RankGroups groups_;
   ReplicaTeams teams_;
@@ -122,54 +122,85 @@ class Lowering {
 void Lowering::add_work(const ShardedBlocks& blocks, const StagePlan& plan) {
   work_.emplace_back(program_, groups_, job_, blocks, plan, options_);
   PlanState state;
-  state.forward_left.assign(plan.chunks.size(), plan.replicas.microbatches);
-  state.backward_left = state.forward_left;
+  state.forward_left.assign(plan.chunks.size(), 0);
+  state.gradient_left = state.forward_left;
+  state.began.assign(plan.chunks.size(), false);
+  for (const Pass& pass : plan.order) {
+    const auto chunk = static_cast<std::size_t>(pass.chunk);
+    if (is_forward(pass.kind)) ++state.forward_left[chunk];
+    if (makes_weight_gradient(pass.kind)) ++state.gradient_left[chunk];
+  }
   states_.push_back(std::move(state));
 }
 
-Lowering::Place Lowering::neighbour(int stage, int chunk, int step) const {
-  const int place = chunk * teams_.stages() + stage + step;
-  if (place < 0 || place >= teams_.stages() * job_.strategy.virtual_pipeline) return {};
-  return {place % teams_.stages(), place / teams_.stages(), true};
+// Activations go from part to part of the model, gradients of inputs back; gradients of weights stay.
+std::optional<Place> Lowering::place_at(int stage, const Pass& pass, int direction) const {
+  if (pass.kind == Pass::Kind::backward_weight) return std::nullopt;
+  const int part = placement_.part_of(stage, pass.chunk) + (is_forward(pass.kind) ? direction : -direction);
+  if (part < 0 || part >= placement_.parts()) return std::nullopt;
+  return placement_.place_of(part, pass.microbatch);
 }
 
-// The task that brings a pass its input from another stage.
-TaskId& Lowering::arrival(const Pass& pass, int stage, int replica, int lane) {
-  const auto slot = static_cast<std::size_t>(pass.chunk * most_microbatches_ + pass.microbatch);
-  const auto slots = static_cast<std::size_t>(job_.strategy.virtual_pipeline * most_microbatches_);
-  return arrivals_[static_cast<std::size_t>(pass.kind)][teams_.rank_index(stage, replica, lane) * slots + slot];
+// The task that brings a pass at a place its input.
+TaskId& Lowering::arrival(bool forward, const Place& place, int microbatch, int replica, int lane) {
+  const auto slot = static_cast<std::size_t>(place.chunk * most_microbatches_ + microbatch);
+  const auto slots = static_cast<std::size_t>(most_chunks_ * most_microbatches_);
+  return arrivals_[forward ? 0 : 1][teams_.rank_index(place.stage, replica, lane) * slots + slot];
 }
 
 // Whether a plan has a pass left, and what it needs has been written.
 bool Lowering::ready(int stage, int replica_class) {
   if (state(stage, replica_class).next == plan(stage, replica_class).order.size()) return false;
   const Pass& pass = next(stage, replica_class);
-  const int replica = teams_.replicas_of(replica_class).front();
-  return !origin(stage, pass).exists || arrival(pass, stage, replica, 0) != kNoTask;
+  if (!arrived(stage, replica_class, pass)) return false;
+  return !pass.with_next || arrived(stage, replica_class, *(&pass + 1));
 }
 
-// Of the next pass's kind and chunk, those that have not been written.
-int& Lowering::left(int stage, int replica_class) {
-  PlanState& of = state(stage, replica_class);
+bool Lowering::arrived(int stage, int replica_class, const Pass& pass) {
+  const int replica = teams_.replicas_of(replica_class).front();
+  return !origin(stage, pass) ||
+         arrival(is_forward(pass.kind), {stage, pass.chunk}, pass.microbatch, replica, 0) != kNoTask;
+}
+
+// The pass that the next one runs beside; null: it runs alone. Where collectives of the replicas cut one of two into
+// parts, they run one behind the other.
+const Pass* Lowering::partner(int stage, int replica_class) {
   const Pass& pass = next(stage, replica_class);
-  auto& passes = pass.kind == Pass::Kind::forward ? of.forward_left : of.backward_left;
-  return passes[static_cast<std::size_t>(pass.chunk)];
+  if (!pass.with_next) return nullptr;
+  const Pass* second = &pass + 1;
+  return cut(stage, replica_class, *second) ? nullptr : second;
+}
+
+void Lowering::run_pair(int stage, int replica_class, const Pass& second) {
+  const Pass first = next(stage, replica_class);
+  const StageWork::PairWork& pair = work(stage, replica_class).pair(first, second);
+  for (const int replica : teams_.replicas_of(replica_class)) {
+    prepare(stage, replica, first);
+    prepare(stage, replica, second);
+  }
+  for (const int replica : teams_.replicas_of(replica_class)) {
+    TeamWriter& team = teams_.team(stage, replica);
+    team.run(pair.first, first.microbatch);
+    if (pair.first.bodies.empty()) team.run(pair.second, second.microbatch);
+  }
+  finish(stage, replica_class);
+  finish(stage, replica_class);
 }
 
 // Whether collectives of the replicas cut the next pass into parts.
-bool Lowering::cut(int stage, int replica_class) {
-  const Pass& pass = next(stage, replica_class);
+bool Lowering::cut(int stage, int replica_class, const Pass& pass) {
   if (work(stage, replica_class).parts(pass).empty()) return false;
-  const int passes = left(stage, replica_class);
-  const bool first = passes == plan(stage, replica_class).replicas.microbatches;
-  const bool last = passes == 1;
-  const bool forward = pass.kind == Pass::Kind::forward;
-  if (forward) return first || data_parallel_.gather != DataParallelPlan::Gather::first_forward;
+  const PlanState& of = state(stage, replica_class);
+  const auto chunk = static_cast<std::size_t>(pass.chunk);
+  if (is_forward(pass.kind)) {
+    return !of.began[chunk] || data_parallel_.gather != DataParallelPlan::Gather::first_forward;
+  }
+  const bool last = makes_weight_gradient(pass.kind) && of.gradient_left[chunk] == 1;
   return last || data_parallel_.reduce != DataParallelPlan::Reduce::last_backward;
 }
 
 void Lowering::emit_passes() {
-  const auto slots = static_cast<std::size_t>(job_.strategy.virtual_pipeline * most_microbatches_);
+  const auto slots = static_cast<std::size_t>(most_chunks_ * most_microbatches_);
   for (auto& arrivals : arrivals_) arrivals.assign(program_.ranks.size() * slots, kNoTask);
   for (bool progress = true; progress;) {
     progress = false;
@@ -195,6 +226,10 @@ bool Lowering::emit_whole(int stage) {
   bool any = false;
   for (int own = 0; own < teams_.classes(); ++own) {
     for (; ready(stage, own) && !cut(stage, own); any = true) {
+      if (const Pass* second = partner(stage, own)) {
+        run_pair(stage, own, *second);
+        continue;
+      }
       const Pass& pass = next(stage, own);
       for (const int replica : teams_.replicas_of(own)) prepare(stage, replica, pass);
       for (const int replica : teams_.replicas_of(own)) {
@@ -223,9 +258,15 @@ bool Lowering::emit_cut(int stage) {
 // Sends on what the next pass of a class has made, and counts it as written.
 void Lowering::finish(int stage, int replica_class) {
   const Pass& pass = next(stage, replica_class);
-  for (const int replica : teams_.replicas_of(replica_class)) send(stage, replica, pass);
-  --left(stage, replica_class);
-  ++state(stage, replica_class).next;
+  for (const int replica : teams_.replicas_of(replica_class)) hand_on(stage, replica, pass);
+  PlanState& of = state(stage, replica_class);
+  const auto chunk = static_cast<std::size_t>(pass.chunk);
+  if (is_forward(pass.kind)) {
+    --of.forward_left[chunk];
+    of.began[chunk] = true;
+  }
+  if (makes_weight_gradient(pass.kind)) --of.gradient_left[chunk];
+  ++of.next;
 }
 
 // Gathers run at most one part ahead of compute: part i's waits for the end of part i - 2 (the rate limiter of FSDP),
@@ -235,7 +276,7 @@ void Lowering::emit_in_parts(int stage) {
   using After = ReplicaWriter::GatherAfter;
   const std::vector<PartWork>& parts = work(stage, 0).parts(next(stage, 0));
   const ShardingHabits& habits = job_.framework.sharding;
-  const bool forward = next(stage, 0).kind == Pass::Kind::forward;
+  const bool forward = is_forward(next(stage, 0).kind);
   const bool released = data_parallel_.gathers_in_passes();
   const bool ahead = forward ? habits.prefetch_forward : habits.prefetch_backward;
   const bool prefetches = !released || (habits.overlaps_gathers && ahead);
@@ -284,36 +325,48 @@ void Lowering::prepare(int stage, int replica, const Pass& pass) {
   for (std::size_t lane = 0; job_.framework.host.waits_for_passes && lane < writer.lanes(); ++lane) {
     for (const TaskId before : writer.done(lane)) writer.host_waits_for(lane, before);
   }
-  if (!origin(stage, pass).exists) return;
+  const std::optional<Place> from = origin(stage, pass);
+  if (!from) return;
   for (int lane = 0; lane < teams_.lanes(); ++lane) {
-    const TaskId arrived = arrival(pass, stage, replica, lane);
+    const TaskId arrived = arrival(is_forward(pass.kind), {stage, pass.chunk}, pass.microbatch, replica, lane);
+    if (from->stage == stage) continue;  // behind the pass that made it, on the same stream
     writer.device_waits_for(static_cast<std::size_t>(lane), arrived);
     if (host_waits_) writer.host_waits_for(static_cast<std::size_t>(lane), arrived);
   }
 }
 
-// Both ends of a transfer wait for the same things, so they start together.
-void Lowering::send(int stage, int replica, const Pass& pass) {
-  const Place to = target(stage, pass);
-  if (!to.exists) return;
-  const bool forward = pass.kind == Pass::Kind::forward;
-  const StreamKind sends = forward ? StreamKind::send_forward : StreamKind::send_backward;
-  const StreamKind receives = forward ? StreamKind::recv_forward : StreamKind::recv_backward;
+void Lowering::hand_on(int stage, int replica, const Pass& pass) {
+  const std::optional<Place> to = target(stage, pass);
+  if (!to) return;
+  if (to->stage != stage) return send(stage, *to, replica, pass);
+  for (int lane = 0; lane < teams_.lanes(); ++lane) {
+    arrival(is_forward(pass.kind), *to, pass.microbatch, replica, lane) =
+        teams_.team(stage, replica).done(static_cast<std::size_t>(lane)).front();
+  }
+}
+
+// Both ends of a transfer wait for the same things, so they start together. Each way between two stages has a stream,
+// so that what comes from one side does not queue behind what comes from the other.
+void Lowering::send(int stage, const Place& to, int replica, const Pass& pass) {
+  const bool forward = is_forward(pass.kind);
+  const bool onwards = placement_.is_looped() ? forward : to.stage > stage;
+  const StreamKind sends = onwards ? StreamKind::send_forward : StreamKind::send_backward;
+  const StreamKind receives = onwards ? StreamKind::recv_forward : StreamKind::recv_backward;
   const int own = teams_.class_of(replica);
   TeamWriter& from = teams_.team(stage, replica);
   TeamWriter& into = teams_.team(to.stage, replica);
   for (int i = 0; i < teams_.lanes(); ++i) {
     const auto lane = static_cast<std::size_t>(i);
     const Communication sending =
-        communication_.transfer({stage, to.stage, own, pass.kind, true}, teams_.rank_index(stage, replica, i));
+        communication_.transfer({stage, to.stage, own, forward, true}, teams_.rank_index(stage, replica, i));
     const Communication receiving =
-        communication_.transfer({stage, to.stage, own, pass.kind, false}, teams_.rank_index(to.stage, replica, i));
+        communication_.transfer({stage, to.stage, own, forward, false}, teams_.rank_index(to.stage, replica, i));
     std::vector<TaskId> after(from.done(lane).begin(), from.done(lane).end());
     for (const TaskId last : {from.last_on(lane, sends), into.last_on(lane, receives)}) {
       if (last != kNoTask) after.push_back(last);
     }
     const TaskId sent = from.transfer(lane, sends, sending.task_class, sending.duration, after, pass.microbatch);
-    arrival({pass.kind, to.chunk, pass.microbatch}, to.stage, replica, i) =
+    arrival(forward, to, pass.microbatch, replica, i) =
         into.transfer(lane, receives, receiving.task_class, receiving.duration, after, pass.microbatch);
     if (!overlaps_transfers_) from.device_waits_for(lane, sent);
     if (host_waits_) from.host_waits_for(lane, sent);

@@ -4,6 +4,7 @@
 #include "program/sharded_state.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -22,15 +23,21 @@ bool in_groups(const Strategy& strategy) {
   return strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
 }
 
-// What the blocks of a chunk keep so far, and the most there is beside while one of them runs.
+// What the blocks of a chunk keep so far, and the most there is beside while one of them runs. Backward passes go
+// through the blocks from the last to the first: while one runs, those before it keep all and those behind it, where a
+// backward pass is split, what is due to their weights. The former is known here, the latter once the last block is.
 class ChunkWalk {
  public:
   // Equal blocks of which `kept` keep what their backward passes read; `before` the last of them runs, so many do.
   void add(const BlockMemory& block, int before, int kept) {
     const double others = kept_ + before * block.kept;
-    kept_ += kept * block.kept;
     forward_ = std::max(forward_, others + block.forward);
     backward_ = std::max(backward_, others + block.backward);
+    input_ = std::max(input_, others + block.backward_input - due_ - (before + 1) * block.due);
+    input_ = std::max(input_, kept_ + block.backward_input - due_ - block.due);
+    weight_ = std::max(weight_, due_ + before * block.due + block.backward_weight);
+    kept_ += kept * block.kept;
+    due_ += (before + 1) * block.due;
   }
 
   // Layers in groups of so many, the last of what is left (megatron/core/recompute.py). A group keeps its input; its
@@ -44,7 +51,16 @@ class ChunkWalk {
     }
   }
 
-  ChunkMemory memory() const { return {kept_, std::max(0.0, forward_ - kept_), std::max(0.0, backward_ - kept_)}; }
+  ChunkMemory memory() const {
+    ChunkMemory out;
+    out.kept = kept_;
+    out.forward = std::max(0.0, forward_ - kept_);
+    out.backward = std::max(0.0, backward_ - kept_);
+    out.due = due_;
+    out.backward_input = std::max(0.0, input_ + due_ - kept_);
+    out.backward_weight = std::max(0.0, weight_ - due_);
+    return out;
+  }
 
  private:
   void add_group(std::span<const BlockMemory> blocks, std::span<const BlockId> layers) {
@@ -58,13 +74,20 @@ class ChunkWalk {
       const BlockMemory& whole = blocks[static_cast<std::size_t>(layer) + 1];
       forward_ = std::max(forward_, kept_ + blocks[static_cast<std::size_t>(layer)].forward);
       backward_ = std::max(backward_, before + inside + std::max(whole.forward + gradient, whole.backward));
+      const double runs = std::max(whole.forward + gradient, whole.backward_input);
+      due_ += whole.due;
+      input_ = std::max(input_, before + inside + runs - due_);
+      weight_ = std::max(weight_, due_ - whole.due + whole.backward_weight);
       inside += whole.kept;
     }
   }
 
   double kept_ = 0;
+  double due_ = 0;
   double forward_ = 0;
   double backward_ = 0;
+  double input_ = -std::numeric_limits<double>::infinity();  // less all that is due in the end
+  double weight_ = 0;
 };
 
 // Autograd hands on a weight's gradient. Where the product has added it to the gradient buffer already, Transformer
@@ -83,6 +106,51 @@ double stand_ins(const Job& job, const ShardedBlocks& blocks, const StageContent
   for (const auto& [rows, columns] : shapes) elements += rows * columns;
   return elements * bytes_per_element(job.precision());
 }
+
+// A stage's memory pass by pass.
+class PassMemory {
+ public:
+  // `chunks`: of the stage. `resident`: whatever it runs.
+  PassMemory(std::span<const ChunkMemory> chunks, const MemoryUse& resident) : chunks_(chunks), use_(resident) {}
+
+  void walk(std::span<const Pass> order, StageMemory& memory) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Pass& pass = order[i];
+      begin(pass);
+      use_.workspace = of(pass).workspace(pass.kind);
+      const bool pair = pass.with_next;
+      if (pair) use_.workspace += of(order[i + 1]).workspace(order[i + 1].kind);
+      if (use_.total() > memory.peak.total()) {
+        memory.peak = use_;
+        memory.passes_in_flight = in_flight_;
+      }
+      if (pair) end(order[++i]);
+      end(pass);
+    }
+  }
+
+ private:
+  const ChunkMemory& of(const Pass& pass) const { return chunks_[static_cast<std::size_t>(pass.chunk)]; }
+
+  void begin(const Pass& pass) {
+    if (!is_forward(pass.kind)) return;
+    use_.activations += of(pass).kept;
+    ++in_flight_;
+  }
+
+  void end(const Pass& pass) {
+    if (makes_input_gradient(pass.kind)) {
+      use_.activations -= of(pass).kept;
+      --in_flight_;
+    }
+    if (pass.kind == Pass::Kind::backward_input) use_.activations += of(pass).due;
+    if (pass.kind == Pass::Kind::backward_weight) use_.activations -= of(pass).due;
+  }
+
+  std::span<const ChunkMemory> chunks_;
+  MemoryUse use_;
+  int in_flight_ = 0;
+};
 
 }  // namespace
 
@@ -103,8 +171,22 @@ std::span<const MemoryPart> memory_parts() {
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks) {
   const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<BlockMemory> out;
-  for (const PartitionedBlock& block : blocks.all) out.push_back(block_memory(block, mesh));
+  for (const PartitionedBlock& block : blocks.all) out.push_back(block_memory(block, mesh, blocks.halves));
   return out;
+}
+
+double ChunkMemory::workspace(Pass::Kind kind) const {
+  switch (kind) {
+    case Pass::Kind::forward:
+      return forward;
+    case Pass::Kind::backward_input:
+      return backward_input;
+    case Pass::Kind::backward_weight:
+      return backward_weight;
+    case Pass::Kind::backward:
+      break;
+  }
+  return backward;
 }
 
 ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk) {
@@ -147,7 +229,7 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
   for (const StagePlan& plan : stages) {
     std::vector<ChunkMemory> chunks;
     for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, of_blocks, chunk));
-    MemoryUse use = resident_memory(job, blocks, plan);
+    const MemoryUse use = resident_memory(job, blocks, plan);
     StageMemory memory;
     const NodeHardware& hardware = plan.costs.hardware->hardware;
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
@@ -155,24 +237,8 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     memory.host_capacity = host_memory_share(hardware.spec);
     memory.peak = use;
     memory.peak.workspace = step_workspace(job, plan);
-    int in_flight = 0;
-    for (const Pass& pass : plan.order) {
-      const ChunkMemory& chunk = chunks[static_cast<std::size_t>(pass.chunk)];
-      const bool forward = pass.kind == Pass::Kind::forward;
-      if (forward) {
-        use.activations += chunk.kept;
-        ++in_flight;
-      }
-      use.workspace = forward ? chunk.forward : chunk.backward;
-      if (use.total() > memory.peak.total()) {
-        memory.peak = use;
-        memory.passes_in_flight = in_flight;
-      }
-      if (!forward) {
-        use.activations -= chunk.kept;
-        --in_flight;
-      }
-    }
+    PassMemory passes(chunks, use);
+    passes.walk(plan.order, memory);
     out.push_back(memory);
   }
   return out;

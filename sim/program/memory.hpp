@@ -45,8 +45,9 @@ struct StageMemory {
   bool fits() const { return peak.total() <= capacity && host <= host_capacity; }
 };
 
-// Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass frees it, and while one
-// runs it needs its workspace beside. So the factor 1 + (p - 1)/(p v) of interleaving is counted, not assumed. The
+// Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass frees it, but for what
+// the half that makes gradients of weights still needs where it is split, and while one runs it needs its workspace
+// beside; both of a pair need theirs. So the factor 1 + (p - 1)/(p v) of interleaving is counted, not assumed. The
 // optimizer step comes last: nothing of the passes is left, but gradients in less than fp32 are copied for it.
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages);
 // The same with memory_of_blocks(job, blocks) known: `of_blocks`.
@@ -58,6 +59,13 @@ struct ChunkMemory {
   double kept = 0;
   double forward = 0;
   double backward = 0;
+  // Where backward is split in two: what stays between the halves, and what each needs beside what is kept when it
+  // begins.
+  double due = 0;
+  double backward_input = 0;
+  double backward_weight = 0;
+
+  double workspace(Pass::Kind kind) const;
 };
 // `blocks`: of each BlockId.
 ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk);

@@ -24,8 +24,11 @@ double gathered_again(const Job& job, double parameters) {
 }
 
 std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
-  const bool forward = kind == Pass::Kind::forward;
-  const bool gathers = forward || data_parallel_plan(job).gather == DataParallelPlan::Gather::every_pass;
+  const bool forward = is_forward(kind);
+  // Gradients of weights come from activations and gradients alone.
+  const bool again =
+      makes_input_gradient(kind) && data_parallel_plan(job).gather == DataParallelPlan::Gather::every_pass;
+  const bool gathers = forward || again;
   const bool root = job.framework.sharding.root_unit && chunk.embedding && chunk.head;
   std::vector<PassPart> parts;
   for (int i = 0; i < chunk.blocks(); ++i) {
@@ -44,7 +47,7 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
     if (root && block == last) trained = all = {};
     PassPart part{i, i + 1, {}, {}};
     if (gathers && !kept) part.gathers = all;
-    if (!forward) part.reduces = trained;
+    if (makes_weight_gradient(kind)) part.reduces = trained;
     if (!forward && gathers && layer) part.gathers.shared += gathered_again(job, all.total());
     parts.push_back(part);
   }
@@ -52,7 +55,7 @@ std::vector<PassPart> split_into_units(const Job& job, const ChunkPlan& chunk, P
 }
 
 std::vector<PassPart> split_into_buckets(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {
-  const bool forward = kind == Pass::Kind::forward;
+  const bool forward = is_forward(kind);
   const double full = std::max(job.framework.sharding.bucket_parameters,
                                job.framework.sharding.bucket_parameters_per_rank * job.strategy.replicas());
   // The same buckets both ways: filled in backward order.
@@ -124,9 +127,8 @@ std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::K
   using Reduce = DataParallelPlan::Reduce;
   const DataParallelPlan plan = data_parallel_plan(job);
   if (plan.gathers_in_passes()) return split_into_units(job, chunk, kind);
-  const bool buckets = kind == Pass::Kind::forward
-                           ? plan.gather == Gather::first_forward
-                           : plan.reduce == Reduce::last_backward || plan.reduce == Reduce::every_backward;
+  const bool reduced = plan.reduce == Reduce::last_backward || plan.reduce == Reduce::every_backward;
+  const bool buckets = is_forward(kind) ? plan.gather == Gather::first_forward : makes_weight_gradient(kind) && reduced;
   if (!buckets) return {};
   return split_into_buckets(job, chunk, kind);
 }

@@ -73,10 +73,11 @@ enum class GroupKind : std::uint8_t {
   across,          // ... that hold the same shard
   expert_data,     // ... that hold the same experts
   tied_embedding,  // the two stages that hold the word embedding
+  part,            // ... or the same part of the model
   transfer,        // the two ends of transfers between stages
   all,             // all ranks: the norm of all gradients
 };
-inline constexpr std::size_t kGroupKinds = 11;
+inline constexpr std::size_t kGroupKinds = 12;
 std::string_view name_of(GroupKind kind);
 
 // What all tasks of a kind have in common: one entry for, say, "backward of chunk 2 on stage 5", shared by all

@@ -33,21 +33,14 @@ const BlockRun& ChunkPlan::run_of(int index) const {
   return *run;
 }
 
-PipelineShape pipeline_shape(const Job& job, int microbatches) {
-  PipelineShape shape;
-  shape.stages = job.strategy.pipeline;
-  shape.chunks = job.strategy.virtual_pipeline;
-  shape.microbatches = microbatches;
-  shape.group = job.strategy.microbatch_group > 0 ? job.strategy.microbatch_group : shape.stages;
-  return shape;
-}
-
 namespace {
 
-double parameters_of(const PartitionedBlock& block, bool frozen) {
+// `copies`: of what another block holds, too.
+double parameters_of(const PartitionedBlock& block, bool frozen, bool copies) {
   double elements = 0;
   for (const ParameterShard& shard : block.parameters) {
-    if (block.graph.tensor(shard.tensor).frozen == frozen) elements += shard.elements;
+    const Tensor& parameter = block.graph.tensor(shard.tensor);
+    if (parameter.frozen == frozen && (copies || !parameter.tied)) elements += shard.elements;
   }
   return elements;
 }
@@ -84,10 +77,12 @@ void count_parameters(const Job& job, const ShardedBlocks& blocks, ChunkPlan& pl
     for (const ParameterShard& shard : blocks.of(run.block).parameters) {
       run.largest = std::max(run.largest, shard.elements);
     }
-    run.parameters = parameters_of(blocks.of(run.block), false);
-    run.frozen = parameters_of(blocks.of(run.block), true);
+    // Where layers hold what is tied to another block, it lies on another stage, if there are any.
+    const bool copies = run.block == blocks.head_id() || job.strategy.pipeline > 1;
+    run.parameters = parameters_of(blocks.of(run.block), false, copies);
+    run.frozen = parameters_of(blocks.of(run.block), true, copies);
     // One copy serves as word embedding and as output projection.
-    if (plan.embedding && run.block == blocks.head_id()) {
+    if (plan.beside_embedding && run.block == blocks.head_id()) {
       (job.training.adapters.rank > 0 ? run.frozen : run.parameters) -= tied_parameters(blocks);
     }
     // Prediction modules use the model's one head.
@@ -109,13 +104,11 @@ bool recomputes(const Strategy& strategy, std::int64_t place) {
 std::vector<ChunkPlan> plan_chunks(const Job& job, const ShardedBlocks& blocks, int stage) {
   const std::vector<LayerBlocks> layers = layer_blocks(job, blocks);
   const std::vector<std::vector<LayerRange>> layers_of = layers_of_chunks(job.strategy, job.model);
+  const Placement placement = placement_of(job.strategy);
   std::vector<ChunkPlan> chunks;
   for (const LayerRange& range : layers_of[static_cast<std::size_t>(stage)]) {
-    const bool embedding = stage == 0 && chunks.empty();
-    const bool head =
-        stage + 1 == job.strategy.pipeline && static_cast<int>(chunks.size()) + 1 == job.strategy.virtual_pipeline;
-    chunks.push_back(chunk_of(job, blocks, layers, range, embedding, head));
-    count_parameters(job, blocks, chunks.back());
+    const int part = placement.part_of(stage, static_cast<int>(chunks.size()));
+    chunks.push_back(chunk_of(job, blocks, layers, range, part == 0, part + 1 == placement.parts()));
   }
   return chunks;
 }
@@ -144,7 +137,7 @@ double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const st
         bytes += run.count * shard.elements * block.graph.tensor(shard.tensor).bytes_per_element;
       }
     }
-    if (!chunk.embedding || !chunk.head) continue;
+    if (!chunk.beside_embedding || !chunk.head) continue;
     elements -= tied_parameters(blocks);  // held once
     bytes -= tied_parameters(blocks) * wide;
   }
@@ -165,7 +158,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
       out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;
       out.tensor_partial_elements += held(blocks, run) * tensor_partial_parameters(blocks.of(run.block));
     }
-    if (chunk.embedding && chunk.head) out.bytes -= tied_parameters(blocks) * bytes_per_element(job.precision());
+    if (chunk.beside_embedding && chunk.head) out.bytes -= tied_parameters(blocks) * bytes_per_element(job.precision());
     first = first || chunk.embedding;
     last = last || chunk.head;
   }
@@ -205,12 +198,17 @@ ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
 }
 
 StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index)
-    : stage(stage_index), chunks(plan_chunks(job, blocks, stage_index)), parameters(count_stage(job, blocks, chunks)) {}
+    : StageContents(job, blocks, stage_index, plan_chunks(job, blocks, stage_index)) {}
 
 StageContents::StageContents(const Job& job, const ShardedBlocks& blocks, int stage_index,
                              std::vector<ChunkPlan> of_chunks)
     : stage(stage_index), chunks(std::move(of_chunks)) {
-  for (ChunkPlan& chunk : chunks) count_parameters(job, blocks, chunk);
+  const bool embedding =
+      std::any_of(chunks.begin(), chunks.end(), [](const ChunkPlan& chunk) { return chunk.embedding; });
+  for (ChunkPlan& chunk : chunks) {
+    chunk.beside_embedding = embedding;
+    count_parameters(job, blocks, chunk);
+  }
   parameters = count_stage(job, blocks, chunks);
 }
 
@@ -221,8 +219,12 @@ StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<cons
       replicas(classes[static_cast<std::size_t>(own)]),
       ranks(static_cast<double>(job.strategy.team()) * replicas.count()),
       costs(job, classes, stage_index, own),
-      order(schedule_of(job.strategy.schedule).order(pipeline_shape(job, replicas.microbatches), stage_index)),
       pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host.pass_s)) {}
+
+int StagePlan::microbatches_of(int chunk) const {
+  return static_cast<int>(std::count_if(
+      order.begin(), order.end(), [&](const Pass& pass) { return is_forward(pass.kind) && pass.chunk == chunk; }));
+}
 
 FoldedBody StagePlan::folded(const ChunkPlan& chunk, Pass::Kind kind) const {
   return folded_part(chunk, kind, 0, chunk.blocks());
@@ -232,8 +234,7 @@ FoldedBody StagePlan::folded_part(const ChunkPlan& chunk, Pass::Kind kind, int f
   FoldedBody out;
   if (first == 0) out.host = out.lead = pass_host;
   for (int i = first; i < last; ++i) {
-    const BlockBodies& block = bodies_of(chunk.block(kind == Pass::Kind::forward ? i : chunk.blocks() - 1 - i));
-    out = in_a_row(out, kind == Pass::Kind::forward ? block.folded_forward : block.folded_backward);
+    out = in_a_row(out, folded_pass(bodies_of(chunk.block(is_forward(kind) ? i : chunk.blocks() - 1 - i)), kind));
   }
   return out;
 }
@@ -259,7 +260,43 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
     plan.costs.kernels.set_clock_share(priced.clock_share, limit);
     plan.bodies = priced.bodies;
   }
+  order_passes(job, blocks, plans);
   return plans;
+}
+
+namespace {
+
+// How long the passes of one class of replicas take where the host is never late.
+PassTimes pass_times(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans, int own) {
+  PassTimes out;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const StagePlan& plan = plans_of(plans, stage)[static_cast<std::size_t>(own)];
+    out.chunks.emplace_back();
+    for (const ChunkPlan& chunk : plan.chunks) {
+      const auto device = [&](Pass::Kind kind) { return plan.folded(chunk, kind).device; };
+      out.chunks.back().push_back(
+          {device(Pass::Kind::forward), device(Pass::Kind::backward_input), device(Pass::Kind::backward_weight), 0});
+    }
+    if (stage == 0) continue;
+    const double seconds = transfer_cost(job, plans, blocks, stage - 1, stage, own).seconds;
+    out.transfer = std::max(out.transfer, to_picoseconds(seconds));
+  }
+  return out;
+}
+
+}  // namespace
+
+void order_passes(const Job& job, const ShardedBlocks& blocks, std::span<StagePlan> plans) {
+  const Schedule& schedule = schedule_of(job.strategy.schedule);
+  const auto classes = static_cast<std::size_t>(classes_of(plans));
+  for (std::size_t own = 0; own < classes; ++own) {
+    const PipelineShape shape = pipeline_shape(job.strategy, plans[own].replicas.microbatches);
+    StageOrders orders = schedule.orders(
+        shape, schedule.needs_times ? pass_times(job, blocks, plans, static_cast<int>(own)) : PassTimes{});
+    for (std::size_t stage = 0; stage < orders.size(); ++stage) {
+      plans[stage * classes + own].order = std::move(orders[stage]);
+    }
+  }
 }
 
 int classes_of(std::span<const StagePlan> plans) {

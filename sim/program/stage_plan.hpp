@@ -40,8 +40,9 @@ struct ChunkPlan {
   std::vector<BlockRun> runs;
   bool embedding = false;  // whether the chunk holds it
   bool head = false;
-  double parameters = 0;  // trained ones on one rank
-  double frozen = 0;      // the others
+  bool beside_embedding = false;  // whether its stage holds the embedding, which the head may be tied to
+  double parameters = 0;          // trained ones on one rank
+  double frozen = 0;              // the others
 
   void append(BlockId block, int count = 1);  // behind its runs, or to the last of them
   int blocks() const;
@@ -102,7 +103,7 @@ struct StageContents {
 // What the replicas of one class do on one stage, their passes priced on their hardware: enough to build any of their
 // ranks.
 struct StagePlan : StageContents {
-  // `classes`: all of the job; `own`: the index of these replicas' class.
+  // `classes`: all of the job; `own`: the index of these replicas' class. Without an order of passes.
   StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<const ReplicaClass> classes, int stage, int own);
 
   int replica_class = 0;
@@ -115,6 +116,8 @@ struct StagePlan : StageContents {
 
   // That these ranks have; fewer than ranks where several share one.
   double gpus() const { return ranks / costs.hardware->hardware.spec.ranks_per_gpu; }
+  // That a chunk runs: of a part of the model that several stages hold, each runs some.
+  int microbatches_of(int chunk) const;
   const BlockBodies& bodies_of(BlockId block) const { return (*bodies)[static_cast<std::size_t>(block)]; }
   FoldedBody folded(const ChunkPlan& chunk, Pass::Kind kind) const;
   // Part of a pass: the blocks [first, last) of the chunk in the order of the pass. The parts of a pass in a row are
@@ -131,11 +134,12 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache);
 
+// The order of passes of every plan, which are priced.
+void order_passes(const Job& job, const ShardedBlocks& blocks, std::span<StagePlan> plans);
+
 // Of the plans of a job: its classes, and a stage's part, class after class.
 int classes_of(std::span<const StagePlan> plans);
 std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage);
-
-PipelineShape pipeline_shape(const Job& job, int microbatches);
 
 // What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part, between the
 // ranks of one class of replicas.

@@ -22,13 +22,34 @@ std::vector<const BlockStep*> steps_in(const PartitionedBlock& block, Pass::Kind
   const auto add = [&](const std::vector<BlockStep>& steps) {
     for (const BlockStep& step : steps) out.push_back(&step);
   };
-  if (kind == Pass::Kind::forward) {
+  if (is_forward(kind)) {
     add(block.forward);
-  } else {
-    add(block.recompute);
+    return out;
+  }
+  if (makes_input_gradient(kind)) add(block.recompute);
+  if (kind == Pass::Kind::backward) {
     add(block.backward);
+    return out;
+  }
+  const std::vector<bool> of_weights = weight_steps(block);
+  for (std::size_t i = 0; i < of_weights.size(); ++i) {
+    if (of_weights[i] == (kind == Pass::Kind::backward_weight)) out.push_back(&block.backward[i]);
   }
   return out;
+}
+
+const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
+  switch (kind) {
+    case Pass::Kind::forward:
+      return block.forward;
+    case Pass::Kind::backward_input:
+      return block.split.inputs;
+    case Pass::Kind::backward_weight:
+      return block.split.weights;
+    case Pass::Kind::backward:
+      break;
+  }
+  return block.backward;
 }
 
 MeshAxisSet team_axes(const Strategy& strategy) {
@@ -43,11 +64,23 @@ MeshAxisSet team_axes(const Strategy& strategy) {
 StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
                      const StagePlan& plan, const LoweringOptions& options)
     : program_(program), groups_(groups), job_(job), blocks_(blocks), plan_(plan), options_(options) {
+  std::vector<Pass::Kind> kinds = {Pass::Kind::forward, Pass::Kind::backward};
+  if (schedule_of(job.strategy.schedule).splits) {
+    kinds.insert(kinds.end(), {Pass::Kind::backward_input, Pass::Kind::backward_weight});
+  }
   for (int chunk = 0; chunk < static_cast<int>(plan.chunks.size()); ++chunk) {
-    forward_.push_back(whole(chunk, Pass::Kind::forward));
-    backward_.push_back(whole(chunk, Pass::Kind::backward));
-    forward_parts_.push_back(split(chunk, Pass::Kind::forward));
-    backward_parts_.push_back(split(chunk, Pass::Kind::backward));
+    for (const Pass::Kind kind : kinds) {
+      whole_[static_cast<std::size_t>(kind)].push_back(whole(chunk, kind));
+    }
+    for (const Pass::Kind kind : kinds) {
+      parts_[static_cast<std::size_t>(kind)].push_back(split(chunk, kind));
+    }
+  }
+  for (std::size_t i = 0; i < plan.order.size(); ++i) {
+    if (!plan.order[i].with_next) continue;
+    const Pass& second = plan.order[i + 1];
+    const PairKey key{plan.order[i].chunk, second.chunk, second.kind};
+    if (!pairs_.contains(key)) pairs_.emplace(key, make_pair(plan.order[i], second));
   }
   optimizer_ = describe(optimizer_body(job, plan), TaskKind::optimizer, "optimizer step", -1);
   program.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
@@ -55,11 +88,11 @@ StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const
 }
 
 const PassWork& StageWork::pass(const Pass& pass) const {
-  return (pass.kind == Pass::Kind::forward ? forward_ : backward_)[static_cast<std::size_t>(pass.chunk)];
+  return whole_[static_cast<std::size_t>(pass.kind)][static_cast<std::size_t>(pass.chunk)];
 }
 
 const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
-  return (pass.kind == Pass::Kind::forward ? forward_parts_ : backward_parts_)[static_cast<std::size_t>(pass.chunk)];
+  return parts_[static_cast<std::size_t>(pass.kind)][static_cast<std::size_t>(pass.chunk)];
 }
 
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {
@@ -72,8 +105,17 @@ PassWork StageWork::whole(int chunk, Pass::Kind kind) {
 }
 
 PassWork StageWork::describe(const FoldedBody& folded, Pass::Kind kind, int chunk) {
-  const bool forward = kind == Pass::Kind::forward;
-  return describe(folded, forward ? TaskKind::forward : TaskKind::backward, forward ? "forward" : "backward", chunk);
+  switch (kind) {
+    case Pass::Kind::forward:
+      return describe(folded, TaskKind::forward, "forward", chunk);
+    case Pass::Kind::backward_input:
+      return describe(folded, TaskKind::backward, "backward of inputs", chunk);
+    case Pass::Kind::backward_weight:
+      return describe(folded, TaskKind::weight_gradient, "backward of weights", chunk);
+    case Pass::Kind::backward:
+      break;
+  }
+  return describe(folded, TaskKind::backward, "backward", chunk);
 }
 
 PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk) {
@@ -104,7 +146,7 @@ void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first
   if (!options_.operators) return;
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   for (int i = first; i < last; ++i) {
-    const int in_forward_order = kind == Pass::Kind::forward ? i : blocks.blocks() - 1 - i;
+    const int in_forward_order = is_forward(kind) ? i : blocks.blocks() - 1 - i;
     work.bodies.push_back(&steps_of(blocks.block(in_forward_order), kind));
   }
 }
@@ -113,27 +155,107 @@ const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
   const PassWork::Steps*& known = steps_by_block_[{block, kind}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);
-  const Body& body = kind == Pass::Kind::backward ? bodies.backward : bodies.forward;
-  return *(known = &describe_steps(body, &blocks_.of(block), steps_in(blocks_.of(block), kind)));
+  const PartitionedBlock& of = blocks_.of(block);
+  return *(known = &describe_steps(body_of(bodies, kind), steps_of(of, steps_in(of, kind))));
+}
+
+std::vector<StageWork::StepOf> StageWork::steps_of(const PartitionedBlock& block,
+                                                   const std::vector<const BlockStep*>& steps) {
+  std::vector<StepOf> out;
+  for (const BlockStep* step : steps) out.push_back({&block, step});
+  return out;
+}
+
+const StageWork::PairWork& StageWork::pair(const Pass& forward, const Pass& backward) const {
+  return pairs_.at({forward.chunk, backward.chunk, backward.kind});
+}
+
+// Block by block: the first of the forward pass beside the first of the backward pass, which is the last of its chunk.
+StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backward) {
+  const ChunkPlan& ahead = plan_.chunks[static_cast<std::size_t>(forward.chunk)];
+  const ChunkPlan& back = plan_.chunks[static_cast<std::size_t>(backward.chunk)];
+  FoldedBody whole;
+  whole.host = whole.lead = 2 * plan_.pass_host;
+  std::vector<const PassWork::Steps*> bodies;
+  const Body none;
+  for (int i = 0; i < std::max(ahead.blocks(), back.blocks()); ++i) {
+    const BlockId first = i < ahead.blocks() ? ahead.block(i) : -1;
+    const BlockId second = i < back.blocks() ? back.block(back.blocks() - 1 - i) : -1;
+    const PairedBody paired = pair_bodies(first < 0 ? none : plan_.bodies_of(first).forward,
+                                          second < 0 ? none : body_of(plan_.bodies_of(second), backward.kind));
+    whole = in_a_row(whole, fold(paired.body));
+    if (options_.operators) bodies.push_back(&pair_steps(paired, first, second, backward.kind));
+  }
+  // Each has its share of the time; the host's work in front of the device belongs to the first.
+  const double share = static_cast<double>(plan_.folded(ahead, forward.kind).device);
+  const double other = static_cast<double>(plan_.folded(back, backward.kind).device);
+  FoldedBody of_first = whole;
+  of_first.device =
+      share + other > 0 ? static_cast<Picoseconds>(static_cast<double>(whole.device) * share / (share + other)) : 0;
+  of_first.host = whole.lead;
+  FoldedBody of_second = whole;
+  of_second.device = whole.device - of_first.device;
+  of_second.lead = 0;
+  of_second.host = whole.host - whole.lead;
+  const double part = whole.device > 0 ? static_cast<double>(of_first.device) / static_cast<double>(whole.device) : 1;
+  of_first.flop = plan_.folded(ahead, forward.kind).flop;
+  of_second.flop = whole.flop - of_first.flop;
+  of_first.bytes = plan_.folded(ahead, forward.kind).bytes;
+  of_second.bytes = whole.bytes - of_first.bytes;
+  of_first.energy_j = plan_.folded(ahead, forward.kind).energy_j;
+  of_second.energy_j = whole.energy_j - of_first.energy_j;
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    of_first.activity_s[i] = part * whole.activity_s[i];
+    of_second.activity_s[i] = whole.activity_s[i] - of_first.activity_s[i];
+  }
+  PairWork out{describe(of_first, forward.kind, forward.chunk), describe(of_second, backward.kind, backward.chunk)};
+  if (options_.unfolded && !options_.operators) {
+    MeshAxisSet axes = axes_of(forward.chunk, forward.kind, 0, ahead.blocks());
+    axes.insert(axes_of(backward.chunk, backward.kind, 0, back.blocks()));
+    for (PassWork* work : {&out.first, &out.second}) {
+      program_.classes[work->task_class].grouping = work->meets = groups_.over(axes);
+    }
+  }
+  out.first.host_first = 2 * plan_.pass_host;
+  out.first.bodies = std::move(bodies);
+  return out;
+}
+
+const PassWork::Steps& StageWork::pair_steps(const PairedBody& paired, BlockId forward, BlockId backward,
+                                             Pass::Kind kind) {
+  const auto of = [&](BlockId block, Pass::Kind half) {
+    return block < 0 ? std::vector<StepOf>{} : steps_of(blocks_.of(block), steps_in(blocks_.of(block), half));
+  };
+  const std::vector<StepOf> ahead = of(forward, Pass::Kind::forward);
+  const std::vector<StepOf> back = of(backward, kind);
+  std::vector<StepOf> origins;
+  for (const PairedBody::Origin& origin : paired.origins) {
+    origins.push_back((origin.backward ? back : ahead)[static_cast<std::size_t>(origin.step)]);
+  }
+  paired_.push_back(paired.body);
+  return describe_steps(paired_.back(), origins);
 }
 
 GroupingId StageWork::meeting(int chunk, Pass::Kind kind, int first, int last) {
   if (!options_.unfolded || options_.operators) return kAlone;
+  return groups_.over(axes_of(chunk, kind, first, last));
+}
+
+MeshAxisSet StageWork::axes_of(int chunk, Pass::Kind kind, int first, int last) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   MeshAxisSet axes;
   for (int i = first; i < last; ++i) {
-    const BlockId block = blocks.block(kind == Pass::Kind::forward ? i : blocks.blocks() - 1 - i);
+    const BlockId block = blocks.block(is_forward(kind) ? i : blocks.blocks() - 1 - i);
     const auto [known, is_new] = axes_by_block_.try_emplace({block, kind});
     for (const BlockStep* step : is_new ? steps_in(blocks_.of(block), kind) : std::vector<const BlockStep*>{}) {
       if (step->kind == BlockStep::Kind::collective) known->second.insert(step->over);
     }
     axes.insert(known->second);
   }
-  return groups_.over(axes);
+  return axes;
 }
 
-const PassWork::Steps& StageWork::describe_steps(const Body& body, const PartitionedBlock* block,
-                                                 std::span<const BlockStep* const> of_block) {
+const PassWork::Steps& StageWork::describe_steps(const Body& body, std::span<const StepOf> origins) {
   const KernelPrecision precision{job_.precision(), job_.product_precision()};
   PassWork::Steps steps;
   for (const BodyStep& step : body.steps) {
@@ -146,10 +268,11 @@ const PassWork::Steps& StageWork::describe_steps(const Body& body, const Partiti
     described.bytes = step.bytes;
     described.energy_j = step.energy_j;
     described.activity_s[static_cast<std::size_t>(step.activity)] = to_seconds(step.device);
-    if (block == nullptr) {
+    const StepOf of = origins.empty() ? StepOf{} : origins[steps.size()];
+    if (of.block == nullptr) {
       described.work = traffic_work(step.bytes);
-    } else if (const BlockStep& own = *of_block[steps.size()]; kernel) {
-      described.work = kernel_work(*block, own, precision);
+    } else if (const BlockStep& own = *of.step; kernel) {
+      described.work = kernel_work(*of.block, own, precision);
     } else {
       described.work = CollectiveWork{own.collective, own.bytes, 1, job_.precision()};
       described.grouping = groups_.over(own.over);
@@ -177,7 +300,7 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
     program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, piece.first, piece.last);
     if (piece.first == 0) work.host_first = plan_.pass_host;
     add_bodies(work, chunk, kind, piece.first, piece.last);
-    if (options_.operators && copies != nullptr) work.bodies.push_back(&describe_steps(*copies, nullptr, {}));
+    if (options_.operators && copies != nullptr) work.bodies.push_back(&describe_steps(*copies, {}));
     parts.push_back({std::move(work), piece.gathers, piece.reduces});
   }
   return parts;

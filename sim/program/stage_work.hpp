@@ -1,14 +1,17 @@
 #pragma once
 
 #include "program/lowering.hpp"
+#include "program/paired_bodies.hpp"
 #include "program/program.hpp"
 #include "program/rank_groups.hpp"
 #include "program/stage_plan.hpp"
 #include "program/team_writer.hpp"
 
+#include <array>
 #include <list>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,10 +35,21 @@ class StageWork {
   const PassWork& pass(const Pass& pass) const;
   // The same pass between its collectives over replicas; empty where it has none inside.
   const std::vector<PartWork>& parts(const Pass& pass) const;
+  // A forward and a backward pass that run beside each other, written as one behind the other: together they take as
+  // long as the pair, and what they make leaves when both have ended. At detail "operators" the first has the kernels
+  // of both.
+  struct PairWork {
+    PassWork first;
+    PassWork second;
+  };
+  const PairWork& pair(const Pass& forward, const Pass& backward) const;
   const PassWork& optimizer() const { return optimizer_; }
 
  private:
   PassWork whole(int chunk, Pass::Kind kind);
+  PairWork make_pair(const Pass& forward, const Pass& backward);
+  const PassWork::Steps& pair_steps(const PairedBody& paired, BlockId forward, BlockId backward, Pass::Kind kind);
+  MeshAxisSet axes_of(int chunk, Pass::Kind kind, int first, int last);
   PassWork describe(const FoldedBody& folded, Pass::Kind kind, int chunk);
   PassWork describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
@@ -43,9 +57,14 @@ class StageWork {
   std::vector<PartWork> split(int chunk, Pass::Kind kind);
   // The ranks that the collectives of some blocks of a pass keep in step.
   GroupingId meeting(int chunk, Pass::Kind kind, int first, int last);
-  // `steps`: of the block that the body is of; empty: kernels that belong to no block.
-  const PassWork::Steps& describe_steps(const Body& body, const PartitionedBlock* block,
-                                        std::span<const BlockStep* const> steps);
+  // A step of a block; no block: a kernel that belongs to none.
+  struct StepOf {
+    const PartitionedBlock* block = nullptr;
+    const BlockStep* step = nullptr;
+  };
+  static std::vector<StepOf> steps_of(const PartitionedBlock& block, const std::vector<const BlockStep*>& steps);
+  // `origins`: of each step of the body.
+  const PassWork::Steps& describe_steps(const Body& body, std::span<const StepOf> origins);
 
   Program& program_;
   RankGroups& groups_;
@@ -54,13 +73,15 @@ class StageWork {
   const StagePlan& plan_;
   LoweringOptions options_;
   std::list<PassWork::Steps> steps_;  // stable addresses, as are those of
+  std::list<Body> paired_;            // ... and bodies of two passes
   std::list<Body> copies_;            // kernels around the collectives of parts
   std::map<std::pair<BlockId, Pass::Kind>, const PassWork::Steps*> steps_by_block_;
   std::map<std::pair<BlockId, Pass::Kind>, MeshAxisSet> axes_by_block_;  // that a block's collectives go over
-  std::vector<PassWork> forward_;
-  std::vector<PassWork> backward_;
-  std::vector<std::vector<PartWork>> forward_parts_;
-  std::vector<std::vector<PartWork>> backward_parts_;
+  // By kind of pass, then by chunk.
+  std::array<std::vector<PassWork>, 4> whole_;
+  std::array<std::vector<std::vector<PartWork>>, 4> parts_;
+  using PairKey = std::tuple<std::int32_t, std::int32_t, Pass::Kind>;  // chunks of both, kind of the second
+  std::map<PairKey, PairWork> pairs_;
   PassWork optimizer_;
 };
 

@@ -1,6 +1,8 @@
 #include "program/step_writer.hpp"
 
 #include "program/optimizer_step.hpp"
+#include "schedule/placement.hpp"
+#include "strategy/rules.hpp"
 
 #include <array>
 #include <utility>
@@ -28,8 +30,16 @@ class StepWriter {
  private:
   void reduce_over_tensor(int stage, int replica_class);
   void reduce_over_tensor(TeamWriter& writer, const Communication& reduction);
-  void reduce_tied_embeddings(int replica_class);
-  CommunicationCost tied_cost(int replica_class) const;
+  void reduce_parts(int replica_class);
+  // Two stages sum gradients of parameters that both hold.
+  struct Shared {
+    const char* name;
+    GroupKind kind{};
+    std::array<int, 2> stages{};
+    double elements = 0;
+  };
+  void reduce_between(int replica_class, const Shared& shared);
+  CommunicationCost cost_between(int replica_class, const Shared& shared) const;
   TaskId norm_of_gradients();
 
   Program& program_;
@@ -55,8 +65,11 @@ void StepWriter::reduce_gradients() {
     if (parameters.tensor_partial_elements <= 0) continue;
     for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
   }
-  if (teams_.stages() > 1 && teams_.plan(0, 0).parameters.tied_elements > 0) {
-    for (int own = 0; own < teams_.classes(); ++own) reduce_tied_embeddings(own);
+  for (int own = 0; own < teams_.classes(); ++own) reduce_parts(own);
+  if (const double tied = teams_.plan(0, 0).parameters.tied_elements; teams_.stages() > 1 && tied > 0) {
+    const Shared embedding{
+        "reduce tied embedding gradients", GroupKind::tied_embedding, {0, teams_.stages() - 1}, tied};
+    for (int own = 0; own < teams_.classes(); ++own) reduce_between(own, embedding);
   }
   for (int stage = 0; stage < teams_.stages(); ++stage) {
     if (data_parallel_.shards > 1) data_.sum_norms(stage);
@@ -95,13 +108,33 @@ void StepWriter::reduce_over_tensor(TeamWriter& writer, const Communication& red
   }
 }
 
-CommunicationCost StepWriter::tied_cost(int replica_class) const {
-  const StagePlan& first = teams_.plan(0, replica_class);
-  const StagePlan& last = teams_.plan(teams_.stages() - 1, replica_class);
-  const double bytes = first.parameters.tied_elements * gradient_bytes(job_);
+// Of a part of the model that two stages hold, each has the gradients of the microbatches that it ran.
+void StepWriter::reduce_parts(int replica_class) {
+  const Placement placement = placement_of(job_.strategy);
+  if (!placement.holds_twice()) return;
+  for (std::int32_t stage = 0; stage < teams_.stages(); ++stage) {
+    const StagePlan& plan = teams_.plan(stage, replica_class);
+    for (std::int32_t chunk = 0; chunk < placement.chunks(stage); ++chunk) {
+      const ChunkPlan& of = plan.chunks[static_cast<std::size_t>(chunk)];
+      HeldParameters held;
+      for (int i = 0; i < of.blocks(); ++i) held += of.held_by(i);
+      if (held.total() <= 0) continue;  // all of it is frozen
+      for (const Place& copy : placement.copies_of({stage, chunk})) {
+        if (copy.stage <= stage) continue;
+        reduce_between(replica_class,
+                       {"sum gradients of a part", GroupKind::part, {stage, copy.stage}, shard_of(job_, held)});
+      }
+    }
+  }
+}
+
+CommunicationCost StepWriter::cost_between(int replica_class, const Shared& shared) const {
+  const StagePlan& first = teams_.plan(shared.stages[0], replica_class);
+  const StagePlan& last = teams_.plan(shared.stages[1], replica_class);
   const std::array<int, 2> devices = {job_.rank_of(first.stage, first.replicas.first(), 0),
                                       job_.rank_of(last.stage, last.replicas.first(), 0)};
   const CommunicationGroup group = communication_group(job_.cluster, devices);
+  const double bytes = shared.elements * gradient_bytes(job_);
   CommunicationCost cost;
   for (const StagePlan* end : {&first, &last}) {
     const CommunicationCost other = end->costs.communication.price(CollectiveKind::all_reduce, bytes, group);
@@ -110,25 +143,23 @@ CommunicationCost StepWriter::tied_cost(int replica_class) const {
   return cost;
 }
 
-// The first and the last stage hold the same word embedding and sum its gradients.
-void StepWriter::reduce_tied_embeddings(int replica_class) {
-  const std::array<int, 2> stages = {0, teams_.stages() - 1};
-  const CommunicationCost cost = tied_cost(replica_class);
-  const double bytes = teams_.plan(0, replica_class).parameters.tied_elements * gradient_bytes(job_);
+void StepWriter::reduce_between(int replica_class, const Shared& shared) {
+  const CommunicationCost cost = cost_between(replica_class, shared);
+  const double bytes = shared.elements * gradient_bytes(job_);
   std::array<Communication, 2> ends;
   for (std::size_t end = 0; end < 2; ++end) {
     ends[end] = communication_.collective(
-        {stages[end], "reduce tied embedding gradients", CollectiveKind::all_reduce, bytes, 1,
-         Activity::pipeline_communication, groups_.between(GroupKind::tied_embedding, stages[0], stages[1])},
+        {shared.stages[end], shared.name, CollectiveKind::all_reduce, bytes, 1, Activity::pipeline_communication,
+         groups_.between(shared.kind, shared.stages[0], shared.stages[1])},
         cost);
   }
   for (const int replica : teams_.replicas_of(replica_class)) {
     for (int i = 0; i < teams_.lanes(); ++i) {
       const auto lane = static_cast<std::size_t>(i);
       std::vector<TaskId> after;
-      for (const int stage : stages) append_gradients(after, teams_.team(stage, replica), lane);
+      for (const int stage : shared.stages) append_gradients(after, teams_.team(stage, replica), lane);
       for (std::size_t end = 0; end < 2; ++end) {
-        teams_.team(stages[end], replica)
+        teams_.team(shared.stages[end], replica)
             .transfer(lane, StreamKind::data, ends[end].task_class, ends[end].duration, after, -1);
       }
     }

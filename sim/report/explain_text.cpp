@@ -321,6 +321,15 @@ std::string fit_text(const HabitNote& note) {
   return out;
 }
 
+// "bias? + gelu, bias? + dropout? + add; into products: bias"
+std::string fused_text(const FusionRules& rules) {
+  std::vector<std::string> chains;
+  for (const FusedChain& chain : rules.chains) chains.push_back(fmt::format("{}", fmt::join(chain.words, " + ")));
+  std::string out = chains.empty() ? "nothing" : fmt::format("{}", fmt::join(chains, ", "));
+  if (!rules.epilogues.empty()) out += fmt::format("; into products: {}", fmt::join(rules.epilogues, ", "));
+  return out;
+}
+
 std::string Explainer::framework_section() {
   const Framework& f = job_.framework;
   TextTable table("ll");
@@ -333,13 +342,11 @@ std::string Explainer::framework_section() {
     }
     table.add_row({title, (yes.empty() ? "nothing" : yes) + (no.empty() ? "" : "; not: " + no)});
   };
-  habits("fuses", {{"attention (flash)", !f.fusion.attention.empty()},
-                   {"scale, mask and softmax", f.fusion.softmax},
-                   {"bias and activation", f.fusion.bias_activation},
-                   {"bias, dropout and addition", f.fusion.bias_dropout_add},
-                   {"rotary embedding", f.fusion.rotary},
-                   {"gradient accumulation", f.fusion.gradient_accumulation},
-                   {"cross entropy", f.fusion.cross_entropy}});
+  habits("one kernel", {{"attention (flash)", !f.fusion.attention.empty()},
+                        {"rotary embedding", f.fusion.rotary},
+                        {"cross entropy", f.fusion.cross_entropy},
+                        {"gradient accumulation", f.fusion.gradient_accumulation}});
+  table.add_row({"fuses", fused_text(f.fusion.rules)});
   habits("overlaps", {{"tensor-parallel gradients", f.communication.overlap_tensor_gradients},
                       {"pipeline transfers", f.communication.overlap_pipeline}});
   habits("between stages",

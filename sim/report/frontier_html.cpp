@@ -178,8 +178,7 @@ std::string clocks_svg(const ClockedProgram& clocked, const ExecutedClocks& exec
         kLeft + static_cast<double>(timeline.start[task]) * scale, kRow * of.stage + 1,
         static_cast<double>(executed.clocks[task].duration) * scale, kRow - 3,
         colour_of(highest > lowest ? (hertz - lowest) / (highest - lowest) : 1),
-        of.kind == TaskKind::forward ? " fill-opacity='0.65'" : "",
-        of.kind == TaskKind::forward ? "forward" : "backward", clocked.program.microbatch[task],
+        of.kind == TaskKind::forward ? " fill-opacity='0.65'" : "", of.name, clocked.program.microbatch[task],
         hertz / kHertzPerMegahertz);
   }
   out += fmt::format(

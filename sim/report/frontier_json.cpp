@@ -42,7 +42,7 @@ Json plan_summary(const StragglerPlan& plan, double blocked_w) {
 Json pass_json(const ClockedProgram& clocked, const ClockChoice& choice, const Timeline& timeline, TaskId task) {
   const TaskClass& of = clocked.program.class_of(task);
   Json pass = Json::object();
-  pass["pass"] = of.kind == TaskKind::forward ? "forward" : "backward";
+  pass["pass"] = of.name;
   pass["chunk"] = of.chunk;
   pass["microbatch"] = clocked.program.microbatch[task];
   pass["frequency_mhz"] = std::round(choice.clock_hz / kHertz) / kThousandths;

@@ -55,7 +55,7 @@ std::string memory_remedies(const Job& job) {
   const bool offloads = job.framework.offload.max_zero >= std::max(1, strategy.zero);
   if (offloads && strategy.offload_optimizer < 1) out.emplace_back("strategy.offload_optimizer: 1");
   if (strategy.tensor > 1 && !strategy.sequence_parallel) out.emplace_back("strategy.sequence_parallel: true");
-  if (strategy.schedule == ScheduleKind::gpipe) out.emplace_back("strategy.schedule: 1f1b");
+  if (strategy.schedule == schedule_named("gpipe")) out.emplace_back("strategy.schedule: 1f1b");
   if (strategy.micro_batch > 1) out.emplace_back("a smaller strategy.micro_batch");
   out.emplace_back("a larger strategy.tensor");
   out.emplace_back("a larger strategy.pipeline");

@@ -1,6 +1,7 @@
 #include "report/strategy_columns.hpp"
 
 #include "program/replica_classes.hpp"
+#include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 #include "strategy/strategy_keys.hpp"
 
@@ -62,7 +63,10 @@ std::string data_words(const Job& job) { return fmt::format("dp {}", job.strateg
 std::string micro_batch_words(const Job& job) { return fmt::format("microbatches of {}", job.strategy.micro_batch); }
 
 // Interleaving shows in the number of chunks.
-std::string schedule_cell(const Job& job) { return job.strategy.schedule == ScheduleKind::gpipe ? "gpipe" : "1f1b"; }
+std::string schedule_cell(const Job& job) {
+  const Schedule& schedule = schedule_of(job.strategy.schedule);
+  return schedule.in_groups ? "1f1b" : schedule.name;
+}
 
 // Layers of each chunk of a stage: "10", or "9-10" where its chunks differ.
 std::string layers_of_stage(const std::vector<LayerRange>& chunks) {

@@ -99,7 +99,7 @@ std::string skipped_text(const std::vector<ValidatedRun>& runs, const std::strin
     if (run.simulated() || !counts(run, tiers)) continue;
     if (!any) out.add_row({"skipped rows", "reason"});
     any = true;
-    out.add_row({run.run.where.text(), excerpt(run.skipped, 160)});
+    out.add_row({(run.refusal ? run.refusal->where : run.run.where).text(), excerpt(run.skipped, 160)});
   }
   return any ? "\n" + out.text() : "";
 }
@@ -147,6 +147,21 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
   return out;
 }
 
+Json skipped_json(const std::string& table, const ValidatedRun& run) {
+  Json out = {{"table", table},
+              {"line", run.run.where.line},
+              {"tier", run.run.tier},
+              {"model", run.run.model},
+              {"reason", run.skipped}};
+  if (run.refusal && !run.refusal->column.empty()) {
+    out["at"] = run.refusal->where.text();
+    out["column"] = run.refusal->column;
+    out["word"] = run.refusal->word;
+    if (!run.refusal->nearest.empty()) out["nearest"] = run.refusal->nearest;
+  }
+  return out;
+}
+
 }  // namespace
 
 bool counts(const ValidatedRun& run, const std::string& tiers) {
@@ -160,17 +175,8 @@ std::vector<ValidatedRun> all_runs(const std::vector<ValidationTable>& tables) {
 }
 
 std::string what_ran(const MeasuredRun& run) {
-  std::string out = fmt::format("{} on {} {}", excerpt(run.model, 32), run.gpus.value_or(0), excerpt(run.gpu, 20));
-  const auto add = [&](const char* name, const std::optional<std::int64_t>& value) {
-    if (value.value_or(1) > 1) out += fmt::format(" {}{}", name, *value);
-  };
-  add("tp", run.tensor);
-  add("pp", run.pipeline);
-  add("vpp", run.virtual_pipeline);
-  add("cp", run.context);
-  add("ep", run.expert);
-  add("mb", run.micro_batch);
-  return out + " " + excerpt(run.precision, 12);
+  return fmt::format("{} on {} {}{}{} {}", excerpt(run.model, 32), run.gpus.value_or(0), excerpt(run.gpu, 20),
+                     run.sizes.empty() ? "" : " ", run.sizes, excerpt(run.precision, 12));
 }
 
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst) {
@@ -200,11 +206,7 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
                           {"fits", run.fits},
                           {"memory_peak_bytes", run.memory_peak_bytes}});
       } else {
-        skipped.push_back({{"table", table.name},
-                           {"line", run.run.where.line},
-                           {"tier", run.run.tier},
-                           {"model", run.run.model},
-                           {"reason", run.skipped}});
+        skipped.push_back(skipped_json(table.name, run));
       }
     }
   }

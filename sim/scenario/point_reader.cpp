@@ -103,8 +103,8 @@ PointReader::Setting& PointReader::setting_at_digits() {
   Mapping root{Node(document_)};
   const Node model = root.require("model");
   const Node cluster = root.require("cluster");
-  ModelSpec spec =
-      model.is_mapping() ? parse_model(model) : load_model(model.as_string(), folders_.models, model.where());
+  ModelSpec spec = model.is_mapping() ? parse_model(model, folders_.models)
+                                      : load_model(model.as_string(), folders_.models, model.where());
   settings_.emplace_front(std::move(spec), read_cluster(cluster, catalog_));
   if (settings_.size() > kSettingsKept) settings_.pop_back();
   Setting& setting = settings_.front();

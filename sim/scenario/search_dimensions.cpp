@@ -1,5 +1,7 @@
 #include "scenario/search_dimensions.hpp"
 
+#include "scenario/strategy_section.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -95,9 +97,12 @@ void add_values(const Node& item, const SearchDimension& dimension, std::vector<
     case Kind::truth:
       out.push_back(item.as_bool() ? 1 : 0);
       return;
-    case Kind::choice:
-      out.push_back(static_cast<double>(item.as_choice(dimension.names())));
+    case Kind::choice: {
+      const bool schedule = dimension.names == schedule_names;  // which may be the path of a file
+      out.push_back(schedule ? static_cast<double>(read_schedule(item))
+                             : static_cast<double>(item.as_choice(dimension.names())));
       return;
+    }
     case Kind::share:
       out.push_back(item.as_number(dimension.least, dimension.most));
       return;
@@ -135,8 +140,10 @@ std::string word_of(double value, const SearchDimension& dimension) {
   switch (dimension.kind) {
     case Kind::truth:
       return value != 0 ? "true" : "false";
-    case Kind::choice:
+    case Kind::choice: {
+      if (dimension.names == schedule_names) return schedule_text(static_cast<ScheduleId>(value));
       return dimension.names()[static_cast<std::size_t>(value)];
+    }
     case Kind::number:
     case Kind::share:
       break;

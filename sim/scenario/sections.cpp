@@ -13,7 +13,7 @@ ScenarioSections read_sections(const Document& document, const DataFolders& fold
   Mapping root{Node(document)};
   const Node model_node = root.require("model");
   const Catalog catalog(folders.hardware);
-  ModelSpec model = model_node.is_mapping() ? parse_model(model_node)
+  ModelSpec model = model_node.is_mapping() ? parse_model(model_node, folders.models)
                                             : load_model(model_node.as_string(), folders.models, model_node.where());
   const Node cluster_node = root.require("cluster");
   Cluster cluster = read_cluster(cluster_node, catalog);

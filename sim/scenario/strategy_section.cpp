@@ -1,5 +1,10 @@
 #include "scenario/strategy_section.hpp"
 
+#include "schedule/schedule_file.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <optional>
 #include <type_traits>
 
@@ -21,6 +26,8 @@ T read_value(const Node& node, const StrategyField<T>& field) {
     return read_whole_number(node, field);
   } else if constexpr (std::is_same_v<T, double>) {
     return node.as_number(field.minimum, field.maximum);
+  } else if constexpr (std::is_same_v<T, ScheduleId>) {
+    return read_schedule(node);
   } else if constexpr (std::is_enum_v<T>) {
     return static_cast<T>(node.as_choice(field.names()));
   } else if constexpr (std::is_same_v<T, ModuleSet>) {
@@ -36,6 +43,23 @@ T read_value(const Node& node, const StrategyField<T>& field) {
 }
 
 }  // namespace
+
+ScheduleId read_schedule(const Node& node) {
+  if (!node.is_scalar() || !is_schedule_path(node.as_string())) {
+    return static_cast<ScheduleId>(node.as_choice(schedule_names()));
+  }
+  const std::string& stated = node.as_string();
+  const Location& where = node.where();
+  const std::filesystem::path path = stated;
+  const bool beside_file = path.is_relative() && where.line > 0;
+  const std::filesystem::path file = beside_file ? std::filesystem::path(where.file).parent_path() / path : path;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    node.fail(fmt::format("there is no schedule file '{}'", file.string()),
+              beside_file ? "a relative path counts from the folder of the file that states it" : "");
+  }
+  return read_schedule_file(file, stated);
+}
 
 Strategy read_strategy(const Node& node, int gpus) {
   Mapping section(node);

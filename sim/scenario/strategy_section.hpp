@@ -9,4 +9,7 @@ namespace mirfak {
 // fault. Each value is one that its key may have; whether they go together is what strategy/rules.hpp says.
 Strategy read_strategy(const Node& node, int gpus);
 
+// A schedule by its name, or by its path, which counts from the folder of the file that states it.
+ScheduleId read_schedule(const Node& node);
+
 }  // namespace mirfak

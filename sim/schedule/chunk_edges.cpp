@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace mirfak {
 
@@ -25,17 +26,23 @@ void count_until_met(std::span<const Pass> order, Pass::Kind kind, PassCounts Ch
   }
 }
 
-}  // namespace
-
-std::vector<ChunkEdges> chunk_edges(ScheduleKind schedule, const PipelineShape& shape, int stage) {
-  const auto chunks = static_cast<std::size_t>(shape.chunks);
+std::vector<ChunkEdges> edges_of(std::vector<Pass> order, std::size_t chunks) {
   const PassCounts none = {std::vector<std::int32_t>(chunks), std::vector<std::int32_t>(chunks)};
   std::vector<ChunkEdges> out(chunks, {none, none});
   if (chunks == 1) return out;  // its first forward pass is the stage's first pass, its last backward the last
-  std::vector<Pass> order = short_order(schedule, shape, stage);
   count_until_met(order, Pass::Kind::forward, &ChunkEdges::before_first, out);
   std::reverse(order.begin(), order.end());
   count_until_met(order, Pass::Kind::backward, &ChunkEdges::behind_last, out);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<ChunkEdges>> chunk_edges(const Schedule& schedule, const PipelineShape& shape) {
+  std::vector<std::vector<ChunkEdges>> out;
+  for (std::vector<Pass>& order : short_orders(schedule, shape)) {
+    out.push_back(edges_of(std::move(order), static_cast<std::size_t>(shape.chunks)));
+  }
   return out;
 }
 

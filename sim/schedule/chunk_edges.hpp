@@ -20,7 +20,8 @@ struct ChunkEdges {
   PassCounts behind_last;   // backward pass of the chunk
 };
 
-// Of each chunk of a stage. As for fullest_moments(), a few rounds of microbatches stand for all.
-std::vector<ChunkEdges> chunk_edges(ScheduleKind schedule, const PipelineShape& shape, int stage);
+// Of each chunk of each stage, of a schedule that alternates. As for fullest_moments(), a few rounds of microbatches
+// stand for all.
+std::vector<std::vector<ChunkEdges>> chunk_edges(const Schedule& schedule, const PipelineShape& shape);
 
 }  // namespace mirfak

@@ -1,78 +1,211 @@
 #include "schedule/schedule.hpp"
 
+#include "base/error.hpp"
+#include "schedule/dual_pipe.hpp"
+#include "schedule/looped_orders.hpp"
+#include "schedule/zero_bubble.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
+#include <deque>
+#include <mutex>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
 
-// All forward passes, then all backward passes: GPipe, arXiv 1811.06965.
-std::vector<Pass> gpipe_order(const PipelineShape& shape, int /*stage*/) {
-  std::vector<Pass> order;
-  for (int m = 0; m < shape.microbatches; ++m) order.push_back({Pass::Kind::forward, 0, m});
-  for (int m = 0; m < shape.microbatches; ++m) order.push_back({Pass::Kind::backward, 0, m});
-  return order;
+using StageOrder = std::vector<Pass> (*)(const PipelineShape& shape, int stage);
+
+// A schedule that says the order of one stage at a time, and takes any shape.
+Schedule by_stage(const char* name, const char* sentence, StageOrder order) {
+  Schedule out;
+  out.name = name;
+  out.sentence = sentence;
+  out.placement = [](const PipelineShape& shape) { return Placement::looped(shape.stages, shape.chunks); };
+  out.orders = [order](const PipelineShape& shape, const PassTimes& /*times*/) {
+    StageOrders orders;
+    for (int stage = 0; stage < shape.stages; ++stage) orders.push_back(order(shape, stage));
+    return orders;
+  };
+  out.unfit = [](const PipelineShape& /*shape*/) { return std::nullopt; };
+  return out;
 }
 
-// The n-th forward (or backward) pass of a stage with several chunks: groups of microbatches go through chunk 0,
-// then the same group through chunk 1, ...; backward passes take the chunks in reverse. With one chunk this is
-// simply microbatch n. Megatron-LM's get_model_chunk_id, arXiv 2104.04473, section 2.2.
-Pass nth_pass(const PipelineShape& shape, Pass::Kind kind, int n) {
-  const int per_round = shape.group * shape.chunks;
-  const int chunk = n % per_round / shape.group;
-  const int microbatch = n / per_round * shape.group + n % shape.group;
-  return {kind, kind == Pass::Kind::forward ? chunk : shape.chunks - 1 - chunk, microbatch};
+// One forward and one backward pass in turn, the next of which waits until the last has been sent.
+Schedule alternating(const char* name, const char* sentence, StageOrder order) {
+  Schedule out = by_stage(name, sentence, order);
+  out.alternates = true;
+  out.sends_beside_passes = false;
+  return out;
 }
 
-// `warmup` forward passes, then one forward and one backward in turn, then the backward passes that are left.
-std::vector<Pass> alternate(const PipelineShape& shape, int warmup) {
-  const int total = shape.microbatches * shape.chunks;
-  warmup = std::min(warmup, total);
-  std::vector<Pass> order;
-  order.reserve(static_cast<std::size_t>(2 * total));
-  for (int n = 0; n < warmup; ++n) order.push_back(nth_pass(shape, Pass::Kind::forward, n));
-  for (int n = warmup; n < total; ++n) {
-    order.push_back(nth_pass(shape, Pass::Kind::forward, n));
-    order.push_back(nth_pass(shape, Pass::Kind::backward, n - warmup));
+Schedule splitting(const char* name, const char* sentence, StageOrder order) {
+  Schedule out = by_stage(name, sentence, order);
+  out.splits = true;
+  return out;
+}
+
+std::optional<Unfit> fits_in_groups(const PipelineShape& shape) {
+  if (shape.stages < 2) {
+    return Unfit{Unfit::Size::stages, "the interleaved schedule needs at least 2 pipeline stages",
+                 "set strategy.schedule: 1f1b"};
   }
-  for (int n = total - warmup; n < total; ++n) order.push_back(nth_pass(shape, Pass::Kind::backward, n));
-  return order;
+  if (shape.microbatches % shape.group == 0) return std::nullopt;
+  return Unfit{Unfit::Size::microbatches,
+               fmt::format("the interleaved schedule needs microbatches ({}) in whole groups of {}", shape.microbatches,
+                           shape.group),
+               "change training.global_batch, strategy.micro_batch or strategy.pipeline"};
 }
 
-// PipeDream-Flush: a stage holds at most as many microbatches as stages follow it, itself included.
-std::vector<Pass> one_forward_one_backward_order(const PipelineShape& shape, int stage) {
-  return alternate(shape, shape.stages - stage - 1);
+Schedule interleaved() {
+  Schedule out = alternating("interleaved-1f1b", "1F1B over several chunks of each stage.", interleaved_order);
+  out.chunks = 0;
+  out.in_groups = true;
+  out.unfit = fits_in_groups;
+  return out;
 }
 
-// Interleaved 1F1B: each stage has several chunks, so that warm-up and drain are shorter by their number.
-std::vector<Pass> interleaved_order(const PipelineShape& shape, int stage) {
-  if (shape.microbatches == shape.stages && shape.group == shape.stages) {
-    // Megatron-LM: with a single round there is nothing to alternate with; all forward passes go first.
-    return alternate(shape, shape.microbatches * shape.chunks);
+Schedule vee_shaped(Schedule out) {
+  out.chunks = 2;
+  out.looped = false;
+  out.placement = [](const PipelineShape& shape) { return Placement::vee(shape.stages); };
+  return out;
+}
+
+// Room for the pairs behind warm-up and in front of drain.
+std::optional<Unfit> fits_pairs(const PipelineShape& shape, const char* name, int step) {
+  const int least = 2 * shape.stages;
+  if (shape.microbatches >= least && shape.microbatches % step == 0) return std::nullopt;
+  return Unfit{Unfit::Size::microbatches,
+               fmt::format("{} needs {} microbatches or more{}, not {}", name, least,
+                           step > 1 ? ", an even number" : "", shape.microbatches),
+               "change training.global_batch, strategy.micro_batch or strategy.pipeline"};
+}
+
+Schedule dual_pipe() {
+  Schedule out = by_stage("dualpipe",
+                          "Microbatches from both ends of stages that hold two parts of the model each; "
+                          "forward beside backward passes.",
+                          dual_pipe_order);
+  out.chunks = 2;
+  out.looped = false;
+  out.splits = out.pairs = true;
+  out.placement = [](const PipelineShape& shape) { return Placement::both_ways(shape.stages); };
+  out.unfit = [](const PipelineShape& shape) -> std::optional<Unfit> {
+    if (shape.stages % 2 != 0) {
+      return Unfit{Unfit::Size::stages, fmt::format("dualpipe needs an even number of stages, not {}", shape.stages),
+                   "set strategy.schedule: dualpipe-v, or another strategy.pipeline"};
+    }
+    return fits_pairs(shape, "dualpipe", 2);
+  };
+  return out;
+}
+
+Schedule dual_pipe_v() {
+  Schedule out = vee_shaped(splitting("dualpipe-v",
+                                      "DualPipe folded in the middle: two chunks a stage in the shape "
+                                      "of a V; forward beside backward passes.",
+                                      dual_pipe_v_order));
+  out.pairs = true;
+  out.unfit = [](const PipelineShape& shape) { return fits_pairs(shape, "dualpipe-v", 1); };
+  return out;
+}
+
+Schedule memory_limited() {
+  Schedule out = splitting("zb-auto",
+                           "The shortest zero-bubble order for the passes' times that keeps at most "
+                           "strategy.max_in_flight microbatches.",
+                           nullptr);
+  out.needs_times = true;
+  out.orders = memory_limited_orders;
+  return out;
+}
+
+std::vector<Schedule> make_schedules() {
+  Schedule gpipe = by_stage("gpipe", "All forward passes, then all backward passes.", gpipe_order);
+  gpipe.sends_beside_passes = false;
+  return {
+      std::move(gpipe),
+      alternating("1f1b", "One forward, one backward pass in turn.", one_forward_one_backward_order),
+      interleaved(),
+      splitting("zb-h1", "1F1B with backward passes of weights where stages would idle; the memory of 1F1B.",
+                zero_bubble_h1_order),
+      splitting("zb-h2", "The same with more forward passes ahead: no bubble, nearly twice the memory.",
+                zero_bubble_h2_order),
+      vee_shaped(splitting("zb-v", "Two chunks a stage in the shape of a V: no bubble, the memory of 1F1B.",
+                           zero_bubble_v_order)),
+      memory_limited(),
+      dual_pipe(),
+      dual_pipe_v(),
+  };
+}
+
+// Schedules of files. Addresses are stable.
+class Files {
+ public:
+  const Schedule& of(std::size_t index) {
+    const std::lock_guard lock(mutex_);
+    return entries_.at(index).first;
   }
-  return alternate(shape, (shape.stages - stage - 1) * 2 + (shape.chunks - 1) * shape.group);
-}
+  std::size_t add(Schedule schedule, const std::string& contents) {
+    const std::lock_guard lock(mutex_);
+    const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
+      return entry.first.path == schedule.path && entry.first.name == schedule.name && entry.second == contents;
+    });
+    const auto index = static_cast<std::size_t>(same - entries_.begin());
+    if (same == entries_.end()) entries_.emplace_back(std::move(schedule), contents);
+    return index;
+  }
 
-constexpr std::array kSchedules = {
-    Schedule{ScheduleKind::gpipe, "gpipe", "All forward passes, then all backward passes.", gpipe_order},
-    Schedule{ScheduleKind::one_forward_one_backward, "1f1b", "One forward, one backward pass in turn.",
-             one_forward_one_backward_order},
-    Schedule{ScheduleKind::interleaved, "interleaved-1f1b", "1F1B over several chunks of each stage.",
-             interleaved_order},
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<Schedule, std::string>> entries_;
 };
+
+Files& files() {
+  static Files all;
+  return all;
+}
 
 }  // namespace
 
-std::span<const Schedule> schedules() { return kSchedules; }
-
-const Schedule& schedule_of(ScheduleKind kind) {
-  return *std::find_if(kSchedules.begin(), kSchedules.end(), [&](const Schedule& s) { return s.kind == kind; });
+std::span<const Schedule> schedules() {
+  static const std::vector<Schedule> all = make_schedules();
+  return all;
 }
 
-std::vector<std::string> schedule_names() {
-  std::vector<std::string> names;
-  for (const Schedule& schedule : kSchedules) names.emplace_back(schedule.name);
+const Schedule& schedule_of(ScheduleId id) {
+  const auto index = static_cast<std::size_t>(id);
+  const auto named = schedules();
+  return index < named.size() ? named[index] : files().of(index - named.size());
+}
+
+ScheduleId add_schedule(Schedule schedule, const std::string& contents) {
+  return static_cast<ScheduleId>(schedules().size() + files().add(std::move(schedule), contents));
+}
+
+ScheduleId schedule_named(std::string_view name) {
+  const auto all = schedules();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Schedule& s) { return s.name == name; });
+  if (found == all.end()) fail_internal(fmt::format("no schedule is named {}", name));
+  return static_cast<ScheduleId>(found - all.begin());
+}
+
+const std::string& schedule_text(ScheduleId schedule) {
+  const Schedule& of = schedule_of(schedule);
+  return of.path.empty() ? of.name : of.path;
+}
+
+int chunks_of_schedule(ScheduleId schedule) { return std::max(1, schedule_of(schedule).chunks); }
+
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const Schedule& schedule : schedules()) out.push_back(schedule.name);
+    return out;
+  }();
   return names;
 }
 

@@ -5,13 +5,13 @@
 namespace mirfak {
 
 // Warm-up takes at most two microbatches of a chunk for each stage, and a round of the last chunk.
-std::vector<Pass> short_order(ScheduleKind schedule, PipelineShape shape, int stage) {
-  if (schedule != ScheduleKind::gpipe) {
+StageOrders short_orders(const Schedule& schedule, PipelineShape shape, const PassTimes& times) {
+  if (schedule.alternates) {
     const int warm = 2 * shape.stages + 2 * shape.group;
     const int rounds = (warm + shape.group - 1) / shape.group + 2;
     shape.microbatches = std::min(shape.microbatches, rounds * shape.group + shape.microbatches % shape.group);
   }
-  return schedule_of(schedule).order(shape, stage);
+  return schedule.orders(shape, times);
 }
 
 }  // namespace mirfak

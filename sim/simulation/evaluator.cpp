@@ -31,11 +31,10 @@ struct Evaluator::Family {
     if (own.global_batch == wanted.global_batch) return;
     own.global_batch = wanted.global_batch;
     const Job& job = simulation.job;
-    const Schedule& schedule = schedule_of(job.strategy.schedule);
     for (StagePlan& plan : simulation.plans) {
       plan.replicas.microbatches = microbatches(job.strategy, job.training, plan.replicas.first());
-      plan.order = schedule.order(pipeline_shape(job, plan.replicas.microbatches), plan.stage);
     }
+    order_passes(job, simulation.blocks, simulation.plans);
   }
 
   TrainingSpec training;

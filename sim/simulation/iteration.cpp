@@ -24,8 +24,9 @@ void count_work(const Simulation& simulation, IterationResult& result) {
   double peak = 0;
   double gpus = 0;
   for (const StagePlan& plan : simulation.plans) {
-    const double passes = plan.replicas.microbatches;
-    for (const ChunkPlan& chunk : plan.chunks) {
+    for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
+      const ChunkPlan& chunk = plan.chunks[i];
+      const double passes = plan.microbatches_of(static_cast<int>(i));
       const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * plan.ranks;
       const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * plan.ranks;
       for (const BlockRun& run : chunk.runs) {

@@ -3,6 +3,9 @@
 #include "engine/event_engine.hpp"
 #include "engine/sweep.hpp"
 #include "program/lowering.hpp"
+#include "program/memory.hpp"
+
+#include <algorithm>
 
 namespace mirfak {
 
@@ -18,12 +21,24 @@ double energy_of_iteration(std::span<const StagePlan> plans, const Program& prog
   return energy_j;
 }
 
+namespace {
+
+bool fit(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+         std::span<const BlockMemory> of_blocks) {
+  const std::vector<StageMemory> memory = account_memory(job, blocks, plans, of_blocks);
+  return std::all_of(memory.begin(), memory.end(), [](const StageMemory& stage) { return stage.fits(); });
+}
+
+}  // namespace
+
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
-                                              const std::function<bool(const IterationScore&)>& hopeless) {
+                                              const std::function<bool(const IterationScore&)>& hopeless,
+                                              std::span<const BlockMemory> of_blocks) {
   const std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   const Program program = lower(job, blocks, plans);
+  const bool fits = !schedule_of(job.strategy.schedule).needs_times || fit(job, blocks, plans, of_blocks);
   const auto score = [&](Picoseconds time) {
-    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time))};
+    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), fits};
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless(out)) return std::nullopt;

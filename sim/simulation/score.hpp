@@ -1,5 +1,6 @@
 #pragma once
 
+#include "program/block_memory.hpp"
 #include "program/body_cache.hpp"
 #include "program/job.hpp"
 #include "program/program.hpp"
@@ -15,13 +16,15 @@ namespace mirfak {
 struct IterationScore {
   Picoseconds time = 0;
   double energy_j = 0;  // of all GPUs
+  bool fits = true;     // in memory; of schedules that say their order beforehand a search knows that already
 };
 
 // Plans, lowers and executes an iteration whose blocks and bodies are known. Where tasks share links, the sweep, which
 // lets them not, comes first: no iteration is shorter. `hopeless`: whether one of at least this score is of no
-// interest; then nothing is returned.
+// interest; then nothing is returned. `of_blocks`: memory_of_blocks(job, blocks).
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
-                                              const std::function<bool(const IterationScore&)>& hopeless);
+                                              const std::function<bool(const IterationScore&)>& hopeless,
+                                              std::span<const BlockMemory> of_blocks);
 
 // All GPUs in an iteration that takes so long: each draws its blocked power throughout, and what its tasks draw above
 // it (arXiv 2312.06902, eq. 3).

@@ -4,6 +4,29 @@
 
 namespace mirfak {
 
+namespace {
+
+// Whether a chain of words, some of which may be missing ("bias?"), makes operators of exactly these words one.
+bool covers(std::span<const std::string> chain, std::span<const std::string_view> words) {
+  if (chain.empty()) return words.empty();
+  std::string_view word = chain.front();
+  const bool optional = word.ends_with('?');
+  if (optional) word.remove_suffix(1);
+  if (!words.empty() && words.front() == word && covers(chain.subspan(1), words.subspan(1))) return true;
+  return optional && covers(chain.subspan(1), words);
+}
+
+}  // namespace
+
+bool FusionHabits::fuses(std::span<const std::string_view> words) const {
+  return std::any_of(rules.chains.begin(), rules.chains.end(),
+                     [&](const FusedChain& chain) { return covers(chain.words, words); });
+}
+
+bool FusionHabits::ends_product(std::string_view word) const {
+  return std::find(rules.epilogues.begin(), rules.epilogues.end(), word) != rules.epilogues.end();
+}
+
 bool Framework::is_like(const std::string& other) const {
   return name == other || std::find(likes.begin(), likes.end(), other) != likes.end();
 }

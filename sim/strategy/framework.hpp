@@ -1,9 +1,13 @@
 #pragma once
 
 #include "graph/backward.hpp"
+#include "graph/fusion.hpp"
 
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirfak {
@@ -19,16 +23,21 @@ namespace mirfak {
 // Which operators run as one kernel.
 struct FusionHabits {
   std::vector<std::string> attention;  // kernels, the preferred one first
-  bool softmax = false;
-  bool bias_activation = false;
-  bool bias_dropout_add = false;
   bool rotary = false;
   bool cross_entropy = false;
+  FusionRules rules;
   bool gradient_accumulation = false;
   bool bias_sums = false;
-  bool linear_bias = false;
   NormKernels norms = NormKernels::separate;
   std::string source;
+
+  // Whether operators in a row that compute these words, all of them there, are one kernel.
+  bool fuses(std::span<const std::string_view> words) const;
+  bool fuses(std::initializer_list<std::string_view> words) const {
+    return fuses(std::span(words.begin(), words.end()));
+  }
+  // Whether a product does what this word names, where it follows one.
+  bool ends_product(std::string_view word) const;
 
   friend bool operator==(const FusionHabits&, const FusionHabits&) = default;
 };

@@ -1,6 +1,5 @@
 #include "strategy/framework_file.hpp"
 
-#include "model/attention_kernels.hpp"
 #include "strategy/framework_options.hpp"
 
 #include <fmt/format.h>
@@ -64,6 +63,43 @@ std::vector<std::string> read_texts(const Node& node) {
   return out;
 }
 
+// "gelu", "dropout?" (may be missing) or "@core_attn" (whatever has the tag).
+std::string read_chain_word(const Node& node) {
+  const std::string word = read_text(node, "what an operator computes");
+  if (word.starts_with('@')) return word;
+  Value plain = node.value();
+  if (word.ends_with('?')) plain.scalar.pop_back();
+  node.child(plain, "word").as_choice(fusion_words());
+  return word;
+}
+
+// ["bias?", gelu], or with the passes of its kernel {of: [softmax], passes: 3/4}.
+FusedChain read_chain(const Node& node) {
+  constexpr double kMinPasses = 0.01;
+  constexpr double kMaxPasses = 1000;
+  FusedChain chain;
+  Node words = node;
+  bool priced = false;
+  if (node.is_mapping()) {
+    Mapping mapping(node);
+    words = mapping.require("of");
+    const std::optional<Node> passes = mapping.find("passes");
+    const std::optional<Node> gradient = mapping.find("gradient_passes");
+    mapping.finish();
+    if (passes) chain.passes = read_number(*passes, kMinPasses, kMaxPasses);
+    if (gradient) chain.gradient_passes = read_number(*gradient, kMinPasses, kMaxPasses);
+    priced = passes || gradient;
+  }
+  for (const Node& word : words.as_items()) chain.words.push_back(read_chain_word(word));
+  if (std::all_of(chain.words.begin(), chain.words.end(), [](const auto& word) { return word.ends_with('?'); })) {
+    words.fail("expected an operator that is not optional", "a word without '?'");
+  }
+  if (chain.words.size() == 1 && !priced) {
+    words.fail("one operator is a kernel already", "add the operators around it, or state passes");
+  }
+  return chain;
+}
+
 // Puts the value of a node into the field of its habit.
 struct Assignment {
   const Node& node;
@@ -79,10 +115,15 @@ struct Assignment {
   void operator()(std::vector<std::string>* field) const {
     field->clear();
     for (const Node& item : node.as_items()) {
-      const std::string& kernel = attention_kernel_names()[item.as_choice(attention_kernel_names())];
-      if (std::find(field->begin(), field->end(), kernel) != field->end()) item.fail("this kernel is named twice");
-      field->push_back(kernel);
+      if (option.vocabulary != nullptr) item.as_choice(option.vocabulary());
+      const std::string word = read_text(item, "a word");
+      if (std::find(field->begin(), field->end(), word) != field->end()) item.fail("this is named twice");
+      field->push_back(word);
     }
+  }
+  void operator()(std::vector<FusedChain>* field) const {
+    field->clear();
+    for (const Node& item : node.as_items()) field->push_back(read_chain(item));
   }
 };
 

@@ -4,9 +4,13 @@
 #include "strategy/framework_options.hpp"
 
 #include "base/units.hpp"
+#include "block/operators.hpp"
+#include "model/attention_kernels.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <utility>
 
 namespace mirfak {
 
@@ -24,6 +28,11 @@ HabitField at(Framework& framework) {
   return &(framework.*Group.*Member);
 }
 
+template <auto Member>
+HabitField rule(Framework& framework) {
+  return &(framework.fusion.rules.*Member);
+}
+
 template <auto Group>
 std::string& source_of(Framework& framework) {
   return (framework.*Group).source;
@@ -34,8 +43,8 @@ using Field = HabitField (*)(Framework&);
 FrameworkOption truth(std::string_view key, std::string_view sentence, Field field) {
   return {key, "", sentence, field, 0, 1};
 }
-FrameworkOption words(std::string_view key, std::string_view sentence, Field field) {
-  return {key, "", sentence, field, 0, 0};
+FrameworkOption words(std::string_view key, std::string_view sentence, Field field, Vocabulary vocabulary = nullptr) {
+  return {key, "", sentence, field, 0, 0, vocabulary};
 }
 FrameworkOption seconds(std::string_view key, std::string_view sentence, Field field) {
   return {key, "s", sentence, field, 0, kMaxSeconds};
@@ -63,19 +72,19 @@ FrameworkOptionGroup fusion() {
               words("attention",
                     "generations of fused attention, the preferred one first, where the GPU has one (compute "
                     "capability 8.0 and later); empty: attention is separate kernels",
-                    at<group, &Habits::attention>),
-              truth("softmax", "scale, mask and softmax are one kernel", at<group, &Habits::softmax>),
-              truth("bias_activation", "a bias and the activation behind it are one kernel",
-                    at<group, &Habits::bias_activation>),
-              truth("bias_dropout_add", "bias, dropout and the residual sum are one kernel",
-                    at<group, &Habits::bias_dropout_add>),
-              truth("rotary", "rotary embedding is one kernel", at<group, &Habits::rotary>),
-              truth("cross_entropy", "the loss is one kernel over the logits", at<group, &Habits::cross_entropy>),
+                    at<group, &Habits::attention>, attention_kernel_names),
+              truth("rotary", "rotary embedding is one kernel; else a copy, two products and a sum",
+                    at<group, &Habits::rotary>),
+              truth("cross_entropy", "the loss is one kernel over the logits; else several passes over them in fp32",
+                    at<group, &Habits::cross_entropy>),
+              words("chains", "operators in a row that are one kernel (above)", rule<&FusionRules::chains>),
+              words("epilogues", "what a product does to its result where it follows: `bias`",
+                    rule<&FusionRules::epilogues>, fusion_words),
+              words("packed", "tags of linear layers that are one product where they read the same operand",
+                    rule<&FusionRules::packed_tags>),
               truth("gradient_accumulation", "the weight-gradient product adds into the gradient buffer",
                     at<group, &Habits::gradient_accumulation>),
               truth("bias_sums", "products sum up the gradients of biases", at<group, &Habits::bias_sums>),
-              truth("linear_bias", "products add the biases of linear layers that no other kernel takes",
-                    at<group, &Habits::linear_bias>),
               words("norms",
                     "gradients of a normalization: `separate` (NVIDIA/apex: rows once, sums over tokens for the "
                     "parameters in a kernel as fast), `plain` (PyTorch's own: its kernel goes over the rows twice, "
@@ -330,6 +339,11 @@ struct Text {
   std::string operator()(const std::vector<std::string>* value) const {
     return value->empty() ? "none" : fmt::format("{}", fmt::join(*value, ", "));
   }
+  std::string operator()(const std::vector<FusedChain>* value) const {
+    std::vector<std::string> chains;
+    for (const FusedChain& chain : *value) chains.push_back(fmt::format("{}", fmt::join(chain.words, " ")));
+    return chains.empty() ? "none" : fmt::format("{}", fmt::join(chains, ", "));
+  }
   std::string operator()(const double* value) const {
     if (option.unit == "s" && *value >= 1e-6) return format_seconds(*value);
     return fmt::format("{:.4g}{}{}", *value, option.unit.empty() ? "" : " ", option.unit);
@@ -347,6 +361,15 @@ const std::vector<FrameworkOptionGroup>& framework_options() {
 std::string habit_text(const Framework& framework, const FrameworkOption& option) {
   Framework copy = framework;  // fields are reached for writing
   return std::visit(Text{option}, option.field(copy));
+}
+
+const std::vector<std::string>& fusion_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all = {"bias", "add", "subtract", "multiply", "divide", "scale"};
+    for (std::string& name : block::operator_names()) all.push_back(std::move(name));
+    return all;
+  }();
+  return words;
 }
 
 const std::vector<std::string>& norm_kernel_names() {

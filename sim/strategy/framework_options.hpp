@@ -10,7 +10,10 @@
 namespace mirfak {
 
 // Where a framework keeps a habit.
-using HabitField = std::variant<bool*, int*, double*, NormKernels*, std::vector<std::string>*>;
+using HabitField =
+    std::variant<bool*, int*, double*, NormKernels*, std::vector<std::string>*, std::vector<FusedChain>*>;
+// What a list of words may hold; nullptr: any word.
+using Vocabulary = const std::vector<std::string>& (*)();
 
 // One habit as framework files state it.
 struct FrameworkOption {
@@ -20,6 +23,7 @@ struct FrameworkOption {
   HabitField (*field)(Framework& framework);
   double minimum = 0;  // of numbers
   double maximum = 0;
+  Vocabulary vocabulary = nullptr;
 };
 
 // The habits of one subject: a mapping of a framework file.
@@ -38,5 +42,8 @@ const std::vector<FrameworkOptionGroup>& framework_options();
 std::string habit_text(const Framework& framework, const FrameworkOption& option);
 
 const std::vector<std::string>& norm_kernel_names();  // in the order of the enumeration
+// What chains and epilogues are made of: what operators of one pass compute, "bias" (a sum with a parameter) and "add"
+// (of activations).
+const std::vector<std::string>& fusion_words();
 
 }  // namespace mirfak

@@ -30,15 +30,11 @@ static_assert(
 // Whether all chunks have equally many layers.
 bool chunks_alike(const Strategy& s) { return s.layer_split.empty() && s.counted_as_layers() == 0; }
 
-std::int64_t chunks_of(const Strategy& s) {
-  return s.layer_split.empty() ? s.chunks() : static_cast<std::int64_t>(s.layer_split.size());
-}
-
 double recomputed_layers(Input in) {
   const Strategy& s = in.strategy;
   if (s.recompute == Recompute::none) return 0;
   std::int64_t most = 0;
-  for (std::int64_t chunk = 0; chunk < (chunks_alike(s) ? 1 : chunks_of(s)); ++chunk) {
+  for (std::int64_t chunk = 0; chunk < (chunks_alike(s) ? 1 : parts_of(s)); ++chunk) {
     most = std::max(most, layers_of_chunk(s, in.model, chunk));
   }
   return number(s.recompute_layers > 0 ? std::min<std::int64_t>(s.recompute_layers, most) : most);
@@ -47,10 +43,9 @@ double recomputed_layers(Input in) {
 double layers_of_stage(Input in, int stage) {
   const Strategy& s = in.strategy;
   if (chunks_alike(s)) return number(layers_of_chunk(s, in.model, 0) * s.virtual_pipeline);
+  const std::vector<std::vector<LayerRange>> stages = layers_of_chunks(s, in.model);
   std::int64_t layers = 0;
-  for (std::int64_t chunk = stage; chunk < chunks_of(s); chunk += s.pipeline) {
-    layers += layers_of_chunk(s, in.model, chunk);
-  }
+  for (const LayerRange& chunk : stages[static_cast<std::size_t>(stage)]) layers += chunk.count;
   return number(layers);
 }
 

@@ -1,6 +1,7 @@
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
+#include "schedule/schedule.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +45,21 @@ Broken data_fills(const RuleInput& in) {
                    "leave strategy.data out to use all GPUs"};
 }
 
+// Of a model of blocks: every axis that tensor ranks divide; the vocabulary is padded, key/value heads are replicated.
+Broken axes_divide(const RuleInput& in) {
+  for (const DividedAxis& axis : in.model.divided) {
+    const bool whole = axis.divided_by != Parallelism::tensor || axis.name == "vocab" || axis.name == "kv_heads";
+    if (whole || axis.extent % in.strategy.tensor == 0) continue;
+    return Violation{
+        "strategy.tensor",
+        fmt::format("the axis {} of {} cannot be divided over tensor {}", axis.name, axis.extent, in.strategy.tensor),
+        fmt::format("possible sizes: {}", divisors(in.model.heads, in.gpus))};
+  }
+  return std::nullopt;
+}
+
 Broken heads_divide(const RuleInput& in) {
+  if (!in.model.blocks.empty()) return axes_divide(in);
   if (in.model.heads % in.strategy.tensor == 0) return std::nullopt;
   return Violation{
       "strategy.tensor",
@@ -242,18 +257,22 @@ Broken context_heads_divide(const RuleInput& in) {
                    "set it to p2p or all-gather, which divide tokens"};
 }
 
-Broken chunks_need_interleaving(const RuleInput& in) {
-  const bool interleaved = in.strategy.schedule == ScheduleKind::interleaved;
-  if (!interleaved && in.strategy.virtual_pipeline > 1) {
+Broken chunks_fit_schedule(const RuleInput& in) {
+  const Schedule& schedule = schedule_of(in.strategy.schedule);
+  const int chunks = in.strategy.virtual_pipeline;
+  if (schedule.chunks == 1 && chunks > 1) {
     return Violation{"strategy.virtual_pipeline",
-                     fmt::format("{} chunks per stage need the interleaved schedule", in.strategy.virtual_pipeline),
+                     fmt::format("{} chunks per stage need the interleaved schedule", chunks),
                      "set strategy.schedule: interleaved-1f1b"};
   }
-  if (interleaved && in.strategy.pipeline < 2) {
-    return Violation{"strategy.schedule", "the interleaved schedule needs at least 2 pipeline stages",
-                     "set strategy.schedule: 1f1b"};
+  if (schedule.chunks > 1 && chunks != schedule.chunks) {
+    return Violation{"strategy.virtual_pipeline",
+                     fmt::format("{} has {} chunks per stage, not {}", schedule.name, schedule.chunks, chunks),
+                     "leave strategy.virtual_pipeline out"};
   }
-  return std::nullopt;
+  const std::optional<Unfit> unfit = schedule.unfit(pipeline_shape(in.strategy, 1));
+  if (!unfit || unfit->size != Unfit::Size::stages) return std::nullopt;
+  return Violation{"strategy.schedule", unfit->message, unfit->hint};
 }
 
 // "126 layers", "126 layers with embedding and head".
@@ -276,11 +295,11 @@ Broken stated_layers(const RuleInput& in) {
                      "account_for_loss_in_pipeline_split"};
   }
   const auto sum = std::accumulate(s.layer_split.begin(), s.layer_split.end(), std::int64_t{0});
-  if (static_cast<std::int64_t>(s.layer_split.size()) == s.chunks() && sum == in.model.layers) return std::nullopt;
+  if (static_cast<std::int64_t>(s.layer_split.size()) == parts_of(s) && sum == in.model.layers) return std::nullopt;
   return Violation{"strategy.layer_split",
                    fmt::format("{} entries with {} layers in all, expected {} entries (pipeline {} x virtual_pipeline "
                                "{}) with {}",
-                               s.layer_split.size(), sum, s.chunks(), s.pipeline, s.virtual_pipeline, in.model.layers),
+                               s.layer_split.size(), sum, parts_of(s), s.pipeline, s.virtual_pipeline, in.model.layers),
                    {}};
 }
 
@@ -288,11 +307,12 @@ Broken layers_divide(const RuleInput& in) {
   const Strategy& s = in.strategy;
   if (!s.layer_split.empty()) return stated_layers(in);
   const std::int64_t layers = in.model.layers + s.counted_as_layers();
-  if (layers % s.chunks() == 0) return std::nullopt;
+  const std::int64_t chunks = parts_of(s);
+  if (layers % chunks == 0) return std::nullopt;
   return Violation{
       s.virtual_pipeline > 1 ? "strategy.virtual_pipeline" : "strategy.pipeline",
       fmt::format("{} cannot be divided into pipeline {} x virtual_pipeline {} = {} chunks", split_layers(in),
-                  s.pipeline, s.virtual_pipeline, s.chunks()),
+                  s.pipeline, s.virtual_pipeline, chunks),
       fmt::format("the product must be one of {}; or give strategy.layer_split", divisors(layers, layers))};
 }
 
@@ -340,30 +360,32 @@ Broken meetings_need_even_batch(const RuleInput& in) {
   return std::nullopt;
 }
 
-Broken groups_divide(const RuleInput& in) {
-  if (in.strategy.schedule != ScheduleKind::interleaved) return std::nullopt;
-  const int group = in.strategy.microbatch_group > 0 ? in.strategy.microbatch_group : in.strategy.pipeline;
-  if (group < in.strategy.pipeline) {
+Broken microbatches_fit_schedule(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  const Schedule& schedule = schedule_of(s.schedule);
+  const PipelineShape shape = pipeline_shape(s, microbatches(s, in.training));
+  if (schedule.in_groups && shape.group < s.pipeline) {
     return Violation{"strategy.microbatch_group",
-                     fmt::format("{} is less than the {} pipeline stages", group, in.strategy.pipeline),
+                     fmt::format("{} is less than the {} pipeline stages", shape.group, s.pipeline),
                      "with fewer, a stage would wait for its own later work"};
   }
-  if (!in.strategy.replica_microbatches.empty()) {
-    for (const int count : in.strategy.replica_microbatches) {
-      if (count % group == 0) continue;
-      return Violation{
-          "strategy.replica_microbatches",
-          fmt::format("the interleaved schedule needs each replica's microbatches ({}) in whole groups of {}", count,
-                      group),
-          "make every entry a multiple of it"};
-    }
-    return std::nullopt;
+  for (const int count : s.replica_microbatches) {
+    const std::optional<Unfit> unfit = schedule.unfit(pipeline_shape(s, count));
+    if (!unfit) continue;
+    return Violation{"strategy.replica_microbatches", unfit->message, "change the entries"};
   }
-  const int count = microbatches(in.strategy, in.training);
-  if (count % group == 0) return std::nullopt;
-  return Violation{"strategy.schedule",
-                   fmt::format("the interleaved schedule needs microbatches ({}) in whole groups of {}", count, group),
-                   "change training.global_batch, strategy.micro_batch or strategy.pipeline"};
+  if (!s.replica_microbatches.empty()) return std::nullopt;
+  const std::optional<Unfit> unfit = schedule.unfit(shape);
+  if (!unfit) return std::nullopt;
+  return Violation{"strategy.schedule", unfit->message, unfit->hint};
+}
+
+Broken in_flight_is_limited(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.max_in_flight == 0 || schedule_of(s.schedule).needs_times) return std::nullopt;
+  return Violation{"strategy.max_in_flight",
+                   fmt::format("the order of {} decides itself what stages keep", schedule_of(s.schedule).name),
+                   "leave it out, or set strategy.schedule: zb-auto"};
 }
 
 Broken framework_shards(const RuleInput& in) {
@@ -426,8 +448,8 @@ constexpr std::array kRules = {
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},
-    Rule{"chunks-need-interleaving", "Several chunks per stage and the interleaved schedule go together.",
-         chunks_need_interleaving},
+    Rule{"chunks-fit-schedule", "Each stage has as many chunks as the schedule, which takes as many stages.",
+         chunks_fit_schedule},
     Rule{"layers-divide",
          "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
          "otherwise.",
@@ -443,7 +465,10 @@ constexpr std::array kRules = {
          framework_shards},
     Rule{"zero-group-divides", "The sharding group divides the data-parallel ranks.", zero_group_divides},
     Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
-    Rule{"groups-divide", "The interleaved schedule takes each replica's microbatches in whole groups.", groups_divide},
+    Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
+         microbatches_fit_schedule},
+    Rule{"in-flight-is-limited", "A limit of microbatches in flight belongs to the memory-limited schedule.",
+         in_flight_is_limited},
 };
 
 }  // namespace
@@ -469,21 +494,49 @@ int microbatches(const Strategy& strategy, const TrainingSpec& training) {
   return counts.empty() ? microbatches(strategy, training, 0) : *std::max_element(counts.begin(), counts.end());
 }
 
+PipelineShape pipeline_shape(const Strategy& strategy, int microbatches) {
+  PipelineShape shape;
+  shape.stages = strategy.pipeline;
+  shape.chunks = strategy.virtual_pipeline;
+  shape.microbatches = microbatches;
+  shape.group = strategy.microbatch_group > 0 ? strategy.microbatch_group : shape.stages;
+  shape.max_in_flight = strategy.max_in_flight;
+  return shape;
+}
+
+Placement placement_of(const Strategy& strategy) {
+  return schedule_of(strategy.schedule).placement(pipeline_shape(strategy, 1));
+}
+
+std::int64_t parts_of(const Strategy& s) {
+  const Schedule& schedule = schedule_of(s.schedule);
+  return schedule.looped ? std::int64_t{s.pipeline} * s.virtual_pipeline : placement_of(s).parts();
+}
+
 std::int64_t layers_of_chunk(const Strategy& s, const ModelSpec& model, std::int64_t chunk) {
   if (!s.layer_split.empty()) return s.layer_split[static_cast<std::size_t>(chunk)];
-  std::int64_t layers = (model.layers + s.counted_as_layers()) / s.chunks();
+  const std::int64_t chunks = parts_of(s);
+  std::int64_t layers = (model.layers + s.counted_as_layers()) / chunks;
   if (s.account_for_embedding_in_pipeline_split && chunk == 0) --layers;
-  if (s.account_for_loss_in_pipeline_split && chunk + 1 == s.chunks()) --layers;
+  if (s.account_for_loss_in_pipeline_split && chunk + 1 == chunks) --layers;
   return layers;
 }
 
 std::vector<std::vector<LayerRange>> layers_of_chunks(const Strategy& strategy, const ModelSpec& model) {
-  std::vector<std::vector<LayerRange>> layers(static_cast<std::size_t>(strategy.pipeline));
+  const Placement placement = placement_of(strategy);
+  std::vector<LayerRange> parts;
   std::int64_t first = 0;
-  for (std::int64_t chunk = 0; chunk < strategy.chunks(); ++chunk) {
-    const std::int64_t count = layers_of_chunk(strategy, model, chunk);
-    layers[static_cast<std::size_t>(chunk % strategy.pipeline)].push_back({first, count});
+  for (int part = 0; part < placement.parts(); ++part) {
+    const std::int64_t count = layers_of_chunk(strategy, model, part);
+    parts.push_back({first, count});
     first += count;
+  }
+  std::vector<std::vector<LayerRange>> layers(static_cast<std::size_t>(strategy.pipeline));
+  for (int stage = 0; stage < strategy.pipeline; ++stage) {
+    for (int chunk = 0; chunk < placement.chunks(stage); ++chunk) {
+      layers[static_cast<std::size_t>(stage)].push_back(
+          parts[static_cast<std::size_t>(placement.part_of(stage, chunk))]);
+    }
   }
   return layers;
 }

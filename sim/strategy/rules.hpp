@@ -13,6 +13,9 @@
 
 namespace mirfak {
 
+class Placement;
+struct PipelineShape;
+
 // Everything a rule may look at.
 struct RuleInput {
   const ModelSpec& model;
@@ -46,6 +49,14 @@ std::optional<Violation> first_violation(const RuleInput& input);
 // strategy.
 int microbatches(const Strategy& strategy, const TrainingSpec& training, int replica);
 int microbatches(const Strategy& strategy, const TrainingSpec& training);
+
+// Of one replica that runs so many microbatches. Needs a schedule that fits.
+PipelineShape pipeline_shape(const Strategy& strategy, int microbatches);
+// Where the parts of the model lie. Needs a schedule that fits the number of stages and chunks.
+Placement placement_of(const Strategy& strategy);
+
+// How many parts the model is cut into: chunks of all stages, but that some hold the same part.
+std::int64_t parts_of(const Strategy& strategy);
 
 // Layers in a row.
 struct LayerRange {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "schedule/schedule_id.hpp"
 #include "strategy/strategy_field.hpp"
 
 #include <algorithm>
@@ -13,12 +14,6 @@
 namespace mirfak {
 
 // What scenarios call the values of an enumeration stands behind it, in its order.
-
-enum class ScheduleKind { gpipe, one_forward_one_backward, interleaved };
-inline const std::vector<std::string>& schedule_kind_names() {
-  static const std::vector<std::string> names = {"gpipe", "1f1b", "interleaved-1f1b"};
-  return names;
-}
 
 enum class Recompute {
   none,
@@ -100,7 +95,8 @@ struct Strategy {
   int expert_tensor = 0;     // ranks that divide each expert (etp): 1 or `tensor`; 0: `tensor`, as in Megatron Core
   int micro_batch = 1;       // sequences of a microbatch
   int microbatch_group = 0;  // interleaved schedule: microbatches of one chunk before the next; 0: `pipeline`
-  ScheduleKind schedule = ScheduleKind::one_forward_one_backward;
+  ScheduleId schedule = kDefaultSchedule;
+  int max_in_flight = 0;  // memory-limited schedule: microbatches that a stage keeps; 0: `pipeline`
   ContextCommunication context_communication = ContextCommunication::p2p;
   ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
   bool overlap_expert = false;  // exchanges of rows run beside the passes of other microbatches
@@ -179,6 +175,8 @@ inline constexpr std::tuple kStrategyFields = {
     field("pipeline", &Strategy::pipeline, "pipeline stages").between(1, strategy_limits::kRanks).not_in_blocks(),
     field("virtual_pipeline", &Strategy::virtual_pipeline, "chunks of each stage")
         .between(1, strategy_limits::kLayers)
+        .completed("1, or what the schedule says",
+                   [](const Strategy& s, int /*gpus*/) { return chunks_of_schedule(s.schedule); })
         .not_in_blocks(),
     field("data", &Strategy::data, "data-parallel replicas")
         .between(1, strategy_limits::kRanks)
@@ -194,11 +192,17 @@ inline constexpr std::tuple kStrategyFields = {
                  "pipeline")
         .not_in_blocks(),
     field("schedule", &Strategy::schedule, "the order of passes")
-        .among(schedule_kind_names)
+        .among(schedule_names)
         .completed("1f1b; with chunks interleaved-1f1b",
                    [](const Strategy& s, int /*gpus*/) {
-                     return s.virtual_pipeline > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+                     return s.virtual_pipeline > 1 ? schedule_named("interleaved-1f1b") : kDefaultSchedule;
                    })
+        .not_in_blocks(),
+    field("max_in_flight", &Strategy::max_in_flight, "microbatches whose activations a stage keeps at most")
+        .between(1, strategy_limits::kBatch)
+        .or_else("pipeline")
+        .holding([](const Strategy& s) -> double { return s.max_in_flight > 0 ? s.max_in_flight : s.pipeline; },
+                 "pipeline")
         .not_in_blocks(),
     field("account_for_embedding_in_pipeline_split", &Strategy::account_for_embedding_in_pipeline_split,
           "an even split counts the embedding as a layer of the first chunk")

@@ -31,6 +31,8 @@ std::string text_of(const Strategy& strategy) {
     return words_of(value, kField<index>.names());
   } else if constexpr (std::is_same_v<T, std::vector<int>>) {
     return fmt::format("[{}]", fmt::join(value, ", "));
+  } else if constexpr (std::is_same_v<T, ScheduleId>) {
+    return schedule_text(value);
   } else if constexpr (std::is_enum_v<T>) {
     return kField<index>.names()[static_cast<std::size_t>(value)];
   } else if constexpr (kField<index>.effective != nullptr) {

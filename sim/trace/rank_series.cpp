@@ -31,27 +31,33 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::spa
   for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.job, blocks, chunk));
   MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);
   std::vector<MemoryPoint> points = {{0, use}};
-  for (const PassSpan& span : spans) {
+  const auto of = [&](const Pass& pass) -> const ChunkMemory& { return chunks[static_cast<std::size_t>(pass.chunk)]; };
+  const auto end = [&](const Pass& pass) {
+    if (makes_input_gradient(pass.kind)) use.activations -= of(pass).kept;
+    if (pass.kind == Pass::Kind::backward_input) use.activations += of(pass).due;
+    if (pass.kind == Pass::Kind::backward_weight) use.activations -= of(pass).due;
+  };
+  auto next = plan.order.begin();
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const PassSpan& span = spans[i];
     if (span.kind == TaskKind::optimizer) {
       use.workspace = step_workspace(simulation.job, plan);
       put(points, {span.start, use});
       use.workspace = 0;
       put(points, {span.end, use});
-    }
-    if (span.kind != TaskKind::forward && span.kind != TaskKind::backward) continue;
-    const ChunkMemory& chunk = chunks[static_cast<std::size_t>(span.chunk)];
-    if (span.kind == TaskKind::forward) {
-      use.activations += chunk.kept;
-      use.workspace = chunk.forward;
-      put(points, {span.start, use});
-      use.workspace = 0;
-      put(points, {span.end, use});
       continue;
     }
-    use.workspace = chunk.backward;
+    // Spans of passes stand in the order of the schedule.
+    const Pass& pass = *next++;
+    // Kernels of a pair are mixed: they are one span, of its forward pass.
+    const bool mixed = pass.with_next && (i + 1 == spans.size() || spans[i + 1].kind == TaskKind::forward);
+    if (is_forward(pass.kind)) use.activations += of(pass).kept;
+    use.workspace = of(pass).workspace(pass.kind);
+    if (mixed) use.workspace += of(*next).workspace(next->kind);
     put(points, {span.start, use});
     use.workspace = 0;
-    use.activations -= chunk.kept;
+    if (mixed) end(*next++);
+    end(pass);
     put(points, {span.end, use});
   }
   close_at(points, simulation.timeline.makespan);

@@ -81,7 +81,8 @@ class LineRates {
       case GroupKind::transfer:
         return of_transfer(other_end(group, task));
       case GroupKind::tied_embedding:
-        return of_tied_embeddings(other_end(group, task));
+      case GroupKind::part:
+        return between_stages(other_end(group, task));
       default:
         return of_group(costs.data_group);
     }
@@ -97,7 +98,7 @@ class LineRates {
     const std::uint32_t other = group.ranks[group.ranks.front() == own ? 1 : 0];
     return static_cast<int>(simulation_.program.ranks[other].stage);
   }
-  double of_tied_embeddings(int other) const {
+  double between_stages(int other) const {
     const Job& job = simulation_.job;
     const int replica = plan_.replicas.first();
     const std::array<int, 2> ends = {job.rank_of(plan_.stage, replica, 0), job.rank_of(other, replica, 0)};

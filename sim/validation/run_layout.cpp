@@ -1,7 +1,5 @@
 #include "validation/run_layout.hpp"
 
-#include "validation/run_words.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -40,8 +38,8 @@ std::vector<int> even(std::int64_t layers, std::int64_t chunks) {
   return std::vector<int>(static_cast<std::size_t>(chunks), static_cast<int>(layers / chunks));
 }
 
-// Chunks filled from the front, so that the last has room for the head and multi-token prediction: 16 x 4 but the last,
-// which has 1 (NeMo's and Megatron Bridge's set_deepseek_v3_pipeline_model_parallel_layout).
+// Chunks filled from the front, so that the last has room for the head and multi-token prediction: of 61 layers 15
+// chunks of 4, and one of 1.
 std::vector<int> from_the_front(std::int64_t layers, std::int64_t chunks) {
   const std::int64_t each = (layers + chunks - 1) / chunks;
   std::vector<int> split;
@@ -52,11 +50,6 @@ std::vector<int> from_the_front(std::int64_t layers, std::int64_t chunks) {
 }
 
 }  // namespace
-
-std::int64_t micro_batch_of(const MeasuredRun& run) {
-  if (run.micro_batch) return *run.micro_batch;
-  fail_infeasible(run.where, "the row does not state the micro batch");
-}
 
 std::vector<int> layers_of_pipeline_layout(const std::string& layout) {
   std::string chunks;
@@ -70,17 +63,18 @@ std::vector<int> layers_of_pipeline_layout(const std::string& layout) {
   return layers;
 }
 
-std::vector<int> layer_split_of(const MeasuredRun& run) {
-  const std::int64_t pipeline = run.pipeline.value_or(1);
-  const std::int64_t chunks = pipeline * (pipeline > 1 ? run.virtual_pipeline.value_or(1) : 1);
-  if (!run.layers || chunks == 1 || chunks > *run.layers) return {};
-  if (const auto layout = RunWords(run.flags).value_of("pp_layout")) {
-    std::vector<int> layers = layers_of_pipeline_layout(*layout);
-    if (static_cast<std::int64_t>(layers.size()) == chunks) return layers;
+std::vector<int> layer_split_of(const RunReading& reading) {
+  const std::int64_t pipeline = reading.whole_number("strategy.pipeline").value_or(1);
+  const std::int64_t virtual_pipeline = reading.whole_number("strategy.virtual_pipeline").value_or(1);
+  const std::int64_t chunks = pipeline * (pipeline > 1 ? virtual_pipeline : 1);
+  const std::int64_t layers = reading.whole_number("model.layers").value_or(0);
+  // With embedding and loss counted as a layer each, the first and the last chunk may hold nothing else.
+  if (layers == 0 || chunks <= 1 || chunks > layers + 2) return {};
+  if (const auto layout = reading.text("pipeline_layout")) {
+    std::vector<int> stated = layers_of_pipeline_layout(*layout);
+    if (static_cast<std::int64_t>(stated.size()) == chunks) return stated;
   }
-  const std::int64_t layers = *run.layers;
-  const bool filled = RunWords(run.model).has_any({"deepseek", "kimi"}) && RunWords(run.source).has("nvidia");
-  if (filled) return from_the_front(layers, chunks);
+  if (chunks <= layers && reading.text("chunks_filled") == "front") return from_the_front(layers, chunks);
   if (layers % chunks == 0) return {};
   if ((layers + 2) % chunks == 0) {
     std::vector<int> split = even(layers + 2, chunks);

@@ -2,7 +2,7 @@
 
 #include "base/document.hpp"
 #include "model/model_spec.hpp"
-#include "validation/measured_run.hpp"
+#include "validation/run_reading.hpp"
 
 #include <filesystem>
 #include <string>
@@ -16,21 +16,25 @@ class ModelLibrary {
   // Error(input) as load_model.
   explicit ModelLibrary(const std::filesystem::path& folder);
 
-  // The `model` section of the scenario of a run, as YAML: the library's model of that name and shape with the sizes
-  // that the row states put over it, or, where there is none, what the family of that name has in common.
-  // Error(infeasible) at the row where a size is missing, or for mixtures of experts that the library does not have.
-  std::string model_yaml_of(const MeasuredRun& run) const;
+  // The `model` section of the scenario of a row: the library's model of its shape and name (of several the key
+  // `library` may choose), or, where there is none, the row's `new_model`; with the row's own keys over it.
+  // Error(infeasible) at the row where neither serves, or a size is missing.
+  Value model_of(const RunReading& reading) const;
 
  private:
   struct Entry {
+    std::string name;
     std::vector<std::string> words;  // of its name
     ModelSpec spec;
     Value value;
   };
 
-  const Entry* find(const MeasuredRun& run) const;
+  const Entry* find(const RunReading& reading) const;
 
   std::vector<Entry> entries_;
 };
+
+// The words of a name, split where letters, digits and signs meet: "LLaMA3.1-8B" is llama, 3, 1, 8, b.
+std::vector<std::string> name_words(std::string_view name);
 
 }  // namespace mirfak

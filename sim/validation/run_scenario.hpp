@@ -1,13 +1,14 @@
 #pragma once
 
+#include "base/document.hpp"
 #include "validation/run_model.hpp"
-
-#include <string>
+#include "validation/run_reading.hpp"
 
 namespace mirfak {
 
-// The scenario of a measured run, as YAML that `mirfak simulate` takes. Error(infeasible) at the row, with what it does
-// not state or what is not known of it.
-std::string scenario_yaml_of(const MeasuredRun& run, const ModelLibrary& models);
+// The scenario that a completed reading of a row describes. Values keep the places of the cells and of the mapping
+// files that they come from; to_yaml() writes it as `mirfak simulate` takes it. Error(infeasible) at the row where the
+// model is not known, the GPUs make no nodes, or they are no multiple of tensor x pipeline x context.
+Document scenario_of(const RunReading& reading, const ModelLibrary& models);
 
 }  // namespace mirfak

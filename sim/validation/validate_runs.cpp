@@ -2,7 +2,8 @@
 
 #include "base/parallel.hpp"
 #include "simulation/iteration.hpp"
-#include "validation/run_memory_saving.hpp"
+#include "validation/row_reader.hpp"
+#include "validation/run_condition.hpp"
 #include "validation/run_scenario.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +14,21 @@ namespace mirfak {
 
 namespace {
 
-void predict(ValidatedRun& run, const DataFolders& folders) {
-  const Document document = Document::from_text(run.scenario, fmt::format("scenario of {}", run.run.where.text()));
-  const Simulation simulation = simulate(parse_scenario(document, folders).job);
+// One row on its way from the table to its prediction.
+struct Row {
+  RunReading cells;
+  const RunMapping* mapping = nullptr;
+};
+
+// A scenario refuses what a mapping says itself: every row of it would be wrong, so the mapping is.
+void rethrow_unless_of_row(const Error& error, const RunMapping& mapping) {
+  const bool of_mapping =
+      std::find(mapping.files.begin(), mapping.files.end(), error.where().file) != mapping.files.end();
+  if (error.kind() == ErrorKind::internal || (error.kind() == ErrorKind::input && of_mapping)) throw error;
+}
+
+void predict(ValidatedRun& run, const Document& scenario, const DataFolders& folders) {
+  const Simulation simulation = simulate(parse_scenario(scenario, folders).job);
   run.seconds.predicted = simulation.result.iteration_time_s;
   run.fits = simulation.result.fits;
   run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
@@ -27,53 +40,115 @@ void predict(ValidatedRun& run, const DataFolders& folders) {
   run.activity_s = simulation.result.activity_s;
 }
 
+// The row with one combination of savings; nullopt where none of them says anything new.
+std::optional<ValidatedRun> with_savings(const ValidatedRun& of, const Row& row, const RunReading& plain,
+                                         const std::vector<std::string>& names, const ModelLibrary& models) {
+  std::vector<const MemorySaving*> savings;
+  std::string assumed;
+  for (const std::string& name : names) {
+    const MemorySaving& saving = row.mapping->savings.at(name);
+    const bool stated = std::all_of(saving.set.begin(), saving.set.end(),
+                                    [&](const KeyValue& each) { return row.cells.states(each.key); });
+    if (stated || !holds(saving.when, plain)) continue;
+    savings.push_back(&saving);
+    assumed += (assumed.empty() ? "" : ", ") + saving.note;
+  }
+  if (savings.empty()) return std::nullopt;
+  ValidatedRun out = of;
+  const RunReading reading = completed(row.cells, *row.mapping, savings);
+  out.scenario = scenario_of(reading, models).to_yaml();
+  out.reading = reading_text(reading);
+  out.assumed = assumed;
+  return out;
+}
+
 // As the row stands, or with the least that makes it fit where it leaves that open.
-void predict_fitting(ValidatedRun& run, const ModelLibrary& models, const DataFolders& folders) {
-  run.scenario = scenario_yaml_of(run.run, models);
-  predict(run, folders);
+void predict_fitting(ValidatedRun& run, const Row& row, const RunReading& plain, const Document& scenario,
+                     const ModelLibrary& models, const DataFolders& folders) {
+  predict(run, scenario, folders);
   if (run.fits || run.run.out_of_memory) return;
-  for (const RunVariant& variant : variants_by_memory(run.run)) {
-    ValidatedRun other = run;
-    other.scenario = scenario_yaml_of(variant.run, models);
-    if (other.scenario == run.scenario) continue;
-    other.assumed = variant.assumed;
+  std::vector<std::string> tried = {run.scenario};
+  for (const std::vector<std::string>& names : row.mapping->saving) {
+    std::optional<ValidatedRun> other = with_savings(run, row, plain, names, models);
+    if (!other || std::find(tried.begin(), tried.end(), other->scenario) != tried.end()) continue;
+    tried.push_back(other->scenario);
     try {
-      predict(other, folders);
+      predict(*other, Document::from_text(other->scenario, fmt::format("scenario of {}", run.run.where.text())),
+              folders);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::internal) throw;
       continue;  // the framework cannot do it
     }
-    if (!other.fits) continue;
-    run = std::move(other);
+    if (!other->fits) continue;
+    run = *std::move(other);
     return;
   }
 }
 
-void validate(ValidatedRun& run, const ModelLibrary& models, const DataFolders& folders) {
+void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, const DataFolders& folders,
+              bool predicts) {
+  const RunReading reading = completed(row.cells, *row.mapping);
+  run.run = measured_run(reading);
+  run.seconds.measured = run.run.seconds.value_or(0);
+  run.reading = reading_text(reading);
+  if (!reading.refusals().empty()) {
+    run.refusal = reading.refusals().front();
+    run.skipped = run.refusal->message;
+    return;
+  }
   if (!run.run.seconds && !run.run.out_of_memory) {
     run.skipped = "the row states no seconds per iteration";
     return;
   }
-  run.seconds.measured = run.run.seconds.value_or(0);
   try {
-    predict_fitting(run, models, folders);
+    const Document scenario = scenario_of(reading, models);
+    run.scenario = scenario.to_yaml();
+    if (predicts) {
+      predict_fitting(run, row, reading, scenario, models, folders);
+    } else {
+      parse_scenario(scenario, folders);
+    }
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
+    rethrow_unless_of_row(error, *row.mapping);
     run.skipped = error.hint().empty() ? error.message() : error.message() + "; " + error.hint();
   }
 }
 
+std::vector<ValidatedRun> read_and_predict(const CsvTable& table, const RunMappings& mappings,
+                                           const DataFolders& folders, const RunMapping* own, bool predicts) {
+  const std::filesystem::path file = table.name();
+  std::optional<RunMapping> beside;
+  if (own == nullptr && mappings.of(file.stem().string(), "").files == mappings.vocabulary().files) {
+    if (const auto found = mapping_beside(file)) beside = mappings.own(*found);
+  }
+  if (beside) own = &*beside;
+  const auto source = table.find("source");
+  std::vector<Row> rows;
+  const RunMapping* checked = own != nullptr ? own : &mappings.of(file.stem().string(), "");
+  check_header(table, *checked);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const RunMapping* mapping = own;
+    if (mapping == nullptr) mapping = &mappings.of(file.stem().string(), source ? table.text(i, *source) : "");
+    if (mapping != checked) check_header(table, *mapping);
+    checked = mapping;
+    rows.push_back({read_cells(table, i, *mapping), mapping});
+  }
+  const ModelLibrary models(folders.models);
+  std::vector<ValidatedRun> runs(rows.size());
+  parallel_for(runs.size(), [&](std::size_t i) { validate(runs[i], rows[i], models, folders, predicts); });
+  return runs;
+}
+
 }  // namespace
 
-std::vector<ValidatedRun> validate_runs(const CsvTable& table, const DataFolders& folders) {
-  const ModelLibrary models(folders.models);
-  std::vector<ValidatedRun> runs;
-  for (MeasuredRun& run : read_measured_runs(table)) {
-    runs.emplace_back();
-    runs.back().run = std::move(run);
-  }
-  parallel_for(runs.size(), [&](std::size_t i) { validate(runs[i], models, folders); });
-  return runs;
+std::vector<ValidatedRun> validate_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
+                                        const RunMapping* own) {
+  return read_and_predict(table, mappings, folders, own, true);
+}
+
+std::vector<ValidatedRun> read_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
+                                    const RunMapping* own) {
+  return read_and_predict(table, mappings, folders, own, false);
 }
 
 SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name, const std::string& tiers) {

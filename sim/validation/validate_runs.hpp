@@ -4,6 +4,7 @@
 #include "cost/activity.hpp"
 #include "scenario/scenario.hpp"
 #include "validation/measured_run.hpp"
+#include "validation/run_mappings.hpp"
 
 #include <string>
 #include <vector>
@@ -13,9 +14,11 @@ namespace mirfak {
 // A measured run with what mirfak predicts of it.
 struct ValidatedRun {
   MeasuredRun run;
-  std::string skipped;   // why there is no prediction; empty: there is one
-  std::string assumed;   // what the row leaves open and the run must have done to fit; empty: nothing
-  std::string scenario;  // YAML; empty where the row does not make one
+  std::string skipped;             // why there is no prediction; empty: there is one
+  std::optional<Refusal> refusal;  // the cell that was not understood, where that is why
+  std::string reading;             // how the row was read, for people (reading_text)
+  std::string assumed;             // what the row leaves open and the run must have done to fit; empty: nothing
+  std::string scenario;            // YAML; empty where the row does not make one
   PredictedPair seconds;
   PredictedPair allocated_bytes;  // measured: 0 where the row does not say
   bool fits = false;              // in memory, as predicted
@@ -26,9 +29,16 @@ struct ValidatedRun {
   bool scored() const { return simulated() && !run.out_of_memory; }  // has seconds to compare
 };
 
-// Simulates every row of `table` (measured_run.hpp), on all cores. A row that cannot be simulated is there with its
-// reason. Error(input) for a table that cannot be read.
-std::vector<ValidatedRun> validate_runs(const CsvTable& table, const DataFolders& folders);
+// Reads every row of `table` by its mapping: `own`, else the file beside the table, else that of `mappings`. Makes a
+// scenario of each and simulates it, on all cores. A row that is not understood or cannot be simulated is there with
+// its reason. Error(input) for a table or a mapping that cannot be read, and at the place in a mapping that a scenario
+// refuses.
+std::vector<ValidatedRun> validate_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
+                                        const RunMapping* own = nullptr);
+
+// The scenarios only: nothing is simulated.
+std::vector<ValidatedRun> read_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
+                                    const RunMapping* own = nullptr);
 
 // The runs of one source, or of all together.
 struct SourceScore {

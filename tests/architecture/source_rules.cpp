@@ -121,10 +121,10 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 }  // namespace
 
 const std::vector<std::string>& rooms() {
-  static const std::vector<std::string> list{
-      "base",        "graph",      "model",   "strategy", "sharding",   "cluster", "cost",
-      "calibration", "schedule",   "program", "engine",   "simulation", "energy",  "plan",
-      "scenario",    "validation", "trace",   "launch",   "report",     "sweep",   "cli"};
+  static const std::vector<std::string> list{"base",       "graph",   "block", "model",       "schedule",   "strategy",
+                                             "sharding",   "cluster", "cost",  "calibration", "program",    "engine",
+                                             "simulation", "energy",  "plan",  "scenario",    "validation", "trace",
+                                             "launch",     "report",  "sweep", "cli"};
   return list;
 }
 

@@ -86,7 +86,7 @@ class ProfileFileOf {
 
 ClockedProgram read_pipeline(const std::filesystem::path& path, const Size& size) {
   return profiled_pipeline(read_stage_profile(path), {size.stages, 1, size.microbatches, size.stages},
-                           ScheduleKind::one_forward_one_backward, kBlockedW);
+                           schedule_named("1f1b"), kBlockedW);
 }
 
 struct Traced {
@@ -184,7 +184,7 @@ std::filesystem::path shared_profile() {
 StageProfile made_up_profile() {
   StageProfile profile;
   for (int stage = 0; stage < 8; ++stage) {
-    std::array<std::vector<ClockChoice>, 2> passes;
+    std::array<std::vector<ClockChoice>, 4> passes;
     for (int backward = 0; backward < 2; ++backward) {
       const double full_s = 0.05 * (1 + backward) * (stage == 7 ? 1.07 : 1);
       for (int step = 0; step < 38; ++step) {

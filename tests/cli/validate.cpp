@@ -33,6 +33,65 @@ TEST_CASE("the scenario of a row is one that simulate takes, and gives the same 
   CHECK(simulated.at("iteration_time_s") == rows[0].at("predicted"));
 }
 
+TEST_CASE("how a row was read stands in front of its scenario, and a row that was not read has none") {
+  const Finished read = run({"validate", kRuns, "--line", "2"});
+  CHECK(read.out.find("# dtype 'fp16'") != std::string::npos);
+  CHECK(read.out.find("training.precision: fp16") != std::string::npos);
+  CHECK(read.out.find("korthikanti-2022-seqpar-selective.map.yaml") != std::string::npos);
+  const ScratchFolder folder;
+  folder.write("runs.csv",
+               "gpu,n_gpus,n_layers,hidden,n_heads,seq_len,micro_batch,global_batch,dtype,s_per_iter_derived\n"
+               "A100,8,24,1024,16,1024,4,64,float8,1\n");
+  const std::string table = (folder.path() / "runs.csv").string();
+  const Finished refused = run({"validate", table, "--line", "2"});
+  CHECK(refused.status == 3);
+  CHECK(refused.err.find("runs.csv:2:") != std::string::npos);
+  CHECK(refused.err.find("'float8' is not understood") != std::string::npos);
+  CHECK(refused.out.find("\nmodel:") == std::string::npos);
+  const json result = json::parse(run({"validate", table, "--format", "json"}).out);
+  CHECK(result.at("n") == 0);
+  CHECK(result.at("skipped") == 1);
+  CHECK(result.at("skipped_rows")[0].at("column") == "dtype");
+  CHECK(result.at("skipped_rows")[0].at("word") == "float8");
+}
+
+TEST_CASE("a mapping beside the table, or named, explains its words; its faults have a place") {
+  const ScratchFolder folder;
+  folder.write("runs.csv",
+               "gpu,n_gpus,n_layers,hidden,n_heads,seq_len,micro_batch,global_batch,dtype,s_per_iter_derived\n"
+               "A100,8,24,1024,16,1024,4,64,half,1\n");
+  folder.write("named.yaml", "columns: {dtype: {rules: [{words: half, set: {training.precision: fp16}}]}}\n");
+  const std::string table = (folder.path() / "runs.csv").string();
+  const auto scored = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"validate", table, "--format", "json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return json::parse(run(arguments).out).at("n");
+  };
+  CHECK(scored({}) == 0);
+  CHECK(scored({"--map", (folder.path() / "named.yaml").string()}) == 1);
+  folder.write("runs.map.yaml", "columns: {dtype: {rules: [{words: half, set: {training.precision: fp16}}]}}\n");
+  CHECK(scored({}) == 1);
+  folder.write("runs.map.yaml", "columns: {dtype: {rules: [{word: half}]}}\n");
+  const Finished faulty = run({"validate", table});
+  CHECK(faulty.status == 2);
+  CHECK(faulty.err.find("runs.map.yaml:1:") != std::string::npos);
+}
+
+TEST_CASE("tiers are letters that tables use") {
+  CHECK(run({"validate", kRuns, "--tiers", "Z"}).status == 2);
+  CHECK(run({"validate", kRuns, "--tiers", "Z"}).err.find("expected letters among ABC, found 'Z'") !=
+        std::string::npos);
+}
+
+TEST_CASE("the words that tables may use are listed") {
+  const Finished words = run({"list", "words", "--column", "recompute", "--format", "json"});
+  REQUIRE(words.status == 0);
+  const json listed = json::parse(words.out).at("words");
+  CHECK(listed.size() > 5);
+  for (const json& word : listed) CHECK(word.at("column") == "recompute");
+  CHECK(run({"list", "words", "--column", "recompte"}).err.find("did you mean 'recompute'?") != std::string::npos);
+}
+
 TEST_CASE("tables that are none are refused with their place, and leave nothing behind") {
   const ScratchFolder folder;
   folder.write("runs.csv", "gpu,n_gpus,s_per_iter_derived\nA100,eight,1\n");

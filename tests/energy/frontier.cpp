@@ -71,8 +71,8 @@ TEST_CASE("of all ways to choose clocks none lies below the frontier, and plans 
 TEST_CASE("plans keep their deadlines and beat simpler ones, under every schedule") {
   const std::vector<double> slowdowns = {1.05, 1.3, 1.7, 3};
   const StageProfile uneven = simple_profile({0.010, 0.0123, 0.008, 0.0111});
-  for (const ClockedProgram& clocked : {pipeline(uneven, 12), pipeline(uneven, 12, ScheduleKind::gpipe),
-                                        pipeline(uneven, 12, ScheduleKind::interleaved, 3)}) {
+  for (const ClockedProgram& clocked : {pipeline(uneven, 12), pipeline(uneven, 12, schedule_named("gpipe")),
+                                        pipeline(uneven, 12, schedule_named("interleaved-1f1b"), 3)}) {
     const Frontier found = frontier(clocked, slowdowns);
     REQUIRE(found.plans.size() == 5);
     CHECK(found.intrinsic_saving() > 0.02);
@@ -123,8 +123,7 @@ TEST_CASE("degenerate pipelines: one stage, one microbatch, one clock") {
 }
 
 TEST_CASE("where waiting costs nothing, every second less costs: the thriftiest iteration is the slowest") {
-  const ClockedProgram clocked =
-      pipeline(simple_profile({0.01, 0.01}), 4, ScheduleKind::one_forward_one_backward, 1, 0);
+  const ClockedProgram clocked = pipeline(simple_profile({0.01, 0.01}), 4, schedule_named("1f1b"), 1, 0);
   const Frontier found = frontier(clocked);
   CHECK(found.t_star_s == doctest::Approx(2 * found.t_min_s));
 }

@@ -86,8 +86,8 @@ TEST_CASE("random projects of a hundred events") {
 TEST_CASE("pipelines of uneven stages, under every schedule") {
   const StageProfile uneven = simple_profile({0.010, 0.0123, 0.008, 0.0111});
   check_against_linear_program(network_of(pipeline(uneven, 12)).network);
-  check_against_linear_program(network_of(pipeline(uneven, 12, ScheduleKind::gpipe)).network);
-  check_against_linear_program(network_of(pipeline(uneven, 12, ScheduleKind::interleaved, 2)).network);
+  check_against_linear_program(network_of(pipeline(uneven, 12, schedule_named("gpipe"))).network);
+  check_against_linear_program(network_of(pipeline(uneven, 12, schedule_named("interleaved-1f1b"), 2)).network);
 }
 
 TEST_CASE("measured passes of GPT-3 175B") {
@@ -97,6 +97,5 @@ TEST_CASE("measured passes of GPT-3 175B") {
     return;
   }
   check_against_linear_program(
-      network_of(pipeline(read_stage_profile(measured), 12, ScheduleKind::one_forward_one_backward, 1, kA100BlockedW))
-          .network);
+      network_of(pipeline(read_stage_profile(measured), 12, schedule_named("1f1b"), 1, kA100BlockedW)).network);
 }

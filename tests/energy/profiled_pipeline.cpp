@@ -22,17 +22,17 @@ TEST_CASE("at the highest clock a pipeline of equal stages takes what the schedu
   const double pass = 0.03;  // forward and backward
   const int microbatches = 8;
   CHECK(makespan_s(pipeline(even, microbatches)) == doctest::Approx((microbatches + 3) * pass).epsilon(1e-12));
-  CHECK(makespan_s(pipeline(even, microbatches, ScheduleKind::gpipe)) ==
+  CHECK(makespan_s(pipeline(even, microbatches, schedule_named("gpipe"))) ==
         doctest::Approx((microbatches + 3) * pass).epsilon(1e-12));
-  CHECK(makespan_s(pipeline(even, microbatches, ScheduleKind::interleaved, 2)) ==
+  CHECK(makespan_s(pipeline(even, microbatches, schedule_named("interleaved-1f1b"), 2)) ==
         doctest::Approx((microbatches + 3 / 2.0) * pass).epsilon(1e-12));
 }
 
 TEST_CASE("chunks may have rows of their own") {
   const StageProfile by_stage = simple_profile({0.01, 0.01});
   const StageProfile by_chunk = simple_profile({0.005, 0.005, 0.005, 0.005});
-  const ClockedProgram one = profiled_pipeline(by_stage, {2, 2, 4, 2}, ScheduleKind::interleaved, 50);
-  const ClockedProgram other = profiled_pipeline(by_chunk, {2, 2, 4, 2}, ScheduleKind::interleaved, 50);
+  const ClockedProgram one = profiled_pipeline(by_stage, {2, 2, 4, 2}, schedule_named("interleaved-1f1b"), 50);
+  const ClockedProgram other = profiled_pipeline(by_chunk, {2, 2, 4, 2}, schedule_named("interleaved-1f1b"), 50);
   CHECK(makespan_s(one) == doctest::Approx(makespan_s(other)).epsilon(1e-12));
 }
 
@@ -46,5 +46,5 @@ TEST_CASE("energy at the highest clock: what the passes took, and waiting for th
 
 TEST_CASE("a profile of another number of stages is refused") {
   const StageProfile three = simple_profile({0.01, 0.01, 0.01});
-  CHECK_THROWS_AS(profiled_pipeline(three, {2, 1, 4, 2}, ScheduleKind::one_forward_one_backward, 0), Error);
+  CHECK_THROWS_AS(profiled_pipeline(three, {2, 1, 4, 2}, schedule_named("1f1b"), 0), Error);
 }

@@ -6,7 +6,7 @@ StageProfile simple_profile(const std::vector<double>& forward_s) {
   StageProfile profile;
   profile.name = "simple.csv";
   for (const double forward : forward_s) {
-    std::array<std::vector<ClockChoice>, 2> stage;
+    std::array<std::vector<ClockChoice>, 4> stage;
     for (const double scale : {1.0, 2.0}) {
       const double time = scale * forward;
       auto& choices = stage[scale == 1.0 ? 0 : 1];
@@ -19,7 +19,7 @@ StageProfile simple_profile(const std::vector<double>& forward_s) {
   return profile;
 }
 
-ClockedProgram pipeline(const StageProfile& profile, int microbatches, ScheduleKind schedule, int chunks,
+ClockedProgram pipeline(const StageProfile& profile, int microbatches, ScheduleId schedule, int chunks,
                         double blocked_w) {
   const auto stages = static_cast<int>(profile.stages.size());
   return profiled_pipeline(profile, {stages, chunks, microbatches, stages}, schedule, blocked_w);

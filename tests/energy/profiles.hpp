@@ -13,9 +13,8 @@ namespace mirfak::test {
 // backward pass, of twice the time and energy. `forward_s`: by stage.
 StageProfile simple_profile(const std::vector<double>& forward_s);
 
-ClockedProgram pipeline(const StageProfile& profile, int microbatches,
-                        ScheduleKind schedule = ScheduleKind::one_forward_one_backward, int chunks = 1,
-                        double blocked_w = 50);
+ClockedProgram pipeline(const StageProfile& profile, int microbatches, ScheduleId schedule = schedule_named("1f1b"),
+                        int chunks = 1, double blocked_w = 50);
 
 // Measured profiles and published frontiers that are not part of the tree; empty where they are absent.
 std::filesystem::path shared_file(const std::string& name);

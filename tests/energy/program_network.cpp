@@ -51,8 +51,8 @@ ClockedProgram scenario(const std::string& name) {
 TEST_CASE("the longest paths of a pipeline are kept") {
   const StageProfile uneven = simple_profile({0.01, 0.013, 0.008, 0.011});
   check_longest_paths(pipeline(uneven, 8), 20);
-  check_longest_paths(pipeline(uneven, 8, ScheduleKind::gpipe), 20);
-  check_longest_paths(pipeline(uneven, 8, ScheduleKind::interleaved, 2), 20);
+  check_longest_paths(pipeline(uneven, 8, schedule_named("gpipe")), 20);
+  check_longest_paths(pipeline(uneven, 8, schedule_named("interleaved-1f1b"), 2), 20);
 }
 
 TEST_CASE("the longest paths of lowered programs are kept, and their other tasks are gone") {

@@ -35,8 +35,7 @@ struct Case {
 std::optional<ClockedProgram> program_of(const Case& of) {
   const std::filesystem::path profile = shared_file(of.profile);
   if (profile.empty()) return std::nullopt;
-  return pipeline(read_stage_profile(profile), of.microbatches, ScheduleKind::one_forward_one_backward, 1,
-                  of.blocked_w);
+  return pipeline(read_stage_profile(profile), of.microbatches, schedule_named("1f1b"), 1, of.blocked_w);
 }
 
 }  // namespace

@@ -34,13 +34,15 @@ struct Accuracy {
 Accuracy measure(const std::string& tiers) {
   const std::filesystem::path source = MIRFAK_SOURCE_DIR;
   const DataFolders folders{source / "models", source / "hw_profiles"};
+  const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
   Accuracy out;
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(source / "validate" / "published")) {
     if (entry.path().extension() == ".csv") files.insert(entry.path());
   }
   for (const std::filesystem::path& file : files) {
-    const SourceScore scored = score(validate_runs(CsvTable::from_file(file), folders), file.stem().string(), tiers);
+    const SourceScore scored =
+        score(validate_runs(CsvTable::from_file(file), mappings, folders), file.stem().string(), tiers);
     out.scores.push_back(scored);
     out.skipped += scored.skipped;
     out.too_large += scored.too_large;

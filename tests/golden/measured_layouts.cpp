@@ -98,9 +98,10 @@ void add(const ValidatedRun& run, Group& group) {
   known->measured_s.push_back(run.seconds.measured);
 }
 
-std::vector<Group> groups_of(const std::filesystem::path& file, const DataFolders& folders) {
+std::vector<Group> groups_of(const std::filesystem::path& file, const RunMappings& mappings,
+                             const DataFolders& folders) {
   std::map<std::string, Group> groups;
-  for (const ValidatedRun& run : validate_runs(CsvTable::from_file(file), folders)) {
+  for (const ValidatedRun& run : validate_runs(CsvTable::from_file(file), mappings, folders)) {
     if (!run.scored() || run.run.tier != "A") continue;
     Group& group = groups[source_of(run.run) + "\n" + run.run.model + "\n" + all_but_layout(run)];
     group.table = file.stem().string();
@@ -120,13 +121,14 @@ std::vector<Group> groups_of(const std::filesystem::path& file, const DataFolder
 std::vector<Group> all_groups() {
   const std::filesystem::path source = MIRFAK_SOURCE_DIR;
   const DataFolders folders{source / "models", source / "hw_profiles"};
+  const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(source / "validate" / "published")) {
     if (entry.path().extension() == ".csv") files.insert(entry.path());
   }
   std::vector<Group> out;
   for (const std::filesystem::path& file : files) {
-    const std::vector<Group> groups = groups_of(file, folders);
+    const std::vector<Group> groups = groups_of(file, mappings, folders);
     out.insert(out.end(), groups.begin(), groups.end());
   }
   return out;

@@ -103,7 +103,7 @@ void keep_up_to(std::vector<T>& values, T most) {
 
 void restrict_to(const Abilities& abilities, StrategySpace& space) {
   if (!abilities.model_parallel) space.tensor = space.pipeline = {1};
-  if (!abilities.interleaved || !abilities.model_parallel) space.schedule = {ScheduleKind::one_forward_one_backward};
+  if (!abilities.interleaved || !abilities.model_parallel) space.schedule = {schedule_named("1f1b")};
   if (!abilities.sequence_parallel) {
     space.sequence_parallel = {false};
     space.recompute = {Recompute::none, Recompute::full};
@@ -222,21 +222,12 @@ std::string text_of(const Strategy& s) {
   return out;
 }
 
-ValidatedRun read_row(const Row& row, const DataFolders& folders) {
+ValidatedRun read_row(const Row& row, const RunMappings& mappings, const DataFolders& folders) {
   const std::filesystem::path source = MIRFAK_SOURCE_DIR;
   const auto path = source / "validate" / "published" / (std::string(row.table) + ".csv");
-  const CsvTable whole = CsvTable::from_file(path);
-  for (std::size_t i = 0; i < whole.rows(); ++i) {
-    if (whole.where(i, 0).line != row.line) continue;
-    std::string text;
-    for (const std::string& name : whole.header()) text += (text.empty() ? "" : ",") + name;
-    for (std::size_t column = 0; column < whole.header().size(); ++column) {
-      text += (column == 0 ? "\n" : ",") + csv_field(whole.text(i, column));
-    }
-    return validate_runs(CsvTable::from_text(text, row.table), folders).front();
-  }
-  FAIL("no such line");
-  return {};
+  const CsvTable table = CsvTable::from_file(path).only_line(row.line);
+  REQUIRE(table.rows() == 1);
+  return validate_runs(table, mappings, folders).front();
 }
 
 struct Comparison {
@@ -270,13 +261,14 @@ Comparison compare(const ValidatedRun& run, const DataFolders& folders) {
 TEST_CASE("experts' published layouts are tied or beaten by what a search finds under the same constraints") {
   const std::filesystem::path source = MIRFAK_SOURCE_DIR;
   const DataFolders folders{source / "models", source / "hw_profiles"};
+  const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
   fmt::print("\n{:<22}{:<12}{:>6}{:>10}{:>10}  {:<34}{:>10}  {:<38}{:>9}\n", "model", "GPU", "GPUs", "measured",
              "predicted", "expert: tp/pp/dp", "found", "tp/pp/dp", "gain");
   int beaten = 0;
   for (const Row& row : kRows) {
     CAPTURE(row.table);
     CAPTURE(row.line);
-    const ValidatedRun run = read_row(row, folders);
+    const ValidatedRun run = read_row(row, mappings, folders);
     REQUIRE_MESSAGE(run.scored(), run.skipped);
     REQUIRE(run.fits);
     const Comparison times = compare(run, folders);

@@ -154,4 +154,12 @@ TEST_CASE("tags say what recomputation drops: what a part makes for itself, or i
   CHECK(tensors_under(w.graph, "core", Produced::inside) == std::vector<TensorId>{inner});
   CHECK(tensors_under(w.graph, "core", Produced::with_results) == std::vector<TensorId>{inner, result});
   CHECK(tensors_under(w.graph, "absent", Produced::with_results).empty());
+
+  // A cast for the second operator reads what the first made, and what it makes is kept: neither is dropped.
+  const TensorId narrow = w.activation("narrow", {s});
+  Operator& cast = w.op("cast", OperatorKind::elementwise, {inner}, {narrow});
+  cast.tags.insert(tag);
+  cast.auxiliary = true;
+  CHECK(tensors_under(w.graph, "core", Produced::inside).empty());
+  CHECK(tensors_under(w.graph, "core", Produced::with_results) == std::vector<TensorId>{inner, result});
 }

@@ -82,7 +82,12 @@ Job random_job(Dice& dice) {
 StrategySpace pipelines_of(const Job& job, Dice& dice) {
   StrategySpace space = smallest_space();
   space.virtual_pipeline = {1, 2, 3};
-  space.schedule = {ScheduleKind::gpipe, ScheduleKind::one_forward_one_backward, ScheduleKind::interleaved};
+  space.schedule = {schedule_named("gpipe"), schedule_named("1f1b"), schedule_named("interleaved-1f1b")};
+  if (dice.one_in(3)) {
+    for (const char* name : {"zb-h1", "zb-h2", "zb-v", "dualpipe", "dualpipe-v"}) {
+      space.schedule.push_back(schedule_named(name));
+    }
+  }
   space.uneven_layers = 2;
   space.uneven_end_chunks = 2;
   if (job.strategy.recompute != Recompute::none) space.recompute_layers = {0, 1, 2};
@@ -146,8 +151,9 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
   ScheduleFacts facts;
   const PipelineBound with_replicas = bound_with_replicas(branch, pipeline, state, facts);
   const Picoseconds closer = iteration_bound(branch, with_replicas, states, state);
-  const auto score =
-      score_iteration(job, branch.blocks().blocks, branch.blocks().bodies, [](const IterationScore&) { return false; });
+  const auto score = score_iteration(
+      job, branch.blocks().blocks, branch.blocks().bodies, [](const IterationScore&) { return false; },
+      branch.blocks().memory);
   REQUIRE(score);
   const double waiting_j = blocked_w(job.cluster) * to_seconds(score->time);
   CHECK(branch.bound() <= passes.last);
@@ -182,8 +188,8 @@ TEST_CASE("bounds of strategies are below what executing them takes, and not far
     CAPTURE(i);
     const Job job = random_job(dice);
     CAPTURE(job.framework.name);
-    SharedBlocks shared;
     const StrategySpace space = pipelines_of(job, dice);
+    SharedBlocks shared(space.demanding_schedule());
     std::optional<Branch> branch = branch_of(job, space, shared);
     if (!branch) continue;
     branch->price(shared);

@@ -196,13 +196,33 @@ void each_split(const StrategySpace& space, Strategy strategy, std::vector<int> 
   each_recomputation(space, strategy, round, visit);
 }
 
+// Schedules that say how many chunks a stage has, all of them equally long.
+void each_placed(const StrategySpace& space, Strategy strategy, const Job& job, ScheduleId schedule,
+                 const Visit& visit) {
+  strategy.schedule = schedule;
+  strategy.virtual_pipeline = schedule_of(schedule).chunks;
+  strategy.layer_split.clear();
+  const auto unfit = schedule_of(schedule).unfit(pipeline_shape(strategy, 1));
+  if (unfit && unfit->size == Unfit::Size::stages) return;
+  const int parts = placement_of(strategy).parts();
+  const auto layers = static_cast<int>(job.model.layers);
+  if (layers % parts != 0) return;
+  each_recomputation(space, strategy, std::vector<int>(static_cast<std::size_t>(strategy.pipeline), layers / parts),
+                     visit);
+}
+
 // `job`: on its nodes, with a strategy whose pipeline is still open.
 void each_pipeline(const StrategySpace& space, const Job& job, const Visit& visit) {
   Strategy strategy = job.strategy;
   const int uneven = strategy.pipeline > 1 ? space.uneven_layers : 0;
-  for (const ScheduleKind schedule : space.schedule) {
+  for (const ScheduleId schedule : space.schedule) {
+    const Schedule& order = schedule_of(schedule);
+    if (order.chunks > 1) {
+      each_placed(space, strategy, job, schedule, visit);
+      continue;
+    }
     for (const int chunks : space.virtual_pipeline) {
-      if ((chunks > 1) != (schedule == ScheduleKind::interleaved)) continue;
+      if ((chunks > 1) != (schedule == schedule_named("interleaved-1f1b"))) continue;
       strategy.schedule = schedule;
       strategy.virtual_pipeline = chunks;
       const int most = chunks > 1 ? space.uneven_end_chunks : 0;

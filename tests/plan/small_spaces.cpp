@@ -8,8 +8,8 @@ namespace mirfak::test {
 namespace {
 
 constexpr double kGB = 1e9;
-constexpr ScheduleKind kPlain = ScheduleKind::one_forward_one_backward;
-constexpr ScheduleKind kInterleaved = ScheduleKind::interleaved;
+const ScheduleId kPlain = schedule_named("1f1b");
+const ScheduleId kInterleaved = schedule_named("interleaved-1f1b");
 
 SmallSpace tied_dense() {
   SmallSpace out{
@@ -25,6 +25,27 @@ SmallSpace tied_dense() {
   out.space.recompute_method = {RecomputeMethod::block, RecomputeMethod::uniform};
   out.space.recompute_layers = {0, 1, 2, 3};
   out.space.zero = {0, 1};
+  return out;
+}
+
+// Halves of backward passes, other placements, pairs, and an order that depends on times; little memory.
+SmallSpace zero_bubble() {
+  SmallSpace out{
+      "tied dense model on one node: zero-bubble and two-way schedules",
+      small_job(small_model(8, 1024, true), small_cluster("dgx-a100-80g", 1, 3.2 * kGB), "megatron-core", 32),
+      smallest_space()};
+  out.space.tensor = {1, 2};
+  out.space.pipeline = {1, 2, 4};
+  out.space.virtual_pipeline = {1, 2};
+  out.space.schedule.clear();
+  for (const char* name : {"1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "zb-v", "zb-auto", "dualpipe", "dualpipe-v"}) {
+    out.space.schedule.push_back(schedule_named(name));
+  }
+  out.space.micro_batch = {1, 2};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.recompute_layers = {0, 1};
+  out.space.zero = {0, 1};
+  out.space.overlap_grad_reduce = {false, true};
   return out;
 }
 
@@ -89,7 +110,7 @@ SmallSpace long_context() {
   out.space.tensor = {1, 2, 8};
   out.space.context = {1, 2, 4};
   out.space.pipeline = {1, 2};
-  out.space.schedule = {kPlain, ScheduleKind::gpipe};
+  out.space.schedule = {kPlain, schedule_named("gpipe")};
   out.space.sequence_parallel = {true, false};
   out.space.recompute = {Recompute::none, Recompute::selective};
   out.space.zero = {0, 1};
@@ -255,6 +276,7 @@ StrategySpace smallest_space() {
 
 std::vector<SmallSpace> small_spaces() {
   return {tied_dense(),
+          zero_bubble(),
           uneven_ends(),
           long_context(),
           offloaded(),

@@ -85,6 +85,10 @@ std::vector<Case> cases() {
   const Job pipeline = job_of(strategy_of(1, 1, 2, 4), "megatron-core");
   out.push_back({GroupKind::transfer, pipeline, 0, {0, 2}});  // from stage 0 to 1
   out.push_back({GroupKind::tied_embedding, pipeline, 7, {1, 7}});
+  Strategy both_ways = strategy_of(1, 1, 2, 4);
+  both_ways.schedule = schedule_named("dualpipe");
+  both_ways.virtual_pipeline = 2;
+  out.push_back({GroupKind::part, job_of(both_ways, "megatron-core"), 7, {1, 7}});
   out.push_back({GroupKind::all, pipeline, 5, {0, 1, 2, 3, 4, 5, 6, 7}});
   return out;
 }

@@ -23,7 +23,7 @@ std::vector<Job> jobs() {
     s.tensor = variant % 2 == 0 ? 2 : 4;
     s.pipeline = variant < 2 ? 1 : 2;
     s.virtual_pipeline = variant == 4 ? 2 : 1;
-    s.schedule = variant == 4 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+    s.schedule = variant == 4 ? schedule_named("interleaved-1f1b") : schedule_named("1f1b");
     s.context = variant == 6 ? 2 : 1;
     s.data = 16 / s.team() / s.pipeline;
     s.sequence_parallel = variant == 3;

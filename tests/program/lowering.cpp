@@ -16,7 +16,7 @@ namespace {
 
 std::vector<Strategy> strategies() {
   std::vector<Strategy> out;
-  const auto add = [&](int t, int p, int v, int d, ScheduleKind schedule, bool sp, int zero, bool overlap) {
+  const auto add = [&](int t, int p, int v, int d, ScheduleId schedule, bool sp, int zero, bool overlap) {
     Strategy s;
     s.tensor = t;
     s.pipeline = p;
@@ -28,18 +28,18 @@ std::vector<Strategy> strategies() {
     s.overlap_grad_reduce = overlap;
     out.push_back(s);
   };
-  add(1, 1, 1, 16, ScheduleKind::one_forward_one_backward, false, 0, false);
-  add(1, 1, 1, 16, ScheduleKind::one_forward_one_backward, false, 1, true);
-  add(4, 4, 1, 1, ScheduleKind::gpipe, false, 0, false);
-  add(2, 4, 1, 2, ScheduleKind::one_forward_one_backward, true, 1, false);
-  add(2, 2, 2, 4, ScheduleKind::interleaved, false, 0, false);
-  add(2, 4, 2, 2, ScheduleKind::interleaved, true, 1, true);
-  add(8, 2, 4, 1, ScheduleKind::interleaved, true, 0, false);
-  add(4, 2, 1, 2, ScheduleKind::one_forward_one_backward, true, 0, false);
+  add(1, 1, 1, 16, schedule_named("1f1b"), false, 0, false);
+  add(1, 1, 1, 16, schedule_named("1f1b"), false, 1, true);
+  add(4, 4, 1, 1, schedule_named("gpipe"), false, 0, false);
+  add(2, 4, 1, 2, schedule_named("1f1b"), true, 1, false);
+  add(2, 2, 2, 4, schedule_named("interleaved-1f1b"), false, 0, false);
+  add(2, 4, 2, 2, schedule_named("interleaved-1f1b"), true, 1, true);
+  add(8, 2, 4, 1, schedule_named("interleaved-1f1b"), true, 0, false);
+  add(4, 2, 1, 2, schedule_named("1f1b"), true, 0, false);
   out.back().overlap_tensor = true;
   for (const auto communication :
        {ContextCommunication::p2p, ContextCommunication::all_gather, ContextCommunication::all_to_all}) {
-    add(2, 2, 1, 2, ScheduleKind::one_forward_one_backward, true, 1, true);
+    add(2, 2, 1, 2, schedule_named("1f1b"), true, 1, true);
     out.back().context = 2;
     out.back().context_communication = communication;
   }

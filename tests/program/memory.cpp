@@ -203,7 +203,7 @@ TEST_CASE("activations: as many microbatches as the schedule holds, the interlea
   Strategy strategy;
   strategy.pipeline = 4;
   strategy.data = 4;
-  const auto activations = [&](ScheduleKind schedule, int chunks) {
+  const auto activations = [&](ScheduleId schedule, int chunks) {
     strategy.schedule = schedule;
     strategy.virtual_pipeline = chunks;
     const Accounted a(small_job(8, 2, strategy, 64));  // 16 microbatches
@@ -214,11 +214,11 @@ TEST_CASE("activations: as many microbatches as the schedule holds, the interlea
     const Accounted a(small_job(8, 2, strategy, 64));
     return a.blocks.embedding().kept_bytes;
   }();
-  const double one_f = activations(ScheduleKind::one_forward_one_backward, 1);
+  const double one_f = activations(schedule_named("1f1b"), 1);
   const double layers_of_one_microbatch = one_f / 4 - embedding_share;
-  CHECK(activations(ScheduleKind::gpipe, 1) == doctest::Approx(4 * one_f));
+  CHECK(activations(schedule_named("gpipe"), 1) == doctest::Approx(4 * one_f));
   // 1 + (p - 1)/(p v) = 1 + 3/8 of 1F1B's p microbatches, for the layers; the embedding is in chunk 0 only.
-  const double interleaved = activations(ScheduleKind::interleaved, 2);
+  const double interleaved = activations(schedule_named("interleaved-1f1b"), 2);
   CHECK(interleaved - 7 * embedding_share ==
         doctest::Approx(4 * (1 + 3.0 / 8) * layers_of_one_microbatch).epsilon(0.02));
 }

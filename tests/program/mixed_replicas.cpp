@@ -23,7 +23,7 @@ Strategy strategy_of(int tensor, int pipeline, int chunks, int data) {
   s.pipeline = pipeline;
   s.virtual_pipeline = chunks;
   s.data = data;
-  if (chunks > 1) s.schedule = ScheduleKind::interleaved;
+  if (chunks > 1) s.schedule = schedule_named("interleaved-1f1b");
   return s;
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("uniform stages and free communication: 1F1B (m + p - 1)(f + b), inter
       strategy.pipeline = p;
       strategy.virtual_pipeline = v;
       strategy.data = 16 / p;
-      strategy.schedule = v > 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+      strategy.schedule = v > 1 ? schedule_named("interleaved-1f1b") : schedule_named("1f1b");
       const int m = 4 * p;
       const Job job = free_communication(small_job(32, 2, strategy, static_cast<std::int64_t>(m) * strategy.data));
       const ShardedBlocks blocks = shard_blocks(job);
@@ -117,7 +117,7 @@ TEST_CASE("GPipe takes as long as 1F1B and keeps more") {
   strategy.pipeline = 4;
   strategy.data = 4;
   const auto one = simulate(free_communication(small_job(8, 2, strategy, 64)));
-  strategy.schedule = ScheduleKind::gpipe;
+  strategy.schedule = schedule_named("gpipe");
   const auto all = simulate(free_communication(small_job(8, 2, strategy, 64)));
   CHECK(all.result.iteration_time_s == doctest::Approx(one.result.iteration_time_s).epsilon(0.02));
   CHECK(all.result.stages[0].memory.peak.activations > one.result.stages[0].memory.peak.activations);

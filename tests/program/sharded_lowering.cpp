@@ -41,7 +41,7 @@ Job job_of(const Case& c, std::int64_t global_batch = 16) {
   s.zero = c.zero;
   s.zero_group = c.group;
   s.overlap_grad_reduce = s.overlap_param_gather = c.overlap;
-  s.schedule = ScheduleKind::one_forward_one_backward;
+  s.schedule = schedule_named("1f1b");
   Job job = small_job(8, 2, s, global_batch);
   job.training.framework = c.framework;
   job.framework = test::framework_named(c.framework);

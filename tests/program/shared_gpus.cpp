@@ -44,7 +44,7 @@ std::vector<Job> jobs() {
     s.pipeline = variant == 3 ? 1 : 2;
     s.tensor = variant == 2 ? 2 : 1;
     s.virtual_pipeline = variant == 1 ? 2 : 1;
-    s.schedule = variant == 1 ? ScheduleKind::interleaved : ScheduleKind::one_forward_one_backward;
+    s.schedule = variant == 1 ? schedule_named("interleaved-1f1b") : schedule_named("1f1b");
     s.data = 4 / s.tensor / s.pipeline;
     s.zero = variant == 3 ? 1 : 0;
     out.push_back(small_job(4, 1, s, 16));

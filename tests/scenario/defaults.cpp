@@ -17,7 +17,7 @@ TEST_CASE("what is left out has the default a Megatron-LM user would expect") {
   const Job job = parse(kSmall).job;
   CHECK(job.strategy.data == 8);
   CHECK(job.strategy.tensor == 1);
-  CHECK(job.strategy.schedule == ScheduleKind::one_forward_one_backward);
+  CHECK(job.strategy.schedule == schedule_named("1f1b"));
   CHECK(job.training.precision == "bf16");
   CHECK(job.training.sequence_length == 2048);
   CHECK(job.framework.name == "megatron-core");
@@ -41,7 +41,7 @@ TEST_CASE("the keys left to their defaults are known: those of the resolved scen
 
 TEST_CASE("chunks imply the interleaved schedule") {
   const Job job = parse(kSmall, {"strategy.pipeline=2", "strategy.virtual_pipeline=3"}).job;
-  CHECK(job.strategy.schedule == ScheduleKind::interleaved);
+  CHECK(job.strategy.schedule == schedule_named("interleaved-1f1b"));
   CHECK(job.strategy.data == 4);
 }
 

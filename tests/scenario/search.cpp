@@ -90,7 +90,7 @@ TEST_CASE("every key of the section is read") {
   CHECK(space.context == std::vector<int>{2});
   CHECK(space.expert_tensor == std::vector<int>{0});
   CHECK(space.pipeline == std::vector<int>{2, 3, 4, 8});
-  CHECK(space.schedule == std::vector<ScheduleKind>{ScheduleKind::one_forward_one_backward});
+  CHECK(space.schedule == std::vector<ScheduleId>{schedule_named("1f1b")});
   CHECK(space.micro_batch == std::vector<int>{2, 1});
   CHECK(space.sequence_parallel == std::vector<bool>{true});
   CHECK(space.recompute == std::vector<Recompute>{Recompute::full, Recompute::none});

@@ -119,7 +119,7 @@ TEST_CASE("rules name every field that is no list, and blocks are told apart by 
     return BlockFields(changed) == BlockFields(Strategy());
   };
   CHECK(same_blocks([](Strategy& s) { s.pipeline = 4; }));
-  CHECK(same_blocks([](Strategy& s) { s.schedule = ScheduleKind::gpipe; }));
+  CHECK(same_blocks([](Strategy& s) { s.schedule = schedule_named("gpipe"); }));
   CHECK(same_blocks([](Strategy& s) { s.expert_tensor = 1; }));  // as `tensor`, which is 1
   CHECK_FALSE(same_blocks([](Strategy& s) { s.tensor = 2; }));
   CHECK_FALSE(same_blocks([](Strategy& s) { s.micro_batch = 2; }));

@@ -23,9 +23,7 @@ void check_counts(const PassCounts& counts, const std::vector<Pass>& order, std:
   }
 }
 
-void check_stage(ScheduleKind schedule, const PipelineShape& shape, int stage) {
-  const std::vector<Pass> order = schedule_of(schedule).order(shape, stage);
-  const std::vector<ChunkEdges> edges = chunk_edges(schedule, shape, stage);
+void check_stage(const PipelineShape& shape, const std::vector<Pass>& order, const std::vector<ChunkEdges>& edges) {
   REQUIRE(static_cast<int>(edges.size()) == shape.chunks);
   const auto size = static_cast<std::ptrdiff_t>(order.size());
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
@@ -39,6 +37,12 @@ void check_stage(ScheduleKind schedule, const PipelineShape& shape, int stage) {
   }
 }
 
+void check_stages(ScheduleId schedule, const PipelineShape& shape) {
+  const StageOrders orders = schedule_of(schedule).orders_of(shape);
+  const auto edges = chunk_edges(schedule_of(schedule), shape);
+  for (std::size_t stage = 0; stage < orders.size(); ++stage) check_stage(shape, orders[stage], edges[stage]);
+}
+
 }  // namespace
 
 TEST_CASE("few microbatches show what passes surround a chunk") {
@@ -49,14 +53,12 @@ TEST_CASE("few microbatches show what passes surround a chunk") {
         CAPTURE(chunks);
         CAPTURE(microbatches);
         const PipelineShape shape = {stages, chunks, microbatches, stages};
-        for (int stage = 0; stage < stages; ++stage) {
-          if (chunks > 1) {
-            if (microbatches % stages == 0) check_stage(ScheduleKind::interleaved, shape, stage);
-            continue;
-          }
-          check_stage(ScheduleKind::gpipe, shape, stage);
-          check_stage(ScheduleKind::one_forward_one_backward, shape, stage);
+        if (chunks > 1) {
+          if (microbatches % stages == 0) check_stages(schedule_named("interleaved-1f1b"), shape);
+          continue;
         }
+        check_stages(schedule_named("gpipe"), shape);
+        check_stages(schedule_named("1f1b"), shape);
       }
     }
   }

@@ -16,7 +16,10 @@ struct Stated {
   std::string operator()(const NormKernels* value) const {
     return norm_kernel_names()[static_cast<std::size_t>(*value)];
   }
-  std::string operator()(const std::vector<std::string>* value) const { return value->empty() ? "[]" : "not empty"; }
+  template <typename Item>
+  std::string operator()(const std::vector<Item>* value) const {
+    return value->empty() ? "[]" : "not empty";
+  }
 };
 
 }  // namespace

@@ -119,6 +119,39 @@ TEST_CASE("a quotient is the double that C++ makes of it") {
   CHECK(test::framework_named("apex-ddp").sharding.bucket_parameters == 25.0 * 1048576 / 4);
 }
 
+TEST_CASE("a chain covers what its words say, optional ones there or not") {
+  const Framework framework =
+      OwnFile(
+          "source: x\nfusion: {chains: [[\"bias?\", \"dropout?\", add], {of: [\"mask?\", softmax], passes: "
+          "1.5/2}], epilogues: [bias]}\n")
+          .framework();
+  const FusionHabits& fusion = framework.fusion;
+  CHECK(fusion.fuses({"bias", "dropout", "add"}));
+  CHECK(fusion.fuses({"dropout", "add"}));
+  CHECK(fusion.fuses({"add"}));
+  CHECK_FALSE(fusion.fuses({"bias", "dropout"}));
+  CHECK_FALSE(fusion.fuses({"dropout", "bias", "add"}));
+  CHECK_FALSE(fusion.fuses({"scale", "mask", "softmax"}));
+  CHECK(fusion.fuses({"mask", "softmax"}));
+  CHECK(fusion.rules.chains[1].passes == 0.75);
+  CHECK(fusion.ends_product("bias"));
+  CHECK_FALSE(fusion.ends_product("gelu"));
+}
+
+// Megatron-LM's bias_gelu, bias_dropout_add and scaled masked softmax, and none of them in transformers as they come.
+TEST_CASE("the frameworks fuse what their sources say") {
+  const FusionHabits megatron = test::framework_named("megatron-lm-2021").fusion;
+  const FusionHabits plain = test::framework_named("huggingface").fusion;
+  const std::vector<std::vector<std::string_view>> fused = {
+      {"bias", "gelu"}, {"silu", "multiply"}, {"bias", "dropout", "add"}, {"scale", "mask", "softmax"}};
+  for (const auto& words : fused) {
+    CHECK(megatron.fuses(words));
+    CHECK_FALSE(plain.fuses(words));
+  }
+  CHECK_FALSE(test::framework_named("jax-fsdp").fusion.fuses({"scale", "mask", "softmax"}));
+  CHECK(test::framework_named("jax-transformer-engine").fusion.fuses({"scale", "mask", "softmax"}));
+}
+
 // A file states 6 us; what its parent was fitted to says nothing about it.
 TEST_CASE("a stated value does not keep an inherited source") {
   const Framework parent = test::framework_named("megatron-core");
@@ -169,7 +202,14 @@ TEST_CASE("what is wrong in a file is refused where it stands") {
       {"source: x\nhost: {forward_s: 1e-3/0}\n", ":2:24", "other than zero"},
       {"source: x\nhost: {forward_s: 1e-3/kernels}\n", ":2:24", "expected a number, found 'kernels'"},
       {"source: x\nhost: {forward_s: 1/1e-3}\n", ":2:19", "found 1000 = 1/1e-3"},
-      {"source: x\nfusion: {softmax: 1}\n", ":2:19", "true or false"},
+      {"source: x\nfusion: {rotary: 1}\n", ":2:18", "true or false"},
+      {"source: x\nfusion: {chains: [[\"bias?\", gelo]]}\n", ":2:29", "did you mean 'gelu'"},
+      {"source: x\nfusion: {chains: [[\"bias?\", \"add?\"]]}\n", ":2:19", "not optional"},
+      {"source: x\nfusion: {chains: [[gelu]]}\n", ":2:19", "a kernel already"},
+      {"source: x\nfusion: {chains: [{of: [gelu], passes: 0}]}\n", ":2:40", "from 0.01"},
+      {"source: x\nfusion: {chains: [{of: [gelu], pases: 2}]}\n", ":2:32", "did you mean 'passes'"},
+      {"source: x\nfusion: {chains: [gelu]}\n", ":2:19", "expected a list"},
+      {"source: x\nfusion: {epilogues: [biass]}\n", ":2:22", "did you mean 'bias'"},
       {"source: x\nfusion: {norms: fussed}\n", ":2:17", "did you mean 'fused'"},
       {"source: x\nfusion: {attention: [flash-2, flsh-3]}\n", ":2:31", "did you mean 'flash-3'"},
       {"source: x\nfusion: {attention: [flash-2, flash-2]}\n", ":2:31", "named twice"},

@@ -35,7 +35,7 @@ Setting setting() {
   s.training.sequence_length = 2048;
   s.strategy.tensor = s.strategy.pipeline = s.strategy.data = 4;
   s.strategy.virtual_pipeline = 2;
-  s.strategy.schedule = ScheduleKind::interleaved;
+  s.strategy.schedule = schedule_named("interleaved-1f1b");
   s.strategy.micro_batch = 2;
   s.strategy.recompute = Recompute::full;
   s.strategy.sequence_parallel = true;

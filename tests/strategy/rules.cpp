@@ -71,7 +71,7 @@ TEST_CASE("each broken rule names the key to change") {
     }
   }
   SUBCASE("whole groups of each replica's microbatches") {
-    s.strategy.schedule = ScheduleKind::interleaved;
+    s.strategy.schedule = schedule_named("interleaved-1f1b");
     s.strategy.virtual_pipeline = 2;
     s.strategy.replica_microbatches = {20, 20, 12, 12};
     CHECK(s.broken().empty());
@@ -139,13 +139,13 @@ TEST_CASE("each broken rule names the key to change") {
   SUBCASE("chunks without interleaving") {
     s.strategy.virtual_pipeline = 2;
     CHECK(s.broken() == "strategy.virtual_pipeline");
-    s.strategy.schedule = ScheduleKind::interleaved;
+    s.strategy.schedule = schedule_named("interleaved-1f1b");
     CHECK(s.broken().empty());
   }
   SUBCASE("interleaving without stages") {
     s.strategy.pipeline = 1;
     s.strategy.data = 16;
-    s.strategy.schedule = ScheduleKind::interleaved;
+    s.strategy.schedule = schedule_named("interleaved-1f1b");
     CHECK(s.broken() == "strategy.schedule");
   }
   SUBCASE("batch") {
@@ -153,7 +153,7 @@ TEST_CASE("each broken rule names the key to change") {
     CHECK(s.broken() == "training.global_batch");
   }
   SUBCASE("groups of microbatches") {
-    s.strategy.schedule = ScheduleKind::interleaved;
+    s.strategy.schedule = schedule_named("interleaved-1f1b");
     s.strategy.virtual_pipeline = 2;
     s.training.global_batch = 72;  // 18 microbatches, not a multiple of 4
     CHECK(s.broken() == "strategy.schedule");
@@ -230,7 +230,7 @@ TEST_CASE("rules have distinct names and a sentence each") {
 TEST_CASE("chunks take the layers in the order of the model: chunk 0 of every stage, then chunk 1") {
   Setting s = valid();
   s.strategy.virtual_pipeline = 2;
-  s.strategy.schedule = ScheduleKind::interleaved;
+  s.strategy.schedule = schedule_named("interleaved-1f1b");
   s.strategy.layer_split = {1, 2, 3, 4, 5, 4, 3, 2};
   using Chunks = std::vector<std::vector<LayerRange>>;
   CHECK(layers_of_chunks(s.strategy, s.model) ==

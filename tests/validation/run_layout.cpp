@@ -1,5 +1,7 @@
 #include "validation/run_layout.hpp"
 
+#include "fixture.hpp"
+
 #include <doctest/doctest.h>
 
 #include <numeric>
@@ -23,21 +25,31 @@ TEST_CASE("text that is no layout, and repetitions without end, give none") {
   CHECK(layers_of_pipeline_layout("((((t*1000)*1000)*1000)*1000)").empty());
 }
 
+namespace {
+
+std::vector<int> split_of(const char* layers, const std::vector<mirfak::test::Cell>& more = {}) {
+  std::vector<mirfak::test::Cell> cells = {
+      {"n_layers", layers}, {"tp", "1"}, {"pp", "12"}, {"n_gpus", "24"}, {"global_batch", "96"}};
+  cells.insert(cells.end(), more.begin(), more.end());
+  return mirfak::test::job_of(mirfak::test::row_with(cells)).strategy.layer_split;
+}
+
+}  // namespace
+
 TEST_CASE("layers that do not divide are split as trainers do") {
-  MeasuredRun run;
-  run.pipeline = 12;
-  run.layers = 70;  // 72 with embedding and loss
-  const std::vector<int> split = layer_split_of(run);
+  const std::vector<int> split = split_of("70");  // 72 with embedding and loss
   REQUIRE(split.size() == 12);
   CHECK(split.front() == 5);
   CHECK(split[1] == 6);
   CHECK(split.back() == 5);
-
-  run.layers = 72;
-  CHECK(layer_split_of(run).empty());
-  run.layers = 71;
-  CHECK(layer_split_of(run).back() == 5);
-  CHECK(layer_split_of(run).front() == 6);
-  run.layers = 75;
-  CHECK(layer_split_of(run) == std::vector<int>{7, 7, 7, 6, 6, 6, 6, 6, 6, 6, 6, 6});
+  CHECK(split_of("72").empty());
+  CHECK(split_of("71").back() == 5);
+  CHECK(split_of("71").front() == 6);
+  CHECK(split_of("75") == std::vector<int>{7, 7, 7, 6, 6, 6, 6, 6, 6, 6, 6, 6});
+  // 10 layers in 12 chunks: embedding and loss stand alone.
+  CHECK(split_of("10") == std::vector<int>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0});
+  // What the row says goes before: 11 chunks of 6 and one of 9.
+  const std::vector<int> stated = split_of("75", {{"flags", "Megatron-LM; pp_layout=E(tttttt|)*11t*9L"}});
+  CHECK(stated.front() == 6);
+  CHECK(stated.back() == 9);
 }

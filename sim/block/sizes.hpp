@@ -1,0 +1,30 @@
+#pragma once
+
+#include "block/file.hpp"
+
+#include <cstdint>
+
+namespace mirfak::block {
+
+// Sizes of one block, and where its text stands for errors.
+class SizeValues {
+ public:
+  SizeValues(const Source& source, Sizes values) : source_(&source), values_(std::move(values)) {}
+
+  const Sizes& values() const { return values_; }
+  bool has(std::string_view name) const { return values_.contains(name); }
+  void set(const std::string& name, double value) { values_[name] = value; }
+
+  // Error(input) at an unknown name (with the nearest), and at a division by 0.
+  double evaluate(const Size& size) const;
+  // As many elements as an axis may have: a whole number from 1 on. Error(input) for a quotient that is not exact.
+  std::int64_t extent(const Size& size) const;
+  std::int64_t count(const Size& size, std::int64_t minimum, std::int64_t maximum) const;
+  bool holds(const Condition& condition) const;
+
+ private:
+  const Source* source_;
+  Sizes values_;
+};
+
+}  // namespace mirfak::block

@@ -1,0 +1,37 @@
+#pragma once
+
+#include "base/csv.hpp"
+#include "validation/run_mapping.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// The vocabulary that all tables share (vocabulary.yaml of a folder), and the mapping files beside it (NAME.map.yaml),
+// each of which adds what holds for some tables or sources only.
+class RunMappings {
+ public:
+  // Error(input) for a folder without a vocabulary, and as load_mapping.
+  static RunMappings from_folder(const std::filesystem::path& folder);
+
+  const RunMapping& vocabulary() const { return vocabulary_; }
+  const std::vector<RunMapping>& all() const { return mappings_; }  // each with the vocabulary behind it
+
+  // The mapping of a user's own file, with the vocabulary behind it.
+  RunMapping own(const std::filesystem::path& file) const;
+
+  // The mapping of a row, by the name of its table first, by its source else; the vocabulary where there is none.
+  const RunMapping& of(std::string_view table, std::string_view source) const;
+
+ private:
+  RunMapping vocabulary_;
+  std::vector<RunMapping> mappings_;
+};
+
+// NAME.map.yaml beside NAME.csv, if there is one.
+std::optional<std::filesystem::path> mapping_beside(const std::filesystem::path& table);
+
+}  // namespace mirfak

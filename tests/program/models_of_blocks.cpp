@@ -1,0 +1,124 @@
+// Models that are files alone, under every kind of parallelism: what is computed and held does not depend on how it is
+// divided.
+
+#include "job_fixture.hpp"
+#include "model/model_loader.hpp"
+#include "simulation/iteration.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+
+// 16 GPUs, 32 sequences.
+Simulation run(const std::string& model, int tensor, int pipeline, int zero) {
+  Strategy strategy;
+  strategy.tensor = tensor;
+  strategy.pipeline = pipeline;
+  strategy.data = 16 / tensor / pipeline;
+  strategy.zero = zero;
+  Job job = small_job(24, 2, strategy, 32);
+  job.model = load_model(model, folder, {});
+  job.training.sequence_length = job.model.max_sequence;
+  return simulate(job);
+}
+
+// Trained parameters over all stages, of one tensor rank.
+double held(const Simulation& simulation) {
+  double out = 0;
+  for (const StagePlan& plan : simulation.plans) {
+    if (plan.replica_class == 0) out += plan.parameters.elements - plan.parameters.tied_elements / 2;
+  }
+  return out;
+}
+
+// Parameters that every tensor rank holds whole: norms, biases behind sums, what axes that nobody divides have.
+double whole(const Simulation& simulation) {
+  double out = 0;
+  for (const StagePlan& plan : simulation.plans) {
+    for (const ChunkPlan& chunk : plan.chunks) {
+      for (const BlockRun& run : chunk.runs) {
+        const PartitionedBlock& block = simulation.blocks.of(run.block);
+        for (const ParameterShard& shard : block.parameters) {
+          const bool is_whole = shard.elements == static_cast<double>(block.graph.elements(shard.tensor));
+          if (is_whole && !block.graph.tensor(shard.tensor).tied) out += run.count * shard.elements;
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+// The vocabulary is padded to a multiple of 128 for each tensor rank. What no axis divides every tensor rank repeats:
+// of Mamba-2 the products that b and c come from and the scores of the scan; of ViT the patches and the classes.
+TEST_CASE("models of blocks run divided by tensor, pipeline and data ranks, with their state sharded") {
+  struct Case {
+    const char* name;
+    double hidden;
+    double padding;       // rows of the vocabulary, on one tensor rank
+    double padding_of_2;  // ... on two
+    double repeated;      // FLOP forward of all sequences that a second tensor rank adds
+  };
+  const std::vector<Case> cases = {
+      {"mamba2-130m", 768, 16, 144, 32.0 * 2048 * (24 * (4 * 768 * 128 + 2 * 256 * 128) + 2 * 768 * 128)},
+      {"vit-l", 1024, 0, 0, 32.0 * 2 * (196 * 768 * 1024 + 1024 * 1000)},
+      {"t5-3b", 1024, 0, 128, 32.0 * 128 * 2 * 1024 * 128}};
+  for (const Case& of : cases) {
+    CAPTURE(std::string(of.name));
+    const Simulation replicas = run(of.name, 1, 1, 0);
+    const double parameters = count_parameters(replicas.job.model).total;
+    CHECK(replicas.result.iteration_time_s > 0);
+    CHECK(held(replicas) == doctest::Approx(parameters + of.padding * of.hidden).epsilon(1e-9));
+
+    const Simulation stages = run(of.name, 1, 4, 0);
+    CHECK(stages.result.model_flop == doctest::Approx(replicas.result.model_flop).epsilon(1e-9));
+    CHECK(stages.result.bubble_fraction > 0);
+
+    const Simulation tensor = run(of.name, 2, 1, 0);
+    CHECK(tensor.result.model_flop == doctest::Approx(replicas.result.model_flop + 3 * of.repeated).epsilon(1e-6));
+    const double everywhere = whole(tensor);
+    CHECK(2 * (held(tensor) - everywhere) + everywhere ==
+          doctest::Approx(parameters + of.padding_of_2 * of.hidden).epsilon(1e-9));
+
+    const Simulation sharded = run(of.name, 1, 1, 3);
+    CHECK(sharded.result.model_flop == replicas.result.model_flop);
+    CHECK(sharded.result.memory_peak_bytes < replicas.result.memory_peak_bytes);
+  }
+}
+
+// One sequence of 2048 tokens is 3 times 2 * 2048 * (64 layers + logits) FLOP: tests/model/models_of_blocks.cpp.
+TEST_CASE("an iteration of Mamba-2 2.7B computes what is derived by hand") {
+  const double h = 2560;
+  const double layer = h * (4 * h + 256 + 80) + 2 * h * h + 256 * 128 + 2 * h * 256 + 2 * 128 * 2 * h;
+  const double padded = 50304;  // the vocabulary, to a multiple of 128
+  const Simulation simulation = run("mamba2-2.7b", 1, 4, 0);
+  CHECK(simulation.result.model_flop == doctest::Approx(32 * 3 * 2 * 2048 * (64 * layer + h * padded)).epsilon(1e-9));
+}
+
+// The decoder's streams are its own tokens and what all its layers read of the encoder: 128 and 512 tokens of 1024.
+TEST_CASE("stages of T5's decoder exchange both streams") {
+  const Simulation simulation = run("t5-3b", 1, 4, 0);
+  CHECK(simulation.blocks.residual_bytes() == simulation.job.strategy.micro_batch * 2.0 * (128 + 512) * 1024);
+}
+
+TEST_CASE("the hybrid has two kinds of layers, each in its places") {
+  const Simulation simulation = run("mamba2attn-2.7b", 1, 4, 1);
+  CHECK(simulation.blocks.all.size() == 4);
+  int attention = 0;
+  for (const StagePlan& plan : simulation.plans) {
+    for (const ChunkPlan& chunk : plan.chunks) {
+      for (const BlockRun& run : chunk.runs) attention += run.block == 2 ? run.count : 0;
+    }
+  }
+  CHECK(attention == 6);
+}

@@ -1,0 +1,83 @@
+// Every word that occurs in measured tables is known: it means something, is irrelevant for a stated reason, or is
+// listed as not understood. And of the tables themselves, few rows are skipped.
+
+#include "fixture.hpp"
+#include "validation/row_reader.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+const std::filesystem::path kTruth = std::filesystem::path(MIRFAK_SOURCE_DIR).parent_path() / "shared" / "truth";
+
+// Whether some rule of the column is about the word, whatever else the row says.
+bool is_listed(const ColumnMapping& column, const std::string& word) {
+  std::vector<std::string> parts = {word};
+  if (!column.parts.empty()) parts = parts_of_cell(word, column.parts);
+  for (const std::string& part : parts) {
+    bool known = false;
+    for (const WordRule& rule : column.rules) {
+      for (const WordPattern& pattern : rule.words) known = known || pattern.match(part).has_value();
+    }
+    if (!known) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("every word of the tables' vocabulary is listed") {
+  if (!std::filesystem::exists(kTruth / "vocabulary.csv")) return;
+  const CsvTable words = CsvTable::from_file(kTruth / "vocabulary.csv");
+  REQUIRE(words.rows() > 500);
+  for (std::size_t row = 0; row < words.rows(); ++row) {
+    const std::string& name = words.text(row, words.require("column"));
+    const std::string& word = words.text(row, words.require("words"));
+    INFO(name);
+    INFO(word);
+    const ColumnMapping* column = mappings().vocabulary().find(name);
+    REQUIRE(column != nullptr);
+    CHECK(is_listed(*column, word));
+  }
+}
+
+TEST_CASE("of the rows of tier A at most 5 % are skipped, and none of the published ones") {
+  const std::filesystem::path published = std::filesystem::path(MIRFAK_SOURCE_DIR) / "validate" / "published";
+  for (const std::filesystem::path& folder : {published, kTruth}) {
+    if (!std::filesystem::exists(folder)) continue;
+    int complete = 0;
+    int skipped = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() != ".csv" || entry.path().stem() == "vocabulary") continue;
+      for (const ValidatedRun& run : read_runs(CsvTable::from_file(entry.path()), mappings(), folders())) {
+        if (run.run.tier != "A") continue;
+        ++complete;
+        if (!run.skipped.empty()) ++skipped;
+      }
+    }
+    INFO(folder.string());
+    CHECK(complete > 1500);
+    CHECK(skipped <= (folder == published ? 0 : complete / 20));
+  }
+}
+
+TEST_CASE("no word of a column is listed twice without a condition that tells the two apart") {
+  for (const ColumnMapping& column : mappings().vocabulary().columns) {
+    std::set<std::string> plain;
+    for (const WordRule& rule : column.rules) {
+      for (const WordPattern& word : rule.words) {
+        INFO(column.name);
+        INFO(word.text());
+        CHECK_FALSE(plain.contains(lower_case(word.text())));
+        if (rule.when.empty()) plain.insert(lower_case(word.text()));
+      }
+    }
+  }
+}
