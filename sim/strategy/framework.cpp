@@ -1,6 +1,7 @@
 #include "strategy/framework.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak {
 
@@ -29,6 +30,21 @@ bool FusionHabits::ends_product(std::string_view word) const {
 
 bool Framework::is_like(const std::string& other) const {
   return name == other || std::find(likes.begin(), likes.end(), other) != likes.end();
+}
+
+std::vector<HabitNote>& HabitNotes::own() {
+  if (!notes_ || notes_.use_count() > 1) notes_ = std::make_shared<std::vector<HabitNote>>(begin(), end());
+  return *notes_;
+}
+
+void HabitNotes::add(HabitNote note) { own().push_back(std::move(note)); }
+
+void HabitNotes::remove(const std::string& habit) {
+  std::erase_if(own(), [&](const HabitNote& note) { return note.habit == habit; });
+}
+
+bool operator==(const HabitNotes& a, const HabitNotes& b) {
+  return a.notes_ == b.notes_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 }  // namespace mirfak

@@ -4,6 +4,7 @@
 #include "graph/fusion.hpp"
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -174,6 +175,26 @@ struct HabitNote {
   friend bool operator==(const HabitNote&, const HabitNote&) = default;
 };
 
+// The notes of a framework, one of a habit at most. Copies share them until one changes: searches copy jobs often.
+class HabitNotes {
+ public:
+  std::span<const HabitNote> all() const {
+    return notes_ ? std::span<const HabitNote>(*notes_) : std::span<const HabitNote>();
+  }
+  auto begin() const { return all().begin(); }
+  auto end() const { return all().end(); }
+
+  void add(HabitNote note);
+  void remove(const std::string& habit);
+
+  friend bool operator==(const HabitNotes& a, const HabitNotes& b);
+
+ private:
+  std::vector<HabitNote>& own();  // shared with no other copy
+
+  std::shared_ptr<std::vector<HabitNote>> notes_;
+};
+
 struct Framework {
   std::string name;
   std::string source;              // what the habits were read from
@@ -186,7 +207,7 @@ struct Framework {
   OffloadHabits offload;
   HostHabits host;
   MemoryHabits memory;
-  std::vector<HabitNote> notes;
+  HabitNotes notes;
 
   bool is_like(const std::string& other) const;  // is it, or inherits from it
 

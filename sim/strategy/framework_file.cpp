@@ -171,7 +171,7 @@ class FrameworkReader {
   }
 
   void read_habit(const std::string& habit, const FrameworkOption& option, const Node& node, bool inherits_source) {
-    std::erase_if(framework_.notes, [&](const HabitNote& note) { return note.habit == habit; });
+    framework_.notes.remove(habit);
     HabitNote note;
     note.habit = habit;
     if (node.is_mapping()) {
@@ -182,7 +182,7 @@ class FrameworkReader {
     }
     if (note.source.empty()) return;
     note.value = habit_text(framework_, option);
-    framework_.notes.push_back(std::move(note));
+    framework_.notes.add(std::move(note));
   }
 
   // {value: ..., source: ..., chosen_on: [...], judged_on: [...], error: 5 %}
