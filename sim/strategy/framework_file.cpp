@@ -65,7 +65,7 @@ std::vector<std::string> read_texts(const Node& node) {
 
 // "gelu", "dropout?" (may be missing) or "@core_attn" (whatever has the tag).
 std::string read_chain_word(const Node& node) {
-  const std::string word = read_text(node, "what an operator computes");
+  std::string word = read_text(node, "what an operator computes");
   if (word.starts_with('@')) return word;
   Value plain = node.value();
   if (word.ends_with('?')) plain.scalar.pop_back();
