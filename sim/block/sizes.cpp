@@ -17,6 +17,19 @@ bool is_whole(double value) { return std::floor(value) == value; }
 
 }  // namespace
 
+double combined(Size::Kind kind, double left, double right) {
+  switch (kind) {
+    case Size::Kind::add:
+      return left + right;
+    case Size::Kind::subtract:
+      return left - right;
+    case Size::Kind::multiply:
+      return left * right;
+    default:
+      return left / right;
+  }
+}
+
 double SizeValues::evaluate(const Size& size) const {
   if (size.kind == Size::Kind::number) return size.number;
   if (size.kind == Size::Kind::name) {
@@ -29,18 +42,10 @@ double SizeValues::evaluate(const Size& size) const {
   }
   const double left = evaluate(size.parts[0]);
   const double right = evaluate(size.parts[1]);
-  switch (size.kind) {
-    case Size::Kind::add:
-      return left + right;
-    case Size::Kind::subtract:
-      return left - right;
-    case Size::Kind::multiply:
-      return left * right;
-    default:
-      break;
+  if (size.kind == Size::Kind::divide && right == 0) {
+    source_->fail(size.place, fmt::format("{} divides by 0", print(size)));
   }
-  if (right == 0) source_->fail(size.place, fmt::format("{} divides by 0", print(size)));
-  return left / right;
+  return combined(size.kind, left, right);
 }
 
 std::int64_t SizeValues::extent(const Size& size) const {

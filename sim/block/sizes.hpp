@@ -6,6 +6,9 @@
 
 namespace mirfak::block {
 
+// What an operation of a size gives; `kind` is neither a number nor a name.
+double combined(Size::Kind kind, double left, double right);
+
 // Sizes of one block, and where its text stands for errors.
 class SizeValues {
  public:

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace mirfak::block {
 
@@ -16,17 +15,6 @@ namespace {
 
 constexpr std::int64_t kMaxRepetitions = 1000;
 constexpr std::int64_t kMaxAdapterRank = 1'000'000;
-
-struct NamedDivision {
-  std::string_view name;
-  Parallelism parallelism;
-};
-constexpr std::array<NamedDivision, 6> kDivisions = {{{"none", Parallelism::none},
-                                                      {"data", Parallelism::data},
-                                                      {"tokens", Parallelism::tokens},
-                                                      {"tensor", Parallelism::tensor},
-                                                      {"experts", Parallelism::experts},
-                                                      {"expert_tensor", Parallelism::expert_tensor}}};
 
 bool is_whole_format(const std::string& format) { return format.starts_with("int") || format == "bool"; }
 
@@ -133,17 +121,15 @@ void Compiler::bind_axes(const Statement& statement) {
     bound.place = axis.label.place;
     bound.divided_by = division_of(axis.label.name, axis.size);
     for (const TagName& tag : axis.tags) {
-      const auto found = std::find_if(kDivisions.begin(), kDivisions.end(),
-                                      [&](const NamedDivision& one) { return one.name == tag.name; });
-      if (found == kDivisions.end()) {
-        std::vector<std::string> names;
-        for (const NamedDivision& one : kDivisions) names.emplace_back(one.name);
+      const std::vector<std::string>& names = parallelism_names();
+      const auto found = std::find(names.begin(), names.end(), tag.name);
+      if (found == names.end()) {
         const std::string close = nearest(tag.name, names);
         fail(tag.place, fmt::format("no parallelism is called '{}'", tag.name),
              close.empty() ? "expected " + join_or(names) : fmt::format("did you mean '{}'?", close));
       }
       if (shared_.options.divisions.contains(axis.label.name)) continue;
-      bound.divided_by = found->parallelism;
+      bound.divided_by = static_cast<Parallelism>(found - names.begin());
     }
     sizes_.extent(axis.size);
     bound_[axis.label.name] = std::move(bound);

@@ -6,10 +6,12 @@
 
 namespace mirfak {
 
-std::string_view name_of(Parallelism parallelism) {
-  constexpr std::array<std::string_view, 6> names = {"none", "data", "tokens", "tensor", "experts", "expert_tensor"};
-  return names[static_cast<std::size_t>(parallelism)];
+const std::vector<std::string>& parallelism_names() {
+  static const std::vector<std::string> names = {"none", "data", "tokens", "tensor", "experts", "expert_tensor"};
+  return names;
 }
+
+std::string_view name_of(Parallelism parallelism) { return parallelism_names()[static_cast<std::size_t>(parallelism)]; }
 
 std::string_view name_of(OperatorKind kind) {
   constexpr std::array<std::string_view, 14> names = {

@@ -29,6 +29,7 @@ enum class Parallelism : std::uint8_t {
   experts,        // of a mixture
   expert_tensor,  // the inner size of an expert
 };
+const std::vector<std::string>& parallelism_names();  // in the order of Parallelism
 std::string_view name_of(Parallelism parallelism);
 
 struct AxisInfo {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/blocks.hpp"
+#include "model/unfused_kernels.hpp"
 
 #include <algorithm>
 #include <string>
@@ -12,9 +13,8 @@ namespace mirfak {
 
 inline constexpr double kMaskBytes = 1;        // a dropout mask element
 inline constexpr double kStatisticsBytes = 4;  // fp32
-inline constexpr double kCast = 3;        // 4 bytes read and 2 written, in units of the 2 that a weight has in products
-inline constexpr double kTokenBytes = 8;  // token ids are int64
-inline constexpr double kWideBytes = 4;   // fp32
+inline constexpr double kTokenBytes = 8;       // token ids are int64
+inline constexpr double kWideBytes = 4;        // fp32
 
 // The axes of a transformer's blocks.
 struct LayerAxis {

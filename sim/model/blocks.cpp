@@ -14,10 +14,6 @@ namespace {
 // product reads two and writes one. Backward they move 9 instead of 5: two products, and the function's gradient.
 constexpr double kSeparateGate = 5.0 / 3;
 constexpr double kSeparateGateGradient = 9.0 / 5;
-// 0.5 x (1 + tanh(c (x + 0.044715 x^3))), every operation a kernel: 18 tensors are moved where one kernel moves 2.
-// Automatic differentiation moves 28 where one kernel moves 3.
-constexpr double kChainedGelu = 18.0 / 2;
-constexpr double kChainedGeluGradient = 28.0 / 3;
 
 TensorId normalize_layer(Builder& b, const std::string& name, TensorId x) {
   const std::size_t first = b.operator_count();

@@ -8,14 +8,10 @@ namespace mirfak {
 namespace {
 
 // Cross entropy over classes that may be sharded: three reductions over them (largest logit, sum of exponentials, the
-// target's logit), one number per token each. Unfused (Megatron-LM's vocab_parallel_cross_entropy) the logits are cast
-// to fp32 and then read or written by max, subtract, exp, sum and divide, 38 bytes per logit where one pass moves 6,
-// and the softmax is kept in fp32 for backward, which scales it in place and casts it: 14 bytes. A fused kernel writes
-// the gradient over the logits, in their precision (Transformer Engine,
+// target's logit), one number per token each. Unfused it is several plain passes (unfused_kernels.hpp). A fused
+// kernel writes the gradient over the logits, in their precision (Transformer Engine,
 // transformer_engine/pytorch/triton/cross_entropy.py; Liger, flash-attn).
 void add_loss(Builder& b, const std::string& prefix, TensorId logits) {
-  constexpr double unfused_passes = 38.0 / 6.0;
-  constexpr double unfused_gradient_passes = 14.0 / 6.0;
   const AxisLabels tokens(b.axes(logits).begin(), b.axes(logits).end() - 1);
   const auto statistic = [&](const char* name) {
     return b.tensor(prefix + name, tokens, TensorRole::activation, kStatisticsBytes);
@@ -38,8 +34,8 @@ void add_loss(Builder& b, const std::string& prefix, TensorId logits) {
   Operator& loss =
       b.op(prefix + "cross_entropy", OperatorKind::cross_entropy, {logits}, {largest, sum, target, softmax}, {softmax});
   if (fused) return;
-  loss.passes = unfused_passes;
-  loss.gradient_passes = unfused_gradient_passes;
+  loss.passes = kSeparateLoss;
+  loss.gradient_passes = kSeparateLossGradient;
 }
 
 // x of some tokens of each sequence.

@@ -1,6 +1,7 @@
 #include "model/kernel_fusion.hpp"
 
 #include "graph/fusion.hpp"
+#include "model/unfused_kernels.hpp"
 
 #include <utility>
 
@@ -8,16 +9,8 @@ namespace mirfak {
 
 namespace {
 
-// 0.5 x (1 + tanh(c (x + 0.044715 x^3))), every operation a kernel: 18 tensors are moved where one kernel moves 2.
-// Automatic differentiation moves 28 where one kernel moves 3.
-constexpr double kChainedGelu = 18.0 / 2;
-constexpr double kChainedGeluGradient = 28.0 / 3;
 // x * cos + rotate_half(x) * sin: a copy, two products and a sum move 9 tensors where one kernel moves 2.
 constexpr double kSeparateRotary = 9.0 / 2;
-// Several plain passes over fp32 logits (head_block.cpp).
-constexpr double kSeparateLoss = 38.0 / 6;
-constexpr double kSeparateLossGradient = 14.0 / 6;
-constexpr double kCast = 3;  // 4 bytes read and 2 written, in units of the 2 that a weight has in products
 
 // The framework's rules, behind what it runs as chains of plain kernels.
 FusionRules rules_of(const BlockOptions& options) {

@@ -22,11 +22,6 @@ namespace mirfak {
 
 namespace {
 
-const std::vector<std::string>& parallelism_names() {
-  static const std::vector<std::string> names = {"none", "data", "tokens", "tensor", "experts", "expert_tensor"};
-  return names;
-}
-
 // What a block is compiled with, besides the options of the job.
 block::Sizes sizes_of(const ModelSpec& model, const ModelBlock& item, std::int64_t batch, std::int64_t sequence) {
   block::Sizes known = model.sizes;
@@ -292,26 +287,11 @@ void derive_fields(ModelSpec& model) {
 }  // namespace
 
 double SizeFormula::evaluate(const block::Sizes& known) const {
-  switch (size.kind) {
-    case block::Size::Kind::number:
-      return size.number;
-    case block::Size::Kind::name:
-      return known.find(size.name)->second;
-    default:
-      break;
-  }
+  if (size.kind == block::Size::Kind::number) return size.number;
+  if (size.kind == block::Size::Kind::name) return known.find(size.name)->second;
   const double left = SizeFormula{name, size.parts[0]}.evaluate(known);
   const double right = SizeFormula{name, size.parts[1]}.evaluate(known);
-  switch (size.kind) {
-    case block::Size::Kind::add:
-      return left + right;
-    case block::Size::Kind::subtract:
-      return left - right;
-    case block::Size::Kind::multiply:
-      return left * right;
-    default:
-      return left / right;
-  }
+  return block::combined(size.kind, left, right);
 }
 
 void SizeFormula::names(std::set<std::string>& out) const {

@@ -45,7 +45,7 @@ class Walk {
     append(block_.recompute);
     append(block_.backward);
     for (const TensorId id : block_.kept) create(id);
-    for (const TensorId id : read_but_never_made()) create(id);
+    for (const TensorId id : arriving_gradients()) create(id);
     pin_leaving_gradients();
     out.backward = std::max(out.kept, most());
     if (split) walk_halves(out);
@@ -69,7 +69,8 @@ class Walk {
     for (std::size_t i = 0; i < of_weights.size(); ++i) halves[of_weights[i] ? 1 : 0].push_back(block_.backward[i]);
     reset();
     append(halves[1]);
-    const std::vector<TensorId> due = read_from_before();
+    const std::vector<TensorId> due =
+        read_before_made([](TensorRole role) { return role != TensorRole::parameter_gradient; });
     for (const TensorId id : due) create(id);
     for (const auto& [id, size] : live_) out.due += size;
     out.backward_weight = std::max(out.due, most());
@@ -78,7 +79,7 @@ class Walk {
     append(block_.recompute);
     append(halves[0]);
     for (const TensorId id : block_.kept) create(id);
-    for (const TensorId id : read_but_never_made()) create(id);
+    for (const TensorId id : arriving_gradients()) create(id);
     const std::vector<bool> made = made_by_steps();
     for (const TensorId id : due) {
       if (!made[static_cast<std::size_t>(held_as(id))]) create(id);
@@ -99,18 +100,17 @@ class Walk {
     return made;
   }
 
-  // All that the steps read before they make it.
-  std::vector<TensorId> read_from_before() const {
+  // Tensors that the steps read before they make them, of those that `wanted` asks for.
+  template <typename Wanted>
+  std::vector<TensorId> read_before_made(const Wanted& wanted) const {
     std::vector<bool> made(block_.graph.tensors.size(), false);
     std::vector<TensorId> out;
     for (const BlockStep* step : steps_) {
       if (step->kind == BlockStep::Kind::collective) continue;
       const Operator& op = block_.graph.op(step->op);
       for (const Operand& input : op.inputs) {
-        const bool parameter = tensor(input.tensor).role == TensorRole::parameter_gradient;
-        if (!parameter && !made[static_cast<std::size_t>(held_as_[static_cast<std::size_t>(input.tensor)])]) {
-          out.push_back(input.tensor);
-        }
+        const bool there = made[static_cast<std::size_t>(held_as_[static_cast<std::size_t>(input.tensor)])];
+        if (!there && wanted(tensor(input.tensor).role)) out.push_back(input.tensor);
       }
       for (const Operand& output : op.outputs) {
         made[static_cast<std::size_t>(held_as_[static_cast<std::size_t>(output.tensor)])] = true;
@@ -201,19 +201,9 @@ class Walk {
     if (id >= 0 && counts(held_as(id))) live_.emplace(held_as(id), bytes(held_as(id)));
   }
 
-  std::vector<TensorId> read_but_never_made() {
-    std::vector<bool> made(block_.graph.tensors.size(), false);
-    std::vector<TensorId> out;
-    for (const BlockStep* step : steps_) {
-      if (step->kind == BlockStep::Kind::collective) continue;
-      const Operator& op = block_.graph.op(step->op);
-      for (const Operand& input : op.inputs) {
-        const bool gradient = tensor(input.tensor).role == TensorRole::gradient;
-        if (gradient && !made[static_cast<std::size_t>(held_as(input.tensor))]) out.push_back(input.tensor);
-      }
-      for (const Operand& output : op.outputs) made[static_cast<std::size_t>(held_as(output.tensor))] = true;
-    }
-    return out;
+  // Gradients that come from elsewhere.
+  std::vector<TensorId> arriving_gradients() const {
+    return read_before_made([](TensorRole role) { return role == TensorRole::gradient; });
   }
 
   // A collective's buffer exists from the collective to the next kernel of its operator, which reads it, or from the

@@ -63,8 +63,7 @@ class Lowering {
   // How far a plan has come.
   struct PlanState {
     std::size_t next = 0;            // index into its order
-    std::vector<int> forward_left;   // of each chunk, forward passes still to come
-    std::vector<int> gradient_left;  // ... and passes that make gradients of weights
+    std::vector<int> gradient_left;  // of each chunk, passes still to come that make gradients of weights
     std::vector<bool> began;         // of each chunk, whether a forward pass has been written
   };
 
@@ -122,13 +121,10 @@ class Lowering {
 void Lowering::add_work(const ShardedBlocks& blocks, const StagePlan& plan) {
   work_.emplace_back(program_, groups_, job_, blocks, plan, options_);
   PlanState state;
-  state.forward_left.assign(plan.chunks.size(), 0);
-  state.gradient_left = state.forward_left;
+  state.gradient_left.assign(plan.chunks.size(), 0);
   state.began.assign(plan.chunks.size(), false);
   for (const Pass& pass : plan.order) {
-    const auto chunk = static_cast<std::size_t>(pass.chunk);
-    if (is_forward(pass.kind)) ++state.forward_left[chunk];
-    if (makes_weight_gradient(pass.kind)) ++state.gradient_left[chunk];
+    if (makes_weight_gradient(pass.kind)) ++state.gradient_left[static_cast<std::size_t>(pass.chunk)];
   }
   states_.push_back(std::move(state));
 }
@@ -261,10 +257,7 @@ void Lowering::finish(int stage, int replica_class) {
   for (const int replica : teams_.replicas_of(replica_class)) hand_on(stage, replica, pass);
   PlanState& of = state(stage, replica_class);
   const auto chunk = static_cast<std::size_t>(pass.chunk);
-  if (is_forward(pass.kind)) {
-    --of.forward_left[chunk];
-    of.began[chunk] = true;
-  }
+  if (is_forward(pass.kind)) of.began[chunk] = true;
   if (makes_weight_gradient(pass.kind)) --of.gradient_left[chunk];
   ++of.next;
 }

@@ -1,9 +1,12 @@
 #pragma once
 
 #include "program/job.hpp"
+#include "program/lowering.hpp"
 #include "simulation/iteration.hpp"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace mirfak::test {
 
@@ -12,6 +15,15 @@ Job small_job(int layers, int nodes, const Strategy& strategy, std::int64_t glob
 
 // The same with communication and host for free, so that only compute and the schedule decide.
 Job free_communication(Job job);
+
+// A job with what its programs are written from.
+struct Lowered {
+  Job job;
+  ShardedBlocks blocks;
+  std::vector<StagePlan> plans;
+  explicit Lowered(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
+  Program program(const LoweringOptions& options = {}) const { return lower(job, blocks, plans, options); }
+};
 
 Cluster cluster_of(const std::string& node, int count);
 

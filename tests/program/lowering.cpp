@@ -46,14 +46,6 @@ std::vector<Strategy> strategies() {
   return out;
 }
 
-struct Lowered {
-  Job job;
-  ShardedBlocks blocks;
-  std::vector<StagePlan> plans;
-  explicit Lowered(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
-  Program program(const LoweringOptions& options = {}) const { return lower(job, blocks, plans, options); }
-};
-
 Job job_of(const Strategy& strategy, const char* framework) {
   Job job = small_job(8, 2, strategy, 16);
   job.training.framework = framework;

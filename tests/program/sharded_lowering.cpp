@@ -19,14 +19,6 @@ using namespace mirfak::test;
 
 namespace {
 
-struct Lowered {
-  Job job;
-  ShardedBlocks blocks;
-  std::vector<StagePlan> plans;
-  explicit Lowered(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
-  Program program(const LoweringOptions& options = {}) const { return lower(job, blocks, plans, options); }
-};
-
 struct Case {
   std::string framework;
   int tensor, pipeline, data, zero, group;
