@@ -30,13 +30,6 @@ std::string read_whole(const std::filesystem::path& path) {
   return text;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
 }  // namespace
 
 // Walks the text once, field by field.

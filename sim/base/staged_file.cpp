@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 namespace mirfak {
@@ -54,6 +55,13 @@ StagedFile::~StagedFile() {
   fs::remove(path_, failed);
 }
 
+void StagedFile::write(std::string_view text) const {
+  std::ofstream out(path_, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", target_.string()));
+}
+
 void StagedFile::sync() const {
   const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   const bool synced = file >= 0 && ::fsync(file) == 0;
@@ -66,6 +74,12 @@ void StagedFile::commit() {
   std::error_code failed;
   fs::rename(path_, target_, failed);
   if (failed) fail_internal(fmt::format("{}: cannot be written: {}", target_.string(), failed.message()));
+}
+
+void write_text_file(const fs::path& target, std::string_view text) {
+  StagedFile file(target);
+  file.write(text);
+  file.commit();
 }
 
 }  // namespace mirfak

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace mirfak {
 
@@ -14,6 +15,9 @@ class StagedFile {
   StagedFile(const StagedFile&) = delete;
   StagedFile& operator=(const StagedFile&) = delete;
 
+  // The whole content, as often as wanted; Error(internal).
+  void write(std::string_view text) const;
+
   // Has the disk hold what was written so far, so that the target is never a name without its content.
   void sync() const;
 
@@ -26,5 +30,8 @@ class StagedFile {
   std::filesystem::path target_;
   std::filesystem::path path_;
 };
+
+// A file of this text, complete or not there. Errors as above.
+void write_text_file(const std::filesystem::path& target, std::string_view text);
 
 }  // namespace mirfak

@@ -63,6 +63,12 @@ std::string excerpt(std::string_view text, std::size_t longest) {
   return out;
 }
 
+std::string_view trimmed(std::string_view text, std::string_view blanks) {
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 std::string nth_line(std::string_view text, int number) {
   if (number < 1) return {};
   for (int i = 1; i < number; ++i) {

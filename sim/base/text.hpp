@@ -18,6 +18,9 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 // and bytes that are not UTF-8 become '?'.
 std::string excerpt(std::string_view text, std::size_t longest = 60);
 
+// Without the blanks at both ends.
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t");
+
 // Line `number` (from 1) of `text`, without its line end; "" when there is no such line.
 std::string nth_line(std::string_view text, int number);
 

@@ -83,18 +83,11 @@ std::string text_of_file(const std::filesystem::path& path) {
   return text.str();
 }
 
-void write_text(const StagedFile& file, const std::string& text) {
-  std::ofstream out(file.path(), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", file.target().string()));
-}
-
 void write_profile(const std::filesystem::path& path, const std::vector<FittedSection>& sections) {
   StagedFile file(path);
   std::error_code ignored;
   const std::string before = std::filesystem::exists(path, ignored) ? text_of_file(path) : std::string();
-  write_text(file, with_sections(before, sections));
+  file.write(with_sections(before, sections));
   file.commit();
 }
 
@@ -121,8 +114,8 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
   StagedFile core(folder / (options.name + "-core.yaml"));
   StagedFile link(folder / (options.name + "-link.yaml"));
   StagedFile node(folder / (options.name + ".yaml"));
-  write_text(core, profiles.core);
-  write_text(link, profiles.link);
+  core.write(profiles.core);
+  link.write(profiles.link);
   CalibrationTarget target{catalog, core.path().string(), link.path().string(), Precision::fp32, {}, options.source};
   for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
 
@@ -131,9 +124,9 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
   std::vector<FittedSection> of_link = calibrate({collectives, tables.end()}, target);
   tables.erase(collectives, tables.end());
   std::vector<FittedSection> all = calibrate(std::move(tables), target);
-  write_text(core, with_sections(profiles.core, all));
-  write_text(link, with_sections(profiles.link, of_link));
-  write_text(node, profiles.node);
+  core.write(with_sections(profiles.core, all));
+  link.write(with_sections(profiles.link, of_link));
+  node.write(profiles.node);
   for (StagedFile* file : {&core, &link, &node}) file->commit();
   for (FittedSection& section : of_link) all.push_back(std::move(section));
   return all;

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <optional>
 
 namespace mirfak {
@@ -24,9 +23,9 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr int kMostStages = 4096;
-constexpr int kMostMicrobatches = 1'000'000;
-constexpr std::int64_t kMostPasses = 16'000'000;
+constexpr int kMaxStages = 4096;
+constexpr int kMaxMicrobatches = 1'000'000;
+constexpr std::int64_t kMaxPasses = 16'000'000;
 
 struct FrontierOptions {
   std::string scenario;
@@ -82,15 +81,15 @@ int whole_number(const char* option, std::optional<int> value, int most) {
 }
 
 void check_numbers(const FrontierOptions& options) {
-  constexpr double kMostWatts = 1e5;
-  constexpr double kMostSlowdown = 1000;
-  if (!(options.blocking_power >= 0 && options.blocking_power <= kMostWatts)) {
+  constexpr double kMaxWatts = 1e5;
+  constexpr double kMaxSlowdown = 1000;
+  if (!(options.blocking_power >= 0 && options.blocking_power <= kMaxWatts)) {
     fail_input(
-        {}, fmt::format("--blocking-power: expected watts from 0 to {}, found {}", kMostWatts, options.blocking_power));
+        {}, fmt::format("--blocking-power: expected watts from 0 to {}, found {}", kMaxWatts, options.blocking_power));
   }
   for (const double slowdown : options.stragglers) {
-    if (slowdown >= 1 && slowdown <= kMostSlowdown) continue;
-    fail_input({}, fmt::format("--straggler: expected a factor from 1 to {}, found {}", kMostSlowdown, slowdown),
+    if (slowdown >= 1 && slowdown <= kMaxSlowdown) continue;
+    fail_input({}, fmt::format("--straggler: expected a factor from 1 to {}, found {}", kMaxSlowdown, slowdown),
                "1.2 is a pipeline that takes 20 % longer");
   }
 }
@@ -133,12 +132,12 @@ std::string counted(std::int64_t count, const std::string& noun) {
 Subject profiled(const FrontierOptions& options) {
   if (!options.overrides.empty()) fail_input({}, "--set belongs to a scenario, not to a profile");
   PipelineShape shape;
-  shape.stages = whole_number("stages", options.stages, kMostStages);
-  shape.microbatches = whole_number("microbatches", options.microbatches, kMostMicrobatches);
-  shape.chunks = whole_number("chunks", options.chunks, kMostStages);
+  shape.stages = whole_number("stages", options.stages, kMaxStages);
+  shape.microbatches = whole_number("microbatches", options.microbatches, kMaxMicrobatches);
+  shape.chunks = whole_number("chunks", options.chunks, kMaxStages);
   shape.group = shape.stages;
-  if (std::int64_t(2) * shape.stages * shape.microbatches * shape.chunks > kMostPasses) {
-    fail_input({}, fmt::format("more than {} passes", kMostPasses), "choose fewer --microbatches");
+  if (std::int64_t(2) * shape.stages * shape.microbatches * shape.chunks > kMaxPasses) {
+    fail_input({}, fmt::format("more than {} passes", kMaxPasses), "choose fewer --microbatches");
   }
   const ScheduleId asked = asked_schedule(options);
   const Schedule& schedule = schedule_of(asked);
@@ -170,16 +169,6 @@ Subject simulated(const FrontierOptions& options) {
   return out;
 }
 
-void write_file(const std::string& name, const std::string& text) {
-  if (name.empty()) return;
-  StagedFile file(name);
-  std::ofstream out(file.path(), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_internal("cannot write " + file.path().string());
-  file.commit();
-}
-
 }  // namespace
 
 CommandOutput run_frontier(std::span<const std::string> arguments, const Surroundings& surroundings) {
@@ -196,9 +185,9 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   const Subject subject = has_profile ? profiled(options) : simulated(options);
   const Frontier found = frontier(subject.clocked, options.stragglers);
   const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
-  if (!options.plan.empty()) write_file(options.plan, clock_plan_json(report).dump(1) + "\n");
-  if (!options.out.empty()) write_file(options.out, frontier_csv(found));
-  if (!options.report.empty()) write_file(options.report, frontier_html(report));
+  if (!options.plan.empty()) write_text_file(options.plan, clock_plan_json(report).dump(1) + "\n");
+  if (!options.out.empty()) write_text_file(options.out, frontier_csv(found));
+  if (!options.report.empty()) write_text_file(options.report, frontier_html(report));
 
   CommandOutput output;
   if (format == OutputFormat::text) {

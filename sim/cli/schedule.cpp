@@ -13,7 +13,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <optional>
 
 namespace mirfak {
 
@@ -26,11 +26,13 @@ constexpr int kMaxMicrobatches = 1'000'000;
 constexpr std::int64_t kMaxPasses = 4'000'000;
 constexpr std::int64_t kMaxTime = 1'000'000'000;
 constexpr int kPlainColumns = 160;  // where output is no terminal
+constexpr int kStages = 4;          // where neither options nor a file say otherwise
+constexpr int kMicrobatches = 8;
 
 struct ScheduleOptions {
   std::string schedule;
-  int stages = 4;
-  int microbatches = 8;
+  std::optional<int> stages;
+  std::optional<int> microbatches;
   int chunks = 0;
   int max_in_flight = 0;
   std::string times = "1,1,1";
@@ -48,9 +50,11 @@ CommandSyntax syntax_of(ScheduleOptions& options) {
   const auto add = [&](const char* name, const po::value_semantic* value, const char* sentence) {
     syntax.options.add_options()(name, value, sentence);
   };
-  add("stages", po::value(&options.stages)->value_name("P")->default_value(options.stages), "pipeline stages");
-  add("microbatches", po::value(&options.microbatches)->value_name("M")->default_value(options.microbatches),
-      "of an iteration");
+  const auto number = [](std::optional<int>& stated, const char* name) {
+    return po::value<int>()->value_name(name)->notifier([&stated](int value) { stated = value; });
+  };
+  add("stages", number(options.stages, "P"), "pipeline stages (4); of a file, what it has");
+  add("microbatches", number(options.microbatches, "M"), "of an iteration (8); of a file, what it has");
   add("chunks", po::value(&options.chunks)->value_name("V"), "of each stage, where the schedule leaves it open (2)");
   add("max-in-flight", po::value(&options.max_in_flight)->value_name("N"),
       "microbatches whose activations a stage may keep: what zb-auto is limited to, else checked");
@@ -227,11 +231,17 @@ std::string json_of(const Subject& subject) {
   return out.dump(2) + '\n';
 }
 
+// A file says its sizes itself.
+void check_stated(const char* option, const std::optional<int>& stated, int has, const Schedule& schedule) {
+  if (!stated || *stated == has) return;
+  fail_input({}, fmt::format("--{}: {} has {}", option, schedule.name, has), "leave it out");
+}
+
 // The shape that a file is for, where it says otherwise than the options' defaults.
 PipelineShape shape_of(const ScheduleOptions& options, const Schedule& schedule) {
   PipelineShape shape;
-  shape.stages = options.stages;
-  shape.microbatches = options.microbatches;
+  shape.stages = options.stages.value_or(kStages);
+  shape.microbatches = options.microbatches.value_or(kMicrobatches);
   shape.chunks = schedule.chunks > 0 ? schedule.chunks : std::max(2, options.chunks);
   shape.group = shape.stages;
   shape.max_in_flight = schedule.needs_times ? options.max_in_flight : 0;
@@ -243,6 +253,8 @@ PipelineShape shape_of(const ScheduleOptions& options, const Schedule& schedule)
       for (const Pass& pass : order) shape.microbatches = std::max(shape.microbatches, pass.microbatch + 1);
     }
   }
+  check_stated("stages", options.stages, shape.stages, schedule);
+  check_stated("microbatches", options.microbatches, shape.microbatches, schedule);
   if (options.chunks > 0 && options.chunks != shape.chunks) {
     fail_input({}, fmt::format("--chunks: {} has {} per stage", schedule.name, shape.chunks), "leave it out");
   }
@@ -252,23 +264,14 @@ PipelineShape shape_of(const ScheduleOptions& options, const Schedule& schedule)
   return shape;
 }
 
-void write(const std::string& path, const std::string& text) {
-  StagedFile staged(path);
-  std::ofstream out(staged.path(), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_internal(fmt::format("cannot write {}", path));
-  staged.commit();
-}
-
 }  // namespace
 
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings) {
   ScheduleOptions options;
   const CommandSyntax syntax = syntax_of(options);
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
-  check_range("stages", options.stages, 1, kMaxStages);
-  check_range("microbatches", options.microbatches, 1, kMaxMicrobatches);
+  check_range("stages", options.stages.value_or(kStages), 1, kMaxStages);
+  check_range("microbatches", options.microbatches.value_or(kMicrobatches), 1, kMaxMicrobatches);
   check_range("chunks", options.chunks, 0, kMaxStages);
   check_range("max-in-flight", options.max_in_flight, 0, kMaxMicrobatches);
   check_range("transfer", options.transfer, 0, kMaxTime);
@@ -285,7 +288,7 @@ CommandOutput run_schedule(std::span<const std::string> arguments, const Surroun
   }
   const Subject subject(schedule, shape, times);
   check_memory(subject, options.max_in_flight);
-  if (!options.out.empty()) write(options.out, schedule_csv(schedule, shape, times));
+  if (!options.out.empty()) write_text_file(options.out, schedule_csv(schedule, shape, times));
   if (format == 2) return {schedule_csv(schedule, shape, times), {}};
   if (format == 1) return {json_of(subject), {}};
   return {text_of(subject, surroundings.columns > 0 ? surroundings.columns : kPlainColumns), {}};

@@ -14,8 +14,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <fstream>
-
 namespace mirfak {
 
 namespace {
@@ -83,13 +81,8 @@ void check(const SearchOptions& options, OutputFormat format) {
 }
 
 void write_best(const fs::path& name, const SearchScenario& scenario, const Job& best) {
-  StagedFile file(name);
-  std::ofstream out(file.path(), std::ios::binary);
-  out << "# The best that a search of " << scenario.name << " found.\n"
-      << found_scenario(scenario, best, name.parent_path());
-  out.close();
-  if (!out) fail_internal("cannot write " + file.path().string());
-  file.commit();
+  write_text_file(name, fmt::format("# The best that a search of {} found.\n{}", scenario.name,
+                                    found_scenario(scenario, best, name.parent_path())));
 }
 
 SearchOutcome searched(const SearchScenario& scenario, int threads, const Surroundings& surroundings) {

@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 
@@ -65,23 +64,14 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   return syntax;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  StagedFile file(path);
-  std::ofstream out(file.path(), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", path));
-  file.commit();
-}
-
 // The plot stands beside the report; the reasons of errors are read from beside the report, if they are there.
 void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables) {
   const std::filesystem::path report = options.report;
   const std::filesystem::path plot = std::filesystem::path(report).replace_extension(".svg");
   const std::filesystem::path findings = report.parent_path() / "findings.yaml";
   const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};
-  write_file(plot.string(), validation_plot(tables));
-  write_file(report.string(), validation_markdown(tables, found, plot.filename().string()));
+  write_text_file(plot, validation_plot(tables));
+  write_text_file(report, validation_markdown(tables, found, plot.filename().string()));
 }
 
 // How a row was read, as comments in front of its scenario.
@@ -124,7 +114,7 @@ CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
   const TraceFile predicted = read_trace(options.files[0]);
   const TraceFile measured = read_trace(options.files[1]);
   const TraceComparison comparison = compare_traces(predicted, measured);
-  if (!options.out.empty()) write_file(options.out, comparison_csv(predicted, measured));
+  if (!options.out.empty()) write_text_file(options.out, comparison_csv(predicted, measured));
   return {format == OutputFormat::json ? comparison_json(comparison).dump(2) + "\n"
                                        : comparison_text(comparison, options.worst),
           {}};
@@ -154,7 +144,7 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
     if (options.line > 0) return row_at(tables.front(), options.line);
   }
   if (!options.report.empty()) write_report(options, tables);
-  if (!options.out.empty()) write_file(options.out, validation_csv(tables));
+  if (!options.out.empty()) write_text_file(options.out, validation_csv(tables));
   CommandOutput output;
   output.text = format == OutputFormat::json ? validation_json(tables, options.tiers).dump(2) + "\n"
                                              : validation_text(tables, options.tiers, options.worst);

@@ -1,6 +1,7 @@
 #include "schedule/schedule_file.hpp"
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "schedule/pass_timeline.hpp"
 
 #include <fmt/format.h>
@@ -36,11 +37,8 @@ struct PartPass {
   int column = 0;
 };
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\"");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\"") - first + 1);
-}
+// Spreadsheets put cells into quotation marks.
+std::string_view without_marks(std::string_view text) { return trimmed(text, " \t\r\""); }
 
 // The passes of one file, row by row.
 class Reader {
@@ -56,7 +54,7 @@ class Reader {
       begin = end + 1;
       ++line;
       if (row.starts_with('#')) continue;
-      if (trimmed(row).empty()) {
+      if (without_marks(row).empty()) {
         ++skipped;
         continue;
       }
@@ -74,7 +72,7 @@ class Reader {
       const std::size_t end = std::min(row.find(',', begin), row.size());
       const std::string_view text = row.substr(begin, end - begin);
       const std::size_t blank = std::min(text.find_first_not_of(" \t\""), text.size());
-      read_cell({trimmed(text), line, static_cast<int>(begin + blank) + 1});
+      read_cell({without_marks(text), line, static_cast<int>(begin + blank) + 1});
       begin = end + 1;
     }
   }
@@ -87,8 +85,8 @@ class Reader {
     const bool pair = close != std::string_view::npos && middle < close && cell.text.substr(close + 1) == "OVERLAP_F_B";
     if (!pair) fail(cell, "expected a pair such as (0F1;1B0)OVERLAP_F_B");
     const std::size_t before = rows_.back().size();
-    read_action({trimmed(cell.text.substr(1, middle - 1)), cell.line, cell.column + 1});
-    read_action({trimmed(cell.text.substr(middle + 1, close - middle - 1)), cell.line,
+    read_action({without_marks(cell.text.substr(1, middle - 1)), cell.line, cell.column + 1});
+    read_action({without_marks(cell.text.substr(middle + 1, close - middle - 1)), cell.line,
                  cell.column + static_cast<int>(middle) + 1});
     if (rows_.back().size() != before + 2) fail(cell, "a pair is of two passes");
     if (rows_.back()[before].kind != Pass::Kind::forward) std::swap(rows_.back()[before], rows_.back()[before + 1]);

@@ -16,12 +16,6 @@ namespace {
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
 constexpr double kMaxNumber = 1e15;
 
-std::string trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t") + 1 - begin));
-}
-
 }  // namespace
 
 std::vector<std::string> parts_of_cell(std::string_view cell, std::string_view separators) {
@@ -29,8 +23,7 @@ std::vector<std::string> parts_of_cell(std::string_view cell, std::string_view s
   std::string part;
   int depth = 0;
   const auto end_part = [&] {
-    part = trimmed(part);
-    if (!part.empty()) out.push_back(part);
+    if (const std::string_view text = trimmed(part); !text.empty()) out.emplace_back(text);
     part.clear();
   };
   for (const char c : cell) {
@@ -78,7 +71,7 @@ void RowReader::load(const CsvTable& table, std::size_t row) {
   out_.where_ = table.where(row, 0);
   for (std::size_t i = 0; i < table.header().size(); ++i) {
     const std::string& name = table.header()[i];
-    const std::string text = trimmed(table.text(row, i));
+    const std::string text(trimmed(table.text(row, i)));
     if (text.empty()) continue;
     const ColumnMapping* column = mapping_.find(name);
     out_.texts_[name] = text;

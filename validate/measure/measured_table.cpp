@@ -16,15 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_text(const fs::path& path, const std::string& text) {
-  StagedFile staged(path);
-  std::ofstream out(staged.path(), std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_internal(fmt::format("cannot write '{}': is the disk full?", path.string()));
-  staged.commit();
-}
-
 std::string machine_csv(const MeasuredTables& measured) {
   std::string out = fmt::format("key,value\nbackend,{}\nprocesses,{}\n", measured.backend, measured.processes);
   for (const auto& [key, value] : measured.machine.entries()) out += fmt::format("{},{}\n", key, csv_field(value));
@@ -94,8 +85,8 @@ std::string MeasuredTable::csv() const {
 
 void write_tables(const fs::path& folder, const std::string& name, const MeasuredTables& measured) {
   check_folder(folder);
-  for (const auto& [table, values] : measured.tables) write_text(folder / (table + ".csv"), values.csv());
-  write_text(folder / "machine.csv", machine_csv(measured));
+  for (const auto& [table, values] : measured.tables) write_text_file(folder / (table + ".csv"), values.csv());
+  write_text_file(folder / "machine.csv", machine_csv(measured));
   write_hdf5(folder / (name + ".h5"), measured);
 }
 
