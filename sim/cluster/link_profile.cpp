@@ -7,8 +7,8 @@ namespace mirfak {
 namespace {
 
 constexpr double kLeastShare = 0.005;
-constexpr double kMostLatency = 0.1;  // seconds
-constexpr double kMostSettlingBytes = 1e10;
+constexpr double kMaxLatency = 0.1;  // seconds
+constexpr double kMaxSettlingBytes = 1e10;
 
 std::map<int, Figure> read_groups(ProfileFile& file, const Node& section, double most) {
   Mapping groups(section);
@@ -34,10 +34,10 @@ InSwitchReduction read_in_switch_reduction(ProfileFile& file, const Node& sectio
   InSwitchReduction reduction;
   reduction.minimum_ranks = static_cast<int>(mapping.require("minimum_ranks").as_integer(2, 1000));
   Mapping fit(mapping.require("fit"));
-  reduction.base_s = file.figure(fit, "base_s", 0, kMostLatency);
+  reduction.base_s = file.figure(fit, "base_s", 0, kMaxLatency);
   reduction.efficiency = file.figure(fit, "efficiency", kLeastShare, 1);
-  reduction.settling_s = file.figure(fit, "settling_s", 0, kMostLatency);
-  reduction.settling_bytes = file.figure(fit, "settling_bytes", 1, kMostSettlingBytes);
+  reduction.settling_s = file.figure(fit, "settling_s", 0, kMaxLatency);
+  reduction.settling_bytes = file.figure(fit, "settling_bytes", 1, kMaxSettlingBytes);
   reduction.quality = read_quality_if_fitted(fit);
   fit.finish();
   if (const std::optional<Node> larger = mapping.find("efficiency_of_ranks")) {
@@ -52,19 +52,19 @@ InSwitchReduction read_in_switch_reduction(ProfileFile& file, const Node& sectio
 // Base and step of LL and the efficiency of Simple are the link's own.
 void read_protocols(ProfileFile& file, const Node& section, LinkSpec& link) {
   Mapping mapping(section);
-  link.base_latency_s = file.figure(mapping, "ll_base_s", 0, kMostLatency);
-  link.latency_s = file.figure(mapping, "ll_step_s", 0, kMostLatency);
+  link.base_latency_s = file.figure(mapping, "ll_base_s", 0, kMaxLatency);
+  link.latency_s = file.figure(mapping, "ll_step_s", 0, kMaxLatency);
   link.efficiency = file.figure(mapping, "simple_efficiency", kLeastShare, 1);
   RingProtocols out;
   out.ll_efficiency = file.figure(mapping, "ll_efficiency", kLeastShare, 1);
   // LL128 needs NVLink: a link through the host leaves it out, and NCCL does not choose it there.
   if (mapping.find("ll128_base_s")) {
-    out.ll128_base_s = file.figure(mapping, "ll128_base_s", 0, kMostLatency);
-    out.ll128_step_s = file.figure(mapping, "ll128_step_s", 0, kMostLatency);
+    out.ll128_base_s = file.figure(mapping, "ll128_base_s", 0, kMaxLatency);
+    out.ll128_step_s = file.figure(mapping, "ll128_step_s", 0, kMaxLatency);
     out.ll128_efficiency = file.figure(mapping, "ll128_efficiency", kLeastShare, 1);
   }
-  out.simple_base_s = file.figure(mapping, "simple_base_s", 0, kMostLatency);
-  out.simple_step_s = file.figure(mapping, "simple_step_s", 0, kMostLatency);
+  out.simple_base_s = file.figure(mapping, "simple_base_s", 0, kMaxLatency);
+  out.simple_step_s = file.figure(mapping, "simple_step_s", 0, kMaxLatency);
   out.simple_overlap = file.figure(mapping, "simple_overlap", 1, 10);
   out.extra_steps = file.figure(mapping, "extra_steps", 0, 10);
   out.quality = read_quality_if_fitted(mapping);
@@ -75,14 +75,14 @@ void read_protocols(ProfileFile& file, const Node& section, LinkSpec& link) {
 ExchangeFit read_exchange(ProfileFile& file, const Node& section) {
   Mapping mapping(section);
   ExchangeFit out;
-  out.base_s = file.figure(mapping, "base_s", 0, kMostLatency);
-  out.peer_s = file.figure(mapping, "peer_s", 0, kMostLatency);
+  out.base_s = file.figure(mapping, "base_s", 0, kMaxLatency);
+  out.peer_s = file.figure(mapping, "peer_s", 0, kMaxLatency);
   out.efficiency = file.figure(mapping, "efficiency", kLeastShare, 1);
   out.extra_peers = file.figure(mapping, "extra_peers", 0, 10);
-  out.settling_s = file.figure(mapping, "settling_s", 0, kMostLatency);
-  out.settling_bytes = file.figure(mapping, "settling_bytes", 1, kMostSettlingBytes);
-  out.short_base_s = file.figure(mapping, "short_base_s", 0, kMostLatency);
-  out.short_peer_s = file.figure(mapping, "short_peer_s", 0, kMostLatency);
+  out.settling_s = file.figure(mapping, "settling_s", 0, kMaxLatency);
+  out.settling_bytes = file.figure(mapping, "settling_bytes", 1, kMaxSettlingBytes);
+  out.short_base_s = file.figure(mapping, "short_base_s", 0, kMaxLatency);
+  out.short_peer_s = file.figure(mapping, "short_peer_s", 0, kMaxLatency);
   out.short_efficiency = file.figure(mapping, "short_efficiency", 0.001, 1);
   out.quality = read_quality_if_fitted(mapping);
   mapping.finish();
@@ -100,17 +100,17 @@ LinkSpec read_link_profile(ProfileFile& file) {
     read_protocols(file, *section, link);
   } else {
     link.efficiency = file.figure("efficiency", kLeastShare, 1);
-    link.latency_s = file.figure("latency_s", 0, kMostLatency);
-    link.base_latency_s = file.figure("base_latency_s", 0, kMostLatency);
+    link.latency_s = file.figure("latency_s", 0, kMaxLatency);
+    link.base_latency_s = file.figure("base_latency_s", 0, kMaxLatency);
   }
   if (const std::optional<Node> section = file.root().find("efficiency_of_ranks")) {
     link.efficiency_of_ranks = read_groups(file, *section, 1);
   }
   link.send_efficiency = file.figure("send_efficiency", kLeastShare, 1);
-  link.send_latency_s = file.figure("send_latency_s", 0, kMostLatency);
+  link.send_latency_s = file.figure("send_latency_s", 0, kMaxLatency);
   if (file.root().find("settling_s")) {
-    link.settling_s = file.figure("settling_s", 0, kMostLatency);
-    link.settling_bytes = file.figure("settling_bytes", 1, kMostSettlingBytes);
+    link.settling_s = file.figure("settling_s", 0, kMaxLatency);
+    link.settling_bytes = file.figure("settling_bytes", 1, kMaxSettlingBytes);
   }
   if (const std::optional<Node> section = file.root().find("exchange")) link.exchange = read_exchange(file, *section);
   if (const std::optional<Node> section = file.root().find("in_switch_reduction")) {

@@ -4,7 +4,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kMostUsdPerHour = 1000;
+constexpr double kMaxUsdPerHour = 1000;
 
 void read_offer(ProfileFile& file, const Node& node, const std::string& provider, std::vector<PriceSpec>& prices) {
   Mapping mapping(node);
@@ -17,7 +17,7 @@ void read_offer(ProfileFile& file, const Node& node, const std::string& provider
   for (std::size_t kind = 0; kind < price_kind_names().size(); ++kind) {
     if (const std::optional<Node> figure = mapping.find(price_kind_names()[kind])) {
       price.kind = static_cast<PriceKind>(kind);
-      price.usd_per_gpu_hour = file.figure_at(*figure, 0.001, kMostUsdPerHour);
+      price.usd_per_gpu_hour = file.figure_at(*figure, 0.001, kMaxUsdPerHour);
       prices.push_back(price);
     }
   }

@@ -61,14 +61,14 @@ void ProfileFile::finish() const {
 // Errors are reported, not computed with: those of measurements on a machine that did other things at the same time
 // exceed 1.
 FitQuality read_fit_quality(Mapping& mapping) {
-  constexpr double kMostMedian = 10;
-  constexpr double kMostTail = 100;
+  constexpr double kMaxMedian = 10;
+  constexpr double kMaxTail = 100;
   FitQuality quality;
   quality.measurements = static_cast<int>(mapping.require("measurements").as_integer(1, 10'000'000));
-  quality.median_error = mapping.require("median_error").as_number(0, kMostMedian);
-  quality.p90_error = mapping.require("p90_error").as_number(0, kMostTail);
-  quality.held_out_median_error = mapping.require("held_out_median_error").as_number(0, kMostMedian);
-  quality.held_out_p90_error = mapping.require("held_out_p90_error").as_number(0, kMostTail);
+  quality.median_error = mapping.require("median_error").as_number(0, kMaxMedian);
+  quality.p90_error = mapping.require("p90_error").as_number(0, kMaxTail);
+  quality.held_out_median_error = mapping.require("held_out_median_error").as_number(0, kMaxMedian);
+  quality.held_out_p90_error = mapping.require("held_out_p90_error").as_number(0, kMaxTail);
   return quality;
 }
 

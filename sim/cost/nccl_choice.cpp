@@ -37,7 +37,7 @@ constexpr double kPatBase = 8;
 constexpr double kPatRank = 2.8;
 constexpr double kPatHop = 14 / 3.5;
 
-constexpr PerGeneration<PerScale> kMostLl = {{{39, 39, 20.4}, {87.7, 39, 20.4}, {141, 39, 20.4}, {282, 39, 20.4}}};
+constexpr PerGeneration<PerScale> kMaxLl = {{{39, 39, 20.4}, {87.7, 39, 20.4}, {141, 39, 20.4}, {282, 39, 20.4}}};
 constexpr PerGeneration<PerScale> kRingLl128PerChannel = {
     {{20, 20, 20}, {20, 20, 20}, {36.7, 36.7, 36.7}, {73.4, 34.6, 73.4}}};
 constexpr PerScale kRingLl128Blackwell229 = {34.5, 34.6, 34.5};
@@ -111,7 +111,7 @@ class Estimate {
     const bool spans = group_.domains > 1;
     const double steps = steps_of_ring();
     double bus = bandwidth_;
-    if (protocol == Protocol::ll) bus = std::min(bus * kRingLl, kMostLl[generation_][scale_]);
+    if (protocol == Protocol::ll) bus = std::min(bus * kRingLl, kMaxLl[generation_][scale_]);
     if (protocol == Protocol::ll128) bus = std::min(bus * kRingLl128, channels_ * ring_ll128_per_channel());
     const double rounds = kind_ == CollectiveKind::all_reduce ? 2 : 1;
     const double hops = spans ? rounds * (group_.domains - 1) : 0;
@@ -135,7 +135,7 @@ class Estimate {
       total = std::min(group_.inside_gbps, 2 * group_.outside_gbps);
     }
     double bus = std::min(total * kTree, channels * kTreePerChannel[generation_][scale_]);
-    if (protocol == Protocol::ll) bus = std::min(bus * kTreeLl, kMostLl[generation_][scale_]);
+    if (protocol == Protocol::ll) bus = std::min(bus * kTreeLl, kMaxLl[generation_][scale_]);
     if (protocol == Protocol::ll128) {
       bus = std::min(bus * (group_.domains == 1 ? kTreeLl128Inside : kTreeLl128),
                      channels * kTreeLl128PerChannel[generation_][scale_]);

@@ -19,7 +19,7 @@ namespace mirfak {
 namespace {
 
 constexpr double kLowestShare = 0.4;  // of the highest clock: far below where any pass needs least energy
-constexpr std::size_t kMostClocks = 64;
+constexpr std::size_t kMaxClocks = 64;
 
 // The clocks of a GPU, highest first.
 std::vector<double> clocks_of(const GpuSpec& gpu) {
@@ -27,7 +27,7 @@ std::vector<double> clocks_of(const GpuSpec& gpu) {
   const double lowest = std::max(gpu.clock_min_hz.value, kLowestShare * highest);
   const double step = gpu.clock_step_hz.value;
   const auto steps = static_cast<std::size_t>(std::floor((highest - lowest) / step + 1e-9));
-  const std::size_t stride = steps / kMostClocks + 1;
+  const std::size_t stride = steps / kMaxClocks + 1;
   std::vector<double> out;
   for (std::size_t i = 0; i <= steps; i += stride) out.push_back(highest - static_cast<double>(i) * step);
   return out;

@@ -13,10 +13,10 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMostStages = 4096;
+constexpr int kMaxStages = 4096;
 constexpr double kLongestPass = 3600;  // seconds
-constexpr double kMostEnergy = 1e9;    // joules
-constexpr double kMostMegahertz = 1e5;
+constexpr double kMaxEnergy = 1e9;     // joules
+constexpr double kMaxMegahertz = 1e5;
 constexpr double kHertzPerMegahertz = 1e6;
 constexpr double kShortestPass = 1e-9;  // seconds: a thousand picoseconds
 
@@ -54,9 +54,9 @@ StageProfile read(const CsvTable& table) {
   profile.name = table.name();
   std::map<std::tuple<std::int64_t, Pass::Kind, double>, std::size_t> row_of;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::int64_t stage = table.integer(row, stage_column, 0, kMostStages - 1);
+    const std::int64_t stage = table.integer(row, stage_column, 0, kMaxStages - 1);
     const Pass::Kind kind = kind_at(table, row, kind_column);
-    const double megahertz = table.number(row, clock_column, 1, kMostMegahertz);
+    const double megahertz = table.number(row, clock_column, 1, kMaxMegahertz);
     const auto [first, is_new] = row_of.try_emplace({stage, kind, megahertz}, row);
     if (!is_new) {
       table.fail(row, clock_column,
@@ -65,7 +65,7 @@ StageProfile read(const CsvTable& table) {
                  fmt::format("the first is in line {}", table.where(first->second, clock_column).line));
     }
     const double seconds = table.number(row, time_column, kShortestPass, kLongestPass);
-    const double energy_j = table.number(row, energy_column, 0, kMostEnergy);
+    const double energy_j = table.number(row, energy_column, 0, kMaxEnergy);
     const auto needed = static_cast<std::size_t>(stage) + 1;
     if (profile.stages.size() < needed) profile.stages.resize(needed);
     profile.stages[needed - 1][static_cast<std::size_t>(kind)].push_back(

@@ -9,10 +9,10 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMostTensor = 64;
-constexpr int kMostContext = 16;
-constexpr int kMostMicroBatch = 16;
-constexpr int kMostChunks = 16;
+constexpr int kMaxTensor = 64;
+constexpr int kMaxContext = 16;
+constexpr int kMaxMicroBatch = 16;
+constexpr int kMaxChunks = 16;
 constexpr int kUnevenLayers = 2;
 
 std::vector<int> divisors(std::int64_t of, std::int64_t most) {
@@ -45,15 +45,15 @@ std::vector<int> zero_stages(const Framework& framework) {
 
 StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training, const Framework& framework) {
   StrategySpace space;
-  space.tensor = divisors(model.heads, kMostTensor);
-  space.context = powers_of_two(kMostContext);
+  space.tensor = divisors(model.heads, kMaxTensor);
+  space.context = powers_of_two(kMaxContext);
   space.expert =
       model.mixture.experts > 0 ? divisors(model.mixture.experts, model.mixture.experts) : std::vector<int>{1};
   space.expert_tensor = model.mixture.experts > 0 ? std::vector<int>{0, 1} : std::vector<int>{0};
   space.pipeline = up_to(model.layers);
-  space.virtual_pipeline = up_to(std::min<std::int64_t>(kMostChunks, model.layers));
+  space.virtual_pipeline = up_to(std::min<std::int64_t>(kMaxChunks, model.layers));
   space.schedule = {kDefaultSchedule, schedule_named("interleaved-1f1b")};
-  space.micro_batch = divisors(training.global_batch, kMostMicroBatch);
+  space.micro_batch = divisors(training.global_batch, kMaxMicroBatch);
   space.sequence_parallel = {true, false};
   space.overlap_tensor = {false, true};
   space.recompute = {Recompute::none, Recompute::selective, Recompute::full};

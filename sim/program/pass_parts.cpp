@@ -12,7 +12,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kMostHeld = 0.5;  // of the multiprocessors, by collectives
+constexpr double kMaxHeld = 0.5;  // of the multiprocessors, by collectives
 
 // Recomputing a block and running it backward uses each parameter twice. A framework that releases parameters whose
 // next use is further away than so many parameters gathers them twice: of a block of P, those further than half of it
@@ -97,7 +97,7 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
 }
 
 double lost_beside(double beside_s, double share, double device_s) {
-  share = std::min(share, kMostHeld);
+  share = std::min(share, kMaxHeld);
   return std::min(share * beside_s, device_s * share / (1 - share));
 }
 

@@ -18,8 +18,8 @@ constexpr double kWidth = 720;
 constexpr double kHeight = 380;
 constexpr double kLeft = 90;
 constexpr double kTop = 20;
-constexpr double kRow = 18;                // of a stage in the drawing of clocks
-constexpr std::size_t kMostPasses = 8192;  // that are drawn one by one
+constexpr double kRow = 18;               // of a stage in the drawing of clocks
+constexpr std::size_t kMaxPasses = 8192;  // that are drawn one by one
 constexpr int kTicks = 5;
 constexpr double kHertzPerMegahertz = 1e6;
 
@@ -159,7 +159,7 @@ std::string clocks_svg(const ClockedProgram& clocked, const ExecutedClocks& exec
     highest = std::max(highest, executed.clocks[task].clock_hz);
     stages = std::max(stages, clocked.program.class_of(task).stage + 1);
   }
-  if (passes == 0 || passes > kMostPasses) return {};
+  if (passes == 0 || passes > kMaxPasses) return {};
   const double height = kRow * stages;
   std::string out = fmt::format("<svg viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}'>\n",
                                 kLeft + kWidth + 20, height + 40);

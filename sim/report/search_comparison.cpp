@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kShown = 0.02;     // activities that make less of the difference have no row
 constexpr double kMentioned = 0.1;  // ... and no place in the sentence
-constexpr std::size_t kMostMentioned = 3;
+constexpr std::size_t kMaxMentioned = 3;
 
 struct Measure {
   const char* better;  // "faster"
@@ -74,7 +74,7 @@ std::string differences_table(const IterationResult& best, const IterationResult
     const std::string name(name_of(static_cast<Activity>(i)));
     table.add_row({name, format_seconds(best.activity_s[i]), format_seconds(other.activity_s[i]),
                    with_sign(difference[i], format_seconds)});
-    if (std::abs(difference[i]) < kMentioned * largest || ++count > kMostMentioned) continue;
+    if (std::abs(difference[i]) < kMentioned * largest || ++count > kMaxMentioned) continue;
     mentioned += fmt::format("{}{} {}", mentioned.empty() ? "" : ", ", with_sign(difference[i], format_seconds), name);
   }
   const auto row = [&](const char* name, double own, double others, std::string (*format)(double)) {

@@ -21,7 +21,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMostRows = 24;
+constexpr std::size_t kMaxRows = 24;
 
 using Strategies = std::vector<SimulatedStrategy>;
 using Figure = double (*)(const SimulatedStrategy&);
@@ -151,7 +151,7 @@ std::string pareto_text(const SearchReport& report) {
   TextTable table(std::string(head.size(), 'r') + "lll");
   head.insert(head.end(), {"GPUs", "strategy"});
   table.add_row(head);
-  const std::size_t every = (set.size() + kMostRows - 1) / kMostRows;
+  const std::size_t every = (set.size() + kMaxRows - 1) / kMaxRows;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const auto name = names.find(i);
     if (i % every != 0 && name == names.end()) continue;

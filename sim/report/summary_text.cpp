@@ -16,7 +16,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMostMemoryRows = 16;
+constexpr std::size_t kMaxMemoryRows = 16;
 
 std::string headline(const Scenario& scenario, const Simulation& simulation) {
   const Job& job = simulation.job;
@@ -184,7 +184,7 @@ std::string memory_table(const Simulation& simulation) {
   head.insert(head.end(), {"total", "of", "in flight"});
   table.add_row(head);
   const std::vector<MemoryRow> rows = memory_rows(simulation);
-  const std::size_t every = (rows.size() + kMostMemoryRows - 1) / kMostMemoryRows;
+  const std::size_t every = (rows.size() + kMaxMemoryRows - 1) / kMaxMemoryRows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const MemoryRow& row = rows[i];
     if (i % every != 0 && i + 1 != rows.size() && !row.fullest) continue;

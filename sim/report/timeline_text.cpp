@@ -27,7 +27,7 @@ constexpr char kIdle = '.';
 constexpr char kTransfer = '-';
 constexpr char kReduction = '=';
 constexpr char kOptimizer = 'O';
-constexpr std::size_t kMostRows = 24;  // of stages in one drawing
+constexpr std::size_t kMaxRows = 24;  // of stages in one drawing
 
 struct Segment {
   Picoseconds start = 0;
@@ -272,7 +272,7 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   const bool mixed = stages.size() > drawn.back()->stage + 1;
   const int margin = mixed ? 24 : 12;
   const int columns = std::max(40, options.width) - margin;
-  const std::size_t every = (stages.size() + kMostRows - 1) / kMostRows;
+  const std::size_t every = (stages.size() + kMaxRows - 1) / kMaxRows;
   const std::vector<TimeWindow> windows = choose_windows(stages, timeline.makespan, columns);
   std::string out = "Timeline of the pipeline, one GPU of ";
   if (mixed) {

@@ -90,8 +90,8 @@ std::vector<Value> range_values(const Node& node) {
         fmt::format("this range leads from {} away from {}", written(range.from), written(range.to)),
         range.geometric ? "a factor above 1 grows, one below 1 shrinks" : "a step above 0 grows, one below 0 shrinks");
   }
-  if (steps >= static_cast<double>(kMostAxisValues)) {
-    node.fail(fmt::format("a range of more than {} values", kMostAxisValues), "choose a larger step");
+  if (steps >= static_cast<double>(kMaxAxisValues)) {
+    node.fail(fmt::format("a range of more than {} values", kMaxAxisValues), "choose a larger step");
   }
   std::vector<Value> values(static_cast<std::size_t>(steps) + 1);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -111,8 +111,8 @@ std::vector<Value> read_axis_values(const Node& values) {
                 "a single value belongs under 'set'");
   }
   if (values.value().items.empty()) values.fail("expected at least one value");
-  if (static_cast<std::int64_t>(values.value().items.size()) > kMostAxisValues) {
-    values.fail(fmt::format("more than {} values", kMostAxisValues));
+  if (static_cast<std::int64_t>(values.value().items.size()) > kMaxAxisValues) {
+    values.fail(fmt::format("more than {} values", kMaxAxisValues));
   }
   return values.value().items;
 }

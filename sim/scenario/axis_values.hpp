@@ -16,11 +16,11 @@ enum class AxisType : std::uint8_t {
   text,  // anything: a word as it is, a list or mapping as YAML on one line
 };
 
-inline constexpr std::int64_t kMostAxisValues = std::int64_t{1} << 16;
+inline constexpr std::int64_t kMaxAxisValues = std::int64_t{1} << 16;
 
 // What a key of a sweep takes in turn: a list of any values, or a range {from, to, step} or {from, to, factor} of
 // numbers that ends at `to` or before it. Values keep their place; those of a range have the range's. Error(input) for
-// an empty list, a range that does not get from its beginning to its end, and more than kMostAxisValues values.
+// an empty list, a range that does not get from its beginning to its end, and more than kMaxAxisValues values.
 std::vector<Value> read_axis_values(const Node& values);
 
 AxisType axis_type(const std::vector<Value>& values);

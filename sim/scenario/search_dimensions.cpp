@@ -15,7 +15,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMostValues = 10'000;
+constexpr int kMaxValues = 10'000;
 constexpr std::string_view kRange = "..";
 constexpr std::size_t kShortestRange = 4;  // fewer numbers in a row are written one by one
 
@@ -78,7 +78,7 @@ void add_range(const Node& item, std::size_t dots, int least, int most, std::vec
   if (*first < least || *last > most) {
     item.fail(fmt::format("expected a range from {} to {} at most, found {}", least, most, item.described()));
   }
-  if (*last - *first >= kMostValues) item.fail(fmt::format("a range of more than {} numbers", kMostValues));
+  if (*last - *first >= kMaxValues) item.fail(fmt::format("a range of more than {} numbers", kMaxValues));
   for (int number = *first; number <= *last; ++number) out.push_back(number);
 }
 

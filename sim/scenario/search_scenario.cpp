@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostSequences = std::int64_t{1} << 22;  // of an iteration; bounds a simulation's memory
+constexpr std::int64_t kMaxSequences = std::int64_t{1} << 22;  // of an iteration; bounds a simulation's memory
 
 // What no strategy could mend.
 void check(const Document& document, const Job& job) {
-  if (job.training.global_batch > kMostSequences) {
+  if (job.training.global_batch > kMaxSequences) {
     locate(document, "training.global_batch")
         .fail_infeasible("a search takes at most 2^22 sequences per iteration", "lower training.global_batch");
   }

@@ -16,12 +16,12 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMostResults = 1000;
-constexpr int kMostNodes = 1 << 20;
-constexpr int kMostUnevenLayers = 1000;
-constexpr double kMostDays = 1e6;
-constexpr double kMostUsd = 1e15;
-constexpr double kMostWatts = 1e12;
+constexpr int kMaxResults = 1000;
+constexpr int kMaxNodes = 1 << 20;
+constexpr int kMaxUnevenLayers = 1000;
+constexpr double kMaxDays = 1e6;
+constexpr double kMaxUsd = 1e15;
+constexpr double kMaxWatts = 1e12;
 constexpr double kSecondsPerDay = 86400;
 
 const std::vector<std::string>& nodes_names() {
@@ -45,7 +45,7 @@ void read_nodes(Mapping& section, const Cluster& cluster, SearchSpec& spec) {
   const std::optional<Node> counts = section.find("node_counts");
   if (counts && !spec.any_count)
     counts->fail("numbers of nodes to try go with nodes: up-to", "set search.nodes: up-to");
-  if (counts) spec.node_counts = read_numbers(*counts, 1, kMostNodes);
+  if (counts) spec.node_counts = read_numbers(*counts, 1, kMaxNodes);
   if (!counts && spec.any_count) spec.node_counts = usual_counts(cluster);
   spec.mixed = section.bool_or("mixed", true);
 }
@@ -64,14 +64,14 @@ double read_total(Mapping& section, std::string_view key, double most, const Tra
 }
 
 void read_limits(Mapping& section, const TrainingSpec& training, SearchSection& search) {
-  search.deadline_days = read_total(section, "deadline_days", kMostDays, training);
-  search.budget_usd = read_total(section, "budget_usd", kMostUsd, training);
+  search.deadline_days = read_total(section, "deadline_days", kMaxDays, training);
+  search.budget_usd = read_total(section, "budget_usd", kMaxUsd, training);
   const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
   const double share = training.tokens > 0 ? tokens / training.tokens : 0;  // of the training, one iteration
   search.spec.deadline_s = search.deadline_days * kSecondsPerDay * share;
   search.spec.budget_usd = search.budget_usd * share;
   const std::optional<Node> power = section.find_or_null("power_cap_w");
-  search.spec.power_cap_w = power ? power->as_number(0, kMostWatts) : 0;
+  search.spec.power_cap_w = power ? power->as_number(0, kMaxWatts) : 0;
 }
 
 void read_rules(Mapping& section, SearchSpec& spec) {
@@ -88,9 +88,9 @@ void read_space(Mapping& section, StrategySpace& space) {
     if (const auto values = keys.find(dimension.key)) dimension.assign(space, read_values(*values, dimension));
   }
   space.tensor_across_domains = keys.bool_or("tensor_across_domains", space.tensor_across_domains);
-  space.uneven_layers = static_cast<int>(keys.integer_or("uneven_layers", space.uneven_layers, 0, kMostUnevenLayers));
+  space.uneven_layers = static_cast<int>(keys.integer_or("uneven_layers", space.uneven_layers, 0, kMaxUnevenLayers));
   space.uneven_end_chunks =
-      static_cast<int>(keys.integer_or("uneven_end_chunks", space.uneven_end_chunks, 0, kMostUnevenLayers));
+      static_cast<int>(keys.integer_or("uneven_end_chunks", space.uneven_end_chunks, 0, kMaxUnevenLayers));
   keys.finish();
 }
 
@@ -135,7 +135,7 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   if (const auto objective = keys.find("objective")) {
     search.spec.objective = static_cast<SearchObjective>(objective->as_choice(search_objective_names()));
   }
-  search.spec.top = static_cast<int>(keys.integer_or("top", search.spec.top, 1, kMostResults));
+  search.spec.top = static_cast<int>(keys.integer_or("top", search.spec.top, 1, kMaxResults));
   read_nodes(keys, job.cluster, search.spec);
   read_rules(keys, search.spec);
   read_limits(keys, job.training, search);

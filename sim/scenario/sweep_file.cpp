@@ -13,7 +13,7 @@ namespace mirfak {
 namespace {
 
 // A table holds its sweep's definition, and a merge reads it back as a document, which is 2 MiB at most.
-constexpr std::size_t kMostDefinitionBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxDefinitionBytes = std::size_t{1} << 20;
 
 // The scenario that a sweep varies: a mapping that stands in the sweep file, or a file that it names.
 Document read_base(const Document& sweep, const Node& scenario) {
@@ -123,7 +123,7 @@ int haste(const SweepAxis& axis) {
 
 void SweepFile::count_points(const Node& axes) {
   for (const SweepAxis& axis : axes_) {
-    if (points_ > kMostPoints / axis.size()) {
+    if (points_ > kMaxPoints / axis.size()) {
       axes.fail("the axes make more than 2^32 points", "fewer values, or several sweeps");
     }
     points_ *= axis.size();
@@ -201,7 +201,7 @@ SweepFile parse_sweep(const Document& document, std::span<const std::string> ove
   for (const Node& item : items) read_axis(item, sweep.axes_);
   check_keys(sweep.axes_);
   sweep.count_points(axes);
-  if (sweep.definition().size() > kMostDefinitionBytes) {
+  if (sweep.definition().size() > kMaxDefinitionBytes) {
     axes.fail("the scenario and the values of all axes are more than 1 MiB of text", "fewer values, or several sweeps");
   }
   sweep.order_axes();

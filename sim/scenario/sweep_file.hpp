@@ -35,7 +35,7 @@ struct SweepAxis {
 class SweepFile {
  public:
   // A point for each 32-bit number at most.
-  static constexpr std::uint64_t kMostPoints = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kMaxPoints = std::uint64_t{1} << 32;
 
   const std::string& name() const { return name_; }
   const Document& base() const { return base_; }  // the scenario, fixed overrides applied

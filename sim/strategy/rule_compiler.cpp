@@ -29,7 +29,7 @@ namespace {
 
 using Operation = RuleOperation;
 
-constexpr int kMostNesting = 32;
+constexpr int kMaxNesting = 32;
 
 enum class Type : std::uint8_t { number, truth, choice, modules, text };
 
@@ -77,8 +77,8 @@ class Compiler {
   class Nesting {
    public:
     explicit Nesting(Compiler& compiler) : depth_(compiler.depth_) {
-      if (++depth_ > kMostNesting) {
-        compiler.rule_.fail_at(compiler.token().at, fmt::format("nested deeper than {} levels", kMostNesting));
+      if (++depth_ > kMaxNesting) {
+        compiler.rule_.fail_at(compiler.token().at, fmt::format("nested deeper than {} levels", kMaxNesting));
       }
     }
     ~Nesting() { --depth_; }

@@ -141,7 +141,7 @@ bool RuleExpression::holds(const RuleFields& fields) const {
 
 // Infinite and not a number, of divisions by zero, are no more at most 2^53 than what is too large.
 double RuleExpression::checked(const RuleInstruction& now, double left, double right, double result) const {
-  if (!(std::abs(result) <= kMostInRules)) fail(now.a, left, right);
+  if (!(std::abs(result) <= kMaxInRules)) fail(now.a, left, right);
   return result;
 }
 

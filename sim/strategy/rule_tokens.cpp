@@ -15,7 +15,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMaxBytes = 4096;
 
 // Longer ones first: a sign is the longest that fits.
 constexpr std::array<std::string_view, 17> kSigns = {"//", "==", "!=", "<=", ">=", "<", ">", "+", "-",
@@ -37,7 +37,7 @@ class Cutter {
   explicit Cutter(const Node& rule) : rule_(rule), text_(rule.value().scalar) {}
 
   std::vector<RuleToken> cut() {
-    if (text_.size() > kMostBytes) rule_.fail(fmt::format("a rule of more than {} bytes", kMostBytes));
+    if (text_.size() > kMaxBytes) rule_.fail(fmt::format("a rule of more than {} bytes", kMaxBytes));
     std::vector<RuleToken> tokens;
     while (true) {
       while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
@@ -67,7 +67,7 @@ class Cutter {
     double value = 0;
     const auto [stop, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     at_ = static_cast<std::size_t>(stop - text_.data());
-    if (error != std::errc() || value > kMostInRules) rule_.fail_at(begin, "expected a number of at most 2^53");
+    if (error != std::errc() || value > kMaxInRules) rule_.fail_at(begin, "expected a number of at most 2^53");
     if (at_ < text_.size() && is_in_name(text_[at_])) {
       rule_.fail_at(at_, fmt::format("a number does not go on with '{}'", text_[at_]));
     }

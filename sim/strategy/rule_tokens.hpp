@@ -24,6 +24,6 @@ struct RuleToken {
 std::vector<RuleToken> tokens_of_rule(const Node& rule);
 
 // The largest size of numbers in rules: up to it whole numbers are exact in double.
-inline constexpr double kMostInRules = 9007199254740992;
+inline constexpr double kMaxInRules = 9007199254740992;
 
 }  // namespace mirfak

@@ -20,7 +20,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kSyncEveryMs = 1000;
-constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 32;  // a length beyond it is noise
+constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 32;  // a length beyond it is noise
 
 struct RecordHead {
   std::uint64_t bytes = 0;
@@ -43,7 +43,7 @@ std::int64_t now_ms() {
 std::optional<std::string> read_record(std::istream& in) {
   RecordHead head;
   in.read(reinterpret_cast<char*>(&head), sizeof(head));
-  if (!in || head.mark != RecordHead{}.mark || head.bytes > kMostRecordBytes) return std::nullopt;
+  if (!in || head.mark != RecordHead{}.mark || head.bytes > kMaxRecordBytes) return std::nullopt;
   const std::istream::pos_type here = in.tellg();
   in.seekg(0, std::ios::end);
   const auto left = static_cast<std::uint64_t>(in.tellg() - here);

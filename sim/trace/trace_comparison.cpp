@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
 constexpr double kLeastKernel = 1e-6;  // seconds: shorter kernels are timed no better than that
-constexpr std::size_t kMostLines = 4;  // of differing scenarios
+constexpr std::size_t kMaxLines = 4;   // of differing scenarios
 
 // The lines of a resolved scenario with the keys above them; of the cluster none, as a program is predicted for one and
 // measured on another description of it.
@@ -60,8 +60,8 @@ void check_scenarios(const TraceFile& predicted, const TraceFile& measured) {
     if (!in_first.contains(line)) differing.push_back(line + " (measured)");
   }
   if (differing.empty()) return;
-  const std::size_t more = differing.size() - std::min(differing.size(), kMostLines);
-  differing.resize(std::min(differing.size(), kMostLines));
+  const std::size_t more = differing.size() - std::min(differing.size(), kMaxLines);
+  differing.resize(std::min(differing.size(), kMaxLines));
   refuse(predicted, measured,
          fmt::format("{}{}", fmt::join(differing, ", "), more > 0 ? fmt::format(" and {} more", more) : ""),
          "predict the scenario that was run");

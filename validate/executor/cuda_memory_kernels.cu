@@ -13,7 +13,7 @@ namespace mirfak::measure {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr unsigned kMostBlocks = 65535;
+constexpr unsigned kMaxBlocks = 65535;
 constexpr int kBlocksPerMultiprocessor = 16;
 
 __device__ float to_float(float x) { return x; }
@@ -219,7 +219,7 @@ unsigned blocks_for(std::size_t pieces) {
   }();
   const std::size_t most = static_cast<std::size_t>(multiprocessors) * kBlocksPerMultiprocessor;
   const std::size_t blocks = pieces < most ? pieces : most;
-  return static_cast<unsigned>(blocks < 1 ? 1 : (blocks > kMostBlocks ? kMostBlocks : blocks));
+  return static_cast<unsigned>(blocks < 1 ? 1 : (blocks > kMaxBlocks ? kMaxBlocks : blocks));
 }
 
 unsigned blocks_of_threads(std::size_t threads) { return blocks_for((threads + kThreads - 1) / kThreads); }

@@ -68,8 +68,8 @@ constexpr std::array kKinds = {
     Kind{"reduce_scatter", CollectiveKind::reduce_scatter}, Kind{"alltoall", CollectiveKind::all_to_all},
     Kind{"broadcast", CollectiveKind::broadcast},           Kind{"sendrecv", CollectiveKind::shift, true}};
 constexpr double kLeastBytes = 1024;
-constexpr double kMostMb = 16;
-constexpr double kMostGpuMb = 1000;
+constexpr double kMaxMb = 16;
+constexpr double kMaxGpuMb = 1000;
 
 constexpr double kGrowth = 1.5;  // from size to size
 constexpr double kGpuGrowth = 2;
@@ -199,7 +199,7 @@ std::string measure_gpu_collectives(const CollectiveOptions& options, const Worl
   const auto precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
   choose_gpu(world);
   const int ranks = options.loopback > 0 ? options.loopback : world.size();
-  const double most_bytes = (options.most_mb > 0 ? options.most_mb : kMostGpuMb) * 1e6;
+  const double most_bytes = (options.most_mb > 0 ? options.most_mb : kMaxGpuMb) * 1e6;
   const std::vector<int> machine_of =
       options.loopback > 0 ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : world.machines();
   MeasuredTable table = empty_table();
@@ -253,7 +253,7 @@ std::string measure_collectives(std::span<const std::string> arguments, World& w
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") return measure_gpu_collectives(options, world);
 #endif
-  if (options.most_mb <= 0) options.most_mb = kMostMb;
+  if (options.most_mb <= 0) options.most_mb = kMaxMb;
   prctl(PR_SET_TIMERSLACK, 1000UL);
 
   const auto& mpi = dynamic_cast<const MpiWorld&>(world);  // as check_communication() found

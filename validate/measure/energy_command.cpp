@@ -68,13 +68,13 @@ struct Sample {
   GpuLoad load;
 };
 
-constexpr double kMostFlop = 8e12;
+constexpr double kMaxFlop = 8e12;
 constexpr double kMemoryBytes = 512e6;
 
 // The largest product and the largest call of attention of the job, and one of each kind that memory bounds.
 std::vector<Sample> samples_of(const Simulation& simulation) {
   std::vector<Sample> out = {{"idle", 0, 0, {GpuLoad::Kind::rest, {}}}, {"waiting", 0, 0, {GpuLoad::Kind::wait, {}}}};
-  const std::vector<GemmShape> shapes = product_shapes(simulation.program, kMostFlop);
+  const std::vector<GemmShape> shapes = product_shapes(simulation.program, kMaxFlop);
   if (!shapes.empty()) {
     KernelWork product;
     product.kind = KernelWork::Kind::product;

@@ -74,10 +74,10 @@ constexpr std::array kMemoryKernels = {MemoryKernel{"elementwise", OperatorKind:
                                        MemoryKernel{"gather", OperatorKind::gather, 0.5}};
 constexpr double kRowBytes = 1024;
 constexpr double kLeastBytes = 16384;
-constexpr double kMostBytes = 64e6;
-constexpr double kMostGpuBytes = 1.1e9;  // what a GPU streams in a time that launches do not blur
-constexpr double kMostGflop = 20;
-constexpr double kMostGpuGflop = 8000;
+constexpr double kMaxBytes = 64e6;
+constexpr double kMaxGpuBytes = 1.1e9;  // what a GPU streams in a time that launches do not blur
+constexpr double kMaxGflop = 20;
+constexpr double kMaxGpuGflop = 8000;
 
 std::vector<double> time_in_rounds(CpuKernels& kernels, const std::vector<KernelWork>& all, int rounds) {
   std::vector<std::vector<double>> times(all.size());
@@ -215,9 +215,9 @@ std::vector<ProductSample> product_samples(const Simulation& simulation, double 
 std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
   const KernelPrecision precision{simulation.job.precision(), simulation.job.product_precision()};
-  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGpuGflop;
+  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMaxGpuGflop;
   const std::vector<ProductSample> products = product_samples(simulation, most_gflop * 1e9);
-  const std::vector<MemorySample> samples = memory_samples(kMostGpuBytes);
+  const std::vector<MemorySample> samples = memory_samples(kMaxGpuBytes);
   const std::vector<KernelWork> calls = attention_calls(simulation.program);
   std::vector<KernelWork> work;
   for (const ProductSample& sample : products) {
@@ -268,12 +268,12 @@ std::string measure_kernels(std::span<const std::string> arguments, World& world
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") return measure_gpu_kernels(options, simulation, world);
 #endif
-  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMostGflop;
+  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMaxGflop;
   std::vector<ProductSample> products;
   for (const GemmShape& shape : product_shapes(simulation.program, most_gflop * 1e9)) {
     products.push_back({Precision::fp32, shape});
   }
-  const std::vector<MemorySample> samples = memory_samples(kMostBytes);
+  const std::vector<MemorySample> samples = memory_samples(kMaxBytes);
   std::vector<KernelWork> work;
   for (const ProductSample& sample : products) work.push_back(product_work(sample.shape, false));
   for (const MemorySample& sample : samples) work.push_back(sample.work);

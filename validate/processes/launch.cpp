@@ -25,7 +25,7 @@ constexpr const char* kSlurmHint =
     "in the sbatch file, in front of srun: export MASTER_PORT=29500 "
     "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)";
 
-constexpr int kMostRanks = 1 << 20;
+constexpr int kMaxRanks = 1 << 20;
 constexpr int kLastPort = 65535;
 // Ports of Slurm jobs: above those of services, below those that systems hand out.
 constexpr int kFirstJobPort = 20000;
@@ -70,7 +70,7 @@ int port_for(const Variables& variables, int otherwise) {
 
 JobLaunch launch_by_torchrun(const Variables& variables) {
   JobLaunch out;
-  out.size = variables.number("WORLD_SIZE", 1, kMostRanks, kTorchHint);
+  out.size = variables.number("WORLD_SIZE", 1, kMaxRanks, kTorchHint);
   out.rank = variables.number("RANK", 0, out.size - 1, kTorchHint);
   if (variables.has("LOCAL_RANK")) out.place = variables.number("LOCAL_RANK", 0, out.rank, kTorchHint);
   if (const auto run = variables.text("TORCHELASTIC_RUN_ID")) {
@@ -107,7 +107,7 @@ JobLaunch launch_by_slurm(const Variables& variables) {
                "export RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for every task");
   }
   JobLaunch out;
-  out.size = variables.number("SLURM_STEP_NUM_TASKS", 1, kMostRanks, kSlurmHint);
+  out.size = variables.number("SLURM_STEP_NUM_TASKS", 1, kMaxRanks, kSlurmHint);
   out.rank = variables.number("SLURM_PROCID", 0, out.size - 1, kSlurmHint);
   if (variables.has("SLURM_LOCALID")) out.place = variables.number("SLURM_LOCALID", 0, out.rank, kSlurmHint);
   out.job =

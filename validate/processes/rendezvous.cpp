@@ -27,10 +27,10 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x6d69'7266'616b'0d0aULL;  // "mirfak" and a line end
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint32_t kMostText = 4096;
+constexpr std::uint32_t kMaxText = 4096;
 constexpr double kBetweenAttempts = 0.1;  // seconds
 constexpr double kToAnswer = 10;          // seconds to send a few bytes
-constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMaxNamed = 8;
 
 struct Hello {
   std::uint64_t magic = kMagic;
@@ -169,7 +169,7 @@ class Reception {
   static Answer no(Verdict verdict, const std::string& why) {
     Answer out;
     out.verdict = verdict;
-    out.text_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(why.size(), kMostText));
+    out.text_bytes = static_cast<std::uint32_t>(std::min<std::size_t>(why.size(), kMaxText));
     return out;
   }
 
@@ -207,14 +207,14 @@ class Reception {
   std::string give_up() const {
     std::vector<std::string> missing;
     for (std::size_t rank = 1; rank < guests_.size(); ++rank) {
-      if (!guests_[rank].socket.open() && missing.size() < kMostNamed) missing.push_back(std::to_string(rank));
+      if (!guests_[rank].socket.open() && missing.size() < kMaxNamed) missing.push_back(std::to_string(rank));
     }
     const std::size_t more = guests_.size() - 1 - present_ - missing.size();
     std::string out = fmt::format("rank 0 waited {:g} s at port {} for rank{} {}{}, which did not come",
                                   launch_.start_timeout_s, launch_.port, missing.size() == 1 ? "" : "s",
                                   fmt::join(missing, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
     tell_others(out);
-    for (std::size_t i = 0; i < std::min(refused_.size(), kMostNamed); ++i) out += "\n  refused " + refused_[i];
+    for (std::size_t i = 0; i < std::min(refused_.size(), kMaxNamed); ++i) out += "\n  refused " + refused_[i];
     return out + "\n  were they started? MIRFAK_START_TIMEOUT sets how many seconds to wait";
   }
 
@@ -280,7 +280,7 @@ class Visit {
   }
 
   bool hear_refusal() {
-    std::string text(std::min(answer_.text_bytes, kMostText), '\0');
+    std::string text(std::min(answer_.text_bytes, kMaxText), '\0');
     if (!hear(std::as_writable_bytes(std::span(text)))) return false;
     if (answer_.verdict == Verdict::over) fail_internal(fmt::format("rank 0 at {} has given up: {}", where_, text));
     fail_input({}, fmt::format("rank 0 at {} sent rank {} away: {}", where_, launch_.rank, text),

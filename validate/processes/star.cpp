@@ -24,8 +24,8 @@ namespace {
 constexpr double kBetweenChecks = 0.1;  // seconds between looks for an interruption
 constexpr double kToTell = 1;           // seconds that the end of a job may take to tell a rank
 constexpr double kLongestWait = 1e8;    // seconds, as clocks count without overflow
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 36U;
-constexpr std::size_t kMostNamed = 8;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 36U;
+constexpr std::size_t kMaxNamed = 8;
 
 template <typename T>
 T value_of(const Message& message) {
@@ -126,7 +126,7 @@ void Star::wait(std::unique_lock<std::mutex>& lock, std::span<Link* const> links
   for (const Link* link : links) {
     if (silent(link)) missing.push_back(link->rank);
   }
-  const std::size_t named = std::min(missing.size(), kMostNamed);
+  const std::size_t named = std::min(missing.size(), kMaxNamed);
   fail_waiting(
       purpose.timeout_s,
       fmt::format("rank {} waits for rank{} {}{} to {}", rank_, missing.size() == 1 ? "" : "s",
@@ -244,7 +244,7 @@ bool Star::advance(Link& link) {
     link.arrived += arrived.bytes;
     if (arrived.closed) lose(link);
     if (link.arrived < sizeof(Header)) return false;
-    if (link.header.bytes > kMostBytes) fail_internal("a message of a length that none has");
+    if (link.header.bytes > kMaxBytes) fail_internal("a message of a length that none has");
     link.bytes.resize(link.header.bytes);
   }
   const std::size_t whole = sizeof(Header) + link.bytes.size();
