@@ -74,10 +74,9 @@ Value Compiler::unfused_attention(const Call& call, const Wanted& wanted) {
   square.push_back(keys);
   Value p = product(q, call.operands[1], square, part_of(wanted, "scores"));
   const bool causal = call.option("causal", 0) != 0;
-  if (!shared_.options.fused_softmax) {
-    p = elementwise("scale", {p}, square, Keeps::nothing, part_of(wanted, "scaled"), call.place());
-    if (causal) p = elementwise("mask", {p}, square, Keeps::nothing, part_of(wanted, "masked"), call.place());
-  }
+  const bool masked = causal || call.option("masked", 0) != 0;
+  p = elementwise("scale", {p}, square, Keeps::nothing, part_of(wanted, "scaled"), call.place());
+  if (masked) p = elementwise("mask", {p}, square, Keeps::nothing, part_of(wanted, "masked"), call.place());
   const Value probabilities = result(part_of(wanted, "probabilities"), square, call.place());
   Operator& softmax = emit(OperatorKind::softmax, {p}, {probabilities}, {keys});
   softmax.saved = {probabilities.tensor};

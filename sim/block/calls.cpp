@@ -40,8 +40,8 @@ void Compiler::read_option(const Item& item, const OperatorRow& row, Call& call)
   if (name.empty() && item.labels.size() == 1) {
     const Label& word = item.labels.front();
     if (std::find(names.begin(), names.end(), word.name) != names.end()) {
-      name = word.name;
-      value = 1;
+      name = word.name;  // a flag, unless a size of that name says it
+      value = sizes_.has(name) ? sizes_.values().find(name)->second : 1;
     } else if (sizes_.has(word.name)) {
       value = sizes_.values().find(word.name)->second;
     }

@@ -14,21 +14,11 @@ using Divisions = std::map<std::string, Parallelism, std::less<>>;
 // By the names of sizes that models usually have: batch, sequence, heads, ffn, vocab, experts, ... (README.md).
 const Divisions& usual_divisions();
 
-// Low-rank adapters (LoRA, arXiv 2106.09685) beside every product with a weight of one of these tags; everything else
-// is frozen.
-struct Adapters {
-  std::int64_t rank = 0;  // 0: none
-  double dropout = 0;     // of what enters the first product
-  std::vector<std::string> tags;
-};
-
 // What decides the operators of a block beside its text and sizes.
 struct CompileOptions {
-  double element_bytes = 2;  // of activations and parameters whose format the text does not state
-  Divisions divisions;       // before the usual ones
-  Adapters adapters;
-  bool fused_attention = true;  // one kernel; else scores, softmax and context, which scale and mask go between ...
-  bool fused_softmax = false;   // ... unless one kernel does them
+  double element_bytes = 2;     // of activations and parameters whose format the text does not state
+  Divisions divisions;          // before the usual ones
+  bool fused_attention = true;  // one kernel; else scores, scale, mask, softmax, dropout and context
 };
 
 // The operators of a block, one for each operation of its text. `sizes`: all that the block is given, "batch"

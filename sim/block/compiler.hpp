@@ -4,6 +4,7 @@
 #include "block/compile.hpp"
 #include "block/operators.hpp"
 #include "block/sizes.hpp"
+#include "graph/adapters.hpp"
 
 #include <optional>
 #include <set>
@@ -45,6 +46,7 @@ bool holds(const LabelNames& labels, const std::string& label);
 struct GraphInProgress {
   OperatorGraph graph;
   CompileOptions options;
+  AdapterRules adapters;                // that the text states
   std::set<std::string> names;          // of tensors and operators
   std::set<TensorId> integers;          // carry no gradients
   std::map<TensorId, std::string> cut;  // no gradient can pass to these: the operator that made them
@@ -52,6 +54,8 @@ struct GraphInProgress {
   int depth = 0;
 
   std::string fresh(const std::string& name);
+  // ... for the names within a block that is used: "mlp.".
+  std::string fresh_prefix(const std::string& name);
   bool has_gradient(TensorId id) const { return !integers.contains(id) && !without_gradient.contains(id); }
 };
 
@@ -111,7 +115,7 @@ class Compiler {
   LabelNames names_of(const std::vector<Label>& labels);
   void bind_to(const std::string& label, Axis axis, Place at, const Compiler& caller, const std::string& callers_label);
   Parallelism division_of(const std::string& label, const Size& size) const;
-  std::string axis_name(const std::string& label, const Size& size) const;
+  std::string axis_name(const std::string& label, const Bound& bound) const;
 
   // expressions.cpp
   Value evaluate(const Expression& expression, const Wanted& wanted);
@@ -121,7 +125,6 @@ class Compiler {
   Value evaluate_use(const Expression& expression, const Wanted& wanted);
   Value negate(const Expression& expression, const Wanted& wanted);
   Value product(const Value& left, const Value& right, const LabelNames& labels, const Wanted& wanted);
-  void adapt(Value& y, const Value& left, const Value& right, const Wanted& wanted);
   void read_windows(const Expression& expression, Value& value);
   LabelNames union_of(const std::vector<Value>& values, const Wanted& wanted, Place at) const;
 
@@ -187,7 +190,8 @@ class Compiler {
   GraphInProgress& shared_;
   const Definition& definition_;
   SizeValues sizes_;
-  std::string prefix_;  // of the names in the graph: "mlp."
+  std::string prefix_;     // of the names in the graph: "mlp."
+  std::string statement_;  // the name that the statement defines, with its prefix
   std::map<std::string, Bound> bound_;
   std::map<std::string, Defined> tensors_;
   std::set<Axis> taken_;           // axes that labels of this block have

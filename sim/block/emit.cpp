@@ -31,6 +31,12 @@ std::string GraphInProgress::fresh(const std::string& name) {
   return out;
 }
 
+std::string GraphInProgress::fresh_prefix(const std::string& name) {
+  std::string out = name + ".";
+  for (int again = 2; !names.insert(out).second; ++again) out = fmt::format("{}.{}.", name, again);
+  return out;
+}
+
 double Compiler::bytes_of(const std::string& format) const {
   return format.empty() ? shared_.options.element_bytes : bytes_of_format(format);
 }

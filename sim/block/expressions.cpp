@@ -284,72 +284,7 @@ Value Compiler::product(const Value& left, const Value& right, const LabelNames&
       for (const auto& tag : defined.parameter->tags) op.tags.insert(shared_.graph.tag(tag.name));
     }
   }
-  adapt(out, left, right, wanted);
   return out;
-}
-
-// y + dropout(x) A B beside y = x W, where W has a tag that adapters aim at. Where tensor ranks divide the layer by
-// columns they divide the first product of the adapter by its rank, and the second reads its result whole (as NeMo's
-// ParallelLinearAdapter does).
-void Compiler::adapt(Value& y, const Value& left, const Value& right, const Wanted& wanted) {
-  const Parameter* weight = nullptr;
-  for (const auto& [name, defined] : tensors_) {
-    if (defined.parameter != nullptr && defined.value.tensor == right.tensor) weight = defined.parameter;
-  }
-  const Adapters& adapters = shared_.options.adapters;
-  if (weight == nullptr || adapters.rank == 0) return;
-  const bool aimed = std::any_of(weight->tags.begin(), weight->tags.end(), [&](const auto& tag) {
-    return std::find(adapters.tags.begin(), adapters.tags.end(), tag.name) != adapters.tags.end();
-  });
-  if (!aimed) return;
-  LabelNames inward;
-  LabelNames outward;
-  bool divided = true;
-  for (const std::string& label : right.labels) {
-    const bool column = holds(y.labels, label);
-    (column ? outward : inward).push_back(label);
-    if (!column && shared_.graph.divided_by(axis_of(label, right.place)) != Parallelism::none) divided = false;
-  }
-  const std::string rank = wanted.name + ".rank";
-  const std::string whole_rank = wanted.name + ".whole_rank";
-  Bound bound;
-  bound.size = std::to_string(adapters.rank);
-  bound.stated = Size{Size::Kind::number, {}, static_cast<double>(adapters.rank), {}, {}};
-  bound_[rank] = bound;
-  bound_[whole_rank] = bound;
-  if (divided) bound_[rank].divided_by = Parallelism::tensor;
-  const auto matrix = [&](const char* name, const LabelNames& labels) {
-    Value value;
-    value.labels = labels;
-    value.place = right.place;
-    value.tensor = add_tensor(shared_.fresh(wanted.name + name), labels, TensorRole::parameter,
-                              shared_.options.element_bytes, right.place);
-    return value;
-  };
-  Value source = left;
-  if (adapters.dropout > 0) {
-    Wanted dropped = part_of(wanted, "adapter_dropout");
-    source = dropout(left, left.labels, dropped);
-  }
-  inward.insert(inward.begin(), rank);
-  outward.insert(outward.begin(), whole_rank);
-  LabelNames low_labels;
-  for (const std::string& label : left.labels) {
-    if (holds(y.labels, label)) low_labels.push_back(label);
-  }
-  low_labels.push_back(rank);
-  const Wanted low_wanted = part_of(wanted, "adapter_in");
-  Value low = result(low_wanted, low_labels, left.place);
-  emit(OperatorKind::einsum, {source, matrix(".adapter_in_weight", inward)}, {low}).keeps_gathered = divided;
-  low.labels.back() = whole_rank;
-  const Wanted up_wanted = part_of(wanted, "adapter_out");
-  Value up = result(up_wanted, y.labels, left.place);
-  emit(OperatorKind::einsum, {low, matrix(".adapter_out_weight", outward)}, {up});
-  const Wanted sum = part_of(wanted, "adapted");
-  const std::vector<Value> both = {y, up};
-  Value adapted = elementwise("add", both, y.labels, Keeps::nothing, sum, left.place);
-  shared_.graph.operators.back().passes_gradient = {y.tensor, up.tensor};
-  y = adapted;
 }
 
 LabelNames Compiler::union_of(const std::vector<Value>& values, const Wanted& wanted, Place at) const {
@@ -444,14 +379,15 @@ Value Compiler::evaluate_use(const Expression& expression, const Wanted& wanted)
     }
     stated[size.name] = sizes_.evaluate(size.value);
   }
-  for (const Given& given : used->block->given) {
-    if (stated.contains(given.name) || !given.block.empty()) continue;
-    if (sizes_.has(given.name)) stated[given.name] = sizes_.values().find(given.name)->second;
+  for (const std::string& name : used->sizes) {
+    if (!stated.contains(name) && sizes_.has(name)) stated[name] = sizes_.values().find(name)->second;
   }
   for (const char* always : {"batch", "sequence"}) {
     if (sizes_.has(always)) stated[always] = sizes_.values().find(always)->second;
   }
-  Compiler inner(shared_, *used, complete_sizes(*used, stated, {}), shared_.fresh(prefix_ + expression.name) + ".");
+  const bool whole = wanted.name == statement_;  // else a step of a statement
+  const std::string name = whole ? wanted.name : prefix_ + expression.name;
+  Compiler inner(shared_, *used, complete_sizes(*used, stated, {}), shared_.fresh_prefix(name));
   Value out = inner.compile_use(values, expression, *this);
   --shared_.depth;
   // The labels of this block that its axes have here.

@@ -1,6 +1,7 @@
 #include "block/file.hpp"
 
 #include "base/text.hpp"
+#include "block/mentions.hpp"
 #include "block/parser.hpp"
 
 #include <fmt/format.h>
@@ -161,6 +162,14 @@ DefinitionPointer Library::define(const std::shared_ptr<const BlockFile>& file, 
     if (!out->uses.contains(use.name)) out->uses[use.name] = used_by(file, use.name, use.place, inside);
   });
   inside.pop_back();
+  out->sizes = size_names(block);
+  out->batch_is_axis = !mentions_beyond_axes(block, "batch");
+  for (const auto& [name, used] : out->uses) {
+    out->sizes.insert(out->sizes.end(), used->sizes.begin(), used->sizes.end());
+    out->batch_is_axis = out->batch_is_axis && used->batch_is_axis;
+  }
+  std::sort(out->sizes.begin(), out->sizes.end());
+  out->sizes.erase(std::unique(out->sizes.begin(), out->sizes.end()), out->sizes.end());
   return out;
 }
 
@@ -192,17 +201,6 @@ std::vector<std::string> size_names(const Block& block) {
   for (const Given& given : block.given) {
     if (given.block.empty()) out.push_back(given.name);
   }
-  return out;
-}
-
-std::vector<std::string> size_names(const Definition& definition) {
-  std::vector<std::string> out = size_names(*definition.block);
-  for (const auto& [name, used] : definition.uses) {
-    const std::vector<std::string> inner = size_names(*used);
-    out.insert(out.end(), inner.begin(), inner.end());
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -47,6 +47,10 @@ struct Definition {
   std::shared_ptr<const BlockFile> file;
   const Block* block = nullptr;                                   // of the file
   std::map<std::string, std::shared_ptr<const Definition>> uses;  // by the word that its text says
+  // Sizes that it, or a block that it uses, is given, sorted: what it is not given itself it hands on.
+  std::vector<std::string> sizes;
+  // Graphs for other numbers of sequences differ by the extent of one axis, "batch", and in nothing else.
+  bool batch_is_axis = true;
 
   const Source& source() const { return file->source(); }
 };
@@ -81,9 +85,7 @@ class Library {
   std::map<std::string, std::shared_ptr<const BlockFile>> files_;
 };
 
-// The sizes that a block is given.
+// The sizes that a block is given itself.
 std::vector<std::string> size_names(const Block& block);
-// ... and those of all blocks that it uses, sorted: what of these it is not given itself it hands on.
-std::vector<std::string> size_names(const Definition& definition);
 
 }  // namespace mirfak::block

@@ -38,8 +38,12 @@ Parallelism Compiler::division_of(const std::string& label, const Size& size) co
   return usual == usual_divisions().end() ? Parallelism::none : usual->second;
 }
 
-std::string Compiler::axis_name(const std::string& label, const Size& size) const {
-  if (size.kind == Size::Kind::name && !shared_.graph.find_axis(size.name)) return size.name;
+// Of several axes of a size the one that is divided as usual is called after it: experts, not candidates.
+std::string Compiler::axis_name(const std::string& label, const Bound& bound) const {
+  const Size& size = *bound.stated;
+  const auto usual = usual_divisions().find(size.name);
+  const bool as_usual = usual == usual_divisions().end() || usual->second == bound.divided_by;
+  if (size.kind == Size::Kind::name && as_usual && !shared_.graph.find_axis(size.name)) return size.name;
   std::string name = prefix_ + label;
   for (int again = 2; shared_.graph.find_axis(name); ++again) name = fmt::format("{}{}.{}", prefix_, label, again);
   return name;
@@ -87,7 +91,7 @@ Axis Compiler::axis_of(const std::string& label, Place at) {
         return *known;
       }
     }
-    info.name = axis_name(label, *found.stated);
+    info.name = axis_name(label, found);
   }
   if (shared_.graph.axes.size() >= kMaxAxes) fail(at, fmt::format("more than {} axes in one block", kMaxAxes));
   const Axis made = shared_.graph.add_axis(std::move(info));

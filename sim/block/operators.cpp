@@ -142,13 +142,12 @@ std::vector<OperatorRow> table() {
        3,
        2,
        false,
-       {"causal", "window", "dropout"},
+       {"causal", "masked", "window", "dropout"},
        1,
        Keeps::operator_own,
-       "attention(q, k, v; s, s', causal, window=w)",
+       "attention(q, k, v; s, s', causal, masked, window=w, dropout=rate)",
        "softmax(q k / sqrt(width)) v over the tokens s' of keys, in one kernel where the framework has one; `causal` "
-       "sees "
-       "earlier tokens only, `window` the last w (0: all)",
+       "sees earlier tokens only, `masked` none of those that pad a sequence, `window` the last w (0: all)",
        "q, k, v, the result and one fp32 number a query and head"},
       {"gather",
        Form::gather,

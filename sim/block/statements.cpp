@@ -102,8 +102,8 @@ void Compiler::run(const Statement& statement) {
     case Statement::Kind::next:
       fail(statement.place, "next stands within repeat only", "repeat n with y = x:");
     case Statement::Kind::adapt:
-      shared_.options.adapters.rank = sizes_.count(*statement.count, 1, kMaxAdapterRank);
-      shared_.options.adapters.tags.push_back(statement.tags.front().name);
+      shared_.adapters.rank = sizes_.count(*statement.count, 1, kMaxAdapterRank);
+      shared_.adapters.tags.push_back(statement.tags.front().name);
       return;
   }
 }
@@ -206,7 +206,7 @@ void Compiler::declare_parameter(const Parameter& parameter) {
     defined.value.tensor = add_tensor(shared_.fresh(prefix_ + tensor.name), defined.value.labels, TensorRole::parameter,
                                       bytes_of(tensor.format), tensor.place);
     Tensor& made = shared_.graph.tensors[static_cast<std::size_t>(defined.value.tensor)];
-    made.frozen = parameter.frozen || shared_.options.adapters.rank > 0;
+    made.frozen = parameter.frozen;
     made.tied = !parameter.tied_to.empty();
   }
   tensors_[tensor.name] = std::move(defined);
@@ -234,6 +234,7 @@ void Compiler::define(const Statement& statement) {
   wanted.labels = names_of(left.labels);
   wanted.known = true;
   wanted.format = left.format;
+  statement_ = wanted.name;
   Value value = evaluate(statement.expression, wanted);
   if (value.number)
     fail(statement.expression.place, "a number is no tensor", "numbers stand within expressions: 2 * x");
@@ -330,7 +331,7 @@ void Compiler::check_used(const std::map<std::string, Defined>& outside) const {
 
 Sizes complete_sizes(const Definition& definition, const Sizes& stated, const Location& asked_at) {
   SizeValues sizes(definition.source(), {});
-  const std::vector<std::string> names = size_names(definition);
+  const std::vector<std::string>& names = definition.sizes;
   for (const auto& [name, value] : stated) {
     const bool known =
         name == "batch" || name == "sequence" || std::find(names.begin(), names.end(), name) != names.end();
@@ -359,7 +360,7 @@ OperatorGraph compile(const Definition& definition, const Sizes& sizes, const Co
   shared.graph.name = definition.block->name;
   Compiler compiler(shared, definition, sizes, "");
   compiler.compile_whole();
-  return std::move(shared.graph);
+  return with_adapters(std::move(shared.graph), shared.adapters);
 }
 
 }  // namespace mirfak::block

@@ -63,7 +63,7 @@ block::Sizes example_sizes(const block::Definition& definition) {
 block::Sizes chosen_sizes(const block::Definition& definition, const block::Definitions& given,
                           const std::vector<std::string>& settings) {
   block::Sizes sizes = example_sizes(definition);
-  const std::vector<std::string> names = block::size_names(definition);
+  const std::vector<std::string>& names = definition.sizes;
   std::erase_if(sizes, [&](const auto& entry) {
     const bool always = entry.first == "batch" || entry.first == "sequence";
     return !always && std::find(names.begin(), names.end(), entry.first) == names.end();

@@ -7,6 +7,8 @@
 
 #include "graph/fusion.hpp"
 
+#include "graph/packing.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,10 +18,18 @@ namespace mirfak {
 
 namespace {
 
+bool is_parameter(const OperatorGraph& graph, const Operand& operand) {
+  return graph.tensor(operand.tensor).role == TensorRole::parameter;
+}
+
 bool is_sum_with_parameter(const OperatorGraph& graph, const Operator& op) {
-  return op.function == "add" && std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
-           return graph.tensor(input.tensor).role == TensorRole::parameter;
-         });
+  return op.function == "add" && std::any_of(op.inputs.begin(), op.inputs.end(),
+                                             [&](const Operand& input) { return is_parameter(graph, input); });
+}
+
+// Each expert has a bias of its own, which only the grouped product itself can add.
+bool is_sum_over_rows(const OperatorGraph& graph, const Operator& op) {
+  return graph.tensor(op.outputs.front().tensor).density < 1;
 }
 
 bool matches(const OperatorGraph& graph, const Operator& op, std::string_view word) {
@@ -36,85 +46,88 @@ bool is_one_pass(OperatorKind kind) {
   return kind == OperatorKind::elementwise || kind == OperatorKind::normalization || kind == OperatorKind::softmax;
 }
 
+// Parts of a tensor: a kernel that reads them all can read the whole.
+bool is_split(const Operator& op) { return op.kind == OperatorKind::view && op.function == "split"; }
+
 void add_once(std::vector<TensorId>& list, TensorId id) {
   if (std::find(list.begin(), list.end(), id) == list.end()) list.push_back(id);
 }
 
-// The operator that a chain of operators becomes.
-class ChainKernel {
+// The one operator that several become: its operands and results are those that lie outside.
+class JoinedKernel {
  public:
-  ChainKernel(const OperatorGraph& graph, const std::vector<OperatorId>& chain) : graph_(graph), chain_(chain) {}
+  // `leaving`: whether something else reads a result of the parts. The last of them gives the name.
+  JoinedKernel(const OperatorGraph& graph, const std::vector<OperatorId>& parts) : graph_(graph), parts_(parts) {}
 
-  Operator build(const FusedChain& rule) {
-    Operator out = graph_.op(chain_.back());
+  Operator build(const std::set<TensorId>& leaving, double passes, double gradient_passes) {
+    Operator out = graph_.op(parts_.back());
     out.inputs.clear();
-    out.passes = rule.passes;
-    out.gradient_passes = rule.gradient_passes;
-    for (const OperatorId id : chain_) append(graph_.op(id), out);
+    out.outputs.clear();
     out.saved.clear();
-    for (const OperatorId id : chain_) {
-      for (const TensorId saved : graph_.op(id).saved) save(saved, out);
-    }
     out.passes_gradient.clear();
+    out.kind = OperatorKind::elementwise;
+    out.function.clear();
+    out.passes = passes;
+    out.gradient_passes = gradient_passes;
+    for (const OperatorId id : parts_) append(graph_.op(id), leaving, out);
+    for (const OperatorId id : parts_) {
+      for (const TensorId saved : graph_.op(id).saved) save(saved, leaving, out);
+    }
     for (const Operand& input : out.inputs) {
-      if (passes_gradient(input.tensor)) out.passes_gradient.push_back(input.tensor);
+      if (out.outputs.size() == 1 + masks_ && passes_gradient(input.tensor))
+        out.passes_gradient.push_back(input.tensor);
     }
     return out;
   }
 
  private:
-  bool is_inside(TensorId id) const { return made_by_.contains(id); }
-
-  void append(const Operator& part, Operator& out) {
-    const bool last = &part == &graph_.op(chain_.back());
+  void append(const Operator& part, const std::set<TensorId>& leaving, Operator& out) {
     for (const Operand& input : part.inputs) {
       const auto same = [&](const Operand& known) {
         return known.tensor == input.tensor && known.labels == input.labels;
       };
-      if (is_inside(input.tensor) || std::any_of(out.inputs.begin(), out.inputs.end(), same)) continue;
+      if (made_by_.contains(input.tensor) || std::any_of(out.inputs.begin(), out.inputs.end(), same)) continue;
       out.inputs.push_back(input);
     }
-    if (!last) {
-      made_by_[part.outputs.front().tensor] = &part;
-      out.outputs.insert(out.outputs.end(), part.outputs.begin() + 1, part.outputs.end());
-      out.tags = common(out.tags, part.tags);
-      out.has_gradient = out.has_gradient && part.has_gradient;
+    const std::size_t results = is_split(part) ? part.outputs.size() : 1;
+    for (std::size_t i = 0; i < part.outputs.size(); ++i) {
+      const Operand& output = part.outputs[i];
+      if (i < results) made_by_[output.tensor] = &part;
+      if (i >= results) ++masks_;
+      if (i < results && !leaving.contains(output.tensor)) continue;
+      // The result stands before what is written beside it.
+      const auto place = i < results && masks_ > 0 ? out.outputs.begin() : out.outputs.end();
+      out.outputs.insert(place, output);
     }
+    if (part.kind == OperatorKind::view) return;
+    out.has_gradient = out.has_gradient && part.has_gradient;
     if (part.kind != OperatorKind::elementwise) {
       out.kind = part.kind;
       out.over = part.over;
     }
-    if (!last) functions_ += part.function + "+";
-    if (last) out.function = functions_ + part.function;
+    out.function += (out.function.empty() ? "" : "+") + part.function;
   }
 
-  TagSet common(TagSet a, TagSet b) const {
-    TagSet out;
-    for (std::size_t i = 0; i < graph_.tags.size(); ++i) {
-      const auto tag = static_cast<Tag>(i);
-      if (a.contains(tag) && b.contains(tag)) out.insert(tag);
-    }
-    return out;
-  }
-
-  void save(TensorId id, Operator& out) const {
-    if (!is_inside(id)) return add_once(out.saved, id);
-    for (const Operand& input : made_by_.at(id)->inputs) {
-      if (graph_.tensor(input.tensor).role != TensorRole::parameter) save(input.tensor, out);
+  // What backward reads of the parts: what they leave, else what it is computed from again.
+  void save(TensorId id, const std::set<TensorId>& leaving, Operator& out) const {
+    const auto inside = made_by_.find(id);
+    if (inside == made_by_.end() || leaving.contains(id)) return add_once(out.saved, id);
+    for (const Operand& input : inside->second->inputs) {
+      if (!is_parameter(graph_, input)) save(input.tensor, leaving, out);
     }
   }
 
   // Every way from an operand to the result passes the gradient on unchanged.
   bool passes_gradient(TensorId id) const {
     bool read = false;
-    for (const OperatorId part_id : chain_) {
+    for (const OperatorId part_id : parts_) {
       const Operator& part = graph_.op(part_id);
       const bool reads = std::any_of(part.inputs.begin(), part.inputs.end(),
                                      [id](const Operand& input) { return input.tensor == id; });
       if (!reads) continue;
       const auto& passed = part.passes_gradient;
       if (std::find(passed.begin(), passed.end(), id) == passed.end()) return false;
-      const bool last = part_id == chain_.back();
+      const bool last = part_id == parts_.back();
       if (!last && !passes_gradient(part.outputs.front().tensor)) return false;
       read = true;
     }
@@ -122,9 +135,9 @@ class ChainKernel {
   }
 
   const OperatorGraph& graph_;
-  const std::vector<OperatorId>& chain_;
-  std::map<TensorId, const Operator*> made_by_;  // results inside
-  std::string functions_;
+  const std::vector<OperatorId>& parts_;
+  std::map<TensorId, const Operator*> made_by_;  // results, masks left out
+  std::size_t masks_ = 0;
 };
 
 class Fuser {
@@ -132,7 +145,8 @@ class Fuser {
   Fuser(OperatorGraph graph, const FusionRules& rules) : graph_(std::move(graph)), rules_(rules) {}
 
   OperatorGraph run() {
-    for (const std::string& tag : rules_.packed_tags) pack(tag);
+    for (const std::string& tag : rules_.packed_tags) pack_products(graph_, tag);
+    for (const std::string& tag : rules_.group_tags) fuse_groups(tag);
     find_readers();
     fuse_chains();
     mark_epilogues();
@@ -143,6 +157,9 @@ class Fuser {
  private:
   static constexpr OperatorId kNobody = -1;
   static constexpr OperatorId kSeveral = -2;
+
+  OperatorId count() const { return static_cast<OperatorId>(graph_.operators.size()); }
+  OperatorId reader(const Operand& result) const { return reader_[static_cast<std::size_t>(result.tensor)]; }
 
   void find_readers() {
     reader_.assign(graph_.tensors.size(), kNobody);
@@ -156,51 +173,101 @@ class Fuser {
     for (const TensorId output : graph_.outputs) reader_[static_cast<std::size_t>(output)] = kSeveral;
   }
 
-  // One pass, whose results but the first (masks) are read by gradients alone.
-  bool may_join(const Operator& op) const {
-    return is_one_pass(op.kind) && std::all_of(op.outputs.begin() + 1, op.outputs.end(), [&](const Operand& output) {
-             return reader_[static_cast<std::size_t>(output.tensor)] == kNobody;
-           });
+  // At the place of the last of them, where all that the others read is there.
+  void replace(const std::vector<OperatorId>& parts, Operator kernel) {
+    graph_.operators[static_cast<std::size_t>(parts.back())] = std::move(kernel);
+    removed_.insert(parts.begin(), parts.end() - 1);
   }
 
-  // The operators that a rule makes one, the first of them given; none where it does not apply.
+  void remove_replaced() {
+    std::vector<Operator> left;
+    for (OperatorId id = 0; id < count(); ++id) {
+      if (!removed_.contains(id)) left.push_back(std::move(graph_.operators[static_cast<std::size_t>(id)]));
+    }
+    graph_.operators = std::move(left);
+    removed_.clear();
+  }
+
+  // One pass, whose results but the first (masks) are read by gradients alone.
+  bool may_join(const Operator& op) const {
+    return is_one_pass(op.kind) && std::all_of(op.outputs.begin() + 1, op.outputs.end(),
+                                               [&](const Operand& output) { return reader(output) == kNobody; });
+  }
+
+  // Operators with the tag that stand one behind the other.
+  void fuse_groups(const std::string& name) {
+    const std::optional<Tag> tag = graph_.find_tag(name);
+    if (!tag) return;
+    std::vector<OperatorId> group;
+    for (OperatorId id = 0; id <= count(); ++id) {
+      const bool inside = id < count() && graph_.op(id).tags.contains(*tag) &&
+                          (is_one_pass(graph_.op(id).kind) || graph_.op(id).kind == OperatorKind::view);
+      if (inside) group.push_back(id);
+      if (inside || group.empty()) continue;
+      if (group.size() > 1) replace(group, JoinedKernel(graph_, group).build(leaving(group), 1, 0));
+      group.clear();
+    }
+    remove_replaced();
+  }
+
+  // Results of the operators that others read.
+  std::set<TensorId> leaving(const std::vector<OperatorId>& group) const {
+    std::set<TensorId> out(graph_.outputs.begin(), graph_.outputs.end());
+    for (OperatorId id = 0; id < count(); ++id) {
+      if (std::find(group.begin(), group.end(), id) != group.end()) continue;
+      for (const Operand& input : graph_.op(id).inputs) out.insert(input.tensor);
+    }
+    return out;
+  }
+
+  // The operators that a rule makes one, the first of them given; none where it does not apply. A kernel that reads all
+  // parts of a tensor reads the tensor: the view that parts it is no word.
   std::vector<OperatorId> chain_from(OperatorId first, const FusedChain& rule) const {
     std::vector<OperatorId> chain;
     OperatorId next = first;
+    const auto take = [&] {
+      chain.push_back(next);
+      next = reader(graph_.op(next).outputs.front());
+    };
     for (std::string_view word : rule.words) {
       const bool optional = word.ends_with('?');
       if (optional) word.remove_suffix(1);
-      const bool here = next >= 0 && may_join(graph_.op(next)) && matches(graph_, graph_.op(next), word);
+      if (next >= 0 && is_split(graph_.op(next))) take();
+      const bool here = next >= 0 && may_join(graph_.op(next)) && matches(graph_, graph_.op(next), word) &&
+                        !(word == "bias" && is_sum_over_rows(graph_, graph_.op(next)));
       if (!here && !optional) return {};
-      if (!here) continue;
-      chain.push_back(next);
-      next = reader_[static_cast<std::size_t>(graph_.op(next).outputs.front().tensor)];
+      if (here) take();
     }
-    return chain;
+    return reads_whole(chain) ? chain : std::vector<OperatorId>();
+  }
+
+  // Whatever a chain reads a part of it reads whole.
+  bool reads_whole(const std::vector<OperatorId>& chain) const {
+    if (chain.empty() || is_split(graph_.op(chain.back()))) return false;
+    return std::all_of(chain.begin(), chain.end(), [&](OperatorId id) {
+      const std::vector<Operand>& parts = graph_.op(id).outputs;
+      return !is_split(graph_.op(id)) || std::all_of(parts.begin(), parts.end(), [&](const Operand& part) {
+        return std::find(chain.begin(), chain.end(), reader(part)) != chain.end();
+      });
+    });
   }
 
   void fuse_chains() {
     std::set<OperatorId> absorbed;
-    for (OperatorId id = 0; id < static_cast<OperatorId>(graph_.operators.size()); ++id) {
+    for (OperatorId id = 0; id < count(); ++id) {
       if (absorbed.contains(id)) continue;
       for (const FusedChain& rule : rules_.chains) {
         const std::vector<OperatorId> chain = chain_from(id, rule);
         const bool taken =
             std::any_of(chain.begin(), chain.end(), [&](OperatorId part) { return absorbed.contains(part); });
         if (chain.empty() || taken) continue;
-        // At the place of the last, where all that the others read is there.
-        Operator kernel = ChainKernel(graph_, chain).build(rule);
-        graph_.operators[static_cast<std::size_t>(chain.back())] = std::move(kernel);
+        const std::set<TensorId> result = {graph_.op(chain.back()).outputs.front().tensor};
+        replace(chain, JoinedKernel(graph_, chain).build(result, rule.passes, rule.gradient_passes));
         absorbed.insert(chain.begin(), chain.end());
-        removed_.insert(chain.begin(), chain.end() - 1);
         break;
       }
     }
-    std::vector<Operator> left;
-    for (std::size_t i = 0; i < graph_.operators.size(); ++i) {
-      if (!removed_.contains(static_cast<OperatorId>(i))) left.push_back(std::move(graph_.operators[i]));
-    }
-    graph_.operators = std::move(left);
+    remove_replaced();
   }
 
   void mark_epilogues() {
@@ -212,98 +279,6 @@ class Fuser {
           op.part_of_kernel || std::any_of(rules_.epilogues.begin(), rules_.epilogues.end(),
                                            [&](const std::string& word) { return matches(graph_, op, word); });
     }
-  }
-
-  // Products of the same operand with weights of a tag become one. Columns that all results have stay axes; the others
-  // lie side by side along a new one, and a view parts them.
-  void pack(const std::string& name) {
-    const std::optional<Tag> tag = graph_.find_tag(name);
-    if (!tag) return;
-    for (std::size_t first = 0; first < graph_.operators.size(); ++first) {
-      std::vector<std::size_t> alike;
-      for (std::size_t i = first; i < graph_.operators.size(); ++i) {
-        if (may_pack(graph_.operators[i], *tag) && reads_as(graph_.operators[i], graph_.operators[first]))
-          alike.push_back(i);
-      }
-      if (alike.size() > 1 && alike.front() == first) pack_products(name, alike);
-    }
-  }
-
-  bool may_pack(const Operator& op, Tag tag) const {
-    return op.linear && op.tags.contains(tag) && op.inputs[0].windows.empty() &&
-           graph_.tensor(op.inputs[1].tensor).role == TensorRole::parameter;
-  }
-
-  bool reads_as(const Operator& a, const Operator& b) const {
-    if (b.kind != OperatorKind::einsum || a.inputs[0].tensor != b.inputs[0].tensor) return false;
-    const Tensor& weight = graph_.tensor(a.inputs[1].tensor);
-    const Tensor& other = graph_.tensor(b.inputs[1].tensor);
-    return a.inputs[0].labels == b.inputs[0].labels && classify_labels(a).contracted == classify_labels(b).contracted &&
-           divided_columns(a) == divided_columns(b) && weight.frozen == other.frozen &&
-           weight.bytes_per_element == other.bytes_per_element;
-  }
-
-  // Columns that ranks may divide: no part of an axis on which different things lie side by side.
-  AxisSet divided_columns(const Operator& op) const {
-    AxisSet out;
-    for (const Axis axis : classify_labels(op).columns) {
-      if (graph_.divided_by(axis) != Parallelism::none) out.insert(axis);
-    }
-    return out;
-  }
-
-  void pack_products(const std::string& name, const std::vector<std::size_t>& alike) {
-    const Operator first = graph_.operators[alike.front()];
-    AxisLabels shared = classify_labels(first).columns;
-    for (const std::size_t i : alike) {
-      const AxisSet columns(classify_labels(graph_.operators[i]).columns);
-      AxisLabels common;
-      for (const Axis axis : shared) {
-        if (columns.contains(axis)) common.push_back(axis);
-      }
-      shared = common;
-    }
-    std::int64_t width = 0;
-    std::vector<TensorId> results;
-    for (const std::size_t i : alike) {
-      std::int64_t own = 1;
-      for (const Axis axis : classify_labels(graph_.operators[i]).columns) {
-        if (!shared.contains(axis)) own *= graph_.extent(axis);
-      }
-      width += own;
-      results.push_back(graph_.operators[i].outputs.front().tensor);
-    }
-    std::string label = name + "_packed";
-    while (graph_.find_axis(label)) label += "'";
-    shared.push_back(graph_.add_axis({label, width, Parallelism::none, {}}));
-
-    const EinsumLabels labels = classify_labels(first);
-    Tensor weight = graph_.tensor(first.inputs[1].tensor);
-    Tensor result = graph_.tensor(first.outputs[0].tensor);
-    weight.name = name + "_weight";
-    result.name = name + "_packed";
-    weight.axes = labels.batch;
-    result.axes = labels.batch;
-    for (const Axis axis : labels.contracted) weight.axes.push_back(axis);
-    for (const Axis axis : labels.rows) result.axes.push_back(axis);
-    for (const Axis axis : shared) {
-      weight.axes.push_back(axis);
-      result.axes.push_back(axis);
-    }
-    Operator product = first;
-    product.name = name + "_packed";
-    product.inputs[1] = {graph_.add_tensor(weight), weight.axes, {}};
-    product.outputs[0] = {graph_.add_tensor(result), result.axes, {}};
-    const std::vector<TensorId> packed = {product.outputs[0].tensor};
-    const OperatorId parted = graph_.add_operator("split_" + name, OperatorKind::view, packed, results);
-    Operator view = std::move(graph_.operators[static_cast<std::size_t>(parted)]);
-    view.tags = product.tags;
-    graph_.operators.pop_back();
-    for (auto i = alike.rbegin(); i != alike.rend(); ++i) {
-      graph_.operators.erase(graph_.operators.begin() + static_cast<std::ptrdiff_t>(*i));
-    }
-    const auto place = graph_.operators.begin() + static_cast<std::ptrdiff_t>(alike.front());
-    graph_.operators.insert(graph_.operators.insert(place, std::move(product)) + 1, std::move(view));
   }
 
   void remove_unused_tensors() {

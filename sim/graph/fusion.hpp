@@ -28,6 +28,7 @@ struct FusionRules {
   // Products with such a tag that read the same operand, and have the same columns for ranks to divide, are one product
   // with one weight.
   std::vector<std::string> packed_tags;
+  std::vector<std::string> group_tags;  // operators with such a tag that stand one behind the other are one kernel
 
   friend bool operator==(const FusionRules&, const FusionRules&) = default;
 };

@@ -1,140 +1,146 @@
-// Builders of the blocks of a transformer. They state the mathematics and which steps share
-// a kernel; nothing here knows of devices. What backward keeps follows from the `saved` lists: GELU reads its
-// input, dropout its mask, softmax its output, a normalization its input, a product its operands.
+// Blocks of models: what the text of a block says, with the sizes of the model, in the kernels of a framework.
 
 #include "model/blocks.hpp"
 
-#include "model/block_builder.hpp"
+#include "base/error.hpp"
+#include "block/compile.hpp"
+#include "graph/adapters.hpp"
+#include "model/model_blocks.hpp"
+#include "model/transformer.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
 
 namespace mirfak {
 
 namespace {
 
-// A gated activation as two kernels moves 5 tensors where one kernel moves 3: the function reads and writes one, the
-// product reads two and writes one. Backward they move 9 instead of 5: two products, and the function's gradient.
-constexpr double kSeparateGate = 5.0 / 3;
-constexpr double kSeparateGateGradient = 9.0 / 5;
-
-TensorId normalize_layer(Builder& b, const std::string& name, TensorId x) {
-  const std::size_t first = b.operator_count();
-  const TensorId y = b.normalize(name, x);
-  b.mark("layernorm", first);
-  return y;
+// Tags of the weights that adapters stand beside.
+AdapterRules adapter_rules(const LowRankAdapters& adapters) {
+  AdapterRules rules;
+  rules.rank = adapters.rank;
+  rules.dropout = adapters.dropout;
+  if (adapters.query_key_value) rules.tags.emplace_back("qkv");
+  if (adapters.attention_output) rules.tags.emplace_back("proj");
+  if (adapters.mlp_up) rules.tags.emplace_back("fc1");
+  if (adapters.mlp_down) rules.tags.emplace_back("fc2");
+  return rules;
 }
 
-TensorId build_layer(Builder& b, TensorId x, const LayerKind& kind) {
-  const bool after = b.model().post_norm;
-  b.enter("attn_branch");
-  const TensorId attended = build_attention(b, after ? x : normalize_layer(b, "attention_norm", x), kind);
-  TensorId middle = b.add_residual("attention_residual", attended, x, b.model().linear_bias);
-  if (after) middle = normalize_layer(b, "attention_norm", middle);
-  b.enter(kind.experts ? "router_branch" : "mlp_branch");
-  const TensorId normalized = after ? middle : normalize_layer(b, "mlp_norm", middle);
-  const std::size_t first = b.operator_count();
-  const TensorId inner = kind.experts ? build_experts(b, normalized) : build_mlp(b, "mlp", normalized);
-  b.mark(kind.experts ? "moe" : "mlp", first);
-  // Experts add their biases themselves, each its own.
-  const TensorId y = b.add_residual("mlp_residual", inner, middle, b.model().linear_bias && !kind.experts);
-  return after ? normalize_layer(b, "mlp_norm", y) : y;
+// What decides a graph, but for the extent of the axis of sequences.
+struct BuiltFrom {
+  block::DefinitionPointer definition;
+  block::Sizes sizes;
+  block::Divisions divisions;
+  double element_bytes = 0;
+  bool fused_attention = false;
+  LowRankAdapters adapters;
+  FusionRules fusion;
+  BlockKernels kernels;
+
+  friend bool operator==(const BuiltFrom&, const BuiltFrom&) = default;
+};
+
+OperatorGraph built(const BuiltFrom& from) {
+  block::CompileOptions options;
+  options.element_bytes = from.element_bytes;
+  options.fused_attention = from.fused_attention;
+  options.divisions = from.divisions;
+  OperatorGraph graph = block::compile(*from.definition, from.sizes, options);
+  graph = fuse(std::move(graph), with_plain_kernels(from.fusion, from.kernels));
+  graph = with_adapters(std::move(graph), adapter_rules(from.adapters));
+  return with_block_kernels(std::move(graph), from.kernels);
+}
+
+// The graphs that were built last. A search asks for the same few with thousands of batches.
+class LastBuilt {
+ public:
+  std::shared_ptr<const OperatorGraph> get(const BuiltFrom& from) {
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const auto& [known, graph] : entries_) {
+        if (known == from) return graph;
+      }
+    }
+    const auto graph = std::make_shared<const OperatorGraph>(built(from));
+    const std::scoped_lock lock(mutex_);
+    entries_.emplace_front(from, graph);
+    if (entries_.size() > kMaxEntries) entries_.pop_back();
+    return graph;
+  }
+
+ private:
+  static constexpr std::size_t kMaxEntries = 64;
+  std::mutex mutex_;
+  std::deque<std::pair<BuiltFrom, std::shared_ptr<const OperatorGraph>>> entries_;
+};
+
+OperatorGraph block_of(block::DefinitionPointer definition, block::Sizes sizes, block::Divisions divisions,
+                       const BlockOptions& options) {
+  static LastBuilt last;
+  BuiltFrom from{std::move(definition),   std::move(sizes), std::move(divisions), options.element_bytes,
+                 options.fused_attention, options.adapters, options.fusion,       options.kernels};
+  if (!from.definition->batch_is_axis) return built(from);
+  from.sizes["batch"] = 1;
+  OperatorGraph graph = *last.get(from);
+  const std::optional<Axis> batch = graph.find_axis("batch");
+  for (AxisInfo& axis : graph.axes) {
+    if (axis.name == "batch" || (batch && axis.same_as == batch)) axis.extent = options.batch;
+  }
+  return graph;
+}
+
+OperatorGraph transformer_block(const ModelSpec& model, block::DefinitionPointer TransformerBlocks::*which,
+                                const BlockOptions& options, const LayerKind& kind) {
+  if (!model.transformer) fail_internal("the model has no blocks");
+  const block::DefinitionPointer& definition = (*model.transformer).*which;
+  block::Sizes sizes = transformer_sizes(model, options, kind);
+  const std::vector<std::string>& names = definition->sizes;
+  std::erase_if(sizes, [&](const auto& size) {
+    return size.first != "batch" && size.first != "sequence" &&
+           !std::binary_search(names.begin(), names.end(), size.first);
+  });
+  return block_of(definition, block::complete_sizes(*definition, sizes, {}), {}, options);
+}
+
+OperatorGraph stated_block(const ModelSpec& model, std::size_t index, const BlockOptions& options) {
+  const ModelBlock& item = model.blocks[index];
+  block::Sizes sizes = sizes_of_block(model, item, options.batch, options.sequence);
+  if (const auto vocab = sizes.find("vocab"); vocab != sizes.end())
+    vocab->second = static_cast<double>(options.vocabulary);
+  if (const auto heads = sizes.find("kv_heads"); heads != sizes.end()) {
+    heads->second = std::max(heads->second, static_cast<double>(options.kv_heads));
+  }
+  return block_of(item.definition, std::move(sizes), model.divisions, options);
 }
 
 }  // namespace
 
-TensorId build_mlp(Builder& b, const std::string& prefix, TensorId x) {
-  const bool gated = b.model().gated();
-  AxisLabels inner = {LayerAxis::batch, LayerAxis::sequence, LayerAxis::ffn};
-  AxisLabels weight_axes = {LayerAxis::hidden, LayerAxis::ffn};
-  if (gated) {
-    inner.insert(inner.begin() + 2, LayerAxis::gate);
-    weight_axes.insert(weight_axes.begin() + 1, LayerAxis::gate);
-  }
-  TensorId up =
-      b.project(prefix + "_up", x, b.parameter(prefix + "_up_weight", weight_axes), inner, b.options().adapters.mlp_up);
-  std::vector<TensorId> inputs = {up};
-  if (b.model().linear_bias) {
-    const TensorId bias = b.parameter(prefix + "_up_bias", AxisLabels(inner.begin() + 2, inner.end()));
-    if (b.options().fused_bias_activation) {
-      inputs.push_back(bias);
-    } else {
-      up = b.add_bias(prefix + "_up_bias", up, bias);
-      inputs = {up};
-    }
-  }
-  const std::string name = prefix == "mlp" ? "activation" : prefix + "_activation";
-  const TensorId y = b.activation(name, {LayerAxis::batch, LayerAxis::sequence, LayerAxis::ffn});
-  TensorId kept = up;
-  if (b.options().narrow_activation_input) {
-    kept = b.tensor(name + "_input_in_8_bits", b.axes(up), TensorRole::activation, kMaskBytes);
-    b.op(name + "_input_in_8_bits", OperatorKind::elementwise, {up}, {kept});
-  }
-  Operator& activation = b.op(name, OperatorKind::elementwise, inputs, {y}, {kept});
-  if (gated && !b.options().fused_bias_activation) {
-    activation.passes = kSeparateGate;
-    activation.gradient_passes = kSeparateGateGradient;
-  }
-  if (b.model().activation == ActivationFunction::gelu && b.model().causal && b.options().chained_gelu) {
-    activation.passes = kChainedGelu;
-    activation.gradient_passes = kChainedGeluGradient;
-  }
-  return b.project(prefix + "_down", y, b.parameter(prefix + "_down_weight", {LayerAxis::ffn, LayerAxis::hidden}),
-                   kResidual, b.options().adapters.mlp_down);
-}
-
 OperatorGraph build_embedding_block(const ModelSpec& model, const BlockOptions& options) {
-  Builder b("embedding", model, options);
-  const TensorId ids = b.tensor("token_ids", {LayerAxis::batch, LayerAxis::sequence}, TensorRole::input, kTokenBytes);
-  const TensorId table = b.parameter("word_embedding_weight", {LayerAxis::vocabulary, LayerAxis::hidden});
-  TensorId x = b.activation("word_embedding", kResidual);
-  b.op("word_embedding", OperatorKind::gather, {table, ids}, {x}, {ids}).over = {LayerAxis::vocabulary};
-  if (model.position == PositionEncoding::learned) {
-    const TensorId positions = b.parameter("position_embedding_weight", {LayerAxis::sequence, LayerAxis::hidden});
-    x = b.add("position_embedding", x, positions);
-  }
-  if (model.sentence_pairs) {
-    const TensorId types =
-        b.tensor("token_types", {LayerAxis::batch, LayerAxis::sequence}, TensorRole::input, kTokenBytes);
-    const TensorId type_table = b.parameter("token_type_embedding_weight", {LayerAxis::pair, LayerAxis::hidden});
-    const TensorId rows = b.activation("token_type_embedding", kResidual);
-    b.op("token_type_embedding", OperatorKind::gather, {type_table, types}, {rows}, {types}).over = {LayerAxis::pair};
-    x = b.add("token_types", x, rows);
-  }
-  if (model.embedding_norm) x = b.normalize("embedding_norm", x);
-  if (options.dropout) x = b.dropout("embedding_dropout", x);
-  OperatorGraph graph = b.take();
-  graph.outputs = {x};
-  return graph;
+  if (!model.blocks.empty()) return stated_block(model, 0, options);
+  return transformer_block(model, &TransformerBlocks::embedding, options, {});
 }
 
 OperatorGraph build_layer_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind) {
-  Builder b(kind.experts ? "expert layer" : "layer", model, options);
-  if (kind.experts) b.set(LayerAxis::ffn, model.mixture.shared_ffn);
-  const TensorId x = b.input("layer_input", kResidual);
-  const TensorId y = build_layer(b, x, kind);
-  OperatorGraph graph = b.take();
-  graph.inputs = {x};
-  graph.outputs = {y};
+  if (!model.blocks.empty()) return stated_block(model, kind.block, options);
+  OperatorGraph graph = transformer_block(model, &TransformerBlocks::layer, options, kind);
+  if (kind.experts) graph.name = "expert layer";
   return graph;
 }
 
 OperatorGraph build_prediction_block(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind) {
-  Builder b("prediction module", model, options);
-  if (kind.experts) b.set(LayerAxis::ffn, model.mixture.shared_ffn);
-  const TensorId x = b.input("prediction_input", kResidual);
-  const TensorId ids = b.tensor("token_ids", {LayerAxis::batch, LayerAxis::sequence}, TensorRole::input, kTokenBytes);
-  const TensorId table = b.parameter("word_embedding_weight", {LayerAxis::vocabulary, LayerAxis::hidden});
-  const TensorId embedded = b.activation("word_embedding", kResidual);
-  b.op("word_embedding", OperatorKind::gather, {table, ids}, {embedded}, {ids}).over = {LayerAxis::vocabulary};
-  const TensorId both = b.activation("merged", {LayerAxis::batch, LayerAxis::sequence, LayerAxis::merged});
-  b.op("merge", OperatorKind::elementwise,
-       {b.normalize("prediction_norm", x), b.normalize("prediction_embedding_norm", embedded)}, {both});
-  const TensorId merged =
-      b.project("prediction_projection", both,
-                b.parameter("prediction_projection_weight", {LayerAxis::merged, LayerAxis::hidden}), kResidual);
-  const TensorId y = build_layer(b, merged, kind);
-  OperatorGraph graph = b.take();
-  graph.inputs = {x};
-  graph.outputs = {y};
+  OperatorGraph graph = transformer_block(model, &TransformerBlocks::prediction, options, kind);
+  graph.name = "prediction module";
   return graph;
+}
+
+OperatorGraph build_head_block(const ModelSpec& model, const BlockOptions& options) {
+  if (!model.blocks.empty()) return stated_block(model, model.blocks.size() - 1, options);
+  return transformer_block(model, &TransformerBlocks::head, options, {});
 }
 
 }  // namespace mirfak

@@ -8,7 +8,6 @@
 #include "block/measures.hpp"
 #include "block/parser.hpp"
 #include "block/sizes.hpp"
-#include "model/kernel_fusion.hpp"
 #include "model/model_reading.hpp"
 
 #include <fmt/format.h>
@@ -22,22 +21,6 @@ namespace mirfak {
 
 namespace {
 
-// What a block is compiled with, besides the options of the job.
-block::Sizes sizes_of(const ModelSpec& model, const ModelBlock& item, std::int64_t batch, std::int64_t sequence) {
-  block::Sizes known = model.sizes;
-  known["batch"] = static_cast<double>(batch);
-  known["sequence"] = static_cast<double>(sequence);
-  block::Sizes out;
-  const std::vector<std::string> names = block::size_names(*item.definition);
-  for (const auto& [name, value] : known) {
-    const bool taken =
-        name == "batch" || name == "sequence" || std::find(names.begin(), names.end(), name) != names.end();
-    if (taken) out.try_emplace(name, value);
-  }
-  for (const SizeFormula& formula : item.formulas) out[formula.name] = formula.evaluate(known);
-  return block::complete_sizes(*item.definition, out, {});
-}
-
 block::CompileOptions compile_options(const ModelSpec& model) {
   block::CompileOptions options;
   options.divisions = model.divisions;
@@ -45,7 +28,7 @@ block::CompileOptions compile_options(const ModelSpec& model) {
 }
 
 OperatorGraph compiled_for(const ModelSpec& model, const ModelBlock& item, std::int64_t sequence) {
-  return block::compile(*item.definition, sizes_of(model, item, 1, sequence), compile_options(model));
+  return block::compile(*item.definition, sizes_of_block(model, item, 1, sequence), compile_options(model));
 }
 
 // Reads `blocks`.
@@ -220,7 +203,7 @@ class SequenceReader {
   void check_sizes(const Node& blocks) const {
     std::set<std::string> taken;
     for (const ModelBlock& item : model_.blocks) {
-      for (const std::string& name : block::size_names(*item.definition)) taken.insert(name);
+      taken.insert(item.definition->sizes.begin(), item.definition->sizes.end());
       for (const SizeFormula& formula : item.formulas) formula.names(taken);
     }
     for (const auto& [name, value] : model_.sizes) {
@@ -286,6 +269,21 @@ void derive_fields(ModelSpec& model) {
 
 }  // namespace
 
+block::Sizes sizes_of_block(const ModelSpec& model, const ModelBlock& item, std::int64_t batch, std::int64_t sequence) {
+  block::Sizes known = model.sizes;
+  known["batch"] = static_cast<double>(batch);
+  known["sequence"] = static_cast<double>(sequence);
+  block::Sizes out;
+  const std::vector<std::string>& names = item.definition->sizes;
+  for (const auto& [name, value] : known) {
+    const bool taken =
+        name == "batch" || name == "sequence" || std::find(names.begin(), names.end(), name) != names.end();
+    if (taken) out.try_emplace(name, value);
+  }
+  for (const SizeFormula& formula : item.formulas) out[formula.name] = formula.evaluate(known);
+  return block::complete_sizes(*item.definition, out, {});
+}
+
 double SizeFormula::evaluate(const block::Sizes& known) const {
   if (size.kind == block::Size::Kind::number) return size.number;
   if (size.kind == block::Size::Kind::name) return known.find(size.name)->second;
@@ -308,28 +306,6 @@ ModelSpec read_model_of_blocks(Mapping& in, const std::filesystem::path& folder)
   SequenceReader(model, folder).read(blocks);
   derive_fields(model);
   return model;
-}
-
-OperatorGraph build_model_block(const ModelSpec& model, std::size_t index, const BlockOptions& options) {
-  const ModelBlock& item = model.blocks[index];
-  block::Sizes sizes = sizes_of(model, item, options.batch, options.sequence);
-  if (const auto vocab = sizes.find("vocab"); vocab != sizes.end())
-    vocab->second = static_cast<double>(options.vocabulary);
-  if (const auto heads = sizes.find("kv_heads"); heads != sizes.end()) {
-    heads->second = std::max(heads->second, static_cast<double>(options.kv_heads));
-  }
-  block::CompileOptions compile = compile_options(model);
-  compile.element_bytes = options.element_bytes;
-  compile.fused_attention = options.fused_attention;
-  compile.fused_softmax = options.fused_softmax;
-  const LowRankAdapters& adapters = options.adapters;
-  compile.adapters.rank = adapters.rank;
-  compile.adapters.dropout = adapters.dropout;
-  if (adapters.query_key_value) compile.adapters.tags.emplace_back("qkv");
-  if (adapters.attention_output) compile.adapters.tags.emplace_back("proj");
-  if (adapters.mlp_up) compile.adapters.tags.emplace_back("fc1");
-  if (adapters.mlp_down) compile.adapters.tags.emplace_back("fc2");
-  return with_fused_kernels(block::compile(*item.definition, sizes, compile), options);
 }
 
 }  // namespace mirfak

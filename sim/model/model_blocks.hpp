@@ -1,8 +1,6 @@
 #pragma once
 
 #include "block/file.hpp"
-#include "graph/operator_graph.hpp"
-#include "model/blocks.hpp"
 #include "model/model_spec.hpp"
 
 #include <filesystem>
@@ -14,7 +12,7 @@ namespace mirfak {
 // wrong; every block is compiled once, so that nothing of it fails later.
 ModelSpec read_model_of_blocks(Mapping& in, const std::filesystem::path& folder);
 
-// One of model.blocks, in the kernels that the framework has.
-OperatorGraph build_model_block(const ModelSpec& model, std::size_t index, const BlockOptions& options);
+// What one of model.blocks is given for `batch` sequences of `sequence` tokens.
+block::Sizes sizes_of_block(const ModelSpec& model, const ModelBlock& item, std::int64_t batch, std::int64_t sequence);
 
 }  // namespace mirfak

@@ -4,6 +4,7 @@
 #include "model/hugging_face.hpp"
 #include "model/model_blocks.hpp"
 #include "model/model_reading.hpp"
+#include "model/transformer.hpp"
 
 #include <fmt/format.h>
 
@@ -111,6 +112,7 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   in.finish();  // before the heads are compared: a misspelt head_dim is the better message
   read_heads(model, in.node(), {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim});
   check_parts(model, in.node());
+  model.transformer = transformer_blocks(folder / "blocks", mapping.where());
   return model;
 }
 
@@ -152,8 +154,10 @@ ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path&
 }
 
 ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder) {
-  return is_hugging_face_config(document) ? parse_hugging_face(document)
-                                          : parse_own_format(Node(document), document.name(), models_folder);
+  if (!is_hugging_face_config(document)) return parse_own_format(Node(document), document.name(), models_folder);
+  ModelSpec model = parse_hugging_face(document);
+  model.transformer = transformer_blocks(models_folder / "blocks", Node(document).where());
+  return model;
 }
 
 ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder) {

@@ -23,10 +23,10 @@ ModelSpec load_model(std::string_view name_or_path, const std::filesystem::path&
 // A model file: mirfak's own format (models/README.md), or a Hugging Face config.json, known by its `model_type` or
 // `architectures`. Every size is positive and bounded, kv_heads divides heads. Throws Error(input) with its place.
 // Blocks that the file names are looked up in `models_folder`/blocks.
-ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder = {});
+ModelSpec parse_model(const Document& document, const std::filesystem::path& models_folder);
 
 // A model of mirfak's own format that stands as a mapping inside another file.
-ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder = {});
+ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder);
 
 // The names in `models_folder`, sorted. Throws Error(input) when the folder cannot be read.
 std::vector<std::string> model_names(const std::filesystem::path& models_folder);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct SlidingWindow {
   std::int64_t tokens = 0;      // 0: the model has none
   std::int64_t full_every = 0;  // each full_every-th layer attends to all tokens; 0: none does
 };
+
+struct TransformerBlocks;
 
 // A size of a block that follows from others: sequence / 4.
 struct SizeFormula {
@@ -103,6 +106,7 @@ struct ModelSpec {
   double masked_share = 0;
   bool sentence_pairs = false;  // token types, and a head that says whether the second sentence follows the first
   double dropout = 0;           // of attention probabilities and of both residual branches, when trained
+  std::shared_ptr<const TransformerBlocks> transformer;  // what it consists of, where it states no blocks
   // A model of blocks from files: one that begins, layers, one that ends.
   std::vector<ModelBlock> blocks;
   block::Sizes sizes;                                         // that all its blocks may take

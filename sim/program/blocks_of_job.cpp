@@ -3,7 +3,6 @@
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
-#include "model/model_blocks.hpp"
 #include "program/data_parallel.hpp"
 #include "program/job_layers.hpp"
 #include "program/pass_parts.hpp"
@@ -31,38 +30,30 @@ ExpertExchange exchange_of(const Job& job) {
   return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
 }
 
-using FusionWords = std::vector<std::string_view>;
-
-// What follows the first product of an MLP, in the words of fusion rules.
-FusionWords words_of_activation(const ModelSpec& model) {
-  FusionWords words;
-  if (model.linear_bias) words.emplace_back("bias");
-  switch (model.activation) {
-    case ActivationFunction::gelu:
-    case ActivationFunction::geglu:
-      words.emplace_back("gelu");
-      break;
-    case ActivationFunction::relu:
-      words.emplace_back("relu");
-      break;
-    case ActivationFunction::swiglu:
-      words.emplace_back("silu");
-      break;
-    case ActivationFunction::squared_relu:
-      words.emplace_back("squared_relu");
-      break;
+BlockKernels block_kernels(const Job& job) {
+  const Framework& framework = job.framework;
+  BlockKernels kernels;
+  kernels.fused_rotary = framework.fusion.rotary;
+  kernels.chained_gelu = framework.kernels.chained_gelu && job.model.causal;  // an encoder's is PyTorch's own
+  kernels.wide_norm_inputs = framework.kernels.wide_norm_inputs;
+  kernels.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
+  kernels.narrow_activation_input = job.training.fp8_activation_input;
+  kernels.fused_cross_entropy = framework.fusion.cross_entropy;
+  kernels.loss_recomputes_softmax = framework.recompute.loss_softmax;
+  kernels.logit_metric_bytes = framework.kernels.logit_metric_bytes;
+  const bool all_to_all = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all;
+  const bool splits_on_host = !job.training.cuda_graphs.iteration;
+  kernels.rows_sorted = all_to_all && job.strategy.expert > 1 && job.model.mixture.experts > job.strategy.expert;
+  if (!all_to_all && job.strategy.expert > 1) {
+    kernels.copies_per_token = places_visited(exchange_of(job), job.strategy.expert);
+  } else {
+    kernels.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
   }
-  if (model.gated()) words.emplace_back("multiply");
-  return words;
-}
-
-// ... and what ends a branch of a layer.
-FusionWords words_of_residual(const ModelSpec& model) {
-  FusionWords words;
-  if (model.linear_bias) words.emplace_back("bias");
-  if (model.dropout > 0) words.emplace_back("dropout");
-  words.emplace_back("add");
-  return words;
+  if (splits_on_host) {
+    kernels.expert_bias_bytes = framework.kernels.expert_bias_bytes;
+    kernels.expert_bias_gradient_bytes = framework.kernels.expert_bias_gradient_bytes;
+  }
+  return kernels;
 }
 
 BlockOptions block_options(const Job& job) {
@@ -76,35 +67,11 @@ BlockOptions block_options(const Job& job) {
   options.vocabulary = (job.model.vocab + padding - 1) / padding * padding;
   const auto sequence = static_cast<double>(job.training.sequence_length);
   if (framework.kernels.gathers_masked_tokens) options.masked = std::llround(sequence * job.model.masked_share);
-  options.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
   options.element_bytes = bytes_per_element(job.precision());
-  options.dropout = job.model.dropout > 0;
   options.adapters = job.training.adapters;
   options.fusion = framework.fusion.rules;
   options.fused_attention = has_fused_attention(job);
-  options.fused_softmax = framework.fusion.fuses({"scale", "mask", "softmax"});
-  options.fused_bias_activation = framework.fusion.fuses(words_of_activation(job.model));
-  options.fused_bias_dropout_add = framework.fusion.fuses(words_of_residual(job.model));
-  options.fused_rotary = framework.fusion.rotary;
-  options.fused_cross_entropy = framework.fusion.cross_entropy;
-  options.narrow_activation_input = job.training.fp8_activation_input;
-  options.fused_linear_bias = framework.fusion.ends_product("bias");
-  options.chained_gelu = framework.kernels.chained_gelu;
-  options.wide_norm_inputs = framework.kernels.wide_norm_inputs;
-  options.loss_recomputes_softmax = framework.recompute.loss_softmax;
-  options.logit_metric_bytes = framework.kernels.logit_metric_bytes;
-  options.rows_sorted = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all && job.strategy.expert > 1 &&
-                        job.model.mixture.experts > job.strategy.expert;
-  const bool splits_on_host = !job.training.cuda_graphs.iteration;
-  if (job.strategy.expert_dispatcher != ExpertDispatcher::all_to_all && job.strategy.expert > 1) {
-    options.copies_per_token = places_visited(exchange_of(job), job.strategy.expert);
-  } else {
-    options.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
-  }
-  if (splits_on_host) {
-    options.expert_bias_bytes = framework.kernels.expert_bias_bytes;
-    options.expert_bias_gradient_bytes = framework.kernels.expert_bias_gradient_bytes;
-  }
+  options.kernels = block_kernels(job);
   return options;
 }
 
@@ -350,25 +317,16 @@ class BlockSharder {
     std::erase_if(end_rules_, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
   }
 
-  PartitionedBlock embedding() const {
-    return end(of_blocks() ? build_model_block(job_.model, 0, options_) : build_embedding_block(job_.model, options_));
-  }
-  PartitionedBlock head() const {
-    return end(of_blocks() ? build_model_block(job_.model, job_.model.blocks.size() - 1, options_)
-                           : build_head_block(job_.model, options_));
-  }
+  PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }
+  PartitionedBlock head() const { return end(build_head_block(job_.model, options_)); }
   PartitionedBlock layer(const JobLayer& layer, Recompute recompute) const {
-    return divide(of_blocks() ? build_model_block(job_.model, layer.kind.block, options_)
-                              : build_layer_block(job_.model, options_, layer.kind),
-                  recompute, layer.narrow);
+    return divide(build_layer_block(job_.model, options_, layer.kind), recompute, layer.narrow);
   }
   PartitionedBlock prediction(const JobLayer& last) const {
     return divide(build_prediction_block(job_.model, options_, last.kind), job_.strategy.recompute, last.narrow);
   }
 
  private:
-  bool of_blocks() const { return !job_.model.blocks.empty(); }
-
   PartitionedBlock end(OperatorGraph forward) const {
     return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {});
   }

@@ -82,6 +82,8 @@ FrameworkOptionGroup fusion() {
                     rule<&FusionRules::epilogues>, fusion_words),
               words("packed", "tags of linear layers that are one product where they read the same operand",
                     rule<&FusionRules::packed_tags>),
+              words("groups", "tags of operators that are one kernel where they stand one behind the other",
+                    rule<&FusionRules::group_tags>),
               truth("gradient_accumulation", "the weight-gradient product adds into the gradient buffer",
                     at<group, &Habits::gradient_accumulation>),
               truth("bias_sums", "products sum up the gradients of biases", at<group, &Habits::bias_sums>),

@@ -3,6 +3,7 @@
 
 #include "block/measures.hpp"
 #include "block_fixture.hpp"
+#include "graph/adapters.hpp"
 #include "graph/backward.hpp"
 
 #include <doctest/doctest.h>
@@ -151,9 +152,7 @@ TEST_CASE("what is repeated has parameters of its own each time") {
 
 // y = x W becomes y + x A B: with W [8 x 4 x 2] of rank 2 that is A [8 x 2] and B [2 x 4 x 2]; nothing else is trained.
 TEST_CASE("adapters stand beside the weights of their tags, and everything else is frozen") {
-  block::CompileOptions options;
-  options.adapters = {2, 0.0, {"qkv"}};
-  const OperatorGraph graph = built_in("llama", kLlama, options);
+  const OperatorGraph graph = with_adapters(built_in("llama", kLlama), {2, 0.0, {"qkv"}});
   double trained = 0;
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& tensor = graph.tensors[id];
@@ -230,5 +229,5 @@ TEST_CASE("llama with a mixture in place of its MLP is Mixtral") {
   const double rest = 2.0 * 32000 * 4096 + 4096;
   CHECK(std::abs(32 * (block::parameters(graph) + attention) + rest - 46.7e9) < 0.05e9);
   CHECK(std::abs(32 * (block::active_parameters(graph) + attention) + rest - 12.9e9) < 0.05e9);
-  CHECK(graph.divided_by(graph.axis("e")) == Parallelism::experts);
+  CHECK(graph.divided_by(graph.axis("experts")) == Parallelism::experts);
 }

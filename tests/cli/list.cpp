@@ -89,6 +89,7 @@ TEST_CASE("an installed program reads the data beside it") {
   const std::filesystem::path share = folder.path() / "share" / "mirfak";
   std::filesystem::create_directories(folder.path() / "bin");
   std::filesystem::create_directories(share / "models");
+  std::filesystem::copy(MIRFAK_SOURCE_DIR "/models/blocks", share / "models" / "blocks");
   std::filesystem::create_directories(share / "hw_profiles");
   std::filesystem::copy_file(MIRFAK_PROGRAM, folder.path() / "bin" / "mirfak");
   std::filesystem::copy_file(MIRFAK_SOURCE_DIR "/models/gpt3-175b.yaml", share / "models" / "mine.yaml");

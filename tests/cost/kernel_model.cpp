@@ -4,6 +4,7 @@
 #include "gpu_fixture.hpp"
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
+#include "support/transformers.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,7 +24,7 @@ ModelSpec model() {
   spec.ffn = 1024;
   spec.vocab = 1000;
   spec.max_sequence = 1000;
-  return spec;
+  return with_blocks(std::move(spec));
 }
 
 PartitionedBlock layer(bool fused_attention) {
@@ -32,6 +33,7 @@ PartitionedBlock layer(bool fused_attention) {
   options.sequence = 1000;
   options.kv_heads = 4;
   options.vocabulary = 1000;
+  options.fusion = usual_fusion();
   options.fused_attention = fused_attention;
   return partition(with_backward(build_layer_block(model(), options), {}), {1, 1}, {}, {});
 }
@@ -97,12 +99,12 @@ TEST_CASE("shapes and FLOPs of a layer's products") {
   const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   const PartitionedBlock block = layer(false);
-  const GemmShape up = gemm_shape(block.graph, step_named(block, block.forward, "mlp_up"));
+  const GemmShape up = gemm_shape(block.graph, step_named(block, block.forward, "mlp.up.up_weight"));
   CHECK(up.batch == 1);
   CHECK(up.m == 2000);
   CHECK(up.n == 1024);
   CHECK(up.k == 256);
-  const GemmShape scores = gemm_shape(block.graph, step_named(block, block.forward, "attention_scores"));
+  const GemmShape scores = gemm_shape(block.graph, step_named(block, block.forward, "attention.context.scores"));
   CHECK(scores.batch == 2 * 4);
   CHECK(scores.m == 1000);
   CHECK(scores.n == 1000);
@@ -124,12 +126,12 @@ TEST_CASE("fused attention counts all pairs and executes half of them when causa
   const GpuSpec spec = test_gpu();
   const KernelModel kernels(spec, Precision::bf16);
   const PartitionedBlock block = layer(true);
-  const KernelCost forward = kernels.price(block, step_named(block, block.forward, "attention"));
+  const KernelCost forward = kernels.price(block, step_named(block, block.forward, "attention.context"));
   CHECK(forward.flop == 4.0 * 2 * 1000 * 1000 * 256);  // two products of 2 b s^2 h
   // 8 heads in 8 tiles of 128 queries, of 2, 4, ... 16 blocks of 64 keys: 72 x 8 blocks at 0.5 of 100 TFLOP/s.
   const double executed = 4.0 * 8 * 72 * 128 * 64 * 64;
   CHECK(forward.compute_s == doctest::Approx(executed / 50e12).epsilon(1e-12));
-  const KernelCost backward = kernels.price(block, step_named(block, block.backward, "d_attention"));
+  const KernelCost backward = kernels.price(block, step_named(block, block.backward, "d_attention.context"));
   CHECK(backward.flop == 2.5 * forward.flop);  // scores again, dV, dP, dQ, dK
   CHECK(backward.compute_s == doctest::Approx(2.5 * executed / 40e12).epsilon(1e-12));
 }
@@ -138,7 +140,7 @@ TEST_CASE("attention is computed in 16 bits whatever the precision of matrix pro
   GpuSpec spec = test_gpu();
   spec.peak_flops[Precision::fp8] = figure(200e12);
   const PartitionedBlock block = layer(true);
-  const BlockStep& step = step_named(block, block.forward, "attention");
+  const BlockStep& step = step_named(block, block.forward, "attention.context");
   CHECK(KernelModel(spec, Precision::fp8).price(block, step).seconds ==
         KernelModel(spec, Precision::bf16).price(block, step).seconds);
 }
@@ -173,7 +175,7 @@ TEST_CASE("an embedding reads the rows it needs, not the table") {
   options.kv_heads = 4;
   options.vocabulary = 1000;
   const PartitionedBlock block = partition(with_backward(build_embedding_block(model(), options), {}), {1, 1}, {}, {});
-  const KernelCost cost = kernels.price(block, step_named(block, block.forward, "word_embedding"));
+  const KernelCost cost = kernels.price(block, step_named(block, block.forward, "words"));
   CHECK(cost.bytes == 10 * 8.0 + 2 * 10 * 256 * 2.0);  // ids, rows read, rows written
 }
 

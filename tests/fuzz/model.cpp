@@ -8,9 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 namespace {
+
+const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -30,7 +33,8 @@ void check(const mirfak::ModelSpec& model) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   try {
-    check(mirfak::parse_model(mirfak::Document::from_text(std::string(bytes, bytes + size), "fuzzed/config.json")));
+    check(mirfak::parse_model(mirfak::Document::from_text(std::string(bytes, bytes + size), "fuzzed/config.json"),
+                              folder));
   } catch (const mirfak::Error& error) {
     require(error.kind() == mirfak::ErrorKind::input && error.where().known());
   }

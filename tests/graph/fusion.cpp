@@ -55,7 +55,8 @@ Names operators(const OperatorGraph& graph) {
   return out;
 }
 
-const FusionRules kBranchEnd = {.chains = {{{"bias?", "dropout?", "add"}}}, .epilogues = {}, .packed_tags = {}};
+const FusionRules kBranchEnd = {
+    .chains = {{{"bias?", "dropout?", "add"}}}, .epilogues = {}, .packed_tags = {}, .group_tags = {}};
 
 }  // namespace
 
@@ -84,8 +85,8 @@ TEST_CASE("parts with a question mark may be missing; a chain of sums passes gra
 }
 
 TEST_CASE("a rule whose parts do not stand in a row does nothing") {
-  CHECK(fuse(branch_end(true), {{{{"bias", "gelu"}}}, {}, {}}).operators.size() == 3);
-  CHECK(fuse(branch_end(false), {{{{"bias", "dropout", "add"}}}, {}, {}}).operators.size() == 2);
+  CHECK(fuse(branch_end(true), {{{{"bias", "gelu"}}}, {}, {}, {}}).operators.size() == 3);
+  CHECK(fuse(branch_end(false), {{{{"bias", "dropout", "add"}}}, {}, {}, {}}).operators.size() == 2);
   CHECK(fuse(branch_end(true), {}).operators.size() == 3);
 }
 
@@ -117,7 +118,7 @@ TEST_CASE("inside a kernel nothing is kept: its gradient reads what it was made 
     return names(whole, plan_activations(whole, {}).kept);
   };
   CHECK(kept(w.graph) == Names{"u", "v", "gate"});
-  const OperatorGraph graph = fuse(w.graph, {{{{"silu", "multiply"}, 5.0 / 3, 9.0 / 5}}, {}, {}});
+  const OperatorGraph graph = fuse(w.graph, {{{{"silu", "multiply"}, 5.0 / 3, 9.0 / 5}}, {}, {}, {}});
   CHECK(kept(graph) == Names{"u", "v"});
   CHECK(graph.operators.back().passes == 5.0 / 3);
   CHECK(graph.operators.back().gradient_passes == 9.0 / 5);
@@ -138,7 +139,7 @@ TEST_CASE("tags and kinds are words too; a kernel has the tags that all its part
   softmax.saved = {y};
   softmax.tags.insert(core);
   w.graph.outputs = {y};
-  const OperatorGraph graph = fuse(w.graph, {{{{"@core_attn", "softmax"}, 0.75}}, {}, {}});
+  const OperatorGraph graph = fuse(w.graph, {{{{"@core_attn", "softmax"}, 0.75}}, {}, {}, {}});
   REQUIRE(graph.operators.size() == 1);
   const Operator& op = graph.operators.front();
   CHECK(op.kind == OperatorKind::softmax);
@@ -179,8 +180,8 @@ TEST_CASE("products of one operand are packed: as many FLOPs and parameters, one
     }
     return std::pair(parameters, work);
   };
-  const OperatorGraph packed = fuse(w.graph, {{}, {}, {"qkv"}});
-  CHECK(operators(packed) == Names{"qkv_packed", "split_qkv", "use"});
+  const OperatorGraph packed = fuse(w.graph, {{}, {}, {"qkv"}, {}});
+  CHECK(operators(packed) == Names{"qkv", "split", "use"});
   CHECK(totals(packed) == totals(w.graph));
   const Axis columns = packed.axis("qkv_packed");
   CHECK(packed.extent(columns) == 4 + 1 + 1);
@@ -205,8 +206,8 @@ TEST_CASE("products whose columns are divided differently stay apart") {
   const TensorId y = w.activation("y", {s});
   w.op("use", OperatorKind::elementwise, {heads, gates, shared}, {y});
   w.graph.outputs = {y};
-  const OperatorGraph graph = fuse(std::move(w.graph), {{}, {}, {"in_proj"}});
-  CHECK(operators(graph) == Names{"in_proj_packed", "split_in_proj", "product", "use"});
+  const OperatorGraph graph = fuse(std::move(w.graph), {{}, {}, {"in_proj"}, {}});
+  CHECK(operators(graph) == Names{"in_proj", "split", "product", "use"});
   CHECK(graph.extent(graph.axis("in_proj_packed")) == 2);
 }
 
@@ -221,5 +222,5 @@ TEST_CASE("an epilogue is done by the product before it") {
   bias.passes_gradient = {u};
   w.graph.outputs = {y};
   CHECK_FALSE(fuse(w.graph, {}).operators.back().part_of_kernel);
-  CHECK(fuse(w.graph, {{}, {"bias"}, {}}).operators.back().part_of_kernel);
+  CHECK(fuse(w.graph, {{}, {"bias"}, {}, {}}).operators.back().part_of_kernel);
 }

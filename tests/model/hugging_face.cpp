@@ -5,11 +5,15 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 using namespace mirfak;
 
 namespace {
 
-ModelSpec parse(const std::string& text) { return parse_model(Document::from_text(text, "tiny/config.json")); }
+const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+
+ModelSpec parse(const std::string& text) { return parse_model(Document::from_text(text, "tiny/config.json"), folder); }
 
 std::string failure_parsing(const std::string& text) {
   return failure_of([&] { parse(text); });

@@ -1,8 +1,11 @@
 #include "model/model_spec.hpp"
 
+#include "support/transformers.hpp"
+
 #include <doctest/doctest.h>
 
 using namespace mirfak;
+using namespace mirfak::test;
 
 namespace {
 
@@ -16,7 +19,7 @@ ModelSpec tiny() {
   model.ffn = 32;
   model.vocab = 100;
   model.max_sequence = 10;
-  return model;
+  return with_blocks(std::move(model));
 }
 
 }  // namespace
@@ -32,7 +35,7 @@ TEST_CASE("a GPT layer has 12 h^2 + 13 h parameters") {
 }
 
 TEST_CASE("GPT-3 175B: 12 L h^2 (1 + 13/(12 h)) + (V + s) h, and the final norm") {
-  ModelSpec model;
+  ModelSpec model = with_blocks({});
   model.layers = 96;
   model.hidden = 12288;
   model.heads = model.kv_heads = 96;
@@ -141,6 +144,7 @@ TEST_CASE("latent attention: down and up projections with a norm between, keys a
   // h = 8, 2 heads of 4 + 2, values of 3, ranks 5 and 6.
   ModelSpec model = tiny();
   model.linear_bias = model.qkv_bias = false;
+  model.normalization = Normalization::rms_norm;
   const double usual = count_parameters(model).layer - 4 * 8 * 8;
   model.head_dim = 6;
   model.latent = {.key_value_rank = 6, .query_rank = 5, .position_dim = 2, .value_dim = 3};

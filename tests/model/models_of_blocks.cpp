@@ -1,6 +1,6 @@
 // Models that are files alone, against the parameter counts that are published, and FLOPs derived by hand.
 
-#include "model/model_blocks.hpp"
+#include "model/blocks.hpp"
 
 #include "base/error.hpp"
 #include "block/measures.hpp"
@@ -33,10 +33,11 @@ BlockOptions options(const ModelSpec& model) {
 
 // One sequence forward, through all blocks.
 double forward_flop(const ModelSpec& model) {
-  double out = 0;
-  for (std::size_t i = 0; i < model.blocks.size(); ++i) {
-    out +=
-        static_cast<double>(model.blocks[i].count) * block::forward_flop(build_model_block(model, i, options(model)));
+  const BlockOptions with = options(model);
+  double out =
+      block::forward_flop(build_embedding_block(model, with)) + block::forward_flop(build_head_block(model, with));
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    out += block::forward_flop(build_layer_block(model, with, kind_of_layer(model, layer)));
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include "cluster/catalog.hpp"
 #include "support/frameworks.hpp"
+#include "support/transformers.hpp"
 
 namespace mirfak::test {
 
@@ -228,7 +229,7 @@ SmallSpace two_node_types() {
 }
 
 ModelSpec small_model(int layers, int hidden, bool tied_embeddings, int experts) {
-  ModelSpec model;
+  ModelSpec model = with_blocks({});
   model.name = "small";
   model.layers = layers;
   model.hidden = hidden;

@@ -64,14 +64,14 @@ TEST_CASE("the head works on the predicted tokens where the framework picks them
     const Job picking = bert("apex-ddp", sequence);
     const ShardedBlocks blocks = shard_blocks(picking);
     const std::vector<StagePlan> plans = plan_stages(picking, blocks);
-    CHECK(multiplications(blocks, plans[0], "logits") == 2.0 * predicted * 1024 * 30528);
-    CHECK(multiplications(blocks, plans[0], "transform") == 2.0 * predicted * 1024 * 1024);
-    CHECK(multiplications(blocks, plans[0], "pooler") == 2.0 * 1024 * 1024);
+    CHECK(multiplications(blocks, plans[0], "logits.out.table") == 2.0 * predicted * 1024 * 30528);
+    CHECK(multiplications(blocks, plans[0], "logits.transform.add.transform_weight") == 2.0 * predicted * 1024 * 1024);
+    CHECK(multiplications(blocks, plans[0], "pooler.add.pooler_weight") == 2.0 * 1024 * 1024);
   }
   const Job all = bert("megatron-lm-2021", 512);
   const ShardedBlocks blocks = shard_blocks(all);
   const std::vector<StagePlan> plans = plan_stages(all, blocks);
-  CHECK(multiplications(blocks, plans[0], "transform") == 2.0 * 512 * 1024 * 1024);
+  CHECK(multiplications(blocks, plans[0], "logits.transform.add.transform_weight") == 2.0 * 512 * 1024 * 1024);
 }
 
 TEST_CASE("an encoder's attention is not halved by a causal mask") {

@@ -2,6 +2,7 @@
 
 #include "cluster/catalog.hpp"
 #include "support/frameworks.hpp"
+#include "support/transformers.hpp"
 
 namespace mirfak::test {
 
@@ -13,7 +14,7 @@ Cluster cluster_of(const std::string& node, int count) {
 }
 
 Job small_job(int layers, int nodes, const Strategy& strategy, std::int64_t global_batch) {
-  ModelSpec model;
+  ModelSpec model = with_blocks({});
   model.name = "small";
   model.layers = layers;
   model.hidden = 1024;

@@ -4,6 +4,7 @@
 #include "job_fixture.hpp"
 #include "model/model_loader.hpp"
 #include "simulation/iteration.hpp"
+#include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -121,4 +122,44 @@ TEST_CASE("the hybrid has two kinds of layers, each in its places") {
     }
   }
   CHECK(attention == 6);
+}
+
+// A layer that a paper's text states and the model of its published sizes are the same operators in the same kernels.
+TEST_CASE("Llama and Mixtral written as blocks are predicted as the models are, in every framework") {
+  const auto written = [](const std::string& layer) {
+    const std::string sizes =
+        "sizes: {hidden: 4096, heads: 32, kv_heads: 8, ffn: 14336, vocab: 32000, experts: 8, per_token: 2}\n";
+    const bool mixture = layer.find("mixture") != std::string::npos;
+    std::string text = "source: a test\nmax_sequence: 4096\n" + sizes + "blocks: [embedding, " + layer + ", head]\n";
+    if (!mixture) text.replace(text.find(", experts: 8, per_token: 2"), 26, "");
+    return parse_model(Document::from_text(text, "written.yaml"), folder);
+  };
+  const ModelSpec mixtral = load_model("mixtral-8x7b", folder, {});
+  const ModelSpec llama = [&] {
+    ModelSpec dense = mixtral;
+    dense.mixture = {};
+    return dense;
+  }();
+  const ModelSpec llama_blocks = written("{use: llama, count: 32}");
+  const ModelSpec mixtral_blocks = written("{use: llama, mlp: mixture, count: 32}");
+  for (const std::string& framework : framework_names()) {
+    for (const auto& [stated, blocks] : {std::pair(&llama, &llama_blocks), std::pair(&mixtral, &mixtral_blocks)}) {
+      CAPTURE(framework);
+      CAPTURE(stated->mixture.experts);
+      Strategy strategy;
+      strategy.data = 8;
+      strategy.expert = stated->mixture.experts > 0 ? 4 : 1;
+      const auto simulated = [&](const ModelSpec& model) {
+        Job job = small_job(32, 1, strategy, 8);
+        job.framework = framework_named(framework);
+        job.model = model;
+        job.training.sequence_length = 4096;
+        return simulate(job).result;
+      };
+      const IterationResult one = simulated(*stated);
+      const IterationResult other = simulated(*blocks);
+      CHECK(one.iteration_time_s == other.iteration_time_s);
+      CHECK(one.memory_peak_bytes == other.memory_peak_bytes);
+    }
+  }
 }

@@ -1,8 +1,10 @@
 #include "blocks_fixture.hpp"
 
 #include "graph/backward.hpp"
+#include "support/transformers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak::test {
 
@@ -17,7 +19,7 @@ ModelSpec small_gpt() {
   model.vocab = 1024;
   model.max_sequence = 64;
   model.dropout = 0.1;
-  return model;
+  return with_blocks(std::move(model));
 }
 
 BlockOptions options_for(const ModelSpec& model, const Strategy& strategy) {
@@ -26,10 +28,7 @@ BlockOptions options_for(const ModelSpec& model, const Strategy& strategy) {
   options.sequence = model.max_sequence;
   options.kv_heads = std::max<std::int64_t>(model.kv_heads, strategy.tensor);
   options.vocabulary = model.vocab;
-  options.dropout = model.dropout > 0;
-  options.fused_softmax = true;
-  options.fused_bias_activation = true;
-  options.fused_bias_dropout_add = true;
+  options.fusion = usual_fusion();
   return options;
 }
 

@@ -103,7 +103,7 @@ TEST_CASE("ring: each kernel but the first waits for one shift, and runs beside 
       if (is_attention(layer, step)) {
         CHECK(step.pieces == 4);
         CHECK(step.piece == static_cast<int>(kernels.size()));
-        CHECK(local(layer, step, "kv_sequence") == 64 / 4);
+        CHECK(local(layer, step, "sequence'") == 64 / 4);
         if (!kernels.empty()) CHECK(step.after == std::vector<int>{shifts[kernels.size() - 1]});
         kernels.push_back(i);
       } else if (step.kind == BlockStep::Kind::collective) {

@@ -99,10 +99,10 @@ TEST_CASE("over replicas: an all-to-all there and one back, forward and backward
       CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows);
     }
     CHECK(expert_parameters(layer) == 16.0 / expert * 2 * 128 * 64);
-    const BlockStep& up = kernel(layer, layer.forward, "expert_up");
+    const BlockStep& up = kernel(layer, layer.forward, "experts.up.up_weight");
     CHECK(local(layer, up, "experts") == 16 / expert);
     CHECK(local(layer, up, "batch") == 2 * expert);  // tokens of all ranks of the group
-    CHECK(local(layer, kernel(layer, layer.forward, "router"), "batch") == 2);
+    CHECK(local(layer, kernel(layer, layer.forward, "experts.router"), "batch") == 2);
   }
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("over tensor and data ranks, experts whole: one all-to-all moves both 
   const auto exchanged = rows_exchanged(layer, layer.forward);
   REQUIRE(exchanged.size() == 1);
   CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows / 2);  // tokens are divided over the tensor ranks
-  const BlockStep& up = kernel(layer, layer.forward, "expert_up");
+  const BlockStep& up = kernel(layer, layer.forward, "experts.up.up_weight");
   CHECK(local(layer, up, "experts") == 2);
   CHECK(local(layer, up, "expert_ffn") == 64);
   for (const BlockStep& step : layer.forward) {
@@ -127,7 +127,7 @@ TEST_CASE("tensor ranks that divide each expert gather rows and reduce-scatter r
   CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows / 2);
   CHECK(exchanged.at(CollectiveKind::all_gather) == kRows);
   CHECK(exchanged.at(CollectiveKind::reduce_scatter) == kRows);
-  CHECK(local(layer, kernel(layer, layer.forward, "expert_up"), "expert_ffn") == 32);
+  CHECK(local(layer, kernel(layer, layer.forward, "experts.up.up_weight"), "expert_ffn") == 32);
   CHECK(expert_parameters(layer) == 16.0 / 4 * 2 * 128 * 64 / 2);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("over context ranks: tokens of a sequence meet other experts") {
   const PartitionedBlock layer = expert_layer({.context = 2, .data = 4, .expert = 4});
   const auto exchanged = rows_exchanged(layer, layer.forward);
   CHECK(exchanged.at(CollectiveKind::all_to_all) == 2 * kRows / 2);
-  CHECK(local(layer, kernel(layer, layer.forward, "expert_up"), "experts") == 4);
+  CHECK(local(layer, kernel(layer, layer.forward, "experts.up.up_weight"), "experts") == 4);
 }
 
 TEST_CASE("gradients of experts are sums over fewer ranks than those of the rest") {

@@ -48,7 +48,7 @@ TEST_CASE("the four products of a layer run in tp pieces forward, and send what 
     strategy.overlap_tensor = false;
     const PartitionedBlock plain = sharded_layer(small_gpt(), strategy, true);
     auto pieces = pieces_of(layer, layer.forward);
-    for (const char* product : {"qkv_projection", "output_projection", "mlp_up", "mlp_down"}) {
+    for (const char* product : {"qkv", "attention.out", "mlp.up.up_weight", "mlp.out"}) {
       CHECK_MESSAGE(pieces[product] == tensor, product);
     }
     for (const BlockStep& step : layer.forward) {
@@ -64,10 +64,10 @@ TEST_CASE("the four products of a layer run in tp pieces forward, and send what 
 TEST_CASE("backward: gathered gradients in pieces, sums beside weight gradients as they are without") {
   const PartitionedBlock layer = sharded_layer(small_gpt(), overlapped(4), true);
   auto pieces = pieces_of(layer, layer.backward);
-  CHECK(pieces["d_output_projection"] == 4);
-  CHECK(pieces["d_mlp_down"] == 4);
-  CHECK(pieces["d_qkv_projection"] == 1);
-  CHECK(pieces["d_mlp_up"] == 1);
+  CHECK(pieces["d_attention.out"] == 4);
+  CHECK(pieces["d_mlp.out"] == 4);
+  CHECK(pieces["d_qkv"] == 1);
+  CHECK(pieces["d_mlp.up.up_weight"] == 1);
   int scattered = 0;
   for (const BlockStep& step : layer.backward) {
     const bool collective = step.kind == BlockStep::Kind::collective;
@@ -83,12 +83,12 @@ TEST_CASE("a piece waits for its rows; the next rows are on their way meanwhile"
     const BlockStep& step = layer.forward[static_cast<std::size_t>(i)];
     const std::string& name = layer.graph.op(step.op).name;
     const bool shifts = step.kind == BlockStep::Kind::collective;
-    if (name == "mlp_up" && !shifts && step.piece > 0) {
+    if (name == "mlp.up.up_weight" && !shifts && step.piece > 0) {
       const auto& rows = layer.forward[static_cast<std::size_t>(step.after.front())];
       CHECK(rows.kind == BlockStep::Kind::collective);
       if (step.piece + 1 < step.pieces) CHECK(shift > step.after.front());  // the next was issued before
     }
-    if (name == "mlp_down" && shifts) {
+    if (name == "mlp.out" && shifts) {
       const auto from_kernel = [&](int before) {
         return layer.forward[static_cast<std::size_t>(before)].kind == BlockStep::Kind::kernel;
       };

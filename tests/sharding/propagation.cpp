@@ -35,14 +35,15 @@ TEST_CASE("a few annotations complete to the sharding of every tensor") {
   const MeshAxisSet none;
   using Axes = InlineList<MeshAxisSet, kMaxRank>;
   // The residual stream by tokens, everything between two products by heads or by the MLP's inner axis.
-  CHECK(sharding_of(graph, found, "attention_norm").axes == Axes{data, tensor, none});
-  CHECK(sharding_of(graph, found, "output_projection").axes == Axes{data, tensor, none});
+  CHECK(sharding_of(graph, found, "attention_norm.out").axes == Axes{data, tensor, none});
+  CHECK(sharding_of(graph, found, "attention.out").axes == Axes{data, tensor, none});
   CHECK(sharding_of(graph, found, "mlp_residual").axes == Axes{data, tensor, none});
-  CHECK(sharding_of(graph, found, "query").axes == Axes{data, none, tensor, none, none});
-  CHECK(sharding_of(graph, found, "scores").axes == Axes{data, tensor, none, none, none});
-  CHECK(sharding_of(graph, found, "activation").axes == Axes{data, none, tensor});
-  CHECK(sharding_of(graph, found, "mlp_up_bias").axes == Axes{tensor});
-  CHECK(sharding_of(graph, found, "d_query").axes == sharding_of(graph, found, "query").axes);
+  CHECK(sharding_of(graph, found, "attention.projected_query").axes == Axes{data, none, tensor, none, none});
+  CHECK(sharding_of(graph, found, "attention.context.scores").axes == Axes{data, tensor, none, none, none});
+  CHECK(sharding_of(graph, found, "mlp.inner").axes == Axes{data, none, tensor});
+  CHECK(sharding_of(graph, found, "mlp.up_bias").axes == Axes{tensor});
+  CHECK(sharding_of(graph, found, "d_attention.projected_query").axes ==
+        sharding_of(graph, found, "attention.projected_query").axes);
   for (const Sharding& sharding : found) CHECK(sharding.partial.empty());
 }
 
@@ -60,6 +61,6 @@ TEST_CASE("an operator gives one mesh axis to one label; parameters come first")
     for (const MeshAxisSet axes : labels) tensor_labels += axes.contains(MeshAxis::tensor) ? 1 : 0;
     INFO(op.name);
     CHECK(tensor_labels == 1);
-    if (op.name == "mlp_up") CHECK(labels[index_of(graph.axis("ffn"))].contains(MeshAxis::tensor));
+    if (op.name == "mlp.up.up_weight") CHECK(labels[index_of(graph.axis("ffn"))].contains(MeshAxis::tensor));
   }
 }

@@ -87,7 +87,7 @@ TEST_CASE("kept bytes: what weight gradients read is kept in the narrow format")
 
 TEST_CASE("a fused normalization writes bytes, and backward transposes them") {
   const PartitionedBlock block = quantized_layer({}, delayed_on_hopper());
-  CHECK(find_tensor(block, block.kept, "attention_norm_quantized") != nullptr);
+  CHECK(find_tensor(block, block.kept, "attention_norm.out_quantized") != nullptr);
   CHECK(count(block.forward, block.graph, "quantize_") == 2);    // context and the activation's result
   CHECK(count(block.backward, block.graph, "quantize_") == 4);   // four gradients
   CHECK(count(block.backward, block.graph, "transpose_") == 2);  // what two normalizations wrote

@@ -1,0 +1,250 @@
+#include "model/block_kernels.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kWideBytes = 4;    // fp32
+constexpr double kNarrowBytes = 1;  // 8 bits
+
+// 0.5 x (1 + tanh(c (x + 0.044715 x^3))), every operation a kernel: 18 tensors are moved where one kernel moves 2.
+// Automatic differentiation moves 28 where one kernel moves 3.
+constexpr double kChainedGelu = 18.0 / 2;
+constexpr double kChainedGeluGradient = 28.0 / 3;
+
+// A gated activation as two kernels moves 5 tensors where one kernel moves 3: the function reads and writes one, the
+// product reads two and writes one. Backward they move 9 instead of 5: two products, and the function's gradient.
+constexpr double kSeparateGate = 5.0 / 3;
+constexpr double kSeparateGateGradient = 9.0 / 5;
+
+// The loss (Megatron-LM's vocab_parallel_cross_entropy): logits are cast to fp32 and then read or written by max,
+// subtract, exp, sum and divide, 38 bytes per logit where one pass moves 6. The softmax is kept in fp32 for backward,
+// which scales it in place and casts it: 14 bytes.
+constexpr double kSeparateLoss = 38.0 / 6;
+constexpr double kSeparateLossGradient = 14.0 / 6;
+
+// A weight kept in fp32: 4 bytes read and 2 written, in units of the 2 that a weight has in products.
+constexpr double kCast = 3;
+
+// Writes the operators of a graph anew, some of them with others before or behind them.
+class KernelWriter {
+ public:
+  KernelWriter(OperatorGraph graph, const BlockKernels& kernels) : graph_(std::move(graph)), kernels_(kernels) {
+    narrow_ = graph_.find_tag("mlp_act");
+    expert_bias_ = graph_.find_tag("expert_bias");
+  }
+
+  OperatorGraph run() {
+    join_expert_biases();
+    std::vector<Operator> before = std::exchange(graph_.operators, {});
+    for (Operator& op : before) {
+      for (Operand& input : op.inputs) input.tensor = renamed(input.tensor);
+      write(std::move(op));
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  void write(Operator op) {
+    switch (op.kind) {
+      case OperatorKind::normalization:
+        return write_normalization(std::move(op));
+      case OperatorKind::einsum:
+        return write_product(std::move(op));
+      case OperatorKind::dispatch:
+        return write_dispatch(std::move(op));
+      case OperatorKind::combine:
+        return write_combine(std::move(op));
+      case OperatorKind::cross_entropy:
+        return write_loss(std::move(op));
+      default:
+        break;
+    }
+    if (op.function == "rotary" && !kernels_.fused_rotary) return write_rotary(op);
+    if (kernels_.narrow_activation_input && narrow_ && op.tags.contains(*narrow_)) narrow_saved(op);
+    graph_.operators.push_back(std::move(op));
+  }
+
+  TensorId renamed(TensorId id) const {
+    const auto found =
+        std::find_if(copies_.begin(), copies_.end(), [id](const auto& copy) { return copy.first == id; });
+    return found == copies_.end() ? id : found->second;
+  }
+
+  TensorId copy_of(TensorId of, const std::string& name, double bytes) {
+    Tensor tensor = graph_.tensor(of);
+    tensor.name = name;
+    tensor.role = TensorRole::activation;
+    tensor.bytes_per_element = bytes;
+    return graph_.add_tensor(std::move(tensor));
+  }
+
+  Operator& append(const std::string& name, const std::vector<TensorId>& inputs, const std::vector<TensorId>& outputs,
+                   TagSet tags) {
+    const OperatorId id = graph_.add_operator(name, OperatorKind::elementwise, inputs, outputs);
+    Operator& added = graph_.operators[static_cast<std::size_t>(id)];
+    added.tags = tags;
+    return added;
+  }
+
+  TensorId copy(TensorId of, const std::string& name, double bytes, TagSet tags) {
+    const TensorId made = copy_of(of, name, bytes);
+    append(name, {of}, {made}, tags).function = "copy";
+    return made;
+  }
+  TensorId copy(TensorId of, const std::string& name, TagSet tags) {
+    return copy(of, name, graph_.tensor(of).bytes_per_element, tags);
+  }
+
+  void write_normalization(Operator op) {
+    const TensorId x = op.inputs.front().tensor;
+    if (kernels_.wide_norm_inputs && graph_.tensor(x).bytes_per_element < kWideBytes) {
+      const TensorId wide = copy(x, op.name + "_input", kWideBytes, op.tags);
+      op.inputs.front().tensor = wide;
+      std::replace(op.saved.begin(), op.saved.end(), x, wide);
+    }
+    graph_.operators.push_back(std::move(op));
+  }
+
+  void write_product(Operator op) {
+    for (const Operand& input : op.inputs) {
+      const Tensor& weight = graph_.tensor(input.tensor);
+      if (!kernels_.casts_weights || weight.role != TensorRole::parameter) continue;
+      Operator& cast = append("cast_" + weight.name, {input.tensor}, {}, op.tags);
+      cast.function = "cast";
+      cast.passes = kCast;
+    }
+    graph_.operators.push_back(std::move(op));
+  }
+
+  // x cos + rotate_half(x) sin, as eager frameworks compute it.
+  void write_rotary(const Operator& op) {
+    const TensorId x = op.inputs.front().tensor;
+    const TensorId half = copy(x, op.name + "_half", op.tags);
+    const TensorId sine = copy(half, op.name + "_sin", op.tags);
+    const TensorId cosine = copy(x, op.name + "_cos", op.tags);
+    Operator& sum = append(op.name, {cosine, sine}, {op.outputs.front().tensor}, op.tags);
+    sum.function = "add";
+    sum.passes_gradient = {cosine, sine};
+  }
+
+  void narrow_saved(Operator& op) {
+    for (TensorId& saved : op.saved) {
+      const std::string name = graph_.tensor(saved).name + "_in_8_bits";
+      saved = copy(saved, name, kNarrowBytes, op.tags);
+    }
+  }
+
+  // Sorting reads what has arrived, or the tokens themselves, and writes rows; back likewise.
+  double sorting_passes(TensorId rows) const {
+    const Tensor& tensor = graph_.tensor(rows);
+    const double per_token = tensor.density * static_cast<double>(graph_.extent(experts_));
+    return (per_token + kernels_.copies_per_token) / (per_token + 1);
+  }
+
+  void write_dispatch(Operator op) {
+    experts_ = op.over.front();
+    const TensorId rows = op.outputs.front().tensor;
+    op.passes = sorting_passes(rows);
+    const TagSet tags = op.tags;
+    graph_.operators.push_back(std::move(op));
+    TensorId last = rows;
+    if (kernels_.rows_sorted) last = copy(last, "sort_rows", tags);
+    if (kernels_.rows_padded) last = copy(last, "pad_rows", tags);
+    if (last != rows) copies_.emplace_back(rows, last);
+  }
+
+  void write_combine(Operator op) {
+    experts_ = op.over.front();
+    TensorId& rows = op.inputs.front().tensor;
+    if (kernels_.rows_padded) rows = copy(rows, "unpad_rows", op.tags);
+    if (kernels_.rows_sorted) rows = copy(rows, "unsort_rows", op.tags);
+    op.passes = sorting_passes(rows);
+    graph_.operators.push_back(std::move(op));
+  }
+
+  // What adds biases, each times the weight of its row, to the results of experts: one operator, whatever it runs as.
+  void join_expert_biases() {
+    if (!expert_bias_) return;
+    std::vector<Operator> left;
+    TensorId bias = -1;
+    for (Operator& op : graph_.operators) {
+      const bool marked = op.tags.contains(*expert_bias_);
+      if (marked && op.function == "multiply") {
+        bias = op.inputs.front().tensor;
+        continue;
+      }
+      if (marked && op.function == "add") price_expert_bias(op, bias);
+      left.push_back(std::move(op));
+    }
+    graph_.operators = std::move(left);
+  }
+
+  void price_expert_bias(Operator& op, TensorId bias) {
+    const TensorId rows = op.inputs.front().tensor;
+    op.inputs[1] = {bias, graph_.tensor(bias).axes, {}};
+    op.passes_gradient.clear();
+    if (kernels_.expert_bias_bytes <= 0) {
+      op.passes_gradient = {rows};
+      return;
+    }
+    const double moved = 2 * graph_.tensor(rows).bytes_per_element;
+    op.passes = kernels_.expert_bias_bytes / moved;
+    op.gradient_passes = kernels_.expert_bias_gradient_bytes / moved;
+  }
+
+  // Of what cross entropy leaves (its statistics, and the softmax last) backward reads the softmax, or makes it again
+  // of the logits. A fused kernel writes the gradient over the logits, in their precision (Transformer Engine,
+  // transformer_engine/pytorch/triton/cross_entropy.py; Liger, flash-attn).
+  void write_loss(Operator op) {
+    const TensorId logits = op.inputs.front().tensor;
+    const double bytes = graph_.tensor(logits).bytes_per_element;
+    if (kernels_.logit_metric_bytes > 0) {
+      append(op.name + "_metrics", {logits}, {}, op.tags).passes = kernels_.logit_metric_bytes / bytes;
+    }
+    Tensor& softmax = graph_.tensors[static_cast<std::size_t>(op.outputs.back().tensor)];
+    if (kernels_.loss_recomputes_softmax) {
+      op.saved = {logits, op.outputs[1].tensor, op.outputs[2].tensor};
+      op.outputs.pop_back();
+    } else if (kernels_.fused_cross_entropy) {
+      softmax.bytes_per_element = bytes;
+    } else {
+      op.passes = kSeparateLoss;
+      op.gradient_passes = kSeparateLossGradient;
+    }
+    graph_.operators.push_back(std::move(op));
+  }
+
+  OperatorGraph graph_;
+  const BlockKernels& kernels_;
+  std::optional<Tag> narrow_;
+  std::optional<Tag> expert_bias_;
+  Axis experts_{};
+  std::vector<std::pair<TensorId, TensorId>> copies_;  // what readers read instead
+};
+
+}  // namespace
+
+FusionRules with_plain_kernels(FusionRules rules, const BlockKernels& kernels) {
+  const FusedChain gate = {{"@mlp_act", "@mlp_act"}, kSeparateGate, kSeparateGateGradient};
+  // The activation of experts, which weights their rows, is one kernel everywhere.
+  std::vector<FusedChain> first = {{{"@moe_act", "@moe_act?", "@moe_act?"}, 1, 0}};
+  if (kernels.chained_gelu) {
+    first.push_back(gate);
+    first.push_back({{"gelu"}, kChainedGelu, kChainedGeluGradient});
+  }
+  rules.chains.insert(rules.chains.begin(), first.begin(), first.end());
+  rules.chains.push_back(gate);
+  return rules;
+}
+
+OperatorGraph with_block_kernels(OperatorGraph forward, const BlockKernels& kernels) {
+  return KernelWriter(std::move(forward), kernels).run();
+}
+
+}  // namespace mirfak
