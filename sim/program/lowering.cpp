@@ -175,9 +175,7 @@ void Lowering::run_pair(int stage, int replica_class, const Pass& second) {
     prepare(stage, replica, second);
   }
   for (const int replica : teams_.replicas_of(replica_class)) {
-    TeamWriter& team = teams_.team(stage, replica);
-    team.run(pair.first, first.microbatch);
-    if (pair.first.bodies.empty()) team.run(pair.second, second.microbatch);
+    teams_.team(stage, replica).run_pair(pair.first, first.microbatch, pair.second, second.microbatch);
   }
   finish(stage, replica_class);
   finish(stage, replica_class);

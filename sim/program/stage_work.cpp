@@ -216,7 +216,7 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
       program_.classes[work->task_class].grouping = work->meets = groups_.over(axes);
     }
   }
-  out.first.host_first = 2 * plan_.pass_host;
+  out.first.host_first = out.second.host_first = plan_.pass_host;
   out.first.bodies = std::move(bodies);
   return out;
 }
@@ -233,7 +233,9 @@ const PassWork::Steps& StageWork::pair_steps(const PairedBody& paired, BlockId f
     origins.push_back((origin.backward ? back : ahead)[static_cast<std::size_t>(origin.step)]);
   }
   paired_.push_back(paired.body);
-  return describe_steps(paired_.back(), origins);
+  PassWork::Steps& out = describe_steps(paired_.back(), origins);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i].of_second = paired.origins[i].backward;
+  return out;
 }
 
 GroupingId StageWork::meeting(int chunk, Pass::Kind kind, int first, int last) {
@@ -255,7 +257,7 @@ MeshAxisSet StageWork::axes_of(int chunk, Pass::Kind kind, int first, int last) 
   return axes;
 }
 
-const PassWork::Steps& StageWork::describe_steps(const Body& body, std::span<const StepOf> origins) {
+PassWork::Steps& StageWork::describe_steps(const Body& body, std::span<const StepOf> origins) {
   const KernelPrecision precision{job_.precision(), job_.product_precision()};
   PassWork::Steps steps;
   for (const BodyStep& step : body.steps) {

@@ -37,7 +37,7 @@ class StageWork {
   const std::vector<PartWork>& parts(const Pass& pass) const;
   // A forward and a backward pass that run beside each other, written as one behind the other: together they take as
   // long as the pair, and what they make leaves when both have ended. At detail "operators" the first has the kernels
-  // of both.
+  // of both, each with the pass that it is of.
   struct PairWork {
     PassWork first;
     PassWork second;
@@ -64,7 +64,7 @@ class StageWork {
   };
   static std::vector<StepOf> steps_of(const PartitionedBlock& block, const std::vector<const BlockStep*>& steps);
   // `origins`: of each step of the body.
-  const PassWork::Steps& describe_steps(const Body& body, std::span<const StepOf> origins);
+  PassWork::Steps& describe_steps(const Body& body, std::span<const StepOf> origins);
 
   Program& program_;
   RankGroups& groups_;

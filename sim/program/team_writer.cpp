@@ -64,20 +64,48 @@ TaskId TeamWriter::transfer(std::size_t lane, StreamKind stream, ClassId of, Pic
 }
 
 void TeamWriter::run(const PassWork& work, std::int32_t microbatch) {
-  for (Lane& lane : lanes_) lane.done_before = lane.done;
+  begin_pass();
   if (work.bodies.empty()) {
     run_folded(work, microbatch);
   } else {
-    if (work.host_first > 0) begin_on_host(work, microbatch);
-    for (const PassWork::Steps* steps : work.bodies) run_body(*steps, work.issue_class, microbatch);
+    begin_on_host(work, microbatch);
+    const Issued issued{work.issue_class, microbatch};
+    run_bodies(work, {issued, issued});
   }
+  end_pass();
+}
+
+void TeamWriter::run_pair(const PassWork& first, std::int32_t microbatch, const PassWork& second,
+                          std::int32_t its_microbatch) {
+  if (first.bodies.empty()) {
+    run(first, microbatch);
+    run(second, its_microbatch);
+    return;
+  }
+  begin_pass();
+  begin_on_host(first, microbatch);
+  begin_on_host(second, its_microbatch);
+  run_bodies(first, {Issued{first.issue_class, microbatch}, Issued{second.issue_class, its_microbatch}});
+  end_pass();
+}
+
+void TeamWriter::begin_pass() {
+  for (Lane& lane : lanes_) lane.done_before = lane.done;
+}
+
+void TeamWriter::end_pass() {
   for (Lane& lane : lanes_) {
     lane.device_waits.clear();
     lane.host_waits.clear();
   }
 }
 
+void TeamWriter::run_bodies(const PassWork& work, const IssuedOfPair& issued_of) {
+  for (const PassWork::Steps* steps : work.bodies) run_body(*steps, issued_of);
+}
+
 void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
+  if (work.host_first <= 0) return;
   for (Lane& lane : lanes_) {
     add(lane, StreamKind::host, work.issue_class, work.host_first, lane.host_waits, microbatch);
     lane.host_waits.clear();
@@ -110,19 +138,20 @@ void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
   }
 }
 
-void TeamWriter::run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch) {
+void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of) {
   std::vector<std::vector<TaskId>> ends(lanes_.size());  // [lane][step]
   // Device streams start a body free: its first step on each waits for all that ran before.
   std::vector<TaskId> issued(lanes_.size());
   for (const PassWork::Step& step : steps) {
+    const Issued& pass = issued_of[step.of_second ? 1 : 0];
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       Lane& lane = lanes_[i];
       const TaskId running = lane.last[index(StreamKind::compute)];
       if (step.step->host_waits && running != kNoTask) lane.host_waits.push_back(running);
-      issued[i] = add(lane, StreamKind::host, issue_class, step.step->host, lane.host_waits, microbatch);
+      issued[i] = add(lane, StreamKind::host, pass.issue_class, step.step->host, lane.host_waits, pass.microbatch);
       lane.host_waits.clear();
     }
-    run_step(step, issued, ends, microbatch);
+    run_step(step, issued, ends, pass.microbatch);
   }
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];

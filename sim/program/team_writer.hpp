@@ -16,6 +16,7 @@ struct PassWork {
   struct Step {
     ClassId task_class = 0;
     const BodyStep* step = nullptr;
+    bool of_second = false;  // of a pair: it belongs to the second pass
   };
   using Steps = std::vector<Step>;
 
@@ -24,7 +25,7 @@ struct PassWork {
   ClassId issue_class = 0;
   GroupingId meets = kAlone;         // as one task: the ranks that begin it together
   Picoseconds host_first = 0;        // of the host's work, what stands before the bodies
-  std::vector<const Steps*> bodies;  // in order; empty at detail "passes"
+  std::vector<const Steps*> bodies;  // in order; empty at detail "passes". Of a pair, the first has those of both
 };
 
 // Writes the tasks of one team: the tensor- and context-parallel ranks of one stage and of the data-parallel replicas
@@ -43,6 +44,8 @@ class TeamWriter {
   void host_waits_for(std::size_t lane, TaskId task) { lanes_[lane].host_waits.push_back(task); }
 
   void run(const PassWork& work, std::int32_t microbatch);
+  // Two passes beside each other.
+  void run_pair(const PassWork& first, std::int32_t microbatch, const PassWork& second, std::int32_t its_microbatch);
 
   // One task on a communication or host stream of a lane, after `after`. Passes do not wait for it unless told to.
   TaskId transfer(std::size_t lane, StreamKind stream, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
@@ -72,9 +75,19 @@ class TeamWriter {
   const LaneGroups& lanes_in(GroupingId grouping);
   // Lets some lanes meet for work on `stream`, after `scratch_`, which then holds the meeting; one lane meets nobody.
   void meet(std::span<const std::size_t> lanes, GroupingId grouping, StreamKind stream, std::int32_t microbatch);
+  // What the host hands on for a pass.
+  struct Issued {
+    ClassId issue_class = 0;
+    std::int32_t microbatch = -1;
+  };
+  using IssuedOfPair = std::array<Issued, 2>;
+
   void begin_on_host(const PassWork& work, std::int32_t microbatch);
+  void run_bodies(const PassWork& work, const IssuedOfPair& issued_of);
+  void begin_pass();
+  void end_pass();
   void run_folded(const PassWork& work, std::int32_t microbatch);
-  void run_body(const PassWork::Steps& steps, ClassId issue_class, std::int32_t microbatch);
+  void run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of);
   void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
                 std::int32_t microbatch);
   // Adds to `scratch_` what a lane's step waits for.

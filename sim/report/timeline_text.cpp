@@ -68,6 +68,19 @@ Segments communication_of(const Program& program, const Timeline& timeline, cons
   return out;
 }
 
+// Of two passes that take turns, each has its share of their time, one behind the other.
+void lay_pairs_in_a_row(std::vector<PassSpan>& spans) {
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    PassSpan& first = spans[i - 1];
+    PassSpan& second = spans[i];
+    if (second.start >= first.end) continue;
+    const Picoseconds end = std::max(first.end, second.end);
+    const double share = static_cast<double>(first.busy) / static_cast<double>(first.busy + second.busy);
+    first.end = second.start = first.start + static_cast<Picoseconds>(share * static_cast<double>(end - first.start));
+    second.end = end;
+  }
+}
+
 // What a rank does, from 0 to the end of the iteration.
 Segments lay_out(const Program& program, const Timeline& timeline, const StreamIndex& index, std::uint32_t rank) {
   const Segments communication = communication_of(program, timeline, index, rank);
@@ -88,7 +101,9 @@ Segments lay_out(const Program& program, const Timeline& timeline, const StreamI
     if (until > now) out.push_back({now, until, kIdle});
     now = std::max(now, until);
   };
-  for (const PassSpan& span : pass_spans(program, timeline, index.compute_tasks_of(rank))) {
+  std::vector<PassSpan> spans = pass_spans(program, timeline, index.compute_tasks_of(rank));
+  lay_pairs_in_a_row(spans);
+  for (const PassSpan& span : spans) {
     fill_gap(span.start);
     out.push_back({span.start, span.end, letter_of(span)});
     now = span.end;

@@ -1,5 +1,6 @@
 #include "trace/pass_spans.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace mirfak {
@@ -22,6 +23,14 @@ std::optional<PassSpan> pass_of(const Program& program, TaskId task) {
   return std::nullopt;
 }
 
+// The span that goes on with `next`: the last, or of a pair the one before it.
+PassSpan* span_of(std::vector<PassSpan>& spans, const PassSpan& next) {
+  const std::size_t from = spans.size() - std::min<std::size_t>(spans.size(), 2);
+  const auto found = std::find_if(spans.begin() + static_cast<std::ptrdiff_t>(from), spans.end(),
+                                  [&](const PassSpan& span) { return span.same_pass(next); });
+  return found == spans.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::vector<PassSpan> pass_spans(const Program& program, const Timeline& timeline,
@@ -32,8 +41,10 @@ std::vector<PassSpan> pass_spans(const Program& program, const Timeline& timelin
     if (!span) continue;
     span->start = timeline.start[task];
     span->end = timeline.end[task];
-    if (!spans.empty() && spans.back().same_pass(*span)) {
-      spans.back().end = span->end;
+    span->busy = span->end - span->start;
+    if (PassSpan* known = span_of(spans, *span)) {
+      known->end = span->end;
+      known->busy += span->busy;
     } else {
       spans.push_back(*span);
     }

@@ -15,14 +15,16 @@ struct PassSpan {
   std::int32_t microbatch = -1;
   Picoseconds start = 0;
   Picoseconds end = 0;
+  Picoseconds busy = 0;  // of this time, its own tasks
 
   bool same_pass(const PassSpan& other) const {
     return kind == other.kind && chunk == other.chunk && microbatch == other.microbatch;
   }
 };
 
-// The passes that the tasks of one compute stream are, in order. A program may hold a pass as one task, in parts, or
-// as its kernels: a kernel belongs to the pass that the host issued it for.
+// The passes that the tasks of one compute stream are, in the order of their first tasks. A program may hold a pass as
+// one task, in parts, or as its kernels: a kernel belongs to the pass that the host issued it for. Two passes beside
+// each other take turns kernel by kernel: their spans overlap.
 std::vector<PassSpan> pass_spans(const Program& program, const Timeline& timeline,
                                  std::span<const TaskId> compute_tasks);
 

@@ -2,6 +2,8 @@
 
 #include "program/sharded_state.hpp"
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -47,18 +49,20 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::spa
       put(points, {span.end, use});
       continue;
     }
-    // Spans of passes stand in the order of the schedule.
+    // Spans of passes stand in the order of the schedule, but of a pair either may be first.
     const Pass& pass = *next++;
-    // Kernels of a pair are mixed: they are one span, of its forward pass.
-    const bool mixed = pass.with_next && (i + 1 == spans.size() || spans[i + 1].kind == TaskKind::forward);
     if (is_forward(pass.kind)) use.activations += of(pass).kept;
     use.workspace = of(pass).workspace(pass.kind);
-    if (mixed) use.workspace += of(*next).workspace(next->kind);
+    if (pass.with_next) use.workspace += of(*next).workspace(next->kind);
     put(points, {span.start, use});
     use.workspace = 0;
-    if (mixed) end(*next++);
+    Picoseconds until = span.end;
+    if (pass.with_next) {  // what a pair makes leaves when both have ended
+      until = std::max(until, spans[++i].end);
+      end(*next++);
+    }
     end(pass);
-    put(points, {span.end, use});
+    put(points, {until, use});
   }
   close_at(points, simulation.timeline.makespan);
   return points;
