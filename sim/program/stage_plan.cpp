@@ -169,6 +169,19 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
 
 }  // namespace
 
+std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement) {
+  const std::vector<std::int32_t> first = placement.holders(0);
+  const std::vector<std::int32_t> last = placement.holders(placement.parts() - 1);
+  std::vector<std::array<std::int32_t, 2>> out;
+  for (std::size_t i = 0; i < std::max(first.size(), last.size()); ++i) {
+    const std::array<std::int32_t, 2> pair = {first[std::min(i, first.size() - 1)], last[std::min(i, last.size() - 1)]};
+    const bool one_copy = std::find(last.begin(), last.end(), pair[0]) != last.end() ||
+                          std::find(first.begin(), first.end(), pair[1]) != first.end();
+    if (!one_copy) out.push_back(pair);
+  }
+  return out;
+}
+
 std::vector<LayerBlocks> layer_blocks(const Job& job, const ShardedBlocks& blocks) {
   const std::vector<JobLayer> kinds = job_layers(job);
   std::vector<LayerBlocks> out;

@@ -5,6 +5,7 @@
 #include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -88,6 +89,10 @@ struct StageParameters {
 
   HeldParameters held() const { return {elements - expert_elements, expert_elements}; }
 };
+
+// Which two stages each sum the gradients of a word embedding that is the output projection too: holders of the first
+// part of the model and of the last, in turn. A stage that holds both has one copy and nothing to sum.
+std::vector<std::array<std::int32_t, 2>> tied_stages(const Placement& placement);
 
 // What one stage holds, whatever hardware it runs on.
 struct StageContents {

@@ -66,9 +66,10 @@ void StepWriter::reduce_gradients() {
     for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
   }
   for (int own = 0; own < teams_.classes(); ++own) reduce_parts(own);
-  if (const double tied = teams_.plan(0, 0).parameters.tied_elements; teams_.stages() > 1 && tied > 0) {
-    const Shared embedding{
-        "reduce tied embedding gradients", GroupKind::tied_embedding, {0, teams_.stages() - 1}, tied};
+  for (const std::array<std::int32_t, 2>& stages : tied_stages(placement_of(job_.strategy))) {
+    const double tied = teams_.plan(stages[0], 0).parameters.tied_elements;
+    if (tied <= 0) continue;
+    const Shared embedding{"reduce tied embedding gradients", GroupKind::tied_embedding, stages, tied};
     for (int own = 0; own < teams_.classes(); ++own) reduce_between(own, embedding);
   }
   for (int stage = 0; stage < teams_.stages(); ++stage) {

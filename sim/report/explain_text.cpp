@@ -17,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -229,9 +230,10 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     add("reduce norm gradients", CollectiveKind::all_reduce, held.tensor_partial_elements * gradient_bytes(job_),
         costs.tensor_group);
   }
-  if (held.tied_elements > 0) {
+  for (const auto& [first, last] : tied_stages(placement_of(job_.strategy))) {
+    if (held.tied_elements <= 0 || (plan.stage != first && plan.stage != last)) continue;
     const int replica = plan.replicas.first();
-    const std::array<int, 2> ends = {job_.rank_of(0, replica, 0), job_.rank_of(job_.strategy.pipeline - 1, replica, 0)};
+    const std::array<int, 2> ends = {job_.rank_of(first, replica, 0), job_.rank_of(last, replica, 0)};
     add("reduce tied embedding gradients", CollectiveKind::all_reduce, held.tied_elements * gradient_bytes(job_),
         communication_group(job_.cluster, ends));
   }

@@ -95,4 +95,13 @@ std::vector<Place> Placement::copies_of(const Place& place) const {
   return out;
 }
 
+std::vector<std::int32_t> Placement::holders(int part) const {
+  std::vector<std::int32_t> out;
+  for (std::int32_t stage = 0; stage < stages(); ++stage) {
+    const auto& held = parts_[static_cast<std::size_t>(stage)];
+    if (std::find(held.begin(), held.end(), part) != held.end()) out.push_back(stage);
+  }
+  return out;
+}
+
 }  // namespace mirfak

@@ -46,6 +46,8 @@ class Placement {
   }
   // The other places that hold the part of this one.
   std::vector<Place> copies_of(const Place& place) const;
+  // The stages that hold a part, ascending.
+  std::vector<std::int32_t> holders(int part) const;
   bool holds_twice() const { return holds_twice_; }
   bool is_looped() const { return looped_; }
   // Microbatches m and m + routes() take the same way.

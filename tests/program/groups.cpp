@@ -5,6 +5,7 @@
 #include "engine/execute.hpp"
 #include "job_fixture.hpp"
 #include "program/lowering.hpp"
+#include "schedule/schedule_file.hpp"
 #include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 
 using namespace mirfak;
@@ -38,6 +40,17 @@ Job job_of(const Strategy& strategy, const char* framework) {
   job.framework = test::framework_named(framework);
   job.model.tied_embeddings = strategy.pipeline > 1;
   return job;
+}
+
+// 1F1B of 4 stages and 8 microbatches, the model's first part on stage 1 and its last on stage 2.
+ScheduleId other_way_round() {
+  const std::string csv = schedule_csv(schedule_of(schedule_named("1f1b")), {.stages = 4, .microbatches = 8});
+  std::vector<std::string> rows;
+  std::istringstream lines(csv);
+  for (std::string row; std::getline(lines, row);) rows.push_back(row);
+  std::string out;
+  for (const std::size_t part : {2, 0, 3, 1}) out += rows.at(part) + "\n";
+  return read_schedule_text(out, "other-way-round.csv");
 }
 
 Job mixture_of(const Strategy& strategy) {
@@ -89,6 +102,9 @@ std::vector<Case> cases() {
   both_ways.schedule = schedule_named("dualpipe");
   both_ways.virtual_pipeline = 2;
   out.push_back({GroupKind::part, job_of(both_ways, "megatron-core"), 7, {1, 7}});
+  Strategy from_file = strategy_of(1, 1, 2, 4);
+  from_file.schedule = other_way_round();
+  out.push_back({GroupKind::tied_embedding, job_of(from_file, "megatron-core"), 5, {3, 5}});
   out.push_back({GroupKind::all, pipeline, 5, {0, 1, 2, 3, 4, 5, 6, 7}});
   return out;
 }
