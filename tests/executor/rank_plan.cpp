@@ -1,5 +1,4 @@
-// Plans of all ranks, executed together by a loop that does what executors promise and nothing more: each queue in
-// order, a task when what it waits for has ended, a collective when all have begun it.
+// Plans of all ranks, executed together.
 
 #include "executor/rank_plan.hpp"
 
@@ -7,16 +6,17 @@
 #include "executor/measured_timeline.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "together.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 using namespace mirfak;
 using namespace mirfak::measure;
+using namespace mirfak::test;
 
 namespace {
 
@@ -34,121 +34,6 @@ Job job_of(const std::string& strategy, const std::string& framework = "megatron
   const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
-
-// Ranks in turns; a task that is done together ends when its last member begins it.
-class Together {
- public:
-  Together(const Simulation& simulation, const ExecutionGroups& groups) : groups_(groups) {
-    for (const ProgramRank& rank : simulation.program.ranks) {
-      plans_.push_back(rank_plan(simulation.program, groups, static_cast<int>(rank.rank)));
-      times_.emplace_back(plans_.back().tasks.size());
-      begun_.emplace_back(plans_.back().tasks.size(), 0);
-      ended_.emplace_back(plans_.back().tasks.size(), 0);
-      next_.emplace_back(plans_.back().queues.size(), 0);
-    }
-  }
-
-  bool run() {
-    while (turn()) {
-    }
-    return std::all_of(ended_.begin(), ended_.end(), [](const auto& ended) {
-      return std::all_of(ended.begin(), ended.end(), [](std::uint8_t done) { return done != 0; });
-    });
-  }
-
-  const std::vector<RankPlan>& plans() const { return plans_; }
-  const std::vector<std::vector<TaskTime>>& times() const { return times_; }
-
- private:
-  // Who takes part in a task, by what its members know of it: the how many-th of its group or direction.
-  struct Meeting {
-    std::size_t members = 0;
-    std::vector<std::pair<std::size_t, std::uint32_t>> begun;  // rank and task
-  };
-
-  bool turn() {
-    bool any = false;
-    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
-      for (std::size_t queue = 0; queue < plans_[rank].queues.size(); ++queue) any = advance(rank, queue) || any;
-    }
-    return any;
-  }
-
-  bool advance(std::size_t rank, std::size_t queue) {
-    const RankPlan& plan = plans_[rank];
-    std::size_t& next = next_[rank][queue];
-    if (next == plan.queues[queue].tasks.size()) return false;
-    const std::uint32_t index = plan.queues[queue].tasks[next];
-    const RankTask& task = plan.tasks[index];
-    bool any = false;
-    if (begun_[rank][index] == 0) {
-      const bool ready =
-          std::all_of(task.after.begin(), task.after.end(), [&](std::uint32_t i) { return ended_[rank][i] != 0; });
-      if (!ready) return false;
-      begun_[rank][index] = 1;
-      times_[rank][index].ready = ++clock_;
-      begin(rank, index);
-      any = true;
-    }
-    if (ended_[rank][index] == 0) return any;
-    ++next;
-    return true;
-  }
-
-  void begin(std::size_t rank, std::uint32_t index) {
-    const RankTask& task = plans_[rank].tasks[index];
-    if (task.operation == RankTask::Operation::issue || task.operation == RankTask::Operation::kernel) {
-      end(rank, index);
-      return;
-    }
-    Meeting& meeting = meeting_of(rank, task);
-    meeting.begun.emplace_back(rank, index);
-    if (meeting.begun.size() < meeting.members) return;
-    const RankTask& first = plans_[meeting.begun.front().first].tasks[meeting.begun.front().second];
-    for (const auto& [other, place] : meeting.begun) {
-      const RankTask& its = plans_[other].tasks[place];
-      CHECK(groups_.leader[its.task] == groups_.leader[first.task]);  // what began together belongs together
-      CHECK(its.bytes == first.bytes);
-      end(other, place);
-    }
-  }
-
-  Meeting& meeting_of(std::size_t rank, const RankTask& task) {
-    const bool sends = task.operation == RankTask::Operation::send;
-    if (sends || task.operation == RankTask::Operation::receive) {
-      const auto own = static_cast<int>(rank);
-      const StreamKind stream = plans_[rank].queues[task.queue].stream;
-      const bool forward = stream == StreamKind::send_forward || stream == StreamKind::recv_forward;
-      const int from = sends ? own : task.peer;
-      const int to = sends ? task.peer : own;
-      const auto count = counts_[{1, static_cast<int>(rank), from, to, forward}]++;
-      Meeting& out = meetings_[{1, count, from, to, forward}];
-      out.members = 2;
-      return out;
-    }
-    const auto group = static_cast<int>(task.group);
-    const auto count = counts_[{0, static_cast<int>(rank), group, 0, false}]++;
-    Meeting& out = meetings_[{0, count, group, 0, false}];
-    out.members = groups_.groups[task.group].ranks.size();
-    return out;
-  }
-
-  void end(std::size_t rank, std::uint32_t index) {
-    ended_[rank][index] = 1;
-    times_[rank][index].end = ++clock_;
-  }
-
-  using Key = std::tuple<int, int, int, int, bool>;
-  const ExecutionGroups& groups_;
-  std::vector<RankPlan> plans_;
-  std::vector<std::vector<TaskTime>> times_;
-  std::vector<std::vector<std::uint8_t>> begun_;
-  std::vector<std::vector<std::uint8_t>> ended_;
-  std::vector<std::vector<std::size_t>> next_;
-  std::map<Key, int> counts_;
-  std::map<Key, Meeting> meetings_;
-  double clock_ = 0;
-};
 
 struct NamedJob {
   std::string strategy;
