@@ -25,6 +25,8 @@ constexpr std::array kJobs = {
     NamedJob{"pipeline: 4", "framework: megatron-core"},
     NamedJob{"pipeline: 2, virtual_pipeline: 2, data: 2", "framework: megatron-core, cuda_graphs: full"},
     NamedJob{"data: 2, zero: 1, pipeline: 2, overlap_grad_reduce: true", "framework: megatron-core, cuda_graphs: full"},
+    NamedJob{"pipeline: 2, data: 2, schedule: zb-v", "framework: megatron-core"},
+    NamedJob{"pipeline: 2, tensor: 2, schedule: dualpipe", "framework: megatron-core, cuda_graphs: full"},
     NamedJob{"data: 4, zero: 3", "framework: pytorch-fsdp"}};
 
 std::vector<RankPlan> plans_of(const NamedJob& job) {

@@ -2,6 +2,7 @@
 // what ran is what the program says.
 
 #include "measure_program.hpp"
+#include "schedule/schedule.hpp"
 #include "trace/hdf5_file.hpp"
 
 #include <doctest/doctest.h>
@@ -79,8 +80,8 @@ void check_order(Tasks& tasks) {
 }
 
 struct Case {
-  const char* strategy;
-  int ranks;
+  std::string strategy;
+  int ranks = 2;
 };
 
 void run_and_compare(const Case& job, const ScratchFolder& folder) {
@@ -116,12 +117,20 @@ void run_and_compare(const Case& job, const ScratchFolder& folder) {
 TEST_CASE("measure, calibrate, predict, run, compare") {
   const ScratchFolder folder;
   calibrate_here(folder);
-  for (const Case& job : {Case{"tensor: 2, sequence_parallel: true", 2}, Case{"pipeline: 2", 2},
-                          Case{"pipeline: 2, virtual_pipeline: 2", 2}, Case{"data: 2, zero: 1", 2},
-                          Case{"data: 2, zero: 1, overlap_grad_reduce: true, overlap_param_gather: true", 2},
-                          Case{"tensor: 2, pipeline: 2", 4}}) {
-    run_and_compare(job, folder);
+  std::vector<Case> jobs = {{"tensor: 2, sequence_parallel: true"},
+                            {"data: 2, zero: 1"},
+                            {"data: 2, zero: 1, overlap_grad_reduce: true, overlap_param_gather: true"},
+                            {"tensor: 2, pipeline: 2", 4},
+                            {"tensor: 2, pipeline: 2, schedule: dualpipe", 4},
+                            {"pipeline: 2, schedule: ./crosswise.csv"}};
+  for (const Schedule& schedule : schedules()) {
+    const char* chunks = schedule.chunks == 0 ? ", virtual_pipeline: 2" : "";
+    jobs.push_back({fmt::format("pipeline: 2, schedule: {}{}", schedule.name, chunks)});
   }
+  // Both stages hold both parts of the model, and one runs two passes beside each other.
+  folder.write("crosswise.csv",
+               "0F0,0F2,1F1,1I1,(1F3;0B0)OVERLAP_F_B,1W1,1B3,0B2\n0F1,1F0,1B0,0F3,1F2,1I2,0B1,1W2,0B3\n");
+  for (const Case& job : jobs) run_and_compare(job, folder);
   // The scenario in a trace reads back, wherever it is read: it names the node type by its path.
   const std::string stored = Hdf5File::open(folder.path() / "measured.h5").read_text("/scenario");
   std::filesystem::create_directory(folder.path() / "elsewhere");
