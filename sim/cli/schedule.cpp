@@ -121,13 +121,22 @@ struct Subject {
   PassTimeline timeline;
 };
 
+// Where a pass stands in the file that the schedule is from, if it is from one.
+Location location_of(const Schedule& schedule, const PassIndex& pass) {
+  if (schedule.path.empty()) return {};
+  const FilePlace place = place_in_schedule_file(schedule.path, pass);
+  return {schedule.name, place.line, place.column};
+}
+
 void check_memory(const Subject& subject, int limit) {
   for (int stage = 0; limit > 0 && stage < subject.shape.stages; ++stage) {
     int now = 0;
     const int most = limit * (subject.placement.holds_twice() ? 1 : subject.placement.chunks(stage));
-    for (const Pass& pass : subject.orders[static_cast<std::size_t>(stage)]) {
+    const std::vector<Pass>& order = subject.orders[static_cast<std::size_t>(stage)];
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Pass& pass = order[i];
       if (is_forward(pass.kind) && ++now > most) {
-        fail_infeasible({subject.schedule.path, subject.schedule.path.empty() ? 0 : stage + 1, 0},
+        fail_infeasible(location_of(subject.schedule, {stage, i}),
                         fmt::format("stage {} keeps more than {} microbatches from {} on", stage, limit,
                                     pass_text(subject.placement, stage, pass)),
                         "a later forward pass, or an earlier backward pass of weights, needs less");

@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "schedule/pass_timeline.hpp"
 
 #include <fmt/format.h>
 
@@ -236,6 +235,12 @@ class Builder {
   std::vector<std::vector<std::int32_t>> held_;
 };
 
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_input({path.string(), 0, 0}, "cannot be read", "give the path of a schedule in PyTorch's CSV format");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 ScheduleId read_schedule_text(std::string_view text, const std::string& name) {
@@ -243,12 +248,17 @@ ScheduleId read_schedule_text(std::string_view text, const std::string& name) {
 }
 
 ScheduleId read_schedule_file(const std::filesystem::path& path, const std::string& name) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_input({path.string(), 0, 0}, "cannot be read", "give the path of a schedule in PyTorch's CSV format");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = text_of(path);
   Schedule schedule = Builder(Reader(text, name).read(), name).build();
   schedule.path = std::filesystem::absolute(path).lexically_normal().string();
   return add_schedule(std::move(schedule), text);
+}
+
+FilePlace place_in_schedule_file(const std::filesystem::path& path, const PassIndex& pass) {
+  const std::string text = text_of(path);
+  const auto rows = Reader(text, path.string()).read();
+  const PartPass& found = rows.at(static_cast<std::size_t>(pass.stage)).at(pass.index);
+  return {found.line, found.column};
 }
 
 std::string schedule_csv(const Schedule& schedule, const PipelineShape& shape, const PassTimes& times) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "schedule/pass_timeline.hpp"
 #include "schedule/schedule.hpp"
 
 #include <filesystem>
@@ -25,6 +26,13 @@ namespace mirfak {
 // it, as the user gave it.
 ScheduleId read_schedule_file(const std::filesystem::path& path, const std::string& name);
 ScheduleId read_schedule_text(std::string_view text, const std::string& name);
+
+// Where the file says a pass of its order: line and column, from 1. Reads the file again.
+struct FilePlace {
+  int line = 0;
+  int column = 0;
+};
+FilePlace place_in_schedule_file(const std::filesystem::path& path, const PassIndex& pass);
 
 // Passes of `schedule` in that format.
 std::string schedule_csv(const Schedule& schedule, const PipelineShape& shape, const PassTimes& times = {});

@@ -35,6 +35,17 @@ TEST_CASE("schedule writes a file that it reads back with the same bubble") {
   CHECK(a["by_stage"] == b["by_stage"]);
 }
 
+TEST_CASE("a file that keeps more than --max-in-flight is refused at the cell of the pass") {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "order.csv").string();
+  folder.write("order.csv", "# one ahead\n0F0, 0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  CHECK(run({"schedule", file, "--max-in-flight", "2"}).status == 0);
+  const Finished less = run({"schedule", file, "--max-in-flight", "1"});
+  CHECK(less.status == 3);
+  CHECK_MESSAGE(less.err.find(file + ":2:6: stage 0 keeps more than 1 microbatches from 0F1 on") != std::string::npos,
+                less.err);
+}
+
 TEST_CASE("sizes beside a file that has others are refused, not ignored") {
   const ScratchFolder folder;
   const std::string file = written_schedule(folder);
