@@ -66,6 +66,26 @@ TEST_CASE("recipes that scale blocks are refused, whatever the card") {
   CHECK_MESSAGE((!built || contains(finished.err, "a scale per tensor")), finished.err);
 }
 
+TEST_CASE("ranks that read different schedules under one name are not run") {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path() / "0");
+  std::filesystem::create_directory(folder.path() / "1");
+  folder.write("0/order.csv", "0F0,0F1,0F2,0F3,0B0,0B1,0B2,0B3\n1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n");
+  folder.write("1/order.csv", "0F0,0F2,0F1,0F3,0B0,0B2,0B1,0B3\n1F0,1B0,1F2,1B2,1F1,1B1,1F3,1B3\n");
+  for (const char* rank : {"0/job.yaml", "1/job.yaml"}) {
+    folder.write(rank, tiny_scenario("dgx-a100-80g", 1, "pipeline: 2, schedule: ./order.csv"));
+  }
+  folder.write("run.sh", "cd $OMPI_COMM_WORLD_RANK && mirfak-measure run job.yaml --out trace.h5\n");
+  const Finished finished = run_shell(
+      fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 '{}' --oversubscribe -n 2 sh run.sh",
+                  MIRFAK_MPIRUN),
+      folder.path());
+  CHECK(finished.status == 2);
+  CHECK_MESSAGE(count(finished.err, "mirfak-measure: error:") == 1, finished.err);
+  CHECK_MESSAGE(contains(finished.err, "ranks 0 and 1 make different programs of job.yaml"), finished.err);
+  CHECK(!std::filesystem::exists(folder.path() / "0" / "trace.h5"));
+}
+
 TEST_CASE("a rank that dies ends the job, and leaves no file") {
   const ScratchFolder folder;
   folder.write("job.yaml", tiny_scenario("dgx-a100-80g", 1, "pipeline: 2"));

@@ -9,6 +9,7 @@
 #include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
 #include "measure/gpu.hpp"
+#include "measure/same_program.hpp"
 #include "processes/interruption.hpp"
 #include "processes/machine.hpp"
 #include "processes/mpi_world.hpp"
@@ -313,6 +314,7 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
   if (options.backend == "cuda") choose_gpu(world);
 #endif
   Simulation simulation = lowered(scenario.job, {true, true});
+  check_same_program(world, simulation.program, options.scenario);
   const ExecutionGroups groups = execution_groups(simulation.program);
   const std::vector<RankPlan> plans =
       plans_here(simulation.program, groups, world, in_one_process(scenario.job, options));
