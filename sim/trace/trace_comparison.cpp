@@ -92,7 +92,8 @@ void check_tasks(const TraceFile& predicted, const TraceFile& measured) {
     refuse(
         predicted, measured,
         fmt::format("task {} is {} ({:g} bytes) in one and {} ({:g} bytes) in the other", task,
-                    describe(predicted, task), predicted.bytes[task], describe(measured, task), measured.bytes[task]));
+                    describe(predicted, task), predicted.bytes[task], describe(measured, task), measured.bytes[task]),
+        "predict again: the program, or a file that the scenario names (schedule, profile), has changed in between");
   }
 }
 
