@@ -120,7 +120,6 @@ TEST_CASE("measure, calibrate, predict, run, compare") {
   std::vector<Case> jobs = {{"tensor: 2, sequence_parallel: true"},
                             {"data: 2, zero: 1"},
                             {"data: 2, zero: 1, overlap_grad_reduce: true, overlap_param_gather: true"},
-                            {"tensor: 2, pipeline: 2", 4},
                             {"tensor: 2, pipeline: 2, schedule: dualpipe", 4},
                             {"pipeline: 2, schedule: ./crosswise.csv"}};
   for (const Schedule& schedule : schedules()) {
