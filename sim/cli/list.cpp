@@ -51,7 +51,7 @@ std::string as_tflops(const Json& value) { return fmt::format("{:.1f}", value.ge
 std::string as_watts(const Json& value) { return fmt::format("{:.0f} W", value.get<double>()); }
 std::string as_seconds(const Json& value) { return format_seconds(value.get<double>()); }
 std::string as_share(const Json& value) { return format_percent(value.get<double>()); }
-std::string as_dollars(const Json& value) { return fmt::format("${:.2f}", value.get<double>()); }
+std::string as_dollars(const Json& value) { return format_price(value.get<double>()); }
 
 Listing list_models(const DataFolders& folders) {
   Listing out;

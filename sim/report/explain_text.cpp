@@ -308,7 +308,7 @@ std::string Explainer::memory_section() {
     table.add_row({"power of " + gpu.name + ", waiting", fmt::format("{:g} W", gpu.blocked_w.value),
                    sources_.cite(gpu.blocked_w.source)});
     if (!group.price) continue;
-    table.add_row({"GPU hour of " + gpu.name, format_usd(group.price->usd_per_gpu_hour.value),
+    table.add_row({"GPU hour of " + gpu.name, format_price(group.price->usd_per_gpu_hour.value),
                    sources_.cite(group.price->usd_per_gpu_hour.source)});
   }
   return "\nMemory, power and price\n" + table.text();

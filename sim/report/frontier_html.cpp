@@ -48,17 +48,21 @@ struct Axes {
 };
 
 std::string grid(const Axes& axes) {
+  const double time_range = axes.time_last - axes.time_first;
+  const double energy_range = axes.energy_most - axes.energy_least;
+  const int time_digits = digits_for_steps(time_range / kTicks, axes.time_last);
+  const int energy_digits = digits_for_steps(energy_range / kTicks, axes.energy_most);
   std::string out;
   for (int i = 0; i <= kTicks; ++i) {
     const double share = static_cast<double>(i) / kTicks;
-    const double time = axes.time_first + share * (axes.time_last - axes.time_first);
-    const double energy = axes.energy_least + share * (axes.energy_most - axes.energy_least);
+    const double time = axes.time_first + share * time_range;
+    const double energy = axes.energy_least + share * energy_range;
     out += fmt::format("<path d='M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {4:.1f}H{5:.1f}' stroke='#ddd'/>\n", axes.x(time),
                        kTop, kTop + kHeight, kLeft, axes.y(energy), kLeft + kWidth);
     out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", axes.x(time),
-                       kTop + kHeight + 16, format_seconds(time));
+                       kTop + kHeight + 16, format_seconds(time, time_digits));
     out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", kLeft - 6, axes.y(energy) + 4,
-                       format_joules(energy));
+                       format_joules(energy, energy_digits));
   }
   return out + fmt::format("<text x='{:.0f}' y='{:.0f}' text-anchor='middle'>time of an iteration</text>\n",
                            kLeft + kWidth / 2, kTop + kHeight + 36);
@@ -191,12 +195,12 @@ std::string clocks_svg(const ClockedProgram& clocked, const ExecutedClocks& exec
 }
 
 std::string table_of(const StragglerPlan& plan, double blocked_w) {
-  std::string out = "<table><tr><th>clocks</th><th>done after</th><th>energy</th><th>saved</th></tr>\n";
+  std::string out = "<table><tr><th>clocks</th><th>done after</th><th>energy</th><th>saved</th><th></th></tr>\n";
   const auto add = [&](const std::string& name, const ExecutedClocks& executed) {
-    out += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}{}</td></tr>\n", escaped(name),
-        format_seconds(to_seconds(executed.makespan)), format_joules(plan.energy_until_deadline_j(executed, blocked_w)),
-        format_percent(plan.saving(executed, blocked_w)), executed.makespan > plan.deadline ? ", too late" : "");
+    out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", escaped(name),
+                       format_seconds(to_seconds(executed.makespan)),
+                       format_joules(plan.energy_until_deadline_j(executed, blocked_w)),
+                       format_percent(plan.saving(executed, blocked_w)), lateness_text(plan, executed));
   };
   add("frontier", plan.executed);
   for (const Baseline& baseline : plan.baselines) add(baseline.name, baseline.executed);

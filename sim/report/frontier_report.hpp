@@ -17,6 +17,9 @@ struct FrontierReport {
   std::vector<std::string> notes;
 };
 
+// "0.2 % too late" of clocks that miss the deadline of the plan, "" of those that keep it.
+std::string lateness_text(const StragglerPlan& plan, const ExecutedClocks& executed);
+
 // For people: the shortest and the thriftiest iteration, the curve drawn in letters, a table of clocks per straggler.
 std::string frontier_text(const FrontierReport& report);
 // sim/report/README.md: every key.

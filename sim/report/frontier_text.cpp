@@ -28,15 +28,19 @@ class Plot {
     rows_[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)] = letter;
   }
   std::string text() const {
+    const int digits_of_energy = digits_for_steps(top_ - bottom_, top_);
     std::string out;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      const std::string label = row == 0 ? format_joules(top_) : row + 1 == rows_.size() ? format_joules(bottom_) : "";
+      const std::string label = row == 0                  ? format_joules(top_, digits_of_energy)
+                                : row + 1 == rows_.size() ? format_joules(bottom_, digits_of_energy)
+                                                          : "";
       std::string line = fmt::format("  {:>9} |{}", label, rows_[row]);
       line.erase(line.find_last_not_of(' ') + 1);
       out += line + '\n';
     }
-    const std::string first = format_seconds(left_);
-    const std::string last = format_seconds(right_);
+    const int digits = digits_for_steps(right_ - left_, right_);
+    const std::string first = format_seconds(left_, digits);
+    const std::string last = format_seconds(right_, digits);
     return out + fmt::format("  {:>9} +{:->{}}\n  {:>9}  {}{:>{}}\n", "", "", kPlotColumns, "", first, last,
                              kPlotColumns - static_cast<int>(first.size()));
   }
@@ -79,13 +83,12 @@ std::string plan_text(const StragglerPlan& plan, double blocked_w) {
           ? fmt::format("no straggler: the iteration may take {}\n", format_seconds(to_seconds(plan.deadline)))
           : fmt::format("a straggler takes {:g} times as long: the iteration may take {}\n", plan.slowdown,
                         format_seconds(to_seconds(plan.deadline)));
-  TextTable table("lrrr");
+  TextTable table("lrrrl");
   table.add_row({"clocks", "done after", "energy", "saved"});
   const auto add = [&](const std::string& name, const ExecutedClocks& executed) {
-    const bool late = executed.makespan > plan.deadline;
     table.add_row({name, format_seconds(to_seconds(executed.makespan)),
                    format_joules(plan.energy_until_deadline_j(executed, blocked_w)),
-                   format_percent(plan.saving(executed, blocked_w)) + (late ? ", too late" : "")});
+                   format_percent(plan.saving(executed, blocked_w)), lateness_text(plan, executed)});
   };
   add("frontier", plan.executed);
   for (const Baseline& baseline : plan.baselines) add(baseline.name, baseline.executed);
@@ -93,6 +96,13 @@ std::string plan_text(const StragglerPlan& plan, double blocked_w) {
 }
 
 }  // namespace
+
+std::string lateness_text(const StragglerPlan& plan, const ExecutedClocks& executed) {
+  if (executed.makespan <= plan.deadline) return {};
+  const double share = static_cast<double>(executed.makespan) / static_cast<double>(plan.deadline) - 1;
+  constexpr double least_shown = 5e-4;  // less would show as 0.0 %
+  return share < least_shown ? "hardly too late" : fmt::format("{} too late", format_percent(share));
+}
 
 std::string frontier_text(const FrontierReport& report) {
   const Frontier& frontier = report.frontier;

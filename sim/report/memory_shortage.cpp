@@ -20,7 +20,7 @@ std::string parts_of(const MemoryUse& peak) {
   std::string out;
   for (const MemoryPart& part : parts) {
     const double gib = peak.*part.bytes / kGiB;
-    if (gib >= 0.05) out += fmt::format("{}{} {:.1f}", out.empty() ? "" : ", ", part.name, gib);
+    if (gib >= 0.05) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.name, format_number(gib));
   }
   return out;
 }

@@ -45,7 +45,7 @@ std::string advantage(const IterationResult& best, const IterationResult& other,
   const Measure measure = measure_of(objective);
   const double share = measure.value(other) > 0 ? 1 - measure.value(best) / measure.value(other) : 0;
   constexpr double nothing = 5e-5;  // would show as 0.0 %
-  if (share < nothing) return "as good to four digits";
+  if (share < nothing) return "as good";
   return fmt::format("{} {}", format_percent(share), measure.better);
 }
 

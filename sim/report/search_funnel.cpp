@@ -52,7 +52,7 @@ std::string funnel_text(const SearchReport& report) {
   const double all = report.outcome.funnel.empty() ? 0 : static_cast<double>(report.outcome.funnel.front().count);
   for (const FunnelStep& step : report.outcome.funnel) {
     const double share = all > 0 ? static_cast<double>(step.count) / all : 0;
-    table.add_row({std::string(step.name), fmt::format("{}", step.count), fmt::format("{:.4f} %", 100 * share),
+    table.add_row({std::string(step.name), fmt::format("{}", step.count), format_number(100 * share) + " %",
                    format_seconds(step.time_s), std::string(meaning_of(step.name))});
   }
   return "\nWhere the strategies were lost\n" + table.text() +

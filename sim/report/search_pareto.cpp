@@ -163,9 +163,8 @@ std::string pareto_text(const SearchReport& report) {
                                 priced ? "time, cost and energy" : "time and energy", every > 1 ? ", some of it" : "",
                                 set.size(), iterations > 0 ? "the whole training" : "an iteration");
   out += table.text();
-  if (set.size() > 1)
-    out +=
-        '\n' + plot(set, names, priced ? cost_of : energy_of, priced ? format_usd : format_joules, iterations) + '\n';
+  const auto price_text = [priced](double price) { return priced ? format_usd(price) : format_joules(price); };
+  if (set.size() > 1) out += '\n' + plot(set, names, priced ? cost_of : energy_of, price_text, iterations) + '\n';
   if (planned) out += "  planned: energy at the clocks that need least without taking longer\n";
   return out + fmt::format("  knee: farthest below the line from the fastest to the {}, both axes scaled to 1\n",
                            priced ? "cheapest" : "one of least energy");

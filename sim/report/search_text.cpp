@@ -16,15 +16,15 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kCountedOut = 10'000;  // from here on four digits
+constexpr std::int64_t kCountedOut = 10'000;  // from here on rounded
 
 std::string objective_text(const SearchSection& search) {
   static const std::vector<std::string> sentences = {"least time", "least cost", "least energy",
                                                      "the Pareto set of time, cost and energy"};
   std::string out = sentences[static_cast<std::size_t>(search.spec.objective)];
   if (search.deadline_days > 0) out += fmt::format(", done within {:g} days", search.deadline_days);
-  if (search.budget_usd > 0) out += fmt::format(", for at most {}", format_usd(search.budget_usd));
-  if (search.spec.power_cap_w > 0) out += fmt::format(", at most {:.4g} kW", search.spec.power_cap_w / 1000);
+  if (search.budget_usd > 0) out += fmt::format(", for at most {}", format_price(search.budget_usd));
+  if (search.spec.power_cap_w > 0) out += fmt::format(", at most {:g} kW", search.spec.power_cap_w / 1000);
   return out;
 }
 
@@ -61,7 +61,7 @@ std::string training_text(const SimulatedStrategy& best) {
                                 format_count(best.found.job.training.tokens), format_seconds(r.training_time_s));
   if (r.priced) out += ", " + format_usd(r.training_cost_usd);
   return out +
-         fmt::format(", {} ({:.1f} MWh)\n", format_joules(r.energy_j * iterations), r.energy_j * iterations / 3.6e9);
+         fmt::format(", {} ({})\n", format_joules(r.energy_j * iterations), format_watt_hours(r.energy_j * iterations));
 }
 
 }  // namespace

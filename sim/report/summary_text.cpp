@@ -41,7 +41,7 @@ std::string price_text(const Job& job) {
   for (const NodeGroup& group : job.cluster.groups()) {
     if (!group.price) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", group.hardware.gpu.name,
-                       format_usd(group.price->usd_per_gpu_hour.value));
+                       format_price(group.price->usd_per_gpu_hour.value));
     origin = fmt::format("{} {} {}", group.price->provider,
                          price_kind_names()[static_cast<std::size_t>(group.price->kind)], group.price->date);
   }
@@ -54,8 +54,8 @@ std::string iteration_table(const Simulation& simulation) {
   table.add_row(
       {"time", format_seconds(r.iteration_time_s), fmt::format("on {} GPU{}", r.gpus, r.gpus == 1 ? "" : "s")});
   table.add_row({"tokens per second", format_count(r.tokens_per_s), format_count(r.tokens_per_s_per_gpu) + " per GPU"});
-  table.add_row({"model TFLOP/s per GPU", fmt::format("{:.1f}", r.tflops_per_gpu), "MFU " + format_percent(r.mfu)});
-  table.add_row({"hardware TFLOP/s per GPU", fmt::format("{:.1f}", r.hardware_tflops_per_gpu),
+  table.add_row({"model TFLOP/s per GPU", format_number(r.tflops_per_gpu), "MFU " + format_percent(r.mfu)});
+  table.add_row({"hardware TFLOP/s per GPU", format_number(r.hardware_tflops_per_gpu),
                  "HFU " + format_percent(r.hfu) + ", with recomputation"});
   table.add_row({"bubble", format_percent(r.bubble_fraction),
                  format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over stages"});
@@ -66,8 +66,8 @@ std::string iteration_table(const Simulation& simulation) {
   table.add_row({"exposed communication", format_percent(r.exposed_communication_s / r.iteration_time_s),
                  format_seconds(r.exposed_communication_s) + ", mean over stages"});
   table.add_row({"energy", format_joules(r.energy_j),
-                 fmt::format("all GPUs: {:.4g} kW, {:.0f} W each on average", r.average_power_w / 1000,
-                             r.average_power_w / r.gpus)});
+                 fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
+                             format_watts(r.average_power_w / r.gpus))});
   if (r.priced) table.add_row({"cost", format_usd(r.cost_usd), price_text(simulation.job)});
   return "Iteration\n" + table.text();
 }
@@ -78,8 +78,8 @@ std::string training_table(const Simulation& simulation) {
   TextTable table("lrl");
   const double iterations = r.training_time_s / r.iteration_time_s;
   table.add_row({"time", format_seconds(r.training_time_s), format_count(iterations) + " iterations"});
-  table.add_row({"energy", format_joules(r.energy_j * iterations),
-                 fmt::format("all GPUs: {:.1f} MWh", r.energy_j * iterations / 3.6e9)});
+  table.add_row(
+      {"energy", format_joules(r.energy_j * iterations), "all GPUs: " + format_watt_hours(r.energy_j * iterations)});
   if (r.priced) table.add_row({"cost", format_usd(r.training_cost_usd)});
   return fmt::format("\nTraining on {} tokens\n", format_count(simulation.job.training.tokens)) + table.text();
 }
@@ -132,7 +132,7 @@ std::string replica_table(const Simulation& simulation) {
   return "\nReplicas, by stage (communication: exposed)\n" + table.text();
 }
 
-std::string gib(double bytes) { return fmt::format("{:.2f}", bytes / kGiB); }
+std::string gib(double bytes) { return format_number(bytes / kGiB); }
 
 std::vector<std::string> memory_cells(const StageMemory& memory) {
   std::vector<std::string> cells;

@@ -206,6 +206,16 @@ std::string draw_axis(const TimeWindow& window, int columns, int margin, Picosec
   return left + ticks + '\n' + left + labels + '\n';
 }
 
+// The ends of the window with as many digits as tell its columns apart.
+std::string window_title(const TimeWindow& window, int columns, Picoseconds makespan) {
+  const double column = window.column * 1e-12;
+  const double end = to_seconds(window.start) + column * columns;
+  const int digits = digits_for_steps(10 * column, end);
+  return fmt::format("  {}: {} to {} of {}, {} a column\n", window.title,
+                     format_seconds(to_seconds(window.start), digits), format_seconds(end, digits),
+                     format_seconds(to_seconds(makespan)), format_seconds(column));
+}
+
 bool is_forward(const Segment& segment) { return segment.letter == 'F' || segment.letter == 'f'; }
 bool is_backward(const Segment& segment) { return segment.letter == 'B' || segment.letter == 'b'; }
 
@@ -297,9 +307,7 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
     out += every == 1 ? "each stage\n" : fmt::format("stages 0, {}, {}, ...\n", every, 2 * every);
   }
   for (const TimeWindow& window : windows) {
-    out += fmt::format("  {}: {} to {} of {}, {} a column\n", window.title, format_seconds(to_seconds(window.start)),
-                       format_seconds(to_seconds(window.start) + window.column * columns * 1e-12),
-                       format_seconds(to_seconds(timeline.makespan)), format_seconds(window.column * 1e-12));
+    out += window_title(window, columns, timeline.makespan);
     for (std::size_t stage = 0; stage < stages.size(); stage += every) {
       const std::string row = draw_row(stages[stage], window, columns);
       out += fmt::format("  stage {:>3} ", drawn[stage]->stage);

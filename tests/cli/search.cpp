@@ -141,7 +141,7 @@ TEST_CASE("the text says what was searched, the best, and where the others were 
   check_in_order(finished.out,
                  {"scenario  s.yaml\n", "model     gpt3-1.3b", "cluster   2 x dgx-a100-80g", "batch     64",
                   "wanted    least time", "searched  ", "All of them: 16 a100-80g", "iteration", "MFU", "\n1  ",
-                  "\n4  ", "Training on 300.0 G tokens",
+                  "\n4  ", "Training on 300 G tokens",
                   "The best against the runner-up: ", "Where the strategies were lost", "enumerated", "simulated"});
   std::istringstream lines(finished.out);
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);

@@ -159,13 +159,13 @@ TEST_CASE("a stated value does not keep an inherited source") {
   REQUIRE(fitted != nullptr);
   CHECK(fitted->error == doctest::Approx(0.084));
   CHECK(fitted->judged_on.size() == 1);
-  CHECK(fitted->value == "66.67 us");
+  CHECK(fitted->value == "66.7 us");
 
   const Framework plain = OwnFile("like: megatron-core\nsource: our profile\nhost: {forward_s: 6e-6}\n").framework();
   const HabitNote* stated = note_of(plain, "host.forward_s");
   REQUIRE(stated != nullptr);
   CHECK(stated->source == "our profile");
-  CHECK(stated->value == "6.000 us");
+  CHECK(stated->value == "6.00 us");
   CHECK(stated->chosen_on.empty());
   CHECK(plain.host.source == parent.host.source);
 
