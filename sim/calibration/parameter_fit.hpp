@@ -23,7 +23,7 @@ struct Unknown {
 struct FitProblem {
   std::vector<Unknown> unknowns;
   std::vector<double> measured;   // seconds (or any positive quantity), one per sample
-  std::vector<std::string> keys;  // what was measured, "m=1024 n=4096 k=4096": decides what is kept aside
+  std::vector<std::string> keys;  // what was measured, "m=1024 n=4096 k=4096": decides what is held out
   std::vector<double> weights;    // of the squared errors; empty: all equal
 
   // Writes what the formula says of the samples `samples` (indices into `measured`) to `predicted`, in their order.
@@ -32,14 +32,14 @@ struct FitProblem {
       predict;
 };
 
-// Whether a measurement is kept aside: a third of all keys, by a hash that is the same on every machine. Equal keys
+// Whether a measurement is held out: a third of all keys, by a hash that is the same on every machine. Equal keys
 // fall on the same side.
 bool is_held_out(std::string_view key);
 
 struct ParameterFit {
   std::vector<double> values;           // of the unknowns
   std::vector<PredictedPair> fitted;    // the samples the fit saw, in their order
-  std::vector<PredictedPair> held_out;  // those kept aside
+  std::vector<PredictedPair> held_out;  // the held-out ones
   std::vector<std::size_t> fitted_samples;
   std::vector<std::size_t> held_out_samples;
 };

@@ -45,7 +45,7 @@ struct FittedConstant {
   double value = 0;
 };
 
-// Errors on the part fitted and on the part kept aside, of all samples or of some.
+// Errors on the part fitted and on the held-out part, of all samples or of some.
 struct FitScore {
   std::string name;  // "all", "m >= 1024"
   ErrorStatistics fitted;

@@ -44,7 +44,7 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
       "mirfak calibrate TABLE.csv... [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
       "Fits the constants of the cost models to tables of measured kernels or collectives, recognised\n"
-      "by their columns. A third of the shapes, chosen by a hash, is kept out of the fit and scored.\n"
+      "by their columns. A third of the shapes, chosen by a hash, is held out of the fit and scored.\n"
       "With --machine the tables are mirfak-measure's, of the processor that it describes, which becomes a node\n"
       "type: profiles NAME.yaml, NAME-core.yaml and NAME-link.yaml in the folder --out.\n"
       "The tables are described in sim/calibration/README.md.");

@@ -56,7 +56,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
   short_for("top", "top", "N", "how many strategies to find (search.top)");
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
   short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
-  short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw in the mean (search.power_cap_w)");
+  short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw on average (search.power_cap_w)");
   add("show-space", po::bool_switch(&options.show_space), "print the scenario with every limit of the search, and end");
   add("emit", po::value(&options.emit)->value_name(fmt::format("{}", fmt::join(launch_target_names(), "|"))),
       "print only what that program takes to run the best strategy");

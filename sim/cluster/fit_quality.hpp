@@ -3,7 +3,7 @@
 namespace mirfak {
 
 // How well a fitted formula describes the measured table behind it. Errors are absolute, as shares of the measured
-// times, of the part fitted and of the third kept out of the fit: of products of at least 1024 rows, of collectives of
+// times, of the part fitted and of the held-out third: of products of at least 1024 rows, of collectives of
 // at least 1 MiB. measurements == 0: constants that were taken over or have no table.
 struct FitQuality {
   int measurements = 0;

@@ -25,7 +25,7 @@ struct CommunicationCost {
   double transfer_s = 0;           // seconds - latency_s
   double bytes_sent = 0;           // by one rank
   double bytes_per_s = 0;          // bytes_sent over transfer_s: of collectives the bus bandwidth, but for latency
-  double network_bytes_per_s = 0;  // of one rank's share of the ports, each way, in the mean over `seconds`
+  double network_bytes_per_s = 0;  // of one rank's share of the ports, each way, on average over `seconds`
   std::string_view algorithm;      // "ring", "tree", "in-switch", ..., "exchange", "send"
   std::string_view protocol;       // "LL", "LL128", "Simple"; empty for sends and exchanges
   int multiprocessors = 0;         // of each GPU taken away from kernels meanwhile: one for each channel

@@ -232,7 +232,7 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
 
 // A kernel reads its results and those of the pieces before it, rescales and writes the sum. Causal work is balanced
 // over devices by pairing early tokens with late ones (Megatron Core: 2 cp chunks), so that a later piece has half of
-// the queries or half of the keys: three quarters of the results in the mean.
+// the queries or half of the keys: three quarters of the results on average.
 KernelCost KernelModel::with_earlier_pieces(KernelCost cost, const OperatorGraph& graph, const BlockStep& step) const {
   if (step.piece == 0) return cost;
   const Operator& op = graph.op(step.op);

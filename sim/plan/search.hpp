@@ -30,7 +30,7 @@ struct SearchSpec {
 
   double deadline_s = 0;    // of an iteration; 0: none
   double budget_usd = 0;    // of an iteration; 0: none
-  double power_cap_w = 0;   // of all GPUs in the mean over an iteration; 0: none
+  double power_cap_w = 0;   // of all GPUs on average over an iteration; 0: none
   bool exhaustive = false;  // simulate whatever fits in memory: to check bounds by
 };
 

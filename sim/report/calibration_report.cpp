@@ -39,7 +39,7 @@ std::string calibration_text(const std::vector<FittedSection>& sections) {
     errors.add_row({"samples", "part", "count", "median", "mean", "p90"});
     for (const FitScore& score : section.scores) {
       add_part(errors, score.name, "fitted", score.fitted);
-      add_part(errors, score.name, "kept aside", score.held_out);
+      add_part(errors, score.name, "held out", score.held_out);
     }
     out += fmt::format("{}{}\n  {}\n\n{}\n{}", out.empty() ? "" : "\n", name_of(section), section.source,
                        constants.text(), errors.text());

@@ -9,7 +9,7 @@
 
 namespace mirfak {
 
-// Per section its constants, then its errors on the part fitted and on the part kept aside.
+// Per section its constants, then its errors on the part fitted and on the held-out part.
 std::string calibration_text(const std::vector<FittedSection>& sections);
 
 // sections: name ("gemm.bf16"), constants by name, source, scores (name, and of fitted and held_out: n, mape,

@@ -19,9 +19,10 @@ struct IterationScore {
   bool fits = true;     // in memory; of schedules that say their order beforehand a search knows that already
 };
 
-// Plans, lowers and executes an iteration whose blocks and bodies are known. Where tasks share links, the sweep, which
-// lets them not, comes first: no iteration is shorter. `hopeless`: whether one of at least this score is of no
-// interest; then nothing is returned. `of_blocks`: memory_of_blocks(job, blocks).
+// Plans, lowers and executes an iteration whose blocks and bodies are known. Where tasks share links, the max-plus
+// sweep runs first. It ignores sharing, so the iteration is no shorter than it says. `hopeless` says whether an
+// iteration of at least this score is of no interest; then nothing is returned. `of_blocks`: memory_of_blocks(job,
+// blocks).
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks);

@@ -1,5 +1,5 @@
 // The profiles against the tables that they were fitted to, by the code of `mirfak calibrate`: the third of the shapes
-// that was kept out of the fit, or all of a table that no constant was fitted to. The tables are not part of the
+// that was held out, or all of a table that no constant was fitted to. The tables are not part of the
 // project: without them beside the source tree these cases only say so.
 #include "calibration/calibration.hpp"
 
@@ -38,7 +38,7 @@ struct Expected {
 
 }  // namespace
 
-TEST_CASE("errors on the shapes kept aside") {
+TEST_CASE("errors on the held-out shapes") {
   for (const Expected& expected : {
            Expected{"gemm_a100_sxm_bfloat16.csv", "a100-80g", Precision::bf16, 0.017, 0.06},
            Expected{"gemm_h100_sxm_bfloat16.csv", "h100", Precision::bf16, 0.036, 0.097},

@@ -36,7 +36,7 @@ TEST_CASE("exact measurements give back the constants behind them") {
   CHECK(fit.values[1] == doctest::Approx(0.5).epsilon(1e-5));
 }
 
-TEST_CASE("a third is kept aside, and every sample is on one side") {
+TEST_CASE("a third is held out, and every sample is on one side") {
   const ParameterFit fit = fit_parameters(line());
   CHECK(fit.fitted.size() + fit.held_out.size() == 60);
   CHECK(fit.held_out.size() >= 10);
@@ -45,7 +45,7 @@ TEST_CASE("a third is kept aside, and every sample is on one side") {
   for (const std::size_t sample : fit.fitted_samples) CHECK_FALSE(is_held_out("x=" + std::to_string(sample + 1)));
 }
 
-TEST_CASE("measurements kept aside have no part in the fit") {
+TEST_CASE("held-out measurements have no part in the fit") {
   FitProblem problem = line();
   for (std::size_t i = 0; i < problem.measured.size(); ++i) {
     if (is_held_out(problem.keys[i])) problem.measured[i] *= 100;

@@ -207,7 +207,7 @@ TEST_CASE("on every GPU with kernels: more keys, heads or tokens take no less ti
 }
 
 // The tables are not part of the project: without them beside the source tree this case only says so. Their rows with
-// at least 1024 tokens; the profiles' errors are of the third of them that was kept aside.
+// at least 1024 tokens; the profiles' errors are of the third of them that was held out.
 TEST_CASE("the fits describe the measured tables as well as the profiles say") {
   struct Pair {
     const char* gpu;
