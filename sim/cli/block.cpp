@@ -6,11 +6,11 @@
 #include "cli/options.hpp"
 #include "graph/backward.hpp"
 #include "report/block_report.hpp"
-#include "report/text_table.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 namespace mirfak {
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-// "hidden=4096": a number, or of a block that the block is given its name or path.
+// "hidden=4096": a number, or the name or path of a block that the block takes.
 struct Setting {
   std::string name;
   std::string value;
@@ -75,13 +75,31 @@ block::Sizes chosen_sizes(const block::Definition& definition, const block::Defi
   return sizes;
 }
 
-std::string operator_help() {
-  TextTable table("lll");
-  table.add_row({"operator", "is", "keeps for backward"});
-  for (const block::OperatorRow& row : block::operators()) {
-    table.add_row({std::string(row.use), std::string(row.meaning), std::string(row.kept)});
+// In lines that fit a terminal, all of them indented.
+std::string wrapped(const std::string& text, int indent) {
+  constexpr std::size_t columns = 110;
+  const std::string margin(static_cast<std::size_t>(indent), ' ');
+  std::istringstream words(text);
+  std::string out;
+  std::string line = margin;
+  for (std::string word; words >> word; line += word) {
+    if (line.size() + 1 + word.size() > columns) {
+      out += line + '\n';
+      line = margin;
+    }
+    if (line.size() > margin.size()) line += ' ';
   }
-  return table.text();
+  return out + line + '\n';
+}
+
+// Of each operator how it is written, and below that what it is and what its backward pass needs.
+std::string operator_help() {
+  std::string out;
+  for (const block::OperatorRow& row : block::operators()) {
+    const char* const label = row.kept == "has no derivative" ? "" : "kept for backward: ";
+    out += wrapped(std::string(row.use), 2) + wrapped(fmt::format("{}; {}{}", row.meaning, label, row.kept), 6);
+  }
+  return out;
 }
 
 }  // namespace
@@ -98,7 +116,7 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
   syntax.operand = &file;
   auto add = syntax.options.add_options();
   add("set", po::value(&settings)->composing()->value_name("SIZE=NUMBER"),
-      "a size, or the name or path of a block that the block is given; repeatable");
+      "a size, or the name or path of a block that it takes; repeatable");
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");

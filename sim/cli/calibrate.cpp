@@ -45,21 +45,22 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
       "mirfak calibrate TABLE.csv... [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
       "Fits the constants of the cost models to tables of measured kernels or collectives, recognised\n"
       "by their columns. A third of the shapes, chosen by a hash, is held out of the fit and scored.\n"
-      "With --machine the tables are mirfak-measure's, of the processor that it describes, which becomes a node\n"
-      "type: profiles NAME.yaml, NAME-core.yaml and NAME-link.yaml in the folder --out.\n"
+      "With --machine the tables are those that mirfak-measure wrote on the processor of MACHINE.csv. It becomes\n"
+      "a node type: profiles NAME.yaml, NAME-core.yaml and NAME-link.yaml in the folder --out.\n"
       "The tables are described in sim/calibration/README.md.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("gpu", po::value(&options.gpu)->value_name("NAME"), "what the kernels ran on");
   add("link", po::value(&options.link)->value_name("NAME"), "what the collectives ran over");
-  add("precision", po::value(&options.precision)->value_name("NAME"), "of the rows, where the table does not say");
+  add("precision", po::value(&options.precision)->value_name("NAME"),
+      "precision of the rows, where the table does not say");
   add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
-      "the kernels that tables of attention are of; cudnn: those of mirfak-measure on GPUs");
+      "which kernels the tables of attention timed; cudnn: those that mirfak-measure times");
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
   add("out", po::value(&options.out)->value_name("PROFILE.yaml"),
       "put the constants, their source and errors into this profile; a new file gets nothing else");
   add("machine", po::value(&options.machine)->value_name("MACHINE.csv"), "make profiles of the machine described here");
-  add("name", po::value(&options.name)->value_name("NAME"), "... and name them so");
+  add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
   add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
   add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");

@@ -22,7 +22,7 @@ DataFolders data_folders(const fs::path& data) {
   for (const fs::path& folder : {folders.models, folders.hardware}) {
     std::error_code unknown;
     if (fs::is_directory(folder, unknown)) continue;
-    fail_input({folder.string(), 0, 0}, "there is no such folder, and models and hardware are read from it",
+    fail_input({folder.string(), 0, 0}, "there is no such folder; models and hardware are read from it",
                "name the folder that holds models/ and hw_profiles/ with --data or in the environment as MIRFAK_DATA");
   }
   return folders;

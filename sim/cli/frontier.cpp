@@ -158,7 +158,7 @@ Subject simulated(const FrontierOptions& options) {
   const bool of_profile = options.stages || options.microbatches || !options.schedule.empty() || options.chunks != 1;
   if (of_profile || options.blocking_power != 0) {
     fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
-               "a scenario says all that; override its keys with --set");
+               "a scenario states these itself; override its keys with --set");
   }
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
   Subject out;

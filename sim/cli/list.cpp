@@ -329,7 +329,7 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
-  add("column", po::value(&column)->value_name("NAME"), "of words: those of this column of tables of measured runs");
+  add("column", po::value(&column)->value_name("NAME"), "of `words`, only those of this column of measured runs");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
 
   const OutputFormat format = format_choice(format_name);

@@ -25,7 +25,7 @@ constexpr int kMaxStages = 4096;
 constexpr int kMaxMicrobatches = 1'000'000;
 constexpr std::int64_t kMaxPasses = 4'000'000;
 constexpr std::int64_t kMaxTime = 1'000'000'000;
-constexpr int kPlainColumns = 160;  // where output is no terminal
+constexpr int kPlainColumns = 160;  // where output is not a terminal
 constexpr int kStages = 4;          // where neither options nor a file say otherwise
 constexpr int kMicrobatches = 8;
 
@@ -53,18 +53,20 @@ CommandSyntax syntax_of(ScheduleOptions& options) {
   const auto number = [](std::optional<int>& stated, const char* name) {
     return po::value<int>()->value_name(name)->notifier([&stated](int value) { stated = value; });
   };
-  add("stages", number(options.stages, "P"), "pipeline stages (4); of a file, what it has");
-  add("microbatches", number(options.microbatches, "M"), "of an iteration (8); of a file, what it has");
-  add("chunks", po::value(&options.chunks)->value_name("V"), "of each stage, where the schedule leaves it open (2)");
+  add("stages", number(options.stages, "P"), "pipeline stages (4); a FILE has its own number");
+  add("microbatches", number(options.microbatches, "M"), "microbatches of an iteration (8); a FILE has its own number");
+  add("chunks", po::value(&options.chunks)->value_name("V"),
+      "chunks of each stage, where the schedule leaves their number open (2)");
   add("max-in-flight", po::value(&options.max_in_flight)->value_name("N"),
-      "microbatches whose activations a stage may keep: what zb-auto is limited to, else checked");
+      "microbatches whose activations a stage may keep: a limit for zb-auto, a check for others");
   add("times", po::value(&options.times)->value_name("F,B,W[,P]")->default_value(options.times),
-      "of a forward pass, a backward pass of inputs, one of weights, and a forward beside a whole backward pass");
+      "how long passes take: forward, backward of inputs, backward of weights, and a forward pass beside "
+      "a whole backward pass");
   add("transfer", po::value(&options.transfer)->value_name("T")->default_value(options.transfer),
-      "from a stage to another, in the same unit");
+      "how long a transfer between stages takes, in the same unit");
   add("format", po::value(&options.format)->value_name("text|json|csv")->default_value(options.format),
-      "csv: PyTorch's");
-  add("out", po::value(&options.out)->value_name("FILE"), "write the CSV there too");
+      "what to print; csv: PyTorch's format");
+  add("out", po::value(&options.out)->value_name("FILE"), "also write the CSV to this file");
   return syntax;
 }
 

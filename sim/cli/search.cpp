@@ -35,8 +35,8 @@ struct SearchOptions {
 CommandSyntax syntax_for(SearchOptions& options) {
   CommandSyntax syntax(
       "mirfak search SCENARIO [OPTION]...",
-      "Finds the best strategies to train the model of the YAML file SCENARIO on its cluster: what stands\n"
-      "under `strategy` is fixed, the `search` section bounds the rest.");
+      "Finds the best strategies to train the model of the YAML file SCENARIO on its cluster. What stands\n"
+      "under `strategy` is fixed; the `search` section limits the rest.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   const auto short_for = [&](const char* name, const char* key, const char* value, const char* sentence) {
@@ -57,9 +57,10 @@ CommandSyntax syntax_for(SearchOptions& options) {
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
   short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
   short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw on average (search.power_cap_w)");
-  add("show-space", po::bool_switch(&options.show_space), "print the scenario with every limit of the search, and end");
+  add("show-space", po::bool_switch(&options.show_space),
+      "print the scenario with every limit of the search, then exit");
   add("emit", po::value(&options.emit)->value_name(fmt::format("{}", fmt::join(launch_target_names(), "|"))),
-      "print only what that program takes to run the best strategy");
+      "print only the arguments or files with which that program runs the best strategy");
   add("out", po::value(&options.out)->value_name("FILE.yaml"), "write the best strategy as a scenario to simulate");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
@@ -76,7 +77,7 @@ std::optional<LaunchTarget> target_of(const SearchOptions& options) {
 void check(const SearchOptions& options, OutputFormat format) {
   if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
   if (!options.emit.empty() && format == OutputFormat::json) {
-    fail_input({}, "--emit is text", "leave out --format json");
+    fail_input({}, "--emit prints text, not JSON", "leave out --format json");
   }
 }
 

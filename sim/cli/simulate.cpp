@@ -46,7 +46,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "one task per pass of a chunk, or one per kernel and collective");
-  add("unfolded", po::bool_switch(&options.unfolded), "simulate every rank, not one of all that behave alike");
+  add("unfolded", po::bool_switch(&options.unfolded), "simulate every rank, not one for all that behave alike");
   add("trace", po::value(&options.trace)->value_name("FILE.h5"), "write all tasks, memory and power as HDF5");
   add("timeline", po::value(&options.timeline)->value_name("FILE.json"),
       "write a timeline for Perfetto or chrome://tracing");
@@ -84,7 +84,8 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
   const LoweringOptions lowering{options.unfolded, wants_operators(options.detail)};
-  if (options.explain && format == OutputFormat::json) fail_input({}, "--explain is text", "leave out --format json");
+  if (options.explain && format == OutputFormat::json)
+    fail_input({}, "--explain prints text, not JSON", "leave out --format json");
 
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
   const Simulation simulation = simulate(scenario.job, lowering);

@@ -35,14 +35,15 @@ struct Options {
 CommandSyntax syntax_for(Options& options) {
   CommandSyntax syntax(
       "mirfak sweep SWEEP.yaml --out R.h5 [OPTION]...\n       mirfak sweep --merge R.h5 SHARD.h5...",
-      "Simulates every point of a scenario with axes, and writes one HDF5 table with a row for each: its place on\n"
-      "the axes, its results, its scenario. A point that cannot run is a row with the reason. Finished points are\n"
-      "kept in R.h5.part until the table is written, whatever ends the run; --resume goes on from there.");
+      "Simulates every point of a scenario with axes, and writes one HDF5 table. Each point is a row: its place on\n"
+      "the axes, its results and its scenario, or the reason why it cannot run. Finished points are kept in\n"
+      "R.h5.part until the table is written, however the run ends; --resume continues from there.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("out", po::value(&options.out)->value_name("R.h5"), "the table to write");
-  add("resume", po::bool_switch(&options.run.resume), "go on with a run that was interrupted, if there was one");
-  add("shard", po::value(&options.shard)->value_name("I/N"), "of N equal parts only the I-th, from 1: for job arrays");
+  add("resume", po::bool_switch(&options.run.resume), "continue an interrupted run, if there is one");
+  add("shard", po::value(&options.shard)->value_name("I/N"),
+      "simulate only part I of N equal ones, from 1: for job arrays");
   add("merge", po::value(&options.merge)->value_name("R.h5"), "put the tables of all shards together instead");
   add("jobs", po::value(&options.run.jobs)->default_value(0)->value_name("N"), "threads; 0: one for each core");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
@@ -91,7 +92,7 @@ std::string json_of(const std::string& out, std::uint64_t points, std::uint64_t 
 
 CommandOutput run_merge(const Options& options, OutputFormat format, const Surroundings& surroundings) {
   const bool other = !options.out.empty() || options.run.resume || !options.shard.empty() || !options.overrides.empty();
-  if (other) fail_input({}, "--merge takes the tables to merge and no other option of a run", "mirfak sweep --help");
+  if (other) fail_input({}, "--merge takes only the tables to merge, no options of a run", "see mirfak sweep --help");
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   const SweepTable table = merge_sweeps(files, options.merge);
   Counts counts{};

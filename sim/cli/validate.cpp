@@ -40,10 +40,10 @@ CommandSyntax syntax_for(ValidateOptions& options) {
       "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 [OPTION]...",
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
       "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
-      "be simulated, is listed with the reason. What columns and words mean is data: `mirfak list words`, and\n"
-      "validate/published/README.md; NAME.map.yaml beside NAME.csv adds to it.\n"
-      "Of two traces of one program, of `mirfak simulate` and of `mirfak-measure run`, compares task by task: by\n"
-      "kind, stage and rank, both critical paths, and why the iterations differ.");
+      "be simulated, is listed with the reason. Files say what columns and words mean (validate/published/README.md);\n"
+      "`mirfak list words` prints the words, and NAME.map.yaml beside NAME.csv adds more.\n"
+      "Two traces of one program, from `mirfak simulate` and from `mirfak-measure run`, are compared task by task: by\n"
+      "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
@@ -56,9 +56,9 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
       "how many of the worst rows, or operators, to list");
   add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
-      "print how the row at this line is read, cell by cell, and the scenario it becomes, and nothing else");
+      "print only how the row at this line is read, cell by cell, and the scenario it becomes");
   add("map", po::value(&options.map)->value_name("MAP.yaml"),
-      "read the tables by this mapping file, with the common vocabulary behind it");
+      "read the tables by this mapping file, and then by the common vocabulary");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/, hw_profiles/ and validate/published/");
   return syntax;

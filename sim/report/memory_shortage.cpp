@@ -33,9 +33,9 @@ std::string host_shortage(const IterationResult& result) {
         return lacking(a) < lacking(b);
       })->memory;
   return fmt::format(
-      "a rank's part of the optimizer needs {:.1f} GiB of its host's memory, of which its share is {:.1f} "
+      "a rank's part of the optimizer needs {} GiB of its host's memory, and its share of that is {} "
       "GiB",
-      memory.host / kGiB, memory.host_capacity / kGiB);
+      format_number(memory.host / kGiB), format_number(memory.host_capacity / kGiB));
 }
 
 }  // namespace

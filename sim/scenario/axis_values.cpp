@@ -87,7 +87,7 @@ std::vector<Value> range_values(const Node& node) {
   const double steps = range.steps() + kSlack;
   if (steps < 0) {
     node.fail(
-        fmt::format("this range leads from {} away from {}", written(range.from), written(range.to)),
+        fmt::format("this range starts at {} and moves away from {}", written(range.from), written(range.to)),
         range.geometric ? "a factor above 1 grows, one below 1 shrinks" : "a step above 0 grows, one below 0 shrinks");
   }
   if (steps >= static_cast<double>(kMaxAxisValues)) {

@@ -129,7 +129,7 @@ std::vector<Number> read_list(const Node& node, const Add& add) {
     add(item, out);
     for (std::size_t i = before; i < out.size(); ++i) {
       const auto known = std::find(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(i), out[i]);
-      if (known - out.begin() < static_cast<std::ptrdiff_t>(i)) item.fail("a value that stands in the list before");
+      if (known - out.begin() < static_cast<std::ptrdiff_t>(i)) item.fail("this value is already in the list");
     }
   }
   if (out.empty()) node.fail("expected at least one value, found an empty list");

@@ -43,8 +43,7 @@ void read_nodes(Mapping& section, const Cluster& cluster, SearchSpec& spec) {
   const std::optional<Node> nodes = section.find("nodes");
   spec.any_count = nodes && nodes->as_choice(nodes_names()) == 1;
   const std::optional<Node> counts = section.find("node_counts");
-  if (counts && !spec.any_count)
-    counts->fail("numbers of nodes to try go with nodes: up-to", "set search.nodes: up-to");
+  if (counts && !spec.any_count) counts->fail("node_counts needs nodes: up-to", "set search.nodes: up-to");
   if (counts) spec.node_counts = read_numbers(*counts, 1, kMaxNodes);
   if (!counts && spec.any_count) spec.node_counts = usual_counts(cluster);
   spec.mixed = section.bool_or("mixed", true);
@@ -57,7 +56,7 @@ double read_total(Mapping& section, std::string_view key, double most, const Tra
   const double limit = found->as_number(0, most);
   if (limit == 0) found->fail("expected more than 0", "leave it out for no limit");
   if (training.tokens <= 0) {
-    found->fail("it is of the whole training, and training.tokens does not say how long that is",
+    found->fail("this is a limit of the whole training, and training.tokens does not say how long that is",
                 "give training.tokens");
   }
   return limit;
@@ -104,7 +103,7 @@ bool states(const std::optional<Node>& section, std::string_view key) {
 int fixed_expert_tensor(const Node& place, const Strategy& strategy, bool tensor_fixed) {
   if (strategy.expert_tensor == 1) return 1;
   if (tensor_fixed && strategy.expert_tensor == strategy.tensor) return 0;
-  place.fail(fmt::format("a search divides each expert over 1 rank or as strategy.tensor, not over {}",
+  place.fail(fmt::format("a search divides each expert over 1 rank or over strategy.tensor ranks, not over {}",
                          strategy.expert_tensor),
              "fix strategy.tensor too, or give search.space.expert_tensor: [tensor]");
 }
@@ -112,8 +111,8 @@ int fixed_expert_tensor(const Node& place, const Strategy& strategy, bool tensor
 void fix(const SearchDimension& dimension, const Node& place, double value, bool stated, StrategySpace& space) {
   const std::vector<double> values = dimension.values(space);
   if (stated && std::find(values.begin(), values.end(), value) == values.end()) {
-    place.fail(fmt::format("{} is fixed to a value that search.space.{}, {}, does not have", dimension.key,
-                           dimension.key, values_text(values, dimension)),
+    place.fail(fmt::format("{} is fixed to a value that is not in search.space.{}, {}", dimension.key, dimension.key,
+                           values_text(values, dimension)),
                "leave one of the two out");
   }
   dimension.assign(space, {value});

@@ -90,7 +90,7 @@ void check_keys(const std::vector<SweepAxis>& axes) {
         fail_input(
             column.where,
             same ? fmt::format("the key '{}' has values already, in line {}", excerpt(column.key), other->where.line)
-                 : fmt::format("'{}' replaces '{}', which stands before it", excerpt(column.key), excerpt(other->key)),
+                 : fmt::format("'{}' replaces '{}', which comes before it", excerpt(column.key), excerpt(other->key)),
             same ? "name each key once" : "list the outer key before the inner one");
       }
       before.push_back(&column);

@@ -77,7 +77,7 @@ std::vector<std::string> MappingReader::column_names() const {
 void MappingReader::check_key(const std::string& key, const Node& at) const {
   if (!is_run_key(key)) {
     const std::string known = nearest(key, run_key_names());
-    at.fail(fmt::format("'{}' is no key of a scenario, nor one that mirfak makes a part of it from", excerpt(key)),
+    at.fail(fmt::format("'{}' is neither a key of a scenario nor one from which mirfak makes such keys", excerpt(key)),
             known.empty()
                 ? "keys begin with model., training., strategy. or cluster., or are " + join_or(run_key_names())
                 : fmt::format("did you mean '{}'?", known));
@@ -101,8 +101,8 @@ void MappingReader::check_columns(const Condition& condition, const Node& at) co
   const std::vector<std::string> columns = column_names();
   for (const Predicate& predicate : condition) {
     if (std::find(columns.begin(), columns.end(), predicate.name) != columns.end()) continue;
-    at.fail(fmt::format("the meaning of a word may depend on columns, and '{}' is none", predicate.name),
-            "conditions on keys stand under 'inferred'");
+    at.fail(fmt::format("the meaning of a word may depend only on columns, and '{}' is not a column", predicate.name),
+            "conditions on keys go under 'inferred'");
   }
 }
 

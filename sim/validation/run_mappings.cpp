@@ -28,7 +28,7 @@ RunMappings RunMappings::from_folder(const fs::path& folder) {
   const fs::path vocabulary = folder / "vocabulary.yaml";
   std::error_code unknown;
   if (!fs::exists(vocabulary, unknown)) {
-    fail_input({vocabulary.string(), 0, 0}, "there is no such file, and what the words of tables mean is read from it",
+    fail_input({vocabulary.string(), 0, 0}, "there is no such file; it says what the words of tables mean",
                "name the folder that holds validate/published/ with --data or in the environment as MIRFAK_DATA");
   }
   out.vocabulary_ = load_mapping(vocabulary, nullptr);

@@ -55,7 +55,8 @@ WordPattern WordPattern::parse(const Node& node) {
       continue;
     }
     const std::size_t end = text.find('}', at);
-    if (end == std::string::npos) node.fail_at(at, "an open brace", "close it: {name} is a number, {name:text} a text");
+    if (end == std::string::npos)
+      node.fail_at(at, "this brace is not closed", "close it: {name} is a number, {name:text} a text");
     std::string name = text.substr(at + 1, end - at - 1);
     const std::size_t colon = name.find(':');
     const bool any = colon != std::string::npos;
@@ -64,7 +65,7 @@ WordPattern WordPattern::parse(const Node& node) {
     if (!is_name(name)) node.fail_at(at, "expected a name of letters, digits and _ in the braces");
     const std::vector<std::string> before = pattern.names();
     if (std::find(before.begin(), before.end(), name) != before.end()) {
-      node.fail_at(at, "the name '" + name + "' stands twice in one word");
+      node.fail_at(at, "the name '" + name + "' appears twice in one word");
     }
     pattern.parts_.push_back({any ? Part::Kind::text : Part::Kind::number, name});
     at = end;

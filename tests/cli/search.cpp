@@ -256,7 +256,7 @@ TEST_CASE("what a search does not take is refused before it starts") {
   };
   const std::vector<Case> cases = {
       {{"--emit", "megatorn"}, "did you mean 'megatron'?"},
-      {{"--emit", "megatron", "--format", "json"}, "--emit is text"},
+      {{"--emit", "megatron", "--format", "json"}, "--emit prints text, not JSON"},
       {{"--jobs", "-1"}, "--jobs: expected 0 or more"},
       {{"--objective", "tme"}, "--set search.objective=tme: search.objective: "},
       {{"--top", "0"}, "search.top: "},

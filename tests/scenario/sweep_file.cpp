@@ -118,11 +118,11 @@ TEST_CASE("what is wrong with a sweep file is said at its place") {
   CHECK(refused("axes: [{grid: {a: [1]}}, {grid: {a: [2]}}]\n") ==
         "sweep.yaml:6:34: the key 'a' has values already, in line 6");
   CHECK(refused("axes: [{grid: {a.b: [1]}}, {grid: {a: [2]}}]\n") ==
-        "sweep.yaml:6:36: 'a' replaces 'a.b', which stands before it");
+        "sweep.yaml:6:36: 'a' replaces 'a.b', which comes before it");
   CHECK(refused("axes: [{grid: {a: {from: 1, to: 2}}}]\n")
             .starts_with("sweep.yaml:6:19: axes[0].grid.a: expected a range with either a step or a factor"));
   CHECK(refused("axes: [{grid: {a: {from: 1, to: 2, step: 0}}}]\n").find("step that is not 0") != std::string::npos);
-  CHECK(refused("axes: [{grid: {a: {from: 1, to: 2, step: -1}}}]\n").find("leads from 1 away from 2") !=
+  CHECK(refused("axes: [{grid: {a: {from: 1, to: 2, step: -1}}}]\n").find("starts at 1 and moves away from 2") !=
         std::string::npos);
   CHECK(refused("axes: [{grid: {a: {from: -1, to: 2, factor: 2}}}]\n").find("cannot reach or cross 0") !=
         std::string::npos);

@@ -74,14 +74,14 @@ TEST_CASE("faults of a mapping file are errors at their place") {
   refused("columns: {gpu: {}}", "own.map.yaml:1:16: columns.gpu: expected count, number, text, ignore or rules");
   refused("columns: {tp: {count: strategy.tensor, text: model.name}}", "one of count, number and text");
   refused("columns: {dtype: {rules: [{words: x}]}}", "expected exactly one of set, ignore and refuse");
-  refused("columns: {dtype: {rules: [{words: x, set: {strategi.tensor: 2}}]}}", "'strategi.tensor' is no key");
+  refused("columns: {dtype: {rules: [{words: x, set: {strategi.tensor: 2}}]}}", "'strategi.tensor' is neither a key");
   refused("columns: {dtype: {rules: [{words: x, set: {nodes: 2}}]}}", "did you mean 'node'?");
   refused("columns: {dtype: {rules: [{words: x, ignore: y, inferred: z}]}}", "only what a rule sets can be inferred");
   refused("columns: {dtype: {rules: [{words: x, set: {strategy.tensor: \"{n}\"}}]}}", "'n' is neither a column");
   refused("columns: {dtype: {rules: [{words: \"{n}\", set: {strategy.tensor: \"{n / 0}\"}}]}}", "expected {name}");
   refused("columns: {dtype: {rules: [{words: x, when: {gpus_per_nod: 8}, ignore: y}]}}",
           "did you mean 'gpus_per_node'?");
-  refused("columns: {dtype: {rules: [{words: x, when: {strategy.zero: 1}, ignore: y}]}}", "may depend on columns");
+  refused("columns: {dtype: {rules: [{words: x, when: {strategy.zero: 1}, ignore: y}]}}", "may depend only on columns");
   refused("inferred: [{set: {strategy.tensor: 2}}]", "'note'");
   refused("inferred: [{note: x}]", "expected exactly one of set, drop and refuse");
   refused("memory_saving: {measures: {a: {set: {strategy.zero: 1}, note: x}}, order: [[b]]}", "'b'");
