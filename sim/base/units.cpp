@@ -101,6 +101,8 @@ std::string format_watts(double watts) {
 
 std::string format_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 
+std::string format_signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
+
 std::string format_usd(double usd) {
   constexpr std::array<std::string_view, 5> units = {"", " k", " M", " G", " T"};
   double magnitude = std::abs(usd);

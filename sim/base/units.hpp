@@ -6,6 +6,7 @@ namespace mirfak {
 
 inline constexpr double kGiB = 1073741824.0;
 inline constexpr double kGB = 1e9;
+inline constexpr double kMegahertz = 1e6;
 
 // Quantities for people to read, with an SI (or binary) prefix and three significant digits: more would promise what a
 // prediction with an error of some percent cannot keep. Files for programs hold full precision instead.
@@ -20,10 +21,11 @@ std::string format_flop(double flop);      // "1.35 EFLOP"
 std::string format_count(double count);    // 1.746e11 is "175 G", 8 is "8"
 std::string format_joules(double joules);  // "12.3 MJ"
 std::string format_joules(double joules, int digits);
-std::string format_watt_hours(double joules);  // "297 MWh"
-std::string format_watts(double watts);        // "564 kW"
-std::string format_percent(double fraction);   // "51.4 %"
-std::string format_usd(double usd);            // what is predicted: "$3.04 M", "$1.95", "$0.0153"
+std::string format_watt_hours(double joules);        // "297 MWh"
+std::string format_watts(double watts);              // "564 kW"
+std::string format_percent(double fraction);         // "51.4 %"
+std::string format_signed_percent(double fraction);  // "+2.5 %"
+std::string format_usd(double usd);                  // what is predicted: "$3.04 M", "$1.95", "$0.0153"
 // What is given, such as a price or a budget, to the cent: "$1,234,567.89"
 std::string format_price(double usd);
 

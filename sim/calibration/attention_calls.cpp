@@ -85,7 +85,7 @@ class CallFitting {
  private:
   static int heads(const MeasuredAttention& sample) { return static_cast<int>(sample.shape.head_dim); }
 
-  std::size_t rows_of(const std::map<int, std::size_t>& rows, int head_dim) const {
+  std::size_t count_of(const std::map<int, std::size_t>& rows, int head_dim) const {
     const auto found = rows.find(head_dim);
     return found == rows.end() ? 0 : found->second;
   }
@@ -121,8 +121,8 @@ class CallFitting {
       figures_.push_back(&figure);
     };
     for (auto& [head_dim, tiles] : fit_.head_dims) {
-      const std::size_t rows = rows_of(forward_rows_, head_dim);
-      const bool backward = rows_of(backward_rows_, head_dim) > 0;
+      const std::size_t rows = count_of(forward_rows_, head_dim);
+      const bool backward = count_of(backward_rows_, head_dim) > 0;
       ratio_[head_dim] = backward ? 0 : tiles.backward_efficiency.value / tiles.efficiency.value;
       add(true, "efficiency", tiles.efficiency, 0.02, 1);
       if (backward)
@@ -150,14 +150,14 @@ class CallFitting {
   // A head dimension with many rows tells its tile, too: the one with which all rows are met best.
   void choose_tiles() {
     for (auto& [head_dim, tiles] : fit_.head_dims) {
-      if (rows_of(forward_rows_, head_dim) < kRowsForTile) continue;
+      if (count_of(forward_rows_, head_dim) < kRowsForTile) continue;
       double best = tiles.rows.value;
-      double least = std::numeric_limits<double>::infinity();
+      double min = std::numeric_limits<double>::infinity();
       for (const double rows : kTileRows) {
         tiles.rows.value = rows;
         const double error = error_statistics(fit_parameters(problem_, kOutlier).fitted).mape;
-        if (error >= least) continue;
-        least = error;
+        if (error >= min) continue;
+        min = error;
         best = rows;
       }
       tiles.rows.value = best;

@@ -113,11 +113,11 @@ int best_rows(const GpuSpec& gpu, const Samples& samples, int head_dim) {
   std::copy_if(samples.begin(), samples.end(), std::back_inserter(own),
                [&](const MeasuredAttention& sample) { return sample.shape.head_dim == head_dim; });
   int best = kTileRows.front();
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (const int rows : kTileRows) {
     const double error = error_statistics(fit_samples(gpu, own, {{head_dim, rows}}).fitted).mape;
-    if (error >= least) continue;
-    least = error;
+    if (error >= min) continue;
+    min = error;
     best = rows;
   }
   return best;

@@ -99,13 +99,13 @@ class GemmFitting {
   bool quantised() const { return bytes_per_element(precision_) < 2; }
 
   double best_preference() {
-    double least = HUGE_VAL;
+    double min = HUGE_VAL;
     double best = 0;
     for (const double preference : kPreferences) {
       base_.preference = preference;
       const double error = training_error(fit_parameters(problem_, 0.05, kShortFit));
-      if (error >= least) continue;
-      least = error;
+      if (error >= min) continue;
+      min = error;
       best = preference;
     }
     return best;

@@ -104,7 +104,7 @@ void check_machine_options(const CalibrateOptions& options) {
   }
 }
 
-// Fits start from profiles of what the tables give by themselves, which stand beside the final ones for as long.
+// Fits start from profiles made of the tables alone, which lie beside the final ones while the fit runs.
 std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, std::vector<CsvTable> tables,
                                              const Catalog& catalog) {
   check_machine_options(options);

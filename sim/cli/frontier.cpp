@@ -23,9 +23,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr int kMaxStages = 4096;
-constexpr int kMaxMicrobatches = 1'000'000;
-constexpr std::int64_t kMaxPasses = 16'000'000;
+constexpr std::int64_t kMaxProfilePasses = 16'000'000;
 
 struct FrontierOptions {
   std::string scenario;
@@ -74,10 +72,10 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   return syntax;
 }
 
-int whole_number(const char* option, std::optional<int> value, int most) {
+int whole_number(const char* option, std::optional<int> value, int max) {
   if (!value) fail_input({}, fmt::format("--profile needs --{}", option), "a number from 1");
-  if (*value >= 1 && *value <= most) return *value;
-  fail_input({}, fmt::format("--{}: expected a number from 1 to {}, found {}", option, most, *value));
+  if (*value >= 1 && *value <= max) return *value;
+  fail_input({}, fmt::format("--{}: expected a number from 1 to {}, found {}", option, max, *value));
 }
 
 void check_numbers(const FrontierOptions& options) {
@@ -117,7 +115,7 @@ void check_shape(const Schedule& schedule, PipelineShape& shape) {
 }
 
 // What a frontier is computed for, and what to call it.
-struct Subject {
+struct ClockedSubject {
   std::string title;
   ClockedProgram clocked;
   std::vector<std::string> notes;
@@ -129,20 +127,20 @@ std::string counted(std::int64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
 }
 
-Subject profiled(const FrontierOptions& options) {
+ClockedSubject profiled(const FrontierOptions& options) {
   if (!options.overrides.empty()) fail_input({}, "--set belongs to a scenario, not to a profile");
   PipelineShape shape;
   shape.stages = whole_number("stages", options.stages, kMaxStages);
   shape.microbatches = whole_number("microbatches", options.microbatches, kMaxMicrobatches);
   shape.chunks = whole_number("chunks", options.chunks, kMaxStages);
   shape.group = shape.stages;
-  if (std::int64_t(2) * shape.stages * shape.microbatches * shape.chunks > kMaxPasses) {
-    fail_input({}, fmt::format("more than {} passes", kMaxPasses), "choose fewer --microbatches");
+  if (std::int64_t(2) * shape.stages * shape.microbatches * shape.chunks > kMaxProfilePasses) {
+    fail_input({}, fmt::format("more than {} passes", kMaxProfilePasses), "choose fewer --microbatches");
   }
   const ScheduleId asked = asked_schedule(options);
   const Schedule& schedule = schedule_of(asked);
   check_shape(schedule, shape);
-  Subject out;
+  ClockedSubject out;
   out.title = fmt::format("{}: {}{}, {}, {}", options.profile, counted(shape.stages, "stage"),
                           shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
                           counted(shape.microbatches, "microbatch"), schedule.name);
@@ -154,14 +152,14 @@ Subject profiled(const FrontierOptions& options) {
   return out;
 }
 
-Subject simulated(const FrontierOptions& options) {
+ClockedSubject simulated(const FrontierOptions& options) {
   const bool of_profile = options.stages || options.microbatches || !options.schedule.empty() || options.chunks != 1;
   if (of_profile || options.blocking_power != 0) {
     fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
                "a scenario states these itself; override its keys with --set");
   }
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
-  Subject out;
+  ClockedSubject out;
   out.title = fmt::format("{}: {}, {}", options.scenario, counted(scenario.job.strategy.ranks(), "GPU"),
                           counted(scenario.job.strategy.pipeline, "stage"));
   out.clocked = clocked_program(scenario.job);
@@ -182,7 +180,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   const OutputFormat format = format_choice(options.format);
   check_numbers(options);
 
-  const Subject subject = has_profile ? profiled(options) : simulated(options);
+  const ClockedSubject subject = has_profile ? profiled(options) : simulated(options);
   const Frontier found = frontier(subject.clocked, options.stragglers);
   const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
   if (!options.plan.empty()) write_text_file(options.plan, clock_plan_json(report).dump(1) + "\n");

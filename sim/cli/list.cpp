@@ -249,7 +249,7 @@ Listing list_words(const DataFolders& folders) {
   return out;
 }
 
-// Of a list whose first cells name columns, those of one.
+// Keeps the rows of one column, in a list whose first cells name columns.
 void keep_column(Listing& listing, const std::string& column) {
   std::vector<std::string> known;
   for (const auto& row : listing.rows) {

@@ -1,5 +1,5 @@
 // The only place that prints and exits. Everything a command has to say is complete before the first byte of it is
-// written, so that a failure leaves nothing half-said.
+// written, so that a failure prints no half answer.
 
 #include "base/error.hpp"
 #include "cli/commands.hpp"

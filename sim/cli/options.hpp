@@ -10,6 +10,10 @@
 
 namespace mirfak {
 
+// What --stages and --microbatches may be, of every command.
+inline constexpr int kMaxStages = 4096;
+inline constexpr int kMaxMicrobatches = 1'000'000;
+
 // What a command takes. Its options write to variables of the command.
 struct CommandSyntax {
   explicit CommandSyntax(std::string usage_line, std::string purpose_text);

@@ -21,9 +21,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr int kMaxStages = 4096;
-constexpr int kMaxMicrobatches = 1'000'000;
-constexpr std::int64_t kMaxPasses = 4'000'000;
+constexpr std::int64_t kMaxDrawnPasses = 4'000'000;
 constexpr std::int64_t kMaxTime = 1'000'000'000;
 constexpr int kPlainColumns = 160;  // where output is not a terminal
 constexpr int kStages = 4;          // where neither options nor a file say otherwise
@@ -70,9 +68,9 @@ CommandSyntax syntax_of(ScheduleOptions& options) {
   return syntax;
 }
 
-void check_range(const char* option, std::int64_t value, std::int64_t least, std::int64_t most) {
-  if (value >= least && value <= most) return;
-  fail_input({}, fmt::format("--{}: expected a number from {} to {}, found {}", option, least, most, value));
+void check_range(const char* option, std::int64_t value, std::int64_t min, std::int64_t max) {
+  if (value >= min && value <= max) return;
+  fail_input({}, fmt::format("--{}: expected a number from {} to {}, found {}", option, min, max, value));
 }
 
 PassTimes times_of(const ScheduleOptions& options) {
@@ -98,8 +96,8 @@ PassTimes times_of(const ScheduleOptions& options) {
 }
 
 // A schedule for one shape, executed.
-struct Subject {
-  Subject(const Schedule& of, const PipelineShape& size, const PassTimes& lasting)
+struct DrawnSchedule {
+  DrawnSchedule(const Schedule& of, const PipelineShape& size, const PassTimes& lasting)
       : schedule(of),
         shape(size),
         times(lasting),
@@ -130,14 +128,14 @@ Location location_of(const Schedule& schedule, const PassIndex& pass) {
   return {schedule.name, place.line, place.column};
 }
 
-void check_memory(const Subject& subject, int limit) {
+void check_memory(const DrawnSchedule& subject, int limit) {
   for (int stage = 0; limit > 0 && stage < subject.shape.stages; ++stage) {
     int now = 0;
-    const int most = limit * (subject.placement.holds_twice() ? 1 : subject.placement.chunks(stage));
+    const int max_passes = limit * (subject.placement.holds_twice() ? 1 : subject.placement.chunks(stage));
     const std::vector<Pass>& order = subject.orders[static_cast<std::size_t>(stage)];
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Pass& pass = order[i];
-      if (is_forward(pass.kind) && ++now > most) {
+      if (is_forward(pass.kind) && ++now > max_passes) {
         fail_infeasible(location_of(subject.schedule, {stage, i}),
                         fmt::format("stage {} keeps more than {} microbatches from {} on", stage, limit,
                                     pass_text(subject.placement, stage, pass)),
@@ -155,7 +153,7 @@ std::string parts_text(const Placement& placement, int stage) {
 }
 
 // A row for each stage, a column of one width for each unit of time; cut where it does not fit.
-std::string drawing(const Subject& subject, int columns) {
+std::string drawing(const DrawnSchedule& subject, int columns) {
   std::size_t width = 1;
   for (std::size_t stage = 0; stage < subject.orders.size(); ++stage) {
     for (const Pass& pass : subject.orders[stage]) {
@@ -189,7 +187,7 @@ std::string drawing(const Subject& subject, int columns) {
   return out;
 }
 
-std::string text_of(const Subject& subject, int columns) {
+std::string text_of(const DrawnSchedule& subject, int columns) {
   const Schedule& schedule = subject.schedule;
   std::string out = fmt::format("{}: {}\n{} stages, {} microbatches, {} parts of the model{}\n\n", schedule.name,
                                 schedule.sentence, subject.shape.stages, subject.shape.microbatches,
@@ -214,7 +212,7 @@ std::string text_of(const Subject& subject, int columns) {
   return out;
 }
 
-std::string json_of(const Subject& subject) {
+std::string json_of(const DrawnSchedule& subject) {
   nlohmann::ordered_json out;
   out["schedule"] = subject.schedule.name;
   out["stages"] = subject.shape.stages;
@@ -294,10 +292,10 @@ CommandOutput run_schedule(std::span<const std::string> arguments, const Surroun
                              : static_cast<ScheduleId>(choice("schedule", options.schedule, schedule_names()));
   const Schedule& schedule = schedule_of(id);
   const PipelineShape shape = shape_of(options, schedule);
-  if (std::int64_t{3} * shape.stages * shape.chunks * shape.microbatches > kMaxPasses) {
-    fail_input({}, fmt::format("more than {} passes", kMaxPasses), "choose fewer --microbatches");
+  if (std::int64_t{3} * shape.stages * shape.chunks * shape.microbatches > kMaxDrawnPasses) {
+    fail_input({}, fmt::format("more than {} passes", kMaxDrawnPasses), "choose fewer --microbatches");
   }
-  const Subject subject(schedule, shape, times);
+  const DrawnSchedule subject(schedule, shape, times);
   check_memory(subject, options.max_in_flight);
   if (!options.out.empty()) write_text_file(options.out, schedule_csv(schedule, shape, times));
   if (format == 2) return {schedule_csv(schedule, shape, times), {}};

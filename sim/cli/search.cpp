@@ -93,7 +93,7 @@ SearchOutcome searched(const SearchScenario& scenario, int threads, const Surrou
   });
 }
 
-// What the program cannot express is a key of the best strategy, which the user can keep the search from.
+// Where the program cannot express a key of the best strategy, the error says how to keep the search from choosing it.
 std::string arguments_of(const Job& best, LaunchTarget target) {
   try {
     return launch_arguments(best, target);

@@ -62,11 +62,11 @@ int read_positive(std::string_view text) {
 
 void read_shard(const std::string& text, SweepOptions& run) {
   if (text.empty()) return;
-  constexpr int most = 1 << 20;
+  constexpr int max_shards = 1 << 20;
   const std::size_t slash = std::min(text.find('/'), text.size());
   run.shard = read_positive(std::string_view(text).substr(0, slash));
   run.shards = slash == text.size() ? 0 : read_positive(std::string_view(text).substr(slash + 1));
-  if (run.shard < 1 || run.shards < 1 || run.shard > run.shards || run.shards > most) {
+  if (run.shard < 1 || run.shards < 1 || run.shard > run.shards || run.shards > max_shards) {
     fail_input({}, fmt::format("--shard: expected I/N with 1 <= I <= N, found '{}'", text), "for example --shard 3/8");
   }
 }

@@ -90,7 +90,7 @@ CommandOutput row_at(const ValidationTable& table, int line) {
   fail_input({table.name, line, 0}, "no row of the table begins at this line");
 }
 
-// Letters that no table uses would leave all rows out without a word.
+// Letters that no table uses would silently leave out all rows.
 void check_tiers(const std::string& tiers, const RunMapping& vocabulary) {
   std::string known;
   if (const ColumnMapping* column = vocabulary.find("tier")) {

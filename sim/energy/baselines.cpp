@@ -106,13 +106,13 @@ class StageClocks {
 
 StageShares one_clock(StageClocks& clocks, double blocked_w, Picoseconds deadline) {
   StageShares best = clocks.everywhere(1);
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (const double share : clocks.shares()) {
     const StageShares all = clocks.everywhere(share);
     if (clocks.makespan(all) > deadline) break;
     const double energy = clocks.energy_j(all) + blocked_w * to_seconds(deadline);
-    if (energy >= least) continue;
-    least = energy;
+    if (energy >= min) continue;
+    min = energy;
     best = all;
   }
   return best;
@@ -122,12 +122,12 @@ StageShares one_clock(StageClocks& clocks, double blocked_w, Picoseconds deadlin
 StageShares balanced(const StageClocks& clocks, Picoseconds longest) {
   StageShares shares = clocks.everywhere(1);
   for (int stage = 0; stage < clocks.stages(); ++stage) {
-    double least = std::numeric_limits<double>::infinity();
+    double min = std::numeric_limits<double>::infinity();
     for (const double share : clocks.shares()) {
       const StageSums work = clocks.work(stage, share);
       if (work.duration > longest) break;
-      if (work.energy_j >= least) continue;
-      least = work.energy_j;
+      if (work.energy_j >= min) continue;
+      min = work.energy_j;
       shares[static_cast<std::size_t>(stage)] = share;
     }
   }

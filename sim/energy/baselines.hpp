@@ -8,7 +8,7 @@
 
 namespace mirfak {
 
-// Simpler ways to choose clocks, to hold the frontier against.
+// Simpler ways to choose clocks, to compare the frontier with.
 struct Baseline {
   enum class Kind : std::uint8_t { highest_clock, lowest_clock, one_clock, clock_per_stage, balanced_stages };
   Kind kind{};

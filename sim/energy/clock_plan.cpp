@@ -1,5 +1,6 @@
 #include "energy/clock_plan.hpp"
 
+#include "base/units.hpp"
 #include "engine/execute.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +12,6 @@
 namespace mirfak {
 
 namespace {
-
-constexpr double kHertzPerMegahertz = 1e6;
 
 // Goes through a program in its order and says when each task can start, while durations are decided on the way.
 class ForwardWalk {
@@ -86,7 +85,7 @@ Program with_clocks(const ClockedProgram& clocked, const ClockAssignment& clocks
     const auto [known, is_new] = classes.try_emplace({program.task_class[task], choice.clock_hz}, 0);
     if (is_new) {
       TaskClass at_clock = program.classes[program.task_class[task]];
-      at_clock.name += fmt::format(" at {:.0f} MHz", choice.clock_hz / kHertzPerMegahertz);
+      at_clock.name += fmt::format(" at {:.0f} MHz", choice.clock_hz / kMegahertz);
       at_clock.energy_j = choice.energy_j / clocked.multiplicity(task);
       const double stretch = static_cast<double>(choice.duration) /
                              static_cast<double>(std::max<Picoseconds>(clocked.program.duration[task], 1));

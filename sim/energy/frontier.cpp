@@ -100,7 +100,7 @@ double StragglerPlan::saving(const ExecutedClocks& of, double blocked_w) const {
   return 1 - energy_until_deadline_j(of, blocked_w) / highest;
 }
 
-std::optional<double> Frontier::least_energy_j(double iteration_time_s) const {
+std::optional<double> Frontier::min_energy_j(double iteration_time_s) const {
   const auto after = std::find_if(points.begin(), points.end(), [&](const FrontierPoint& point) {
     return point.iteration_time_s >= iteration_time_s;
   });
@@ -164,7 +164,7 @@ ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline) {
   return plan.executed;
 }
 
-ExecutedClocks least_energy_plan(const ClockedProgram& clocked) {
+ExecutedClocks min_energy_plan(const ClockedProgram& clocked) {
   const ProgramNetwork network = network_of(clocked);
   Tracing tracing(clocked, network);
   tracing.shorten_to_least_energy();

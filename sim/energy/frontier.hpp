@@ -45,7 +45,7 @@ struct Frontier {
   std::size_t activities = 0;        // passes whose clock can be chosen
 
   // The least energy of an iteration that may take so long; nothing if none is so short.
-  std::optional<double> least_energy_j(double iteration_time_s) const;
+  std::optional<double> min_energy_j(double iteration_time_s) const;
   double intrinsic_saving() const { return plans.front().saving(plans.front().executed, blocked_w); }
 };
 
@@ -58,6 +58,6 @@ Frontier frontier(const ClockedProgram& clocked, std::span<const double> slowdow
 ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline);
 
 // The clocks with which an iteration needs least energy, waiting included, however long it takes.
-ExecutedClocks least_energy_plan(const ClockedProgram& clocked);
+ExecutedClocks min_energy_plan(const ClockedProgram& clocked);
 
 }  // namespace mirfak

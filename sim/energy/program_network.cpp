@@ -7,8 +7,7 @@
 //   - the start of a pass that waits for one thing only is that thing's event, the end of a pass that one thing waits
 //     for is that event; the fixed time between becomes the offset of the pass's arc;
 //   - an arc of fixed length is dropped if a path of a few arcs beside it is as long even at the fastest clocks, and
-//   one
-//     from the source if its head can never happen as early.
+//     an arc from the source if its head can never happen as early.
 //
 // None of this changes any longest path between events that are left. Host and communication tasks, which are most of a
 // lowered program, disappear.

@@ -2,6 +2,7 @@
 
 #include "base/csv.hpp"
 #include "base/text.hpp"
+#include "base/units.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,6 @@ constexpr int kMaxStages = 4096;
 constexpr double kLongestPass = 3600;  // seconds
 constexpr double kMaxEnergy = 1e9;     // joules
 constexpr double kMaxMegahertz = 1e5;
-constexpr double kHertzPerMegahertz = 1e6;
 constexpr double kShortestPass = 1e-9;  // seconds: a thousand picoseconds
 
 Pass::Kind kind_at(const CsvTable& table, std::size_t row, std::size_t column) {
@@ -69,7 +69,7 @@ StageProfile read(const CsvTable& table) {
     const auto needed = static_cast<std::size_t>(stage) + 1;
     if (profile.stages.size() < needed) profile.stages.resize(needed);
     profile.stages[needed - 1][static_cast<std::size_t>(kind)].push_back(
-        {megahertz * kHertzPerMegahertz, to_picoseconds(seconds), energy_j});
+        {megahertz * kMegahertz, to_picoseconds(seconds), energy_j});
   }
   check_complete(profile);
   return profile;

@@ -133,7 +133,7 @@ void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
   constexpr double rounding = 1 - 1e-9;
   const std::int64_t count = job_.training.global_batch / job_.strategy.micro_batch;
   const auto microbatches = static_cast<double>(count);
-  least_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
+  min_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
   for (const PipelineChoice& choice : pipelines(space)) {
     plain_ = plain_ && choice.plain();
@@ -151,11 +151,11 @@ Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
   const Picoseconds m = choice.microbatches_of(own);
   const std::vector<int> begins = choice.begins();
   if (!choice.plain()) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& kind : kinds) least = std::min(least, kind->kernels_s);
+    double min = std::numeric_limits<double>::infinity();
+    for (const auto& kind : kinds) min = std::min(min, kind->kernels_s);
     // No stage runs less than its share, on average over all.
     constexpr double rounding = 1 - 1e-9;
-    return to_picoseconds(static_cast<double>(m) * least / job_.strategy.pipeline * rounding);
+    return to_picoseconds(static_cast<double>(m) * min / job_.strategy.pipeline * rounding);
   }
   Picoseconds bound = 0;
   Picoseconds around = 0;
@@ -188,10 +188,10 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
     if (std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
     Job job = job_;
     choices[i].apply_to(job.strategy);
-    state = std::min(state, layers->least_state(job));
+    state = std::min(state, layers->min_state(job));
   }
   const bool all_kept = plain_ && job_.strategy.recompute == Recompute::none && job_.strategy.offload_layers == 0;
-  const double kept = all_kept ? layers->least_kept() : 0;
+  const double kept = all_kept ? layers->min_kept() : 0;
   for (int own = 0; own < layout_->count(); ++own) {
     const auto index = static_cast<std::size_t>(own);
     int microbatches = job_.strategy.pipeline;

@@ -102,7 +102,7 @@ class Branch {
   // No strategy of this branch is faster.
   Picoseconds bound() const { return bound_; }
   // ... or needs less energy above that of waiting, all ranks.
-  double least_energy_j() const { return least_energy_j_; }
+  double min_energy_j() const { return min_energy_j_; }
   // Whether some of its strategies may fit in memory. `choices`: all that they can choose.
   bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
@@ -151,7 +151,7 @@ class Branch {
   std::int64_t rows_ = 0;
   bool plain_ = true;  // all its pipelines are (PipelineChoice)
   Picoseconds bound_ = 0;
-  double least_energy_j_ = 0;
+  double min_energy_j_ = 0;
 
   std::mutex mutex_;
   std::map<std::vector<int>, StateTerms> states_;

@@ -8,16 +8,16 @@ namespace mirfak {
 namespace {
 
 // How many nodes of a type to try.
-std::vector<int> counts_of(int most, const SearchSpec& spec) {
-  if (!spec.any_count) return {most};
+std::vector<int> counts_of(int max, const SearchSpec& spec) {
+  if (!spec.any_count) return {max};
   std::vector<int> counts = {0};
   if (spec.node_counts.empty()) {
-    for (int count = 1; count < most; count *= 2) counts.push_back(count);
+    for (int count = 1; count < max; count *= 2) counts.push_back(count);
   } else {
     std::copy_if(spec.node_counts.begin(), spec.node_counts.end(), std::back_inserter(counts),
-                 [&](int count) { return count < most; });
+                 [&](int count) { return count < max; });
   }
-  counts.push_back(most);
+  counts.push_back(max);
   return counts;
 }
 

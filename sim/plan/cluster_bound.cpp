@@ -33,17 +33,17 @@ ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, SharedBlo
 double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
   Job job = job_;
   job.cluster = Cluster({group}, job_.cluster.fabric());
-  double least = std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
   for (const Strategy& layout : group_sizes(space_)) {
     for (const Strategy& choice : block_choices(space_, layout, job_.framework)) {
       const std::optional<Job> smallest = smallest_job(job, choice);
       if (!smallest) continue;
       const LayoutCosts costs(*smallest, smallest->strategy);
       const double seconds = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), false)->kernels_s;
-      least = std::min(least, seconds * choice.team() / choice.micro_batch);
+      min = std::min(min, seconds * choice.team() / choice.micro_batch);
     }
   }
-  return least;
+  return min;
 }
 
 double ClusterBound::seconds(const Cluster& cluster) {

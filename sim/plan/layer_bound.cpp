@@ -117,23 +117,23 @@ LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, double hig
   return out;
 }
 
-double LayerBound::least_state(const Job& job) const {
-  double least = std::numeric_limits<double>::infinity();
+double LayerBound::min_state(const Job& job) const {
+  double min = std::numeric_limits<double>::infinity();
   for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
     ChunkPlan one;
     one.append(static_cast<BlockId>(kind));
     const MemoryUse state = sharded_state(job, StageContents(job, blocks_, 0, {one}));
-    least = std::min(least, state.parameters + state.gradients + state.optimizer);
+    min = std::min(min, state.parameters + state.gradients + state.optimizer);
   }
-  return least;
+  return min;
 }
 
-double LayerBound::least_kept() const {
-  double least = std::numeric_limits<double>::infinity();
+double LayerBound::min_kept() const {
+  double min = std::numeric_limits<double>::infinity();
   for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
-    least = std::min(least, blocks_.all[kind].kept_bytes);
+    min = std::min(min, blocks_.all[kind].kept_bytes);
   }
-  return least;
+  return min;
 }
 
 }  // namespace mirfak

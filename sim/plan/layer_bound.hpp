@@ -35,9 +35,9 @@ class LayerBound {
   // the layers the job's strategy recomputes; with `energy`, energies at the lowest, else 0.
   std::shared_ptr<const Terms> on(const Job& job, const StageCosts& costs, bool energy);
   // Bytes of parameters, gradients and optimizer state that a layer adds to its stage at least.
-  double least_state(const Job& job) const;
+  double min_state(const Job& job) const;
   // Bytes that a layer keeps of each microbatch for its backward pass, at least.
-  double least_kept() const;
+  double min_kept() const;
 
  private:
   // What a place's bodies say at the full clock.

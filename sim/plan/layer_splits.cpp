@@ -68,8 +68,8 @@ class Splitter {
   std::vector<LayerSplit> out_;
 };
 
-// Whether a number of layers fewer at an end is another split, not the same by another name: an end that is alone on
-// its hardware has any number of layers anyway, and of two stages alike one has fewer at most.
+// Whether fewer layers at an end make a different split. An end that is alone on its hardware has any number of layers
+// anyway, and of two stages alike only one may have fewer.
 bool distinct(std::span<const int> hardware_of, int first, int last) {
   const auto alone = [&](int hardware) { return std::count(hardware_of.begin(), hardware_of.end(), hardware) == 1; };
   if (first > 0 && alone(hardware_of.front())) return false;

@@ -46,7 +46,7 @@ std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& c
 std::vector<Strategy> group_sizes(const StrategySpace& space);
 
 // What the blocks of a layout can be: micro batch, sequence parallelism, overlap, recomputation, and whether parameters
-// are gathered in every pass. No choice is another one by another name.
+// are gathered in every pass. No two choices mean the same.
 std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout, const Framework& framework);
 
 // Every way to divide the cluster into groups: the strategies of a space, others of `space` as they are, with data

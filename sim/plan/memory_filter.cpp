@@ -10,7 +10,7 @@ namespace mirfak {
 namespace {
 
 double fullest(const std::vector<InFlightMoment>& moments, std::span<const ChunkMemory> chunks) {
-  double most = 0;
+  double max = 0;
   for (const InFlightMoment& moment : moments) {
     const ChunkMemory& runs = chunks[static_cast<std::size_t>(moment.chunk)];
     double now = runs.workspace(moment.kind);
@@ -19,9 +19,9 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
     for (std::size_t chunk = 0; chunk < moment.weights_due.size(); ++chunk) {
       now += moment.weights_due[chunk] * chunks[chunk].due;
     }
-    most = std::max(most, now);
+    max = std::max(max, now);
   }
-  return most;
+  return max;
 }
 
 }  // namespace
@@ -40,9 +40,9 @@ double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::
       const std::size_t place = branch.layout().place(static_cast<int>(stage), own);
       const std::span<const ChunkMemory> runs = chunks.subspan(first, v);
       first += v;
-      const double most = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
+      const double max = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
-      worst = std::max(worst, states[place].resident + most - node.gpu.memory_bytes.value);
+      worst = std::max(worst, states[place].resident + max - node.gpu.memory_bytes.value);
       worst = std::max(worst, states[place].host - host_memory_share(node.spec));
     }
   }

@@ -28,13 +28,13 @@ void add(std::span<const ReplicaClass> classes, std::vector<int>& chosen, std::i
 }  // namespace
 
 Shares microbatch_shares(std::span<const ReplicaClass> classes, std::int64_t microbatches) {
-  constexpr std::size_t most_classes = 2;
+  constexpr std::size_t max_classes = 2;
   const std::int64_t replicas =
       std::accumulate(classes.begin(), classes.end(), std::int64_t{0},
                       [](std::int64_t sum, const ReplicaClass& own) { return sum + own.count(); });
   Shares out;
   std::vector<int> chosen;
-  if (classes.size() <= most_classes) {
+  if (classes.size() <= max_classes) {
     add(classes, chosen, microbatches, out);
   } else if (microbatches % replicas == 0) {
     out.push_back(std::make_shared<std::vector<int>>(classes.size(), static_cast<int>(microbatches / replicas)));

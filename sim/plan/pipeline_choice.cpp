@@ -146,16 +146,16 @@ std::shared_ptr<const Row> Lister::row_of(const PipelineChoice& choice) {
 Row Lister::row_of(const std::vector<int>& lengths) const {
   if (recompute_ == Recompute::none) return {{}};
   // Larger numbers than a chunk has layers tell nothing apart.
-  const int most = lengths.back();
+  const int max_layers = lengths.back();
   Row out;
   for (const int layers : numbers_) {
-    if (layers < most && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
+    if (layers < max_layers && has(RecomputeMethod::block)) out.push_back({layers, RecomputeMethod::block});
   }
   if (recompute_ != Recompute::full || !has(RecomputeMethod::uniform)) return out;
   std::vector<int> known;
   for (const int layers : numbers_) {
     const bool single = layers == 1 && !out.empty() && out.back().layers == 0;  // which is all layers, one by one
-    if (layers == 0 || layers > most || single) continue;
+    if (layers == 0 || layers > max_layers || single) continue;
     std::vector<int> groups;
     for (const int of_chunk : lengths) groups.push_back((of_chunk + layers - 1) / layers);
     if (groups != known) out.push_back({layers, RecomputeMethod::uniform});
@@ -188,9 +188,9 @@ std::vector<PipelineChoice> pipeline_choices(const StrategySpace& space, std::in
     for (const int chunks : space.virtual_pipeline) {
       if ((chunks > 1) != interleaved) continue;
       // A stage's one chunk has as many layers as the stage.
-      const int most_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
-      for (int first = 0; first <= most_fewer; ++first) {
-        for (int last = 0; last <= most_fewer; ++last) {
+      const int max_fewer = chunks > 1 ? space.uneven_end_chunks : 0;
+      for (int first = 0; first <= max_fewer; ++first) {
+        for (int last = 0; last <= max_fewer; ++last) {
           PipelineChoice choice;
           choice.chunks = chunks;
           choice.schedule = schedule;

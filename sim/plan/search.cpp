@@ -36,8 +36,8 @@ namespace mirfak {
 
 namespace {
 
-// Of branches that do not gather parameters in every pass, and of those that do. No choice is another one by another
-// name: gradients that are sharded are always reduced behind the passes.
+// Of branches that do not gather parameters in every pass, and of those that do. No two choices mean the same:
+// gradients that are sharded are always reduced behind the passes.
 std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space, const Framework& framework) {
   std::array<std::vector<StateChoice>, 2> out;
   for (const int zero : space.zero) {
@@ -145,7 +145,7 @@ class Search {
     std::int64_t enumerated = 0;
     std::int64_t against_rules = 0;
     std::int64_t too_large = 0;
-    double least_shortage = std::numeric_limits<double>::infinity();
+    double min_shortage = std::numeric_limits<double>::infinity();
     std::int64_t bounded = 0;
     bool simulated = false;
 
@@ -206,7 +206,7 @@ class Search {
   std::int64_t too_large_ = 0;
   std::int64_t bounded_ = 0;
   std::int64_t simulated_ = 0;
-  double least_shortage_ = std::numeric_limits<double>::infinity();
+  double min_shortage_ = std::numeric_limits<double>::infinity();
   std::array<std::atomic<std::int64_t>, kSteps> spent_{};
 };
 
@@ -248,8 +248,8 @@ void Search::plant() {
 std::vector<Search::Node> Search::take() {
   std::vector<Node> out;
   std::size_t simulations = 0;
-  const std::size_t most = standing_.entries().empty() ? kFirstBatch : kBatch;
-  while (!queue_.empty() && out.size() < most) {
+  const std::size_t max_nodes = standing_.entries().empty() ? kFirstBatch : kBatch;
+  while (!queue_.empty() && out.size() < max_nodes) {
     Node node = queue_.top();
     queue_.pop();
     if (standing_.excludes(node.bound)) {
@@ -329,7 +329,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
       Node child = node;
       child.kind = Node::Kind::branch;
       child.branch = branch;
-      child.bound = merit(node.cluster, branch->bound(), branch->least_energy_j());
+      child.bound = merit(node.cluster, branch->bound(), branch->min_energy_j());
       child.key = key_of(child.bound);
       child.place.branch = index++;
       child.strategies = branch->rows() * static_cast<std::int64_t>(states_of(*branch).size());
@@ -416,7 +416,7 @@ void Search::add_strategies(const Node& node, Outcome& out) {
     const std::vector<StateTerms> states = branch.state_terms(chunks, child.state);
     const double shortage = memory_shortage(branch, node.pipeline, memory, states, facts_);
     if (shortage > 0) {
-      out.least_shortage = std::min(out.least_shortage, shortage);
+      out.min_shortage = std::min(out.min_shortage, shortage);
       ++out.too_large;
       continue;
     }
@@ -475,7 +475,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
     enumerated_ += outcome.enumerated;
     against_rules_ += outcome.against_rules;
     too_large_ += outcome.too_large;
-    least_shortage_ = std::min(least_shortage_, outcome.least_shortage);
+    min_shortage_ = std::min(min_shortage_, outcome.min_shortage);
     simulated_ += outcome.simulated ? 1 : 0;
     bounded_ += outcome.bounded;
     if (outcome.entry) standing_.add(std::move(*outcome.entry));
@@ -530,7 +530,7 @@ SearchResult Search::result() const {
                 {"after memory", left -= too_large_, seconds(after_memory)},
                 {"after bounds", left -= bounded_, seconds(after_bounds)},
                 {"simulated", simulated_, seconds(simulated)}};
-  if (std::isfinite(least_shortage_)) out.least_shortage_bytes = least_shortage_;
+  if (std::isfinite(min_shortage_)) out.min_shortage_bytes = min_shortage_;
   return out;
 }
 
@@ -542,9 +542,9 @@ std::optional<PlannedEnergy> planned_energy(const FoundStrategy& found) {
   const ExecutedClocks highest = execute_clocks(clocked, highest_clocks(clocked));
   PlannedEnergy out;
   out.energy_j = plan_for(clocked, highest.makespan).energy_j;
-  const ExecutedClocks least = least_energy_plan(clocked);
-  out.t_star_s = to_seconds(least.makespan);
-  out.least_energy_j = least.energy_j;
+  const ExecutedClocks thriftiest = min_energy_plan(clocked);
+  out.t_star_s = to_seconds(thriftiest.makespan);
+  out.min_energy_j = thriftiest.energy_j;
   return out;
 }
 

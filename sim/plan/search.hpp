@@ -36,9 +36,9 @@ struct SearchSpec {
 
 // The clocks that need least energy (energy/frontier.hpp).
 struct PlannedEnergy {
-  double energy_j = 0;        // of an iteration as long as at the highest clocks
-  double t_star_s = 0;        // the iteration that needs least
-  double least_energy_j = 0;  // ... and what it needs
+  double energy_j = 0;      // of an iteration as long as at the highest clocks
+  double t_star_s = 0;      // the iteration that needs least
+  double min_energy_j = 0;  // ... and what it needs
 };
 
 // A strategy as the engine judges it.
@@ -63,7 +63,7 @@ struct SearchResult {
   std::vector<FoundStrategy> strategies;  // best first; of a Pareto set, fastest first
   std::vector<FunnelStep> funnel;
   // Of the strategies that do not fit in memory, how much the one that is nearest lacks on its fullest stage; 0: none.
-  double least_shortage_bytes = 0;
+  double min_shortage_bytes = 0;
 };
 
 // Called now and then by the thread that asked for the search, with strategies dealt with and in all.

@@ -62,7 +62,7 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   SearchOutcome out;
   out.funnel = std::move(result.funnel);
-  out.least_shortage_bytes = result.least_shortage_bytes;
+  out.min_shortage_bytes = result.min_shortage_bytes;
   out.search_time_s = took.count();
   out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}}, {}, 0});
   parallel_for(

@@ -22,8 +22,8 @@ struct SearchOutcome {
   // the best are near-copies. Nothing: there is none; of a Pareto set it is not asked.
   std::optional<SimulatedStrategy> other_layout;
   std::vector<FunnelStep> funnel;
-  double least_shortage_bytes = 0;  // SearchResult
-  double search_time_s = 0;         // of the search itself
+  double min_shortage_bytes = 0;  // SearchResult
+  double search_time_s = 0;       // of the search itself
 };
 
 // Searches, and simulates what was found, on up to `threads` threads (0: all cores). Where all that was found has one

@@ -15,23 +15,23 @@ constexpr int kMaxMicroBatch = 16;
 constexpr int kMaxChunks = 16;
 constexpr int kUnevenLayers = 2;
 
-std::vector<int> divisors(std::int64_t of, std::int64_t most) {
+std::vector<int> divisors(std::int64_t of, std::int64_t max) {
   std::vector<int> out;
-  for (std::int64_t i = 1; i <= std::min(of, most); ++i) {
+  for (std::int64_t i = 1; i <= std::min(of, max); ++i) {
     if (of % i == 0) out.push_back(static_cast<int>(i));
   }
   return out;
 }
 
-std::vector<int> up_to(std::int64_t most) {
-  std::vector<int> out(static_cast<std::size_t>(std::max<std::int64_t>(1, most)));
+std::vector<int> up_to(std::int64_t max) {
+  std::vector<int> out(static_cast<std::size_t>(std::max<std::int64_t>(1, max)));
   std::iota(out.begin(), out.end(), 1);
   return out;
 }
 
-std::vector<int> powers_of_two(int most) {
+std::vector<int> powers_of_two(int max) {
   std::vector<int> out;
-  for (int i = 1; i <= most; i *= 2) out.push_back(i);
+  for (int i = 1; i <= max; i *= 2) out.push_back(i);
   return out;
 }
 
@@ -73,9 +73,9 @@ StrategySpace default_space(const ModelSpec& model, const TrainingSpec& training
 
 ScheduleId StrategySpace::demanding_schedule() const {
   const auto demands = [](ScheduleId id) { return (schedule_of(id).pairs ? 2 : 0) + (schedule_of(id).splits ? 1 : 0); };
-  const auto most = std::max_element(schedule.begin(), schedule.end(),
-                                     [&](ScheduleId a, ScheduleId b) { return demands(a) < demands(b); });
-  return most == schedule.end() ? kDefaultSchedule : *most;
+  const auto max = std::max_element(schedule.begin(), schedule.end(),
+                                    [&](ScheduleId a, ScheduleId b) { return demands(a) < demands(b); });
+  return max == schedule.end() ? kDefaultSchedule : *max;
 }
 
 }  // namespace mirfak

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string names_of(const OperatorGraph& graph, const AxisLabels& labels) {
+std::string axis_names(const OperatorGraph& graph, const AxisLabels& labels) {
   std::string out;
   for (const Axis label : labels) out += (out.empty() ? "" : " ") + graph.info(label).name;
   return "[" + out + "]";
@@ -35,7 +35,7 @@ std::string operands(const OperatorGraph& graph, const std::vector<Operand>& lis
   std::string out;
   for (const Operand& operand : list) {
     out += (out.empty() ? "" : " ") + graph.tensor(operand.tensor).name;
-    if (labels) out += names_of(graph, operand.labels);
+    if (labels) out += axis_names(graph, operand.labels);
   }
   return out;
 }
@@ -70,8 +70,8 @@ std::string tensors_text(const OperatorGraph& graph, const std::vector<TensorId>
     if (!forward) continue;
     const char* role = tensor.role == TensorRole::input ? "input" : tensor.role == TensorRole::parameter ? "param" : "";
     const char* note = tensor.tied ? "tied" : tensor.frozen ? "frozen" : is_kept(kept, id) ? "kept" : "";
-    table.add_row(
-        {tensor.name, names_of(graph, tensor.axes), role, format_bytes(graph.bytes(static_cast<TensorId>(id))), note});
+    table.add_row({tensor.name, axis_names(graph, tensor.axes), role,
+                   format_bytes(graph.bytes(static_cast<TensorId>(id))), note});
   }
   return table.text();
 }

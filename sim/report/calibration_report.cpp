@@ -1,5 +1,6 @@
 #include "report/calibration_report.hpp"
 
+#include "base/units.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
@@ -10,16 +11,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 std::string name_of(const FittedSection& section) {
   return section.path.empty() ? section.source_key : fmt::format("{}", fmt::join(section.path, "."));
 }
 
 void add_part(TextTable& table, const std::string& name, const std::string& part, const ErrorStatistics& errors) {
   if (errors.count == 0) return;
-  table.add_row({name, part, std::to_string(errors.count), percent(errors.median_ape), percent(errors.mape),
-                 percent(errors.p90_ape)});
+  table.add_row({name, part, std::to_string(errors.count), format_percent(errors.median_ape),
+                 format_percent(errors.mape), format_percent(errors.p90_ape)});
 }
 
 Json part_json(const ErrorStatistics& errors) {

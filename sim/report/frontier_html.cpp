@@ -16,56 +16,55 @@ namespace {
 
 constexpr double kWidth = 720;
 constexpr double kHeight = 380;
-constexpr double kLeft = 90;
-constexpr double kTop = 20;
+constexpr double kCurveLeft = 90;
+constexpr double kCurveTop = 20;
 constexpr double kRow = 18;               // of a stage in the drawing of clocks
 constexpr std::size_t kMaxPasses = 8192;  // that are drawn one by one
 constexpr int kTicks = 5;
-constexpr double kHertzPerMegahertz = 1e6;
 
 struct Axes {
   double time_first = std::numeric_limits<double>::infinity();
   double time_last = 0;
-  double energy_least = std::numeric_limits<double>::infinity();
-  double energy_most = 0;
+  double energy_min = std::numeric_limits<double>::infinity();
+  double energy_max = 0;
 
   void hold(double time_s, double energy_j) {
     time_first = std::min(time_first, time_s);
     time_last = std::max(time_last, time_s);
-    energy_least = std::min(energy_least, energy_j);
-    energy_most = std::max(energy_most, energy_j);
+    energy_min = std::min(energy_min, energy_j);
+    energy_max = std::max(energy_max, energy_j);
   }
   void widen() {
     const double time = std::max(time_last - time_first, time_last * 1e-3) * 0.05;
-    const double energy = std::max(energy_most - energy_least, energy_most * 1e-3) * 0.05;
+    const double energy = std::max(energy_max - energy_min, energy_max * 1e-3) * 0.05;
     time_first -= time;
     time_last += time;
-    energy_least -= energy;
-    energy_most += energy;
+    energy_min -= energy;
+    energy_max += energy;
   }
-  double x(double time_s) const { return kLeft + kWidth * (time_s - time_first) / (time_last - time_first); }
-  double y(double energy_j) const { return kTop + kHeight * (energy_most - energy_j) / (energy_most - energy_least); }
+  double x(double time_s) const { return kCurveLeft + kWidth * (time_s - time_first) / (time_last - time_first); }
+  double y(double energy_j) const { return kCurveTop + kHeight * (energy_max - energy_j) / (energy_max - energy_min); }
 };
 
 std::string grid(const Axes& axes) {
   const double time_range = axes.time_last - axes.time_first;
-  const double energy_range = axes.energy_most - axes.energy_least;
+  const double energy_range = axes.energy_max - axes.energy_min;
   const int time_digits = digits_for_steps(time_range / kTicks, axes.time_last);
-  const int energy_digits = digits_for_steps(energy_range / kTicks, axes.energy_most);
+  const int energy_digits = digits_for_steps(energy_range / kTicks, axes.energy_max);
   std::string out;
   for (int i = 0; i <= kTicks; ++i) {
     const double share = static_cast<double>(i) / kTicks;
     const double time = axes.time_first + share * time_range;
-    const double energy = axes.energy_least + share * energy_range;
+    const double energy = axes.energy_min + share * energy_range;
     out += fmt::format("<path d='M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {4:.1f}H{5:.1f}' stroke='#ddd'/>\n", axes.x(time),
-                       kTop, kTop + kHeight, kLeft, axes.y(energy), kLeft + kWidth);
+                       kCurveTop, kCurveTop + kHeight, kCurveLeft, axes.y(energy), kCurveLeft + kWidth);
     out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", axes.x(time),
-                       kTop + kHeight + 16, format_seconds(time, time_digits));
-    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", kLeft - 6, axes.y(energy) + 4,
+                       kCurveTop + kHeight + 16, format_seconds(time, time_digits));
+    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", kCurveLeft - 6, axes.y(energy) + 4,
                        format_joules(energy, energy_digits));
   }
   return out + fmt::format("<text x='{:.0f}' y='{:.0f}' text-anchor='middle'>time of an iteration</text>\n",
-                           kLeft + kWidth / 2, kTop + kHeight + 36);
+                           kCurveLeft + kWidth / 2, kCurveTop + kHeight + 36);
 }
 
 // Executed clocks as points; the names of those at the same place stand together.
@@ -88,7 +87,7 @@ class Markers {
     for (const Marker& marker : markers_) {
       const double x = axes.x(marker.at.iteration_time_s);
       const double y = axes.y(marker.at.energy_j);
-      const bool right = x > kLeft + kWidth * 0.6;
+      const bool right = x > kCurveLeft + kWidth * 0.6;
       out += fmt::format(
           "<g fill='{0}'><circle cx='{1:.1f}' cy='{2:.1f}' r='4'><title>{3}: {4}, {5}</title></circle>"
           "<text x='{6:.1f}' y='{7:.1f}' text-anchor='{8}'>{3}</text></g>\n",
@@ -119,7 +118,7 @@ std::string curve_svg(const Frontier& frontier) {
   }
   axes.widen();
   std::string out = fmt::format("<svg viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}'>\n",
-                                kLeft + kWidth + 20, kTop + kHeight + 46);
+                                kCurveLeft + kWidth + 20, kCurveTop + kHeight + 46);
   out += grid(axes) + "<path fill='none' stroke='#1f5fa8' stroke-width='2' d='";
   char command = 'M';
   for (const FrontierPoint& point : frontier.points) {
@@ -166,9 +165,9 @@ std::string clocks_svg(const ClockedProgram& clocked, const ExecutedClocks& exec
   if (passes == 0 || passes > kMaxPasses) return {};
   const double height = kRow * stages;
   std::string out = fmt::format("<svg viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}'>\n",
-                                kLeft + kWidth + 20, height + 40);
+                                kCurveLeft + kWidth + 20, height + 40);
   for (int stage = 0; stage < stages; ++stage) {
-    out += fmt::format("<text x='{:.0f}' y='{:.0f}' text-anchor='end'>stage {}</text>\n", kLeft - 6,
+    out += fmt::format("<text x='{:.0f}' y='{:.0f}' text-anchor='end'>stage {}</text>\n", kCurveLeft - 6,
                        kRow * stage + kRow - 5, stage);
   }
   for (TaskId task = 0; task < clocked.program.size(); ++task) {
@@ -179,22 +178,22 @@ std::string clocks_svg(const ClockedProgram& clocked, const ExecutedClocks& exec
     out += fmt::format(
         "<rect x='{:.2f}' y='{:.1f}' width='{:.2f}' height='{:.1f}' fill='{}'{}><title>{} {}: {:.0f} "
         "MHz</title></rect>\n",
-        kLeft + static_cast<double>(timeline.start[task]) * scale, kRow * of.stage + 1,
+        kCurveLeft + static_cast<double>(timeline.start[task]) * scale, kRow * of.stage + 1,
         static_cast<double>(executed.clocks[task].duration) * scale, kRow - 3,
         colour_of(highest > lowest ? (hertz - lowest) / (highest - lowest) : 1),
         of.kind == TaskKind::forward ? " fill-opacity='0.65'" : "", of.name, clocked.program.microbatch[task],
-        hertz / kHertzPerMegahertz);
+        hertz / kMegahertz);
   }
   out += fmt::format(
       "<text x='{:.0f}' y='{:.0f}'>0</text><text x='{:.0f}' y='{:.0f}' text-anchor='end'>{}</text>"
       "<text x='{:.0f}' y='{:.0f}' text-anchor='middle'>blue {:.0f} MHz, red {:.0f} MHz; forward passes "
       "lighter</text>\n",
-      kLeft, height + 16, kLeft + kWidth, height + 16, format_seconds(to_seconds(executed.makespan)),
-      kLeft + kWidth / 2, height + 32, lowest / kHertzPerMegahertz, highest / kHertzPerMegahertz);
+      kCurveLeft, height + 16, kCurveLeft + kWidth, height + 16, format_seconds(to_seconds(executed.makespan)),
+      kCurveLeft + kWidth / 2, height + 32, lowest / kMegahertz, highest / kMegahertz);
   return out + "</svg>\n";
 }
 
-std::string table_of(const StragglerPlan& plan, double blocked_w) {
+std::string plan_table(const StragglerPlan& plan, double blocked_w) {
   std::string out = "<table><tr><th>clocks</th><th>done after</th><th>energy</th><th>saved</th><th></th></tr>\n";
   const auto add = [&](const std::string& name, const ExecutedClocks& executed) {
     out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", escaped(name),
@@ -230,7 +229,7 @@ std::string frontier_html(const FrontierReport& report) {
   for (const StragglerPlan& plan : frontier.plans) {
     out += plan.slowdown == 1 ? std::string("<h2>No straggler</h2>\n")
                               : fmt::format("<h2>A straggler takes {:g} times as long</h2>\n", plan.slowdown);
-    out += table_of(plan, frontier.blocked_w) + clocks_svg(report.clocked, plan.executed);
+    out += plan_table(plan, frontier.blocked_w) + clocks_svg(report.clocked, plan.executed);
   }
   for (const std::string& note : report.notes) out += "<p>" + escaped(note) + "</p>\n";
   return out + "</body></html>\n";

@@ -67,7 +67,7 @@ std::string plot_text(const Frontier& frontier) {
   Plot plot(frontier.t_min_s, right, points.back().energy_j, std::max(highest_j, points.front().energy_j));
   for (int column = 0; column < kPlotColumns; ++column) {
     const double time = plot.time_of(column);
-    const auto energy = frontier.least_energy_j(time);
+    const auto energy = frontier.min_energy_j(time);
     if (energy && time <= frontier.t_star_s) plot.mark(time, *energy, '*');
   }
   for (const Baseline& baseline : plan.baselines) {
@@ -100,8 +100,8 @@ std::string plan_text(const StragglerPlan& plan, double blocked_w) {
 std::string lateness_text(const StragglerPlan& plan, const ExecutedClocks& executed) {
   if (executed.makespan <= plan.deadline) return {};
   const double share = static_cast<double>(executed.makespan) / static_cast<double>(plan.deadline) - 1;
-  constexpr double least_shown = 5e-4;  // less would show as 0.0 %
-  return share < least_shown ? "hardly too late" : fmt::format("{} too late", format_percent(share));
+  constexpr double min_shown = 5e-4;  // less would show as 0.0 %
+  return share < min_shown ? "hardly too late" : fmt::format("{} too late", format_percent(share));
 }
 
 std::string frontier_text(const FrontierReport& report) {

@@ -13,8 +13,8 @@ namespace mirfak {
 namespace {
 
 constexpr double kPlot = 560;  // side of the square that the axes span
-constexpr double kLeft = 70;
-constexpr double kTop = 20;
+constexpr double kScatterLeft = 70;
+constexpr double kScatterTop = 20;
 constexpr double kLegend = 300;  // width
 constexpr double kBand = 0.10;
 
@@ -24,22 +24,22 @@ struct LogAxis {
   double last = 1;
 
   double place(double value) const { return (std::log10(value) - first) / (last - first); }
-  double x(double value) const { return kLeft + kPlot * place(value); }
-  double y(double value) const { return kTop + kPlot * (1 - place(value)); }
+  double x(double value) const { return kScatterLeft + kPlot * place(value); }
+  double y(double value) const { return kScatterTop + kPlot * (1 - place(value)); }
 };
 
 LogAxis axis_of(std::span<const ScatterSeries> series) {
-  double least = std::numeric_limits<double>::infinity();
-  double most = 0;
+  double min = std::numeric_limits<double>::infinity();
+  double max = 0;
   for (const ScatterSeries& set : series) {
     for (const auto& [x, y] : set.points) {
-      least = std::min({least, x, y});
-      most = std::max({most, x, y});
+      min = std::min({min, x, y});
+      max = std::max({max, x, y});
     }
   }
-  if (most <= 0) return {};
-  const double first = std::floor(std::log10(least));
-  return {first, std::max(std::ceil(std::log10(most)), first + 1)};
+  if (max <= 0) return {};
+  const double first = std::floor(std::log10(min));
+  return {first, std::max(std::ceil(std::log10(max)), first + 1)};
 }
 
 std::string colour(std::size_t index) {
@@ -59,22 +59,22 @@ std::string grid(const LogAxis& axis) {
     const double value = std::pow(10, exponent);
     const double x = axis.x(value);
     const double y = axis.y(value);
-    out += fmt::format("<path d='M{:.1f} {:.1f}V{:.1f}M{:.1f} {:.1f}H{:.1f}' stroke='#ddd'/>\n", x, kTop, kTop + kPlot,
-                       kLeft, y, kLeft + kPlot);
-    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", x, kTop + kPlot + 18,
+    out += fmt::format("<path d='M{:.1f} {:.1f}V{:.1f}M{:.1f} {:.1f}H{:.1f}' stroke='#ddd'/>\n", x, kScatterTop,
+                       kScatterTop + kPlot, kScatterLeft, y, kScatterLeft + kPlot);
+    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}</text>\n", x, kScatterTop + kPlot + 18,
                        label_of(exponent));
-    out +=
-        fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", kLeft - 6, y + 4, label_of(exponent));
+    out += fmt::format("<text x='{:.1f}' y='{:.1f}' text-anchor='end'>{}</text>\n", kScatterLeft - 6, y + 4,
+                       label_of(exponent));
   }
   return out;
 }
 
 std::string diagonal(const LogAxis& axis) {
-  const double least = std::pow(10, axis.first);
-  const double most = std::pow(10, axis.last);
+  const double min = std::pow(10, axis.first);
+  const double max = std::pow(10, axis.last);
   const auto line = [&](double factor, const char* style) {
-    return fmt::format("<path d='M{:.1f} {:.1f}L{:.1f} {:.1f}' clip-path='url(#plot)' {}/>\n", axis.x(least),
-                       axis.y(least * factor), axis.x(most), axis.y(most * factor), style);
+    return fmt::format("<path d='M{:.1f} {:.1f}L{:.1f} {:.1f}' clip-path='url(#plot)' {}/>\n", axis.x(min),
+                       axis.y(min * factor), axis.x(max), axis.y(max * factor), style);
   };
   return line(1 + kBand, "stroke='#999' stroke-dasharray='4'") + line(1 - kBand, "stroke='#999' stroke-dasharray='4'") +
          line(1, "stroke='#444'");
@@ -84,28 +84,29 @@ std::string diagonal(const LogAxis& axis) {
 
 std::string scatter_svg(std::span<const ScatterSeries> series) {
   const LogAxis axis = axis_of(series);
-  const double width = kLeft + kPlot + kLegend;
-  const double height = std::max(kTop + kPlot + 50, 40 + 16 * static_cast<double>(series.size()));
+  const double width = kScatterLeft + kPlot + kLegend;
+  const double height = std::max(kScatterTop + kPlot + 50, 40 + 16 * static_cast<double>(series.size()));
   std::string out = fmt::format(
       "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {:.0f} {:.0f}' width='{:.0f}' height='{:.0f}' "
       "font-family='sans-serif' font-size='11' fill='#222'>\n<rect width='100%' height='100%' fill='white'/>\n"
       "<clipPath id='plot'><rect x='{}' y='{}' width='{}' height='{}'/></clipPath>\n",
-      width, height, width, height, kLeft, kTop, kPlot, kPlot);
+      width, height, width, height, kScatterLeft, kScatterTop, kPlot, kPlot);
   out += grid(axis) + diagonal(axis);
   for (std::size_t i = 0; i < series.size(); ++i) {
-    const double y = kTop + 10 + 16 * static_cast<double>(i);
+    const double y = kScatterTop + 10 + 16 * static_cast<double>(i);
     out += fmt::format("<g fill='{}' fill-opacity='0.7'><circle cx='{:.0f}' cy='{:.0f}' r='4'/>\n", colour(i),
-                       kLeft + kPlot + 20, y - 4);
+                       kScatterLeft + kPlot + 20, y - 4);
     for (const auto& [measured, predicted] : series[i].points) {
       out += fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='2.5'/>\n", axis.x(measured), axis.y(predicted));
     }
-    out += fmt::format("</g><text x='{:.0f}' y='{:.0f}'>{}</text>\n", kLeft + kPlot + 30, y, escaped(series[i].name));
+    out += fmt::format("</g><text x='{:.0f}' y='{:.0f}'>{}</text>\n", kScatterLeft + kPlot + 30, y,
+                       escaped(series[i].name));
   }
   out += fmt::format("<text x='{:.0f}' y='{:.0f}' text-anchor='middle'>measured seconds of an iteration</text>\n",
-                     kLeft + kPlot / 2, kTop + kPlot + 40);
+                     kScatterLeft + kPlot / 2, kScatterTop + kPlot + 40);
   out +=
       fmt::format("<text transform='translate(14 {:.0f}) rotate(-90)' text-anchor='middle'>predicted</text>\n</svg>\n",
-                  kTop + kPlot / 2);
+                  kScatterTop + kPlot / 2);
   return out;
 }
 

@@ -40,8 +40,8 @@ std::int64_t left_after(const SearchReport& report, std::string_view step) {
 bool has_limits(const SearchSpec& spec) { return spec.deadline_s > 0 || spec.budget_usd > 0 || spec.power_cap_w > 0; }
 
 std::string shortage_text(const SearchReport& report) {
-  if (report.outcome.least_shortage_bytes <= 0) return {};
-  return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.outcome.least_shortage_bytes));
+  if (report.outcome.min_shortage_bytes <= 0) return {};
+  return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.outcome.min_shortage_bytes));
 }
 
 }  // namespace

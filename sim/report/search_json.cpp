@@ -55,7 +55,7 @@ Json strategy_entry(const SimulatedStrategy& strategy) {
   out["nodes"] = nodes_json(strategy.found.job.cluster);
   if (const auto& planned = strategy.found.planned) {
     out["planned"] = {
-        {"energy_j", planned->energy_j}, {"t_star_s", planned->t_star_s}, {"least_energy_j", planned->least_energy_j}};
+        {"energy_j", planned->energy_j}, {"t_star_s", planned->t_star_s}, {"least_energy_j", planned->min_energy_j}};
   }
   out.update(result_json(strategy.found.job, strategy.iteration, strategy.wall_time_s));
   return out;
@@ -80,7 +80,7 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   for (const FunnelStep& step : report.outcome.funnel) {
     funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
   }
-  out["least_shortage_bytes"] = limit_json(report.outcome.least_shortage_bytes);
+  out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
   out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;
   return out;

@@ -21,7 +21,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMaxRows = 24;
+constexpr std::size_t kMaxParetoRows = 24;
 
 using Strategies = std::vector<SimulatedStrategy>;
 using Figure = double (*)(const SimulatedStrategy&);
@@ -30,7 +30,7 @@ double time_of(const SimulatedStrategy& strategy) { return strategy.iteration.it
 double cost_of(const SimulatedStrategy& strategy) { return strategy.iteration.cost_usd; }
 double energy_of(const SimulatedStrategy& strategy) { return strategy.iteration.energy_j; }
 
-std::size_t least(const Strategies& set, Figure figure) {
+std::size_t index_of_min(const Strategies& set, Figure figure) {
   const auto found =
       std::min_element(set.begin(), set.end(),
                        [&](const SimulatedStrategy& a, const SimulatedStrategy& b) { return figure(a) < figure(b); });
@@ -39,8 +39,8 @@ std::size_t least(const Strategies& set, Figure figure) {
 
 // Of `price` against time.
 std::optional<std::size_t> knee_of(const Strategies& set, Figure price) {
-  const SimulatedStrategy& fastest = set[least(set, time_of)];
-  const SimulatedStrategy& cheapest = set[least(set, price)];
+  const SimulatedStrategy& fastest = set[index_of_min(set, time_of)];
+  const SimulatedStrategy& cheapest = set[index_of_min(set, price)];
   const double seconds = time_of(cheapest) - time_of(fastest);
   const double dollars = price(fastest) - price(cheapest);
   if (seconds <= 0 || dollars <= 0) return std::nullopt;
@@ -57,14 +57,14 @@ std::optional<std::size_t> knee_of(const Strategies& set, Figure price) {
 }
 
 // What the rows are called, by place in the set.
-std::map<std::size_t, std::string> names_of(const Strategies& set, bool priced) {
+std::map<std::size_t, std::string> row_names_of(const Strategies& set, bool priced) {
   std::map<std::size_t, std::string> names;
   const auto add = [&](std::size_t row, const char* name) {
     names[row] += (names[row].empty() ? "" : ", ") + std::string(name);
   };
-  add(least(set, time_of), "fastest");
-  if (priced) add(least(set, cost_of), "cheapest");
-  add(least(set, energy_of), "least energy");
+  add(index_of_min(set, time_of), "fastest");
+  if (priced) add(index_of_min(set, cost_of), "cheapest");
+  add(index_of_min(set, energy_of), "least energy");
   if (const auto knee = knee_of(set, priced ? cost_of : energy_of)) add(*knee, "knee");
   return names;
 }
@@ -102,9 +102,9 @@ std::string plot(const Strategies& set, const std::map<std::size_t, std::string>
   constexpr std::size_t rows = 12;
   const double repeats = iterations > 0 ? iterations : 1;
   const auto ends_of = [&](const auto& figure) {
-    const auto [least, most] = std::minmax_element(set.begin(), set.end(),
-                                                   [&](const auto& a, const auto& b) { return figure(a) < figure(b); });
-    return std::pair(figure(*least), figure(*most));
+    const auto [min, max] = std::minmax_element(set.begin(), set.end(),
+                                                [&](const auto& a, const auto& b) { return figure(a) < figure(b); });
+    return std::pair(figure(*min), figure(*max));
   };
   const std::pair times = ends_of(time_of);
   const std::pair prices = ends_of(price);
@@ -143,7 +143,7 @@ std::string pareto_text(const SearchReport& report) {
   const double iterations = training.tokens > 0 ? training.tokens / tokens : 0;
   const bool priced = std::all_of(set.begin(), set.end(), [](const auto& of) { return of.iteration.priced; });
   const bool planned = std::any_of(set.begin(), set.end(), [](const auto& of) { return of.found.planned.has_value(); });
-  const std::map<std::size_t, std::string> names = names_of(set, priced);
+  const std::map<std::size_t, std::string> names = row_names_of(set, priced);
   std::vector<std::string> head = {"time"};
   if (priced) head.emplace_back("cost");
   head.emplace_back("energy");
@@ -151,7 +151,7 @@ std::string pareto_text(const SearchReport& report) {
   TextTable table(std::string(head.size(), 'r') + "lll");
   head.insert(head.end(), {"GPUs", "strategy"});
   table.add_row(head);
-  const std::size_t every = (set.size() + kMaxRows - 1) / kMaxRows;
+  const std::size_t every = (set.size() + kMaxParetoRows - 1) / kMaxParetoRows;
   for (std::size_t i = 0; i < set.size(); ++i) {
     const auto name = names.find(i);
     if (i % every != 0 && name == names.end()) continue;

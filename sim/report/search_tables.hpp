@@ -6,7 +6,7 @@
 
 namespace mirfak {
 
-// The parts of search_text() that a part of the reader's questions each has an answer in.
+// The parts of search_text(); each answers one of the questions that a reader has.
 
 // The strategies, best first, with the parameters in which they differ; those in which all agree said before.
 std::string best_strategies_text(const SearchReport& report);

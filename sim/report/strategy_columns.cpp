@@ -70,10 +70,10 @@ std::string schedule_cell(const Job& job) {
 
 // Layers of each chunk of a stage: "10", or "9-10" where its chunks differ.
 std::string layers_of_stage(const std::vector<LayerRange>& chunks) {
-  const auto [least, most] = std::minmax_element(
+  const auto [min, max] = std::minmax_element(
       chunks.begin(), chunks.end(), [](const LayerRange& a, const LayerRange& b) { return a.count < b.count; });
-  if (least->count == most->count) return fmt::format("{}", least->count);
-  return fmt::format("{}-{}", least->count, most->count);
+  if (min->count == max->count) return fmt::format("{}", min->count);
+  return fmt::format("{}-{}", min->count, max->count);
 }
 
 // Stage by stage, those alike said once: "10", "9 10.. 8".
@@ -147,7 +147,7 @@ const StrategyKey& key_named(std::string_view name) {
   return *std::find_if(keys.begin(), keys.end(), [&](const StrategyKey& key) { return key.key == name; });
 }
 
-// The value of a key as scenarios write it, but for truths and what is left out.
+// The value of a key as scenarios write it; "yes" and "no" for truth values, "-" for a key that is left out.
 std::string value_cell(const StrategyKey& key, const Strategy& strategy) {
   if (key.left_out(strategy)) return "-";
   const std::string text = key.text(strategy);

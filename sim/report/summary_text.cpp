@@ -92,12 +92,12 @@ std::string activity_table(const IterationResult& result) {
     const auto by_seconds = [i](const StageResult& a, const StageResult& b) {
       return a.activity_s[i] < b.activity_s[i];
     };
-    const auto [least, most] = std::minmax_element(result.stages.begin(), result.stages.end(), by_seconds);
-    if (most->activity_s[i] <= 0) continue;
+    const auto [min, max] = std::minmax_element(result.stages.begin(), result.stages.end(), by_seconds);
+    if (max->activity_s[i] <= 0) continue;
     const double share = result.activity_s[i] / result.iteration_time_s;
     table.add_row({std::string(name_of(static_cast<Activity>(i))), format_seconds(result.activity_s[i]),
                    format_percent(share),
-                   format_seconds(least->activity_s[i]) + " .. " + format_seconds(most->activity_s[i]),
+                   format_seconds(min->activity_s[i]) + " .. " + format_seconds(max->activity_s[i]),
                    std::string(static_cast<std::size_t>(std::lround(share * bar_width)), '#')});
   }
   table.add_row({"iteration", format_seconds(result.iteration_time_s), format_percent(1)});
@@ -114,10 +114,10 @@ double seconds_of(const ActivitySeconds& seconds, Activity first, Activity last)
 // With mixed replicas: where each class spends its time on each stage.
 std::string replica_table(const Simulation& simulation) {
   if (!has_mixed_replicas(simulation)) return {};
-  constexpr std::size_t most_rows = 32;
+  constexpr std::size_t max_rows = 32;
   TextTable table("lllrrrrr");
   table.add_row({"stage", "replicas", "on", "microbatches", "compute", "communication", "host", "bubble"});
-  const std::size_t every = (simulation.plans.size() + most_rows - 1) / most_rows;
+  const std::size_t every = (simulation.plans.size() + max_rows - 1) / max_rows;
   for (std::size_t place = 0; place < simulation.plans.size(); place += every) {
     const StagePlan& plan = simulation.plans[place];
     const ActivitySeconds& seconds = simulation.result.stages[place].activity_s;

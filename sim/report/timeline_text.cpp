@@ -27,7 +27,7 @@ constexpr char kIdle = '.';
 constexpr char kTransfer = '-';
 constexpr char kReduction = '=';
 constexpr char kOptimizer = 'O';
-constexpr std::size_t kMaxRows = 24;  // of stages in one drawing
+constexpr std::size_t kMaxStageRows = 24;  // of stages in one drawing
 
 struct Segment {
   Picoseconds start = 0;
@@ -125,9 +125,9 @@ std::string draw_row(const Segments& segments, const TimeWindow& window, int col
       filled[it->letter] +=
           std::min(end, static_cast<double>(it->end)) - std::max(begin, static_cast<double>(it->start));
     }
-    const auto most = std::max_element(filled.begin(), filled.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    out += most == filled.end() ? ' ' : most->first;
+    const auto longest = std::max_element(filled.begin(), filled.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    out += longest == filled.end() ? ' ' : longest->first;
   }
   return out;
 }
@@ -164,11 +164,11 @@ std::string coloured(const std::string& row) {
   return out + "\x1b[0m";
 }
 
-// 1, 2 or 5 times a power of ten, at least `least`.
-double round_step(double least) {
-  const double power = std::pow(10, std::floor(std::log10(least)));
+// 1, 2 or 5 times a power of ten, at least `min_step`.
+double round_step(double min_step) {
+  const double power = std::pow(10, std::floor(std::log10(min_step)));
   for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+    if (factor * power >= min_step * (1 - 1e-9)) return factor * power;
   }
   return 10 * power;
 }
@@ -297,7 +297,7 @@ std::string timeline_text(const Program& program, const Timeline& timeline, cons
   const bool mixed = stages.size() > drawn.back()->stage + 1;
   const int margin = mixed ? 24 : 12;
   const int columns = std::max(40, options.width) - margin;
-  const std::size_t every = (stages.size() + kMaxRows - 1) / kMaxRows;
+  const std::size_t every = (stages.size() + kMaxStageRows - 1) / kMaxStageRows;
   const std::vector<TimeWindow> windows = choose_windows(stages, timeline.makespan, columns);
   std::string out = "Timeline of the pipeline, one GPU of ";
   if (mixed) {

@@ -17,10 +17,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kNotableClockError = 0.1;  // of a communication: where it blurs when ranks met
 
-std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
-
 std::string error_of(const ComparedTime& time) {
-  return time.measured_s > 0 ? percent(time.predicted_s / time.measured_s - 1) : std::string("-");
+  return time.measured_s > 0 ? format_signed_percent(time.predicted_s / time.measured_s - 1) : std::string("-");
 }
 
 // A difference, with its sign.
@@ -33,10 +31,10 @@ void add_times(TextTable& table, const std::string& name, const ComparedTime& ti
                  signed_seconds(time.difference_s()), error_of(time)});
 }
 
-std::string table_of(const std::string& title, const std::vector<ComparedTime>& times, std::size_t most) {
+std::string table_of(const std::string& title, const std::vector<ComparedTime>& times, std::size_t max_rows) {
   TextTable table("lrrrrr");
   table.add_row({"", "tasks", "predicted", "measured", "difference", "error"});
-  for (std::size_t i = 0; i < std::min(most, times.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_rows, times.size()); ++i) {
     add_times(table, times[i].name, times[i], times[i].tasks > 0 ? std::to_string(times[i].tasks) : "");
   }
   return title + "\n" + table.text() + "\n";
@@ -113,13 +111,13 @@ std::string iteration_text(const TraceComparison& comparison) {
     out += fmt::format(" ({} .. {} over {} iterations)", format_seconds(range.shortest_s),
                        format_seconds(range.longest_s), range.iterations);
   }
-  out += fmt::format(": error {}", percent(time.error()));
+  out += fmt::format(": error {}", format_signed_percent(time.error()));
   if (range.iterations > 1)
     out += is_within(range, time.predicted) ? ", within the measured range" : ", outside of the measured range";
   return out + "\n";
 }
 
-// What makes a measurement less sure than its digits look.
+// What makes a measurement less certain than its digits suggest.
 std::string doubts_text(const TraceComparison& comparison) {
   const MeasuredRange& range = comparison.range;
   std::string out;

@@ -17,17 +17,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
-
 void add_score(TextTable& out, const SourceScore& score) {
   const ErrorStatistics& e = score.errors;
   if (e.count == 0) {
     out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-"});
     return;
   }
-  out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), percent(e.mape),
-               percent(e.median_ape), percent(e.p90_ape), signed_percent(e.mean_error),
+  out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), format_percent(e.mape),
+               format_percent(e.median_ape), format_percent(e.p90_ape), format_signed_percent(e.mean_error),
                fmt::format("{:.3f}", e.spearman), std::to_string(score.too_large)});
 }
 
@@ -42,8 +39,12 @@ std::string memory_text(const std::vector<ValidationTable>& tables, const std::s
     any = true;
     std::vector<std::string> cells = {table.name, std::to_string(e.count), "-", "-", "-", "-"};
     if (e.count > 0) {
-      cells = {table.name,         std::to_string(e.count),     percent(e.mape), percent(e.median_ape),
-               percent(e.p90_ape), signed_percent(e.mean_error)};
+      cells = {table.name,
+               std::to_string(e.count),
+               format_percent(e.mape),
+               format_percent(e.median_ape),
+               format_percent(e.p90_ape),
+               format_signed_percent(e.mean_error)};
     }
     cells.push_back(std::to_string(of_table.out_of_memory));
     cells.push_back(std::to_string(of_table.wrongly_fitting));
@@ -68,7 +69,8 @@ std::string scores_text(const std::vector<ValidationTable>& tables, const std::s
   }
   if (tables.size() > 1 && scored > 0) {
     add_score(out, score(all_runs(tables), "all rows", tiers));
-    out.add_row({"mean of tables", std::to_string(scored), "", percent(mape / scored), percent(median / scored)});
+    out.add_row(
+        {"mean of tables", std::to_string(scored), "", format_percent(mape / scored), format_percent(median / scored)});
   }
   return out.text() + memory_text(tables, tiers);
 }
@@ -87,7 +89,7 @@ std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string&
   out.add_row({"worst rows", "predicted", "measured", "error", ""});
   for (const ValidatedRun* run : scored) {
     out.add_row({run->run.where.text(), format_seconds(run->seconds.predicted), format_seconds(run->seconds.measured),
-                 signed_percent(run->seconds.error()), what_ran(run->run)});
+                 format_signed_percent(run->seconds.error()), what_ran(run->run)});
   }
   return "\n" + out.text();
 }

@@ -11,7 +11,7 @@ namespace mirfak {
 
 inline constexpr double kNotableSteal = 0.01;  // a share that explains errors of measured times
 
-// How the times of a measured iteration came about.
+// How an iteration was measured.
 struct Measurement {
   std::string machine;    // what it ran on, for people
   std::string backend;    // "cpu"

@@ -14,7 +14,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
-constexpr double kMaxNumber = 1e15;
+constexpr double kMaxCell = 1e15;
 
 }  // namespace
 
@@ -206,7 +206,7 @@ void RowReader::read_column(const CsvTable& table, std::size_t row, std::size_t 
   if (column->kind == Kind::count) {
     table.integer(row, at, column->minimum, kMaxCount);
   } else {
-    table.number(row, at, 1e-9, kMaxNumber);
+    table.number(row, at, 1e-9, kMaxCell);
   }
   put_text(*column, out_.cell(name), where);
 }

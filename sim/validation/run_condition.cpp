@@ -8,7 +8,7 @@ namespace mirfak {
 
 namespace {
 
-std::optional<std::string> computed(const RunReading& reading, std::string_view name) {
+std::optional<std::string> count_of(const RunReading& reading, std::string_view name) {
   const bool replicas = name == "replicas";
   if ((!replicas && name != "data") || reading.data() == 0) return std::nullopt;
   const std::int64_t context = reading.whole_number("strategy.context").value_or(1);
@@ -63,7 +63,7 @@ std::optional<std::string> meaning_of(const RunReading& reading, const std::stri
   const std::string cell = reading.cell(name);
   if (!cell.empty()) return cell;
   if (const auto key = reading.text(name)) return key;
-  return computed(reading, name);
+  return count_of(reading, name);
 }
 
 bool holds(const Condition& condition, const RunReading& reading) {

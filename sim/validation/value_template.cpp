@@ -9,12 +9,12 @@ namespace {
 
 // More than any quantity of a row, and far from overflow when two are multiplied.
 constexpr std::int64_t kMaxOperand = 1'000'000;
-constexpr std::int64_t kMaxNumber = std::int64_t{1} << 42;
+constexpr std::int64_t kMaxWhole = std::int64_t{1} << 42;
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size() || number < 0 || number > kMaxNumber) {
+  if (error != std::errc{} || rest != text.data() + text.size() || number < 0 || number > kMaxWhole) {
     return std::nullopt;
   }
   return number;
@@ -39,7 +39,7 @@ std::optional<TemplateName> parse_name(std::string_view inside) {
   return out;
 }
 
-std::optional<std::string> computed(const TemplateName& name, const std::string& value) {
+std::optional<std::string> result_of(const TemplateName& name, const std::string& value) {
   if (name.operation == 0) return value;
   const std::optional<std::int64_t> number = whole_number(value);
   if (!number) return std::nullopt;
@@ -72,7 +72,7 @@ std::optional<std::string> filled_in(std::string_view text, const NameLookup& lo
   if (!names) return std::nullopt;
   for (const TemplateName& name : *names) {
     const std::optional<std::string> stands_for = lookup(name.name);
-    const std::optional<std::string> value = stands_for ? computed(name, *stands_for) : std::nullopt;
+    const std::optional<std::string> value = stands_for ? result_of(name, *stands_for) : std::nullopt;
     if (!value) {
       if (missing != nullptr) *missing = name.name;
       return std::nullopt;

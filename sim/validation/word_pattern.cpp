@@ -91,8 +91,8 @@ bool WordPattern::match_from(std::size_t part, std::string_view word, std::size_
     return match_from(part + 1, word, at + now.text.size(), out);
   }
   const bool number = now.kind == Part::Kind::number;
-  const std::size_t least = at + (now.text.empty() ? 0 : 1);
-  for (std::size_t end = number ? end_of_number(word, at) : word.size(); end >= least; --end) {
+  const std::size_t min_end = at + (now.text.empty() ? 0 : 1);
+  for (std::size_t end = number ? end_of_number(word, at) : word.size(); end >= min_end; --end) {
     if (number && !is_digit(word[end - 1])) continue;
     const std::size_t kept = out.size();
     if (!now.text.empty()) out.emplace_back(now.text, std::string(word.substr(at, end - at)));

@@ -53,8 +53,8 @@ TEST_CASE("of all ways to choose clocks none lies below the frontier, and plans 
   std::vector<double> best(found.plans.size(), std::numeric_limits<double>::infinity());
   every_assignment(clocked, 0, clocks, [&](const ExecutedClocks& executed) {
     const double time_s = to_seconds(executed.makespan);
-    REQUIRE(found.least_energy_j(time_s));
-    REQUIRE(executed.energy_j >= *found.least_energy_j(time_s) * (1 - 1e-9));
+    REQUIRE(found.min_energy_j(time_s));
+    REQUIRE(executed.energy_j >= *found.min_energy_j(time_s) * (1 - 1e-9));
     for (std::size_t i = 0; i < best.size(); ++i) {
       if (executed.makespan > found.plans[i].deadline) continue;
       best[i] = std::min(best[i], found.plans[i].energy_until_deadline_j(executed, found.blocked_w));

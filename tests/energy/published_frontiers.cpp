@@ -70,7 +70,7 @@ TEST_CASE("never more energy than the reference at the same iteration time") {
     for (std::size_t row = 0; row < table.rows(); ++row) {
       if (table.empty(row, table.require(of.time))) continue;
       const double time_s = table.number(row, table.require(of.time), 0, kFar);
-      const auto ours = found.least_energy_j(time_s);
+      const auto ours = found.min_energy_j(time_s);
       if (!ours) continue;  // a fit that promises more than the highest clock gives
       ++compared;
       const bool planned = std::string(of.time) == "time";

@@ -160,7 +160,7 @@ void check_strategy(Branch& branch, const PipelineChoice& pipeline, const StateC
   CHECK(passes.last <= bound);
   CHECK(bound <= closer);
   CHECK(closer <= score->time);
-  CHECK(branch.least_energy_j() <= passes.energy_j);
+  CHECK(branch.min_energy_j() <= passes.energy_j);
   constexpr double rounding = 1 - 1e-9;  // of sums in another order
   CHECK((passes.energy_j + waiting_j) * rounding <= score->energy_j);
   gaps.time.add(static_cast<double>(closer), static_cast<double>(score->time));
