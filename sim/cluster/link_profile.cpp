@@ -6,7 +6,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kLeastShare = 0.005;
+constexpr double kMinShare = 0.005;
 constexpr double kMaxLatency = 0.1;  // seconds
 constexpr double kMaxSettlingBytes = 1e10;
 
@@ -20,7 +20,7 @@ std::map<int, Figure> read_groups(ProfileFile& file, const Node& section, double
     if (error != std::errc() || stop != key.data() + key.size() || ranks < 2 || ranks > 1'000'000) {
       node.fail("expected a number of ranks of at least 2 as key");
     }
-    efficiency.emplace(ranks, file.figure_at(node, kLeastShare, most));
+    efficiency.emplace(ranks, file.figure_at(node, kMinShare, most));
   }
   return efficiency;
 }
@@ -35,7 +35,7 @@ InSwitchReduction read_in_switch_reduction(ProfileFile& file, const Node& sectio
   reduction.minimum_ranks = static_cast<int>(mapping.require("minimum_ranks").as_integer(2, 1000));
   Mapping fit(mapping.require("fit"));
   reduction.base_s = file.figure(fit, "base_s", 0, kMaxLatency);
-  reduction.efficiency = file.figure(fit, "efficiency", kLeastShare, 1);
+  reduction.efficiency = file.figure(fit, "efficiency", kMinShare, 1);
   reduction.settling_s = file.figure(fit, "settling_s", 0, kMaxLatency);
   reduction.settling_bytes = file.figure(fit, "settling_bytes", 1, kMaxSettlingBytes);
   reduction.quality = read_quality_if_fitted(fit);
@@ -43,8 +43,8 @@ InSwitchReduction read_in_switch_reduction(ProfileFile& file, const Node& sectio
   if (const std::optional<Node> larger = mapping.find("efficiency_of_ranks")) {
     reduction.efficiency_of_ranks = read_groups(file, *larger, 1);
   }
-  reduction.tree_share = file.figure(mapping, "tree_share", kLeastShare, 1);
-  reduction.network_share = file.figure(mapping, "network_share", kLeastShare, 1);
+  reduction.tree_share = file.figure(mapping, "tree_share", kMinShare, 1);
+  reduction.network_share = file.figure(mapping, "network_share", kMinShare, 1);
   mapping.finish();
   return reduction;
 }
@@ -54,14 +54,14 @@ void read_protocols(ProfileFile& file, const Node& section, LinkSpec& link) {
   Mapping mapping(section);
   link.base_latency_s = file.figure(mapping, "ll_base_s", 0, kMaxLatency);
   link.latency_s = file.figure(mapping, "ll_step_s", 0, kMaxLatency);
-  link.efficiency = file.figure(mapping, "simple_efficiency", kLeastShare, 1);
+  link.efficiency = file.figure(mapping, "simple_efficiency", kMinShare, 1);
   RingProtocols out;
-  out.ll_efficiency = file.figure(mapping, "ll_efficiency", kLeastShare, 1);
+  out.ll_efficiency = file.figure(mapping, "ll_efficiency", kMinShare, 1);
   // LL128 needs NVLink: a link through the host leaves it out, and NCCL does not choose it there.
   if (mapping.find("ll128_base_s")) {
     out.ll128_base_s = file.figure(mapping, "ll128_base_s", 0, kMaxLatency);
     out.ll128_step_s = file.figure(mapping, "ll128_step_s", 0, kMaxLatency);
-    out.ll128_efficiency = file.figure(mapping, "ll128_efficiency", kLeastShare, 1);
+    out.ll128_efficiency = file.figure(mapping, "ll128_efficiency", kMinShare, 1);
   }
   out.simple_base_s = file.figure(mapping, "simple_base_s", 0, kMaxLatency);
   out.simple_step_s = file.figure(mapping, "simple_step_s", 0, kMaxLatency);
@@ -77,7 +77,7 @@ ExchangeFit read_exchange(ProfileFile& file, const Node& section) {
   ExchangeFit out;
   out.base_s = file.figure(mapping, "base_s", 0, kMaxLatency);
   out.peer_s = file.figure(mapping, "peer_s", 0, kMaxLatency);
-  out.efficiency = file.figure(mapping, "efficiency", kLeastShare, 1);
+  out.efficiency = file.figure(mapping, "efficiency", kMinShare, 1);
   out.extra_peers = file.figure(mapping, "extra_peers", 0, 10);
   out.settling_s = file.figure(mapping, "settling_s", 0, kMaxLatency);
   out.settling_bytes = file.figure(mapping, "settling_bytes", 1, kMaxSettlingBytes);
@@ -99,14 +99,14 @@ LinkSpec read_link_profile(ProfileFile& file) {
   if (const std::optional<Node> section = file.root().find("protocols")) {
     read_protocols(file, *section, link);
   } else {
-    link.efficiency = file.figure("efficiency", kLeastShare, 1);
+    link.efficiency = file.figure("efficiency", kMinShare, 1);
     link.latency_s = file.figure("latency_s", 0, kMaxLatency);
     link.base_latency_s = file.figure("base_latency_s", 0, kMaxLatency);
   }
   if (const std::optional<Node> section = file.root().find("efficiency_of_ranks")) {
     link.efficiency_of_ranks = read_groups(file, *section, 1);
   }
-  link.send_efficiency = file.figure("send_efficiency", kLeastShare, 1);
+  link.send_efficiency = file.figure("send_efficiency", kMinShare, 1);
   link.send_latency_s = file.figure("send_latency_s", 0, kMaxLatency);
   if (file.root().find("settling_s")) {
     link.settling_s = file.figure("settling_s", 0, kMaxLatency);

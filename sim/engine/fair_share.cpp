@@ -42,14 +42,14 @@ FairShare::FairShare(const Program& program) : running_(program.streams.size()) 
     }
     class_begin_.push_back(static_cast<std::uint32_t>(uses_.size()));
   }
-  std::vector<std::uint32_t> most_uses(program.streams.size(), 0);
+  std::vector<std::uint32_t> max_uses(program.streams.size(), 0);
   for (TaskId task = 0; task < program.size(); ++task) {
-    std::uint32_t& most = most_uses[program.stream[task]];
+    std::uint32_t& most = max_uses[program.stream[task]];
     most = std::max(most, static_cast<std::uint32_t>(uses_of(program.task_class[task]).size()));
   }
   user_begin_.push_back(0);
   for (StreamId stream = 0; stream < program.streams.size(); ++stream) {
-    user_begin_.push_back(user_begin_.back() + most_uses[stream]);
+    user_begin_.push_back(user_begin_.back() + max_uses[stream]);
     users_.resize(user_begin_.back(), {stream, kNone, kNone});
   }
 }

@@ -117,8 +117,8 @@ CommunicationCost price(const ReplicaCollective& collective, const StageCosts& c
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;
   cost.bytes_sent *= collective.pieces;
-  if (collective.most_bytes_per_s > 0 && cost.transfer_s > 0) {
-    const double slowest = cost.bytes_sent / collective.most_bytes_per_s;
+  if (collective.max_bytes_per_s > 0 && cost.transfer_s > 0) {
+    const double slowest = cost.bytes_sent / collective.max_bytes_per_s;
     cost.network_bytes_per_s *= cost.seconds / std::max(cost.seconds, slowest);
     cost.transfer_s += std::max(0.0, slowest - cost.seconds);
     cost.seconds = std::max(cost.seconds, slowest);

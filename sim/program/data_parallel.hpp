@@ -47,8 +47,8 @@ struct ReplicaCollective {
   CollectiveKind kind{};
   double bytes = 0;  // of the larger buffer on one rank, all pieces together
   ReplicaGroup among = ReplicaGroup::all;
-  int pieces = 1;               // collectives that the bytes are spread over
-  double most_bytes_per_s = 0;  // bus bandwidth that the framework's way of calling it does not exceed; 0: no limit
+  int pieces = 1;              // collectives that the bytes are spread over
+  double max_bytes_per_s = 0;  // bus bandwidth that the framework's way of calling it does not exceed; 0: no limit
 };
 
 // What makes the gradients of parameters those of all replicas, in order: an all-reduce; with ZeRO a reduce-scatter

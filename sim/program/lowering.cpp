@@ -41,9 +41,9 @@ class Lowering {
         overlaps_transfers_(overlaps_transfers(job.framework, job.strategy.schedule)),
         host_waits_(job.framework.host.waits_for_pipeline && !overlaps_transfers_),
         data_parallel_(data_parallel_plan(job)),
-        most_microbatches_(microbatches(job.strategy, job.training)),
+        max_microbatches_(microbatches(job.strategy, job.training)),
         placement_(placement_of(job.strategy)),
-        most_chunks_(placement_.max_chunks()),
+        max_chunks_(placement_.max_chunks()),
         groups_(program_, job, !options.unfolded),
         teams_(program_, groups_, job, plans, options.unfolded),
         communication_(program_, groups_, job, blocks, plans,
@@ -105,9 +105,9 @@ class Lowering {
   bool overlaps_transfers_;
   bool host_waits_;
   DataParallelPlan data_parallel_;
-  int most_microbatches_;
+  int max_microbatches_;
   Placement placement_;
-  int most_chunks_;
+  int max_chunks_;
   Program program_;
   RankGroups groups_;
   ReplicaTeams teams_;
@@ -139,8 +139,8 @@ std::optional<Place> Lowering::place_at(int stage, const Pass& pass, int directi
 
 // The task that brings a pass at a place its input.
 TaskId& Lowering::arrival(bool forward, const Place& place, int microbatch, int replica, int lane) {
-  const auto slot = static_cast<std::size_t>(place.chunk * most_microbatches_ + microbatch);
-  const auto slots = static_cast<std::size_t>(most_chunks_ * most_microbatches_);
+  const auto slot = static_cast<std::size_t>(place.chunk * max_microbatches_ + microbatch);
+  const auto slots = static_cast<std::size_t>(max_chunks_ * max_microbatches_);
   return arrivals_[forward ? 0 : 1][teams_.rank_index(place.stage, replica, lane) * slots + slot];
 }
 
@@ -194,7 +194,7 @@ bool Lowering::cut(int stage, int replica_class, const Pass& pass) {
 }
 
 void Lowering::emit_passes() {
-  const auto slots = static_cast<std::size_t>(most_chunks_ * most_microbatches_);
+  const auto slots = static_cast<std::size_t>(max_chunks_ * max_microbatches_);
   for (auto& arrivals : arrivals_) arrivals.assign(program_.ranks.size() * slots, kNoTask);
   for (bool progress = true; progress;) {
     progress = false;

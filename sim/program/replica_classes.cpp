@@ -112,8 +112,8 @@ Signature signature_of(const Job& job, int replica, bool perturbed, bool placed)
 
 // Every class has a plan for each stage.
 void check_count(const Job& job, std::size_t classes) {
-  constexpr std::size_t most_plans = 4096;
-  if (classes * static_cast<std::size_t>(job.strategy.pipeline) <= most_plans) return;
+  constexpr std::size_t max_plans = 4096;
+  if (classes * static_cast<std::size_t>(job.strategy.pipeline) <= max_plans) return;
   fail_infeasible({},
                   fmt::format("the {} data-parallel replicas are of more than {} kinds, each with {} pipeline stages",
                               job.strategy.data, classes - 1, job.strategy.pipeline),

@@ -49,7 +49,7 @@ double layers_of_stage(Input in, int stage) {
   return number(layers);
 }
 
-double most_layers_of_stages(Input in) {
+double max_layers_of_stages(Input in) {
   if (chunks_alike(in.strategy)) return layers_of_stage(in, 0);
   double most = 0;
   for (int stage = 0; stage < in.strategy.pipeline; ++stage) most = std::max(most, layers_of_stage(in, stage));
@@ -101,7 +101,7 @@ constexpr std::array<Derived, kDerivedRuleFields.size()> kDerived = {{
      [](Input in, int) { return layers_of_stage(in, in.strategy.pipeline - 1); },
      {"pipeline", "virtual_pipeline"}},
     {"layers of the stage that has most",
-     [](Input in, int) { return most_layers_of_stages(in); },
+     [](Input in, int) { return max_layers_of_stages(in); },
      {"pipeline", "virtual_pipeline"}},
     {"of the model", [](Input in, int) { return number(in.model.layers); }},
     {"hidden size", [](Input in, int) { return number(in.model.hidden); }},

@@ -30,7 +30,7 @@ class PlanProgram {
     for (std::size_t arc = 0; arc < network.arcs.size(); ++arc) add_arc(arc, events + static_cast<int>(arc));
   }
 
-  double least_cost_j(Picoseconds deadline) {
+  double min_cost_j(Picoseconds deadline) {
     model_.setColumnBounds(static_cast<int>(network_.sink()), 0, to_seconds(deadline));
     model_.dual();
     REQUIRE(model_.isProvenOptimal());
@@ -70,7 +70,7 @@ void check_against_linear_program(const ActivityNetwork& network) {
   for (int tenth = 1; tenth <= 10; ++tenth) {
     const Picoseconds deadline = cheapest - (cheapest - shortest.makespan()) / 10 * tenth;
     project.shorten_to(deadline);
-    CHECK(project.cost_j() == doctest::Approx(program.least_cost_j(deadline)).epsilon(1e-6));
+    CHECK(project.cost_j() == doctest::Approx(program.min_cost_j(deadline)).epsilon(1e-6));
   }
 }
 

@@ -56,8 +56,8 @@ TEST_CASE("engines agree with the reference on random programs") {
   Sweep sweep;
   for (int round = 0; round < 1000; ++round) {
     RandomShape shape;
-    shape.most_lasting = round % 3 == 0 ? 2 : round % 3 == 1 ? 20 : 1'000'000'000;
-    shape.most_streams = 1 + static_cast<std::uint32_t>(round % 12);
+    shape.max_lasting = round % 3 == 0 ? 2 : round % 3 == 1 ? 20 : 1'000'000'000;
+    shape.max_streams = 1 + static_cast<std::uint32_t>(round % 12);
     const Program program = random_program(random, shape);
     program.validate();
     check_all_executors(program, sweep);
@@ -68,9 +68,9 @@ TEST_CASE("sweep and events agree on large random programs") {
   std::mt19937_64 random(2);
   for (int round = 0; round < 20; ++round) {
     RandomShape shape;
-    shape.most_tasks = 50'000;
-    shape.most_streams = 300;
-    shape.most_lasting = round % 2 == 0 ? 3 : 1'000'000;
+    shape.max_tasks = 50'000;
+    shape.max_streams = 300;
+    shape.max_lasting = round % 2 == 0 ? 3 : 1'000'000;
     const Program program = random_program(random, shape);
     REQUIRE(execute(program, Executor::sweep).hash() == execute(program, Executor::events).hash());
   }
@@ -85,7 +85,7 @@ TEST_CASE("events agree with the reference on random programs that share links")
   for (int round = 0; round < 600; ++round) {
     RandomShape shape;
     shape.links = 1 + static_cast<std::uint32_t>(round % 6);
-    shape.most_lasting = round % 2 == 0 ? 1000 : 1'000'000;
+    shape.max_lasting = round % 2 == 0 ? 1000 : 1'000'000;
     check_sharing(random_program(random, shape));
   }
 }
@@ -108,9 +108,9 @@ TEST_CASE("the same bits on every run and on many threads at once") {
   for (const std::uint32_t links : {0U, 5U}) {
     RandomShape shape;
     shape.links = links;
-    shape.most_tasks = 3000;
-    shape.most_streams = 40;
-    shape.most_lasting = 100'000;
+    shape.max_tasks = 3000;
+    shape.max_streams = 40;
+    shape.max_lasting = 100'000;
     const Program program = random_program(random, shape);
     const Timeline once = execute(program, Executor::events);
     std::vector<Timeline> timelines(16);

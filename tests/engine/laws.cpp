@@ -39,7 +39,7 @@ TEST_CASE("conservation: on every stream busy and idle time make the makespan") 
   for (int round = 0; round < 300; ++round) {
     RandomShape shape;
     shape.links = static_cast<std::uint32_t>(round % 4);
-    shape.most_lasting = 10'000;
+    shape.max_lasting = 10'000;
     const Program program = random_program(random, shape);
     const Timeline timeline = execute(program);
     CHECK(busy_and_idle(program, timeline) == std::vector<Picoseconds>(program.streams.size(), timeline.makespan));
@@ -109,7 +109,7 @@ TEST_CASE("invariance: the numbers of streams do not matter") {
   std::mt19937_64 random(26);
   for (int round = 0; round < 100; ++round) {
     RandomShape shape;
-    shape.most_lasting = 1'000'000;
+    shape.max_lasting = 1'000'000;
     Program program = random_program(random, shape);
     const Timeline before = execute(program, Executor::events);
     for (StreamId& stream : program.stream) stream = static_cast<StreamId>(program.streams.size()) - 1 - stream;

@@ -57,7 +57,7 @@ double draw_bandwidth(std::mt19937_64& random, std::uint32_t most) {
 }
 
 Program random_program(std::mt19937_64& random, const RandomShape& shape) {
-  Program program = bare_program(1 + static_cast<std::uint32_t>(draw(random, shape.most_streams)));
+  Program program = bare_program(1 + static_cast<std::uint32_t>(draw(random, shape.max_streams)));
   for (LinkId link = 0; link < shape.links; ++link) {
     program.links.push_back({"link " + std::to_string(link), 20 + draw_bandwidth(random, 80)});
   }
@@ -68,21 +68,21 @@ Program random_program(std::mt19937_64& random, const RandomShape& shape) {
     }
     add_flow_class(program, std::move(demands));
   }
-  const auto tasks = static_cast<TaskId>(1 + draw(random, shape.most_tasks));
+  const auto tasks = static_cast<TaskId>(1 + draw(random, shape.max_tasks));
   for (TaskId task = 0; task < tasks; ++task) {
     std::vector<TaskId> after;
-    const std::uint64_t wanted = task == 0 ? 0 : draw(random, shape.most_dependencies + 1);
+    const std::uint64_t wanted = task == 0 ? 0 : draw(random, shape.max_dependencies + 1);
     for (std::uint64_t k = 0; k < wanted; ++k) after.push_back(static_cast<TaskId>(draw(random, task)));
-    const auto lasting = static_cast<Picoseconds>(draw(random, static_cast<std::uint64_t>(shape.most_lasting) + 1));
+    const auto lasting = static_cast<Picoseconds>(draw(random, static_cast<std::uint64_t>(shape.max_lasting) + 1));
     program.add_task(static_cast<StreamId>(draw(random, program.streams.size())),
                      static_cast<ClassId>(draw(random, program.classes.size())), lasting, after);
   }
   return program;
 }
 
-void visit_tiny_programs(std::uint32_t most_tasks, const std::function<void(const Program&)>& visit) {
+void visit_tiny_programs(std::uint32_t max_tasks, const std::function<void(const Program&)>& visit) {
   constexpr Picoseconds lastings[] = {0, 1, 3};
-  for (std::uint32_t tasks = 0; tasks <= most_tasks; ++tasks) {
+  for (std::uint32_t tasks = 0; tasks <= max_tasks; ++tasks) {
     std::uint64_t combinations = 1;
     for (TaskId task = 0; task < tasks; ++task) combinations *= 2 * 3 * (1ULL << task);
     for (std::uint64_t number = 0; number < combinations; ++number) {

@@ -17,10 +17,10 @@ Program bare_program(std::uint32_t streams);
 ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands);
 
 struct RandomShape {
-  std::uint32_t most_tasks = 60;
-  std::uint32_t most_streams = 8;
-  std::uint32_t most_dependencies = 3;  // of one task
-  Picoseconds most_lasting = 20;        // small: many ties and many zeros
+  std::uint32_t max_tasks = 60;
+  std::uint32_t max_streams = 8;
+  std::uint32_t max_dependencies = 3;  // of one task
+  Picoseconds max_lasting = 20;        // small: many ties and many zeros
   std::uint32_t links = 0;
 };
 
@@ -33,9 +33,9 @@ std::uint64_t draw(std::mt19937_64& random, std::uint64_t below);
 // A whole number in [1, most], as a bandwidth.
 double draw_bandwidth(std::mt19937_64& random, std::uint32_t most);
 
-// Calls visit with every program of up to `most_tasks` tasks on up to two streams, with durations 0, 1 and 3 and every
+// Calls visit with every program of up to `max_tasks` tasks on up to two streams, with durations 0, 1 and 3 and every
 // set of dependencies.
-void visit_tiny_programs(std::uint32_t most_tasks, const std::function<void(const Program&)>& visit);
+void visit_tiny_programs(std::uint32_t max_tasks, const std::function<void(const Program&)>& visit);
 
 // Calls visit with every program of three tasks on streams of their own, over a full and a half used link: each task
 // uses neither, one or both, lasts 0, 1000 or 3000, and every set of dependencies occurs.

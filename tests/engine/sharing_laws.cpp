@@ -77,7 +77,7 @@ TEST_CASE("sharing is scale free: links and demands in other units give the same
   for (int round = 0; round < 100; ++round) {
     RandomShape shape;
     shape.links = 4;
-    shape.most_lasting = 100'000;
+    shape.max_lasting = 100'000;
     Program program = random_program(random, shape);
     const std::uint64_t before = execute(program).hash();
     // A power of two: not even rounding differs.
@@ -94,7 +94,7 @@ TEST_CASE("sharing never makes a task faster than it is alone") {
   for (int round = 0; round < 200; ++round) {
     RandomShape shape;
     shape.links = 1 + static_cast<std::uint32_t>(round % 5);
-    shape.most_lasting = 100'000;
+    shape.max_lasting = 100'000;
     Program program = random_program(random, shape);
     const Timeline shared = execute(program);
     for (TaskClass& task_class : program.classes) task_class.demands.clear();

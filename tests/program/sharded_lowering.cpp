@@ -213,9 +213,9 @@ TEST_CASE("a limit on what collectives reach is the rate of those that would be 
   const StageCosts& costs = lowered.plans[0].costs;
   ReplicaCollective reduction = gradient_reduction(lowered.job, {100e6, 0}).front();
   const CommunicationCost free = price(reduction, costs);
-  reduction.most_bytes_per_s = 10 * free.bytes_per_s;
+  reduction.max_bytes_per_s = 10 * free.bytes_per_s;
   CHECK(price(reduction, costs).seconds == free.seconds);
-  reduction.most_bytes_per_s = free.bytes_per_s / 10;
+  reduction.max_bytes_per_s = free.bytes_per_s / 10;
   CHECK(price(reduction, costs).seconds == doctest::Approx(10 * free.bytes_sent / free.bytes_per_s));
 }
 

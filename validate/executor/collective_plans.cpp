@@ -19,7 +19,7 @@ CollectivePlans plans_of(int ranks, StreamKind stream) {
 void add(CollectivePlans& out, int rank, RankTask task, TaskId leader) {
   RankPlan& plan = out.plans[static_cast<std::size_t>(rank)];
   plan.queues.front().tasks.push_back(static_cast<std::uint32_t>(plan.tasks.size()));
-  plan.most_bytes = std::max(plan.most_bytes, task.bytes);
+  plan.max_bytes = std::max(plan.max_bytes, task.bytes);
   plan.tasks.push_back(std::move(task));
   out.groups.leader.push_back(leader);
 }

@@ -15,7 +15,7 @@ namespace mirfak::measure {
 
 namespace {
 
-double most_kernel_bytes(const RankPlan& plan) {
+double max_kernel_bytes(const RankPlan& plan) {
   double most = 0;
   for (const KernelWork& work : plan.kernels) most = std::max(most, CpuKernels::operand_bytes(work));
   return most;
@@ -35,7 +35,7 @@ CpuExecutor::CpuExecutor(const World& world, const ExecutionGroups& groups, cons
       groups_(groups),
       plan_(plan),
       clock_(world.clock()),
-      kernels_(most_kernel_bytes(plan), static_cast<std::uint64_t>(plan.rank) + 1),
+      kernels_(max_kernel_bytes(plan), static_cast<std::uint64_t>(plan.rank) + 1),
       heard_by_compute_(plan.tasks.size(), 0),
       heard_by_others_(plan.tasks.size(), 0),
       done_(plan.tasks.size()),

@@ -59,8 +59,8 @@ void exponentiate(Chunk row) {
 
 }  // namespace
 
-CpuKernels::CpuKernels(double most_bytes, std::uint64_t seed) {
-  const std::size_t size = std::max(kArena, 2 * floats(most_bytes));
+CpuKernels::CpuKernels(double max_bytes, std::uint64_t seed) {
+  const std::size_t size = std::max(kArena, 2 * floats(max_bytes));
   inputs_.resize(size);
   outputs_.resize(size);
   std::mt19937_64 random(seed);

@@ -19,8 +19,8 @@ namespace mirfak::measure {
 // one core has to itself: a kernel finds its operands in memory, in a program as in a benchmark. For one thread.
 class CpuKernels {
  public:
-  // `most_bytes`: of all operands of one kernel together.
-  explicit CpuKernels(double most_bytes, std::uint64_t seed = 1);
+  // `max_bytes`: of all operands of one kernel together.
+  explicit CpuKernels(double max_bytes, std::uint64_t seed = 1);
 
   void run(const KernelWork& work);
 

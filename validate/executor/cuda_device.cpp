@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, std::string>> describe_device() {
     out.emplace_back("gpu_temperature_c", fmt::format("{:.0f}", nvml->temperature_c()));
     out.emplace_back("gpu_clock_hz", fmt::format("{:.0f}", nvml->clock_hz(NvmlDevice::Clock::multiprocessors)));
     out.emplace_back("gpu_memory_clock_hz", fmt::format("{:.0f}", nvml->clock_hz(NvmlDevice::Clock::memory)));
-    out.emplace_back("gpu_clock_max_hz", fmt::format("{:.0f}", nvml->most_clock_hz()));
+    out.emplace_back("gpu_clock_max_hz", fmt::format("{:.0f}", nvml->max_clock_hz()));
     out.emplace_back("gpu_power_limit_w", fmt::format("{:.0f}", nvml->power_limit_w()));
   }
   return out;

@@ -11,9 +11,9 @@ namespace mirfak::measure {
 
 namespace {
 
-constexpr std::size_t kLeastBuffer = 4096;
+constexpr std::size_t kMinBuffer = 4096;
 
-double most_room(std::span<const RankPlan> plans, ElementType type) {
+double max_room(std::span<const RankPlan> plans, ElementType type) {
   double most = 0;
   for (const RankPlan& plan : plans) {
     for (const KernelWork& work : plan.kernels) most = std::max(most, CudaKernels::room_for(work, type));
@@ -21,7 +21,7 @@ double most_room(std::span<const RankPlan> plans, ElementType type) {
   return most;
 }
 
-double most_bytes(const RankPlan& plan, const RankQueue& queue) {
+double max_bytes(const RankPlan& plan, const RankQueue& queue) {
   double most = 0;
   for (const std::uint32_t task : queue.tasks) most = std::max(most, plan.tasks[task].bytes);
   return most;
@@ -56,7 +56,7 @@ CudaExecutor::CudaExecutor(const World& world, const ExecutionGroups& groups,
   check_loopback();
   make_lanes();
   const auto seed = static_cast<std::uint64_t>(world.rank()) + 1;
-  kernels_ = std::make_unique<CudaKernels>(settings.precision, most_room(plans, type_), seed);
+  kernels_ = std::make_unique<CudaKernels>(settings.precision, max_room(plans, type_), seed);
   prepare_kernels();
   if (!settings.loopback && !(groups.groups.empty() && transfers.empty())) make_communicators(transfers);
   check_cuda(cudaDeviceSynchronize(), "prepare");
@@ -81,7 +81,7 @@ void CudaExecutor::make_lanes() {
       }
       lane.stream = streams_.emplace_back().get();
       if (queue.stream == StreamKind::compute) continue;
-      const std::size_t bytes = kLeastBuffer + static_cast<std::size_t>(most_bytes(plan, queue));
+      const std::size_t bytes = kMinBuffer + static_cast<std::size_t>(max_bytes(plan, queue));
       lane.from = random_memory(bytes, type_, ++seed);
       lane.to = random_memory(bytes, type_, ++seed);
     }

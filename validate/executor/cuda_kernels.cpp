@@ -52,11 +52,10 @@ ElementType element_type(Precision precision) {
   }
 }
 
-CudaKernels::CudaKernels(const KernelPrecision& precision, double most_room, std::uint64_t seed)
+CudaKernels::CudaKernels(const KernelPrecision& precision, double max_room, std::uint64_t seed)
     : type_(element_type(precision.wide)), products_(precision.wide), attention_(type_) {
   // Operands begin at multiples of kAlignment, so a dozen of them leave as many gaps.
-  const std::size_t bytes =
-      std::max(kArena, static_cast<std::size_t>(most_room) + 2 * MovedOperands::kMost * kAlignment);
+  const std::size_t bytes = std::max(kArena, static_cast<std::size_t>(max_room) + 2 * MovedOperands::kMax * kAlignment);
   inputs_.memory = DeviceMemory(bytes);
   outputs_.memory = DeviceMemory(bytes);
   launch_random(inputs_.memory.data(), bytes / element_bytes(type_), type_, seed, nullptr);
@@ -101,7 +100,7 @@ ProductFormat CudaKernels::format_of(const KernelWork& work) const {
 void CudaKernels::prepare(const KernelWork& work, cudaStream_t stream) {
   if (work.kind == KernelWork::Kind::product) products_.prepare(work.product, format_of(work), stream);
   if (work.kind == KernelWork::Kind::attention) attention_.prepare(work.attention, work.backward);
-  const auto most = static_cast<std::size_t>(MovedOperands::kMost);
+  const auto most = static_cast<std::size_t>(MovedOperands::kMax);
   if (work.reads.size() > most || work.writes.size() > most) {
     fail_internal(fmt::format("a kernel has more than {} operands", most));
   }

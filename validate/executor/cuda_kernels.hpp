@@ -24,8 +24,8 @@ ElementType element_type(Precision precision);
 // own: other numbers, read so, may be none. For one thread.
 class CudaKernels {
  public:
-  // `most_room`: the most that room_for() says of any work.
-  CudaKernels(const KernelPrecision& precision, double most_room, std::uint64_t seed = 1);
+  // `max_room`: the most that room_for() says of any work.
+  CudaKernels(const KernelPrecision& precision, double max_room, std::uint64_t seed = 1);
 
   // Does beforehand whatever of `work` is not its kernel: choosing one, loading it, workspace in `stream`. Runs it
   // once. Errors as in CudaProducts::prepare() and CudaAttention::prepare().

@@ -22,10 +22,10 @@ bool is_transfer(const RankTask& task) {
 void CudaExecutor::check_loopback() const {
   if (!settings_.loopback) return;
   for (const RankGroup& group : groups_.groups) {
-    if (group.ranks.size() <= SummedBuffers::kMost) continue;
+    if (group.ranks.size() <= SummedBuffers::kMax) continue;
     fail_infeasible({},
                     fmt::format("ranks that share a GPU communicate in groups of up to {}, and this job has one of {}",
-                                SummedBuffers::kMost, group.ranks.size()),
+                                SummedBuffers::kMax, group.ranks.size()),
                     "use fewer ranks");
   }
 }

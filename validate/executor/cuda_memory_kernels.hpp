@@ -16,11 +16,11 @@ inline std::size_t element_bytes(ElementType type) { return type == ElementType:
 
 // Operands of one kernel, in words of 16 bytes. Plain arrays: device code has no std::array.
 struct MovedOperands {
-  static constexpr int kMost = 12;  // of each kind; kernels with more are refused by their caller
-  const uint4* reads[kMost]{};
-  std::size_t read_words[kMost]{};
-  uint4* writes[kMost]{};
-  std::size_t write_words[kMost]{};
+  static constexpr int kMax = 12;  // of each kind; kernels with more are refused by their caller
+  const uint4* reads[kMax]{};
+  std::size_t read_words[kMax]{};
+  uint4* writes[kMax]{};
+  std::size_t write_words[kMax]{};
   int read_count = 0;
   int write_count = 0;
   std::size_t largest = 0;  // words
@@ -44,8 +44,8 @@ std::uint8_t random_fp8(std::size_t place, std::uint64_t seed);
 
 // to[i] = sum of from[member][i]; all of them 16-byte aligned where `elements` fills words.
 struct SummedBuffers {
-  static constexpr int kMost = 64;
-  const void* from[kMost]{};
+  static constexpr int kMax = 64;
+  const void* from[kMax]{};
   int count = 0;
 };
 void launch_sum(const SummedBuffers& buffers, void* to, std::size_t elements, ElementType type, cudaStream_t stream);

@@ -36,7 +36,7 @@ struct NvmlDevice::Library {
     find(power_limit, "nvmlDeviceGetEnforcedPowerLimit");
     find(temperature, "nvmlDeviceGetTemperature");
     find(clock, "nvmlDeviceGetClockInfo");
-    find(most_clock, "nvmlDeviceGetMaxClockInfo");
+    find(max_clock, "nvmlDeviceGetMaxClockInfo");
     find(supported, "nvmlDeviceGetSupportedGraphicsClocks");
     find(lock, "nvmlDeviceSetGpuLockedClocks");
     find(unlock, "nvmlDeviceResetGpuLockedClocks");
@@ -61,7 +61,7 @@ struct NvmlDevice::Library {
   int (*power_limit)(void*, unsigned*) = nullptr;
   int (*temperature)(void*, unsigned, unsigned*) = nullptr;
   int (*clock)(void*, unsigned, unsigned*) = nullptr;
-  int (*most_clock)(void*, unsigned, unsigned*) = nullptr;
+  int (*max_clock)(void*, unsigned, unsigned*) = nullptr;
   int (*supported)(void*, unsigned, unsigned*, unsigned*) = nullptr;
   int (*lock)(void*, unsigned, unsigned) = nullptr;
   int (*unlock)(void*) = nullptr;
@@ -116,9 +116,9 @@ double NvmlDevice::clock_hz(Clock clock) const {
   return megahertz * 1e6;
 }
 
-double NvmlDevice::most_clock_hz() const {
+double NvmlDevice::max_clock_hz() const {
   unsigned megahertz = 0;
-  check(library_->most_clock(device_, static_cast<unsigned>(Clock::multiprocessors), &megahertz), "read a clock");
+  check(library_->max_clock(device_, static_cast<unsigned>(Clock::multiprocessors), &megahertz), "read a clock");
   return megahertz * 1e6;
 }
 

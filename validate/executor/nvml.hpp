@@ -22,7 +22,7 @@ class NvmlDevice {
   double power_limit_w() const;
   double temperature_c() const;
   double clock_hz(Clock clock) const;
-  double most_clock_hz() const;                     // of the multiprocessors
+  double max_clock_hz() const;                      // of the multiprocessors
   std::vector<double> supported_clocks_hz() const;  // ... at the present memory clock, descending
 
   // Needs the rights of an administrator. reset_clock() is safe to call from anywhere and never throws.

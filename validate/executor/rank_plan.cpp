@@ -135,7 +135,7 @@ class RankPlanner {
     const auto index = static_cast<std::uint32_t>(out_.tasks.size());
     out_.queues[own.queue].tasks.push_back(index);
     here_[task] = index;
-    if (own.operation != RankTask::Operation::kernel) out_.most_bytes = std::max(out_.most_bytes, own.bytes);
+    if (own.operation != RankTask::Operation::kernel) out_.max_bytes = std::max(out_.max_bytes, own.bytes);
     out_.tasks.push_back(std::move(own));
   }
 

@@ -41,7 +41,7 @@ struct RankPlan {
   std::vector<RankTask> tasks;  // in the order of the program
   std::vector<RankQueue> queues;
   std::vector<KernelWork> kernels;
-  double most_bytes = 0;  // of any collective or transfer
+  double max_bytes = 0;  // of any collective or transfer
 };
 
 // How the tasks of a program act together, the same on every rank.

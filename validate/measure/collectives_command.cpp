@@ -30,7 +30,7 @@ namespace po = boost::program_options;
 struct CollectiveOptions {
   std::string backend;
   std::string out;
-  double most_mb = 0;
+  double max_mb = 0;
   int repeats = 0;
   double timeout = 0;
   int loopback = 0;
@@ -50,7 +50,7 @@ CommandSyntax syntax_for(CollectiveOptions& options) {
       "with --backend cuda: so many ranks on one GPU, whose communication is copies on it");
   add("precision", po::value(&options.precision)->default_value("bf16")->value_name("NAME"), "... of what they add up");
   add("out", po::value(&options.out)->value_name("FOLDER"), "write collectives.csv, machine.csv and collectives.h5");
-  add("most-mb", po::value(&options.most_mb)->default_value(0, "16, on GPUs 1000")->value_name("MB"),
+  add("most-mb", po::value(&options.max_mb)->default_value(0, "16, on GPUs 1000")->value_name("MB"),
       "the largest buffer");
   add("repeats", po::value(&options.repeats)->default_value(9)->value_name("N"), "how often to time each");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
@@ -67,7 +67,7 @@ constexpr std::array kKinds = {
     Kind{"all_reduce", CollectiveKind::all_reduce},         Kind{"all_gather", CollectiveKind::all_gather},
     Kind{"reduce_scatter", CollectiveKind::reduce_scatter}, Kind{"alltoall", CollectiveKind::all_to_all},
     Kind{"broadcast", CollectiveKind::broadcast},           Kind{"sendrecv", CollectiveKind::shift, true}};
-constexpr double kLeastBytes = 1024;
+constexpr double kMinBytes = 1024;
 constexpr double kMaxMb = 16;
 constexpr double kMaxGpuMb = 1000;
 
@@ -90,11 +90,11 @@ std::vector<Timing> timings(std::span<const int> machine_of) {
   return out;
 }
 
-// Ascending, from kLeastBytes on, each `factor` times the one before or a little less.
-std::vector<double> sizes_of(const Timing& timing, double most_bytes, double factor) {
+// Ascending, from kMinBytes on, each `factor` times the one before or a little less.
+std::vector<double> sizes_of(const Timing& timing, double max_bytes, double factor) {
   const auto ranks = static_cast<int>(timing.group.ranks.size());
   std::vector<double> out;
-  for (double bytes = kLeastBytes; bytes <= most_bytes; bytes *= factor) {
+  for (double bytes = kMinBytes; bytes <= max_bytes; bytes *= factor) {
     const double whole = whole_pieces(bytes, ranks);
     if (out.empty() || whole > out.back()) out.push_back(whole);
   }
@@ -125,7 +125,7 @@ class CollectiveBench {
  private:
   // Sizes are up to a word a rank larger (whole_pieces()).
   static std::size_t room(const World& world, const CollectiveOptions& options) {
-    return static_cast<std::size_t>(options.most_mb * 1e6 / sizeof(float)) + 4 * static_cast<std::size_t>(world.size());
+    return static_cast<std::size_t>(options.max_mb * 1e6 / sizeof(float)) + 4 * static_cast<std::size_t>(world.size());
   }
   double now() const { return monotonic_seconds() + clock_.offset_s; }
 
@@ -199,12 +199,12 @@ std::string measure_gpu_collectives(const CollectiveOptions& options, const Worl
   const auto precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
   choose_gpu(world);
   const int ranks = options.loopback > 0 ? options.loopback : world.size();
-  const double most_bytes = (options.most_mb > 0 ? options.most_mb : kMaxGpuMb) * 1e6;
+  const double max_bytes = (options.max_mb > 0 ? options.max_mb : kMaxGpuMb) * 1e6;
   const std::vector<int> machine_of =
       options.loopback > 0 ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : world.machines();
   MeasuredTable table = empty_table();
   for (const Timing& timing : timings(machine_of)) {
-    const std::vector<double> sizes = sizes_of(timing, most_bytes, kGpuGrowth);
+    const std::vector<double> sizes = sizes_of(timing, max_bytes, kGpuGrowth);
     const std::vector<int>& group = timing.group.ranks;
     std::vector<TransferLane> lanes;
     if (timing.kind.send) lanes.push_back({group[0], group[1], true});
@@ -231,7 +231,7 @@ void check_options(const CollectiveOptions& options, int processes) {
   check_timeout(options.timeout);
   if (options.out.empty()) fail_input({}, "--out is missing", "name a folder for the tables");
   if (options.repeats < 1) fail_input({}, "--repeats: expected at least 1");
-  if (options.most_mb < 0) fail_input({}, "--most-mb: expected more than 0");
+  if (options.max_mb < 0) fail_input({}, "--most-mb: expected more than 0");
   if (options.loopback != 0) {
     if (options.backend != "cuda") fail_input({}, "--loopback: expected with --backend cuda");
     if (options.loopback < 2 || options.loopback > 64) fail_input({}, "--loopback: expected 2 to 64 ranks");
@@ -253,7 +253,7 @@ std::string measure_collectives(std::span<const std::string> arguments, World& w
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") return measure_gpu_collectives(options, world);
 #endif
-  if (options.most_mb <= 0) options.most_mb = kMaxMb;
+  if (options.max_mb <= 0) options.max_mb = kMaxMb;
   prctl(PR_SET_TIMERSLACK, 1000UL);
 
   const auto& mpi = dynamic_cast<const MpiWorld&>(world);  // as check_communication() found
@@ -262,7 +262,7 @@ std::string measure_collectives(std::span<const std::string> arguments, World& w
   int tag = 0;
   for (const Timing& timing : timings(world.machines())) {
     const std::vector<int>& group = timing.group.ranks;
-    const std::vector<double> sizes = sizes_of(timing, options.most_mb * 1e6, kGrowth);
+    const std::vector<double> sizes = sizes_of(timing, options.max_mb * 1e6, kGrowth);
     std::vector<double> own;
     ++tag;
     if (std::find(group.begin(), group.end(), world.rank()) != group.end()) {

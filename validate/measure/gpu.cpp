@@ -24,7 +24,7 @@ constexpr double kWait = 1e-3;         // seconds of a kernel that only waits
 constexpr std::size_t kEmptyKernels = 300;
 constexpr int kLaunchRounds = 7;
 
-double most_room(std::span<const KernelWork> work, const KernelPrecision& precision) {
+double max_room(std::span<const KernelWork> work, const KernelPrecision& precision) {
   double most = 0;
   const ElementType type = element_type(precision.wide);
   for (const KernelWork& kernel : work) most = std::max(most, CudaKernels::room_for(kernel, type));
@@ -133,7 +133,7 @@ class EnergyBench {
  public:
   EnergyBench(const NvmlDevice& device, std::span<const GpuLoad> loads, const KernelPrecision& precision,
               double seconds)
-      : device_(device), kernels_(precision, most_room(kernels_of(loads), precision)), seconds_(seconds) {
+      : device_(device), kernels_(precision, max_room(kernels_of(loads), precision)), seconds_(seconds) {
     for (const KernelWork& kernel : kernels_of(loads)) kernels_.prepare(kernel, stream_.get());
   }
 
@@ -220,7 +220,7 @@ GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, cons
 
 std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const KernelPrecision& precision, int repeats,
                                      double timeout_s) {
-  CudaKernels kernels(precision, most_room(work, precision));
+  CudaKernels kernels(precision, max_room(work, precision));
   const DeviceStream stream;
   for (const KernelWork& kernel : work) kernels.prepare(kernel, stream.get());
   Stopwatch watch(kBatch);

@@ -35,7 +35,7 @@ std::set<Extents> extents_of(const Program& program, bool narrow) {
 
 }  // namespace
 
-std::vector<GemmShape> product_shapes(const Program& program, double most_flop, bool narrow) {
+std::vector<GemmShape> product_shapes(const Program& program, double max_flop, bool narrow) {
   const std::set<Extents> own = extents_of(program, narrow);
   std::set<Extents> all = own;
   constexpr double kLeast = 16;
@@ -52,7 +52,7 @@ std::vector<GemmShape> product_shapes(const Program& program, double most_flop, 
   }
   std::vector<GemmShape> out;
   for (const auto& [batch, m, n, k] : all) {
-    if (const GemmShape shape{batch, m, n, k}; shape.flop() <= most_flop && runs(shape)) out.push_back(shape);
+    if (const GemmShape shape{batch, m, n, k}; shape.flop() <= max_flop && runs(shape)) out.push_back(shape);
   }
   std::stable_sort(out.begin(), out.end(), [](const GemmShape& a, const GemmShape& b) { return a.flop() < b.flop(); });
   return out;

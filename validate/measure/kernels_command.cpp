@@ -34,7 +34,7 @@ struct KernelOptions {
   std::vector<std::string> overrides;
   std::string out;
   int repeats = 0;
-  double most_gflop = 0;
+  double max_gflop = 0;
   double timeout = 0;
   std::string data;
 };
@@ -52,7 +52,7 @@ CommandSyntax syntax_for(KernelOptions& options) {
   add("out", po::value(&options.out)->value_name("FOLDER"),
       "write gemm.csv, memory.csv, machine.csv and kernels.h5; on GPUs also attention.csv, attention_backward.csv");
   add("repeats", po::value(&options.repeats)->default_value(7)->value_name("N"), "how often to time each");
-  add("most-gflop", po::value(&options.most_gflop)->default_value(0, "20, on GPUs 8000")->value_name("GFLOP"),
+  add("most-gflop", po::value(&options.max_gflop)->default_value(0, "20, on GPUs 8000")->value_name("GFLOP"),
       "leave out larger products");
   add("timeout", po::value(&options.timeout)->default_value(60)->value_name("SECONDS"),
       "give up when nothing goes on for so long");
@@ -73,7 +73,7 @@ constexpr std::array kMemoryKernels = {MemoryKernel{"elementwise", OperatorKind:
                                        MemoryKernel{"reduction", OperatorKind::reduction, 0.98},
                                        MemoryKernel{"gather", OperatorKind::gather, 0.5}};
 constexpr double kRowBytes = 1024;
-constexpr double kLeastBytes = 16384;
+constexpr double kMinBytes = 16384;
 constexpr double kMaxBytes = 64e6;
 constexpr double kMaxGpuBytes = 1.1e9;  // what a GPU streams in a time that launches do not blur
 constexpr double kMaxGflop = 20;
@@ -144,10 +144,10 @@ struct MemorySample {
   KernelWork work;
 };
 
-std::vector<MemorySample> memory_samples(double most_bytes) {
+std::vector<MemorySample> memory_samples(double max_bytes) {
   std::vector<MemorySample> out;
   for (const MemoryKernel& kernel : kMemoryKernels) {
-    for (double bytes = kLeastBytes; bytes <= most_bytes; bytes *= 2) {
+    for (double bytes = kMinBytes; bytes <= max_bytes; bytes *= 2) {
       const double read = bytes * kernel.read_share;
       out.push_back({kernel.name, bytes, memory_work(kernel.kind, read, bytes - read, kRowBytes)});
     }
@@ -202,11 +202,11 @@ MeasuredTable attention_table(std::span<const KernelWork> calls, bool backward, 
 }
 
 // Products in the precision of activations, and those in the job's narrow format.
-std::vector<ProductSample> product_samples(const Simulation& simulation, double most_flop) {
+std::vector<ProductSample> product_samples(const Simulation& simulation, double max_flop) {
   std::vector<ProductSample> out;
   for (const bool narrow : {false, true}) {
     const Precision precision = narrow ? simulation.job.product_precision() : simulation.job.precision();
-    for (const GemmShape& shape : product_shapes(simulation.program, most_flop, narrow))
+    for (const GemmShape& shape : product_shapes(simulation.program, max_flop, narrow))
       out.push_back({precision, shape});
   }
   return out;
@@ -215,8 +215,8 @@ std::vector<ProductSample> product_samples(const Simulation& simulation, double 
 std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& simulation, const World& world) {
   choose_gpu(world);
   const KernelPrecision precision{simulation.job.precision(), simulation.job.product_precision()};
-  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMaxGpuGflop;
-  const std::vector<ProductSample> products = product_samples(simulation, most_gflop * 1e9);
+  const double max_gflop = options.max_gflop > 0 ? options.max_gflop : kMaxGpuGflop;
+  const std::vector<ProductSample> products = product_samples(simulation, max_gflop * 1e9);
   const std::vector<MemorySample> samples = memory_samples(kMaxGpuBytes);
   const std::vector<KernelWork> calls = attention_calls(simulation.program);
   std::vector<KernelWork> work;
@@ -268,9 +268,9 @@ std::string measure_kernels(std::span<const std::string> arguments, World& world
 #ifdef MIRFAK_HAS_CUDA
   if (options.backend == "cuda") return measure_gpu_kernels(options, simulation, world);
 #endif
-  const double most_gflop = options.most_gflop > 0 ? options.most_gflop : kMaxGflop;
+  const double max_gflop = options.max_gflop > 0 ? options.max_gflop : kMaxGflop;
   std::vector<ProductSample> products;
-  for (const GemmShape& shape : product_shapes(simulation.program, most_gflop * 1e9)) {
+  for (const GemmShape& shape : product_shapes(simulation.program, max_gflop * 1e9)) {
     products.push_back({Precision::fp32, shape});
   }
   const std::vector<MemorySample> samples = memory_samples(kMaxBytes);

@@ -275,7 +275,7 @@ std::vector<std::vector<TaskTime>> gather_times(const World& world, std::span<co
 }
 
 // The largest share that a hypervisor took from a rank's machine; on rank 0.
-std::optional<double> most_stolen(const World& world, const std::optional<double>& own) {
+std::optional<double> max_stolen(const World& world, const std::optional<double>& own) {
   const std::vector<double> share = {own.value_or(-1)};
   const auto of_ranks = world.gather(share);
   std::optional<double> out;
@@ -323,7 +323,7 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
   const Running running = make_executor(options, world, simulation, groups, plans);
   const std::optional<ProcessorTime> before = processor_time();
   const Iterations iterations(*running.executor, world, options);
-  const std::optional<double> stolen = most_stolen(world, stolen_share(before, processor_time()));
+  const std::optional<double> stolen = max_stolen(world, stolen_share(before, processor_time()));
   std::size_t median = world.rank() == 0 ? iterations.median() : 0;
   world.tell_all(std::as_writable_bytes(std::span(&median, 1)), 0, "hear which iteration to write");
   const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
