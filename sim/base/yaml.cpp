@@ -1,5 +1,5 @@
-// The only file that knows yaml-cpp. It listens to the parser's events instead of loading YAML::Node trees:
-// keys and values are counted while they are read, so that an input of a few bytes that expands to billions of values
+// The only file that knows libyaml. It listens to the parser's events instead of loading trees: keys and values are
+// counted while they are read, so that an input of a few bytes that expands to billions of values
 //
 //   a: &a [x, x, x, x]
 //   b: &b [*a, *a, *a, *a]      # and so on, four times more on every line
@@ -11,16 +11,18 @@
 #include "base/text.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include <yaml.h>
 #include <boost/locale/utf.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <sstream>
+#include <map>
+#include <memory>
+#include <new>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -54,85 +56,130 @@ Extent extent(const Value& value) {
   return total;
 }
 
-bool is_utf8(const std::string& text) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    if (!boost::locale::utf::is_valid_codepoint(boost::locale::utf::utf_traits<char>::decode(at, end))) return false;
-  }
-  return true;
+// One event of the parser.
+class Event {
+ public:
+  Event() = default;
+  ~Event() { yaml_event_delete(&event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  yaml_event_t* get() { return &event_; }
+  const yaml_event_t* operator->() const { return &event_; }
+
+ private:
+  yaml_event_t event_{};
+};
+
+std::string text_of(const yaml_char_t* text) {
+  return text == nullptr ? std::string() : reinterpret_cast<const char*>(text);
 }
 
-class ValueBuilder : public YAML::EventHandler {
+bool is_null_word(std::string_view word) {
+  return word.empty() || word == "~" || word == "null" || word == "Null" || word == "NULL";
+}
+
+class ValueBuilder {
  public:
   ValueBuilder(std::string name, const std::string& text) : name_(std::move(name)), text_(text) {
     root_.where = {name_, 1, 1};  // of a file without a value
   }
 
-  Value take() { return std::move(root_); }
-
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) fail(place(mark), "a second document starts here, expected the end of the file");
+  Value read() {
+    yaml_parser_t parser;
+    if (yaml_parser_initialize(&parser) == 0) throw std::bad_alloc();
+    const std::unique_ptr<yaml_parser_t, void (*)(yaml_parser_t*)> holder(&parser, yaml_parser_delete);
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser, reinterpret_cast<const unsigned char*>(text_.data()), text_.size());
+    for (bool more = true; more;) {
+      Event event;
+      if (yaml_parser_parse(&parser, event.get()) == 0) fail_syntax(parser);
+      more = event->type != YAML_STREAM_END_EVENT;
+      take(*event.get());
+    }
+    return std::move(root_);
   }
-  void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    spend({}, place(mark));
-    finish(make(Value::Kind::null, mark), anchor);
+ private:
+  void take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (++documents_ > 1)
+          fail(place(event.start_mark), "a second document starts here, expected the end of the file");
+        return;
+      case YAML_SCALAR_EVENT:
+        return take_scalar(event);
+      case YAML_ALIAS_EVENT:
+        return take_alias(event);
+      case YAML_SEQUENCE_START_EVENT:
+        return open(Value::Kind::sequence, event, event.data.sequence_start.tag, event.data.sequence_start.anchor);
+      case YAML_MAPPING_START_EVENT:
+        return open(Value::Kind::mapping, event, event.data.mapping_start.tag, event.data.mapping_start.anchor);
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return close();
+      default:
+        return;
+    }
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& text) override {
-    Value value = make(Value::Kind::scalar, mark);
-    check_tag(tag, value.where);
+  void take_scalar(const yaml_event_t& event) {
+    const auto& scalar = event.data.scalar;
+    const std::string text(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    const bool plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    const std::string anchor = named(scalar.anchor);
+    if (plain && scalar.tag == nullptr && is_null_word(text)) {
+      spend({}, place(event.start_mark));
+      return finish(make(Value::Kind::null, event), anchor);
+    }
+    Value value = make(Value::Kind::scalar, event);
+    check_tag(scalar.tag, value.where);
     spend({1, text.size(), 1}, value.where);
-    if (!is_utf8(text)) fail(value.where, "an escape in this text does not stand for a character");  // \N and \_
     value.scalar = text;
-    value.quoted = tag == "!";
+    value.quoted = !plain;
     finish(std::move(value), anchor);
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+  void take_alias(const yaml_event_t& event) {
+    const std::string anchor = text_of(event.data.alias.anchor);
     const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) fail(place(mark), "this alias stands inside the value that it names");
-    spend(extent(found->second), place(mark));
-    finish(Value(found->second), YAML::NullAnchor);
+    if (found == anchored_.end()) {
+      const bool inside = begun_.contains(anchor);
+      fail(place(event.start_mark), inside ? "this alias stands inside the value that it names"
+                                           : fmt::format("nothing before is called &{}", excerpt(anchor)));
+    }
+    spend(extent(found->second), place(event.start_mark));
+    finish(Value(found->second), {});
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value /*style*/) override {
-    open(Value::Kind::sequence, mark, tag, anchor);
-  }
-  void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value /*style*/) override {
-    open(Value::Kind::mapping, mark, tag, anchor);
-  }
-  void OnMapEnd() override { close(); }
-
- private:
   // A sequence or mapping whose end has not been read yet.
   struct Unfinished {
     Value value;
-    YAML::anchor_t anchor;
+    std::string anchor;  // "": none
     bool has_key = false;
     std::string key;
     Location key_where;
     std::unordered_set<std::string> keys;
   };
 
-  Value make(Value::Kind kind, const YAML::Mark& mark) const {
+  Value make(Value::Kind kind, const yaml_event_t& event) const {
     Value value;
     value.kind = kind;
-    value.where = place(mark);
+    value.where = place(event.start_mark);
     return value;
   }
 
-  void open(Value::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    Value value = make(kind, mark);
+  void open(Value::Kind kind, const yaml_event_t& event, const yaml_char_t* tag, const yaml_char_t* anchor) {
+    Value value = make(kind, event);
     check_tag(tag, value.where);
     spend({}, value.where);
-    unfinished_.push_back({std::move(value), anchor, false, {}, {}, {}});
+    unfinished_.push_back({std::move(value), named(anchor), false, {}, {}, {}});
+  }
+
+  std::string named(const yaml_char_t* anchor) {
+    const std::string name = text_of(anchor);
+    if (!name.empty()) begun_.insert(name);
+    return name;
   }
 
   void close() {
@@ -142,8 +189,8 @@ class ValueBuilder : public YAML::EventHandler {
   }
 
   // Puts a complete value where it belongs: a key or field of a mapping, an item of a sequence, or the root.
-  void finish(Value value, YAML::anchor_t anchor) {
-    if (anchor != YAML::NullAnchor) {
+  void finish(Value value, const std::string& anchor) {
+    if (!anchor.empty()) {
       spend(extent(value), value.where);
       anchored_.insert_or_assign(anchor, value);
     }
@@ -186,20 +233,23 @@ class ValueBuilder : public YAML::EventHandler {
     }
   }
 
-  // yaml-cpp reports "?" for a plain value and "!" for one in quotes.
-  void check_tag(const std::string& tag, const Location& where) const {
-    if (!tag.empty() && tag != "?" && tag != "!") {
-      fail(where, fmt::format("the tag '{}' has no meaning here", excerpt(tag)));
-    }
+  void check_tag(const yaml_char_t* tag, const Location& where) const {
+    if (tag != nullptr) fail(where, fmt::format("the tag '{}' has no meaning here", excerpt(text_of(tag))));
   }
 
-  Location place(const YAML::Mark& mark) const {
-    if (mark.is_null()) return {name_, 0, 0};
-    return {name_, mark.line + 1, mark.column + 1};
+  Location place(const yaml_mark_t& mark) const {
+    return {name_, static_cast<int>(mark.line) + 1, static_cast<int>(mark.column) + 1};
   }
 
   [[noreturn]] void fail(const Location& where, std::string message) const {
     throw Error(ErrorKind::input, where, std::move(message), {}, nth_line(text_, where.line));
+  }
+
+  [[noreturn]] void fail_syntax(const yaml_parser_t& parser) const {
+    if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+    const std::string problem = parser.problem == nullptr ? "this cannot be read" : parser.problem;
+    const std::string context = parser.context == nullptr ? "" : fmt::format(" {}", parser.context);
+    fail(place(parser.problem_mark), fmt::format("not valid YAML: {}{}", problem, context));
   }
 
   std::string name_;
@@ -209,11 +259,11 @@ class ValueBuilder : public YAML::EventHandler {
   int documents_ = 0;
   Value root_;
   std::vector<Unfinished> unfinished_;
-  std::unordered_map<YAML::anchor_t, Value> anchored_;
+  std::map<std::string, Value> anchored_;
+  std::unordered_set<std::string> begun_;  // anchors of values whose beginning has been read
 };
 
-// yaml-cpp writes some words plain that it does not read back as the same word ("---" at the start of a line, for
-// one), so only words that have no sign of YAML in them are left to it.
+// Words that have no sign of YAML in them stand plain.
 bool is_plain_word(std::string_view word) {
   const auto letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   if (word.empty() || word == "null" || word == "Null" || word == "NULL") return false;
@@ -223,36 +273,82 @@ bool is_plain_word(std::string_view word) {
                                     [&](char c) { return letter(c) || c == '.' || c == '-' || c == '+' || c == '/'; });
 }
 
-void emit_word(YAML::Emitter& out, const std::string& word, bool quoted) {
-  if (quoted || !is_plain_word(word)) out << YAML::DoubleQuoted;
-  out << word;
-}
-
-void emit(YAML::Emitter& out, const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::null:
-      out << YAML::Null;
-      break;
-    case Value::Kind::scalar:
-      emit_word(out, value.scalar, value.quoted);
-      break;
-    case Value::Kind::sequence:
-      out << YAML::Flow << YAML::BeginSeq;
-      for (const Value& item : value.items) emit(out, item);
-      out << YAML::EndSeq;
-      break;
-    case Value::Kind::mapping:
-      out << YAML::BeginMap;
-      for (const auto& [key, field] : value.fields) {
-        out << YAML::Key;
-        emit_word(out, key, false);
-        out << YAML::Value;
-        emit(out, field);
-      }
-      out << YAML::EndMap;
-      break;
+// Writes values: mappings over lines or within braces, lists within brackets.
+class Writer {
+ public:
+  explicit Writer(bool on_one_line) : on_one_line_(on_one_line) {
+    if (yaml_emitter_initialize(&emitter_) == 0) throw std::bad_alloc();
+    yaml_emitter_set_output(&emitter_, append, &out_);
+    yaml_emitter_set_unicode(&emitter_, 1);
+    yaml_emitter_set_width(&emitter_, -1);
   }
-}
+  ~Writer() { yaml_emitter_delete(&emitter_); }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  std::string write(const Value& value) {
+    yaml_event_t event;
+    emit(yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), event);
+    emit(yaml_document_start_event_initialize(&event, nullptr, nullptr, nullptr, 1), event);
+    add(value);
+    emit(yaml_document_end_event_initialize(&event, 1), event);
+    emit(yaml_stream_end_event_initialize(&event), event);
+    while (out_.ends_with('\n')) out_.pop_back();
+    return std::move(out_);
+  }
+
+ private:
+  static int append(void* out, unsigned char* text, std::size_t size) {
+    static_cast<std::string*>(out)->append(reinterpret_cast<const char*>(text), size);
+    return 1;
+  }
+
+  void emit(int made, yaml_event_t& event) {
+    if (made == 0 || yaml_emitter_emit(&emitter_, &event) == 0) fail_internal("cannot write YAML");
+  }
+
+  void add_word(const std::string& word, bool quoted) {
+    const bool plain = !quoted && is_plain_word(word);
+    yaml_event_t event;
+    emit(yaml_scalar_event_initialize(&event, nullptr, nullptr, reinterpret_cast<const yaml_char_t*>(word.data()),
+                                      static_cast<int>(word.size()), 1, 1,
+                                      plain ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE),
+         event);
+  }
+
+  void add(const Value& value) {
+    yaml_event_t event;
+    switch (value.kind) {
+      case Value::Kind::null:
+        emit(yaml_scalar_event_initialize(&event, nullptr, nullptr, reinterpret_cast<const yaml_char_t*>("~"), 1, 1, 1,
+                                          YAML_PLAIN_SCALAR_STYLE),
+             event);
+        break;
+      case Value::Kind::scalar:
+        add_word(value.scalar, value.quoted);
+        break;
+      case Value::Kind::sequence:
+        emit(yaml_sequence_start_event_initialize(&event, nullptr, nullptr, 1, YAML_FLOW_SEQUENCE_STYLE), event);
+        for (const Value& item : value.items) add(item);
+        emit(yaml_sequence_end_event_initialize(&event), event);
+        break;
+      case Value::Kind::mapping:
+        emit(yaml_mapping_start_event_initialize(&event, nullptr, nullptr, 1,
+                                                 on_one_line_ ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE),
+             event);
+        for (const auto& [key, field] : value.fields) {
+          add_word(key, false);
+          add(field);
+        }
+        emit(yaml_mapping_end_event_initialize(&event), event);
+        break;
+    }
+  }
+
+  bool on_one_line_;
+  std::string out_;
+  yaml_emitter_t emitter_{};
+};
 
 }  // namespace
 
@@ -281,31 +377,12 @@ void check_characters(const std::string& text, const std::string& name) {
 
 Value parse_yaml(const std::string& text, const std::string& name) {
   check_characters(text, name);
-  try {
-    ValueBuilder builder(name, text);
-    std::istringstream in(text);
-    YAML::Parser parser(in);
-    while (parser.HandleNextDocument(builder)) continue;
-    return builder.take();
-  } catch (const YAML::Exception& error) {
-    const Location where =
-        error.mark.is_null() ? Location{name, 0, 0} : Location{name, error.mark.line + 1, error.mark.column + 1};
-    throw Error(ErrorKind::input, where, "not valid YAML: " + error.msg, {}, nth_line(text, where.line));
-  }
+  return ValueBuilder(name, text).read();
 }
 
-std::string emit_yaml(const Value& value) {
-  YAML::Emitter out;
-  emit(out, value);
-  return std::string(out.c_str()) + "\n";
-}
+std::string emit_yaml(const Value& value) { return Writer(false).write(value) + "\n"; }
 
-std::string emit_flow_yaml(const Value& value) {
-  YAML::Emitter out;
-  out.SetMapFormat(YAML::Flow);
-  emit(out, value);
-  return out.c_str();
-}
+std::string emit_flow_yaml(const Value& value) { return Writer(true).write(value); }
 
 std::string quoted_yaml(const std::string& text) {
   std::string out = "\"";

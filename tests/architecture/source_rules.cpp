@@ -20,7 +20,7 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 5> kOwnedLibraries{{{"yaml-cpp/", "base"},
+constexpr std::array<OwnedLibrary, 5> kOwnedLibraries{{{"yaml.h", "base"},
                                                        {"Eigen/", "calibration"},
                                                        {"unsupported/Eigen/", "calibration"},
                                                        {"hdf5", "trace"},

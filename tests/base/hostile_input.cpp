@@ -88,9 +88,8 @@ TEST_CASE("bytes that are not UTF-8 text are refused where they stand") {
 }
 
 TEST_CASE("escapes cannot smuggle in bytes that are not UTF-8") {
-  for (const char* escaped : {R"(a: "\N")", R"(a: "\_")"}) {  // yaml-cpp 0.7 makes single bytes of these two
-    CHECK(contains(failure_reading(escaped), "in.yaml:1:4: an escape in this text"));
-  }
+  const Document spaces = Document::from_text(R"(a: "\N\_")", "in.yaml");
+  CHECK(Mapping(Node(spaces)).require("a").as_string() == "\xc2\x85\xc2\xa0");
   CHECK_FALSE(failure_reading(R"(a: "\ud83d\ude00")").empty());  // half a character each
   const Document document = Document::from_text(R"(a: "\xff\u00e4\U0001F680")", "in.yaml");
   CHECK(Mapping(Node(document)).require("a").as_string() == "ÿä🚀");
