@@ -163,10 +163,14 @@ DefinitionPointer Library::define(const std::shared_ptr<const BlockFile>& file, 
   });
   inside.pop_back();
   out->sizes = size_names(block);
-  out->batch_is_axis = !mentions_beyond_axes(block, "batch");
+  for (const char* size : {"batch", "sequence", "vocab"}) {
+    if (!mentions_beyond_axes(block, size)) out->axis_sizes.emplace_back(size);
+  }
   for (const auto& [name, used] : out->uses) {
     out->sizes.insert(out->sizes.end(), used->sizes.begin(), used->sizes.end());
-    out->batch_is_axis = out->batch_is_axis && used->batch_is_axis;
+    std::erase_if(out->axis_sizes, [&](const std::string& size) {
+      return std::find(used->axis_sizes.begin(), used->axis_sizes.end(), size) == used->axis_sizes.end();
+    });
   }
   std::sort(out->sizes.begin(), out->sizes.end());
   out->sizes.erase(std::unique(out->sizes.begin(), out->sizes.end()), out->sizes.end());

@@ -49,8 +49,9 @@ struct Definition {
   std::map<std::string, std::shared_ptr<const Definition>> uses;  // by the word that its text says
   // Sizes that it, or a block that it uses, is given, sorted: what it is not given itself it hands on.
   std::vector<std::string> sizes;
-  // Graphs for other numbers of sequences differ by the extent of one axis, "batch", and in nothing else.
-  bool batch_is_axis = true;
+  // Of the sizes that vary most (batch, sequence, vocab) those that are nothing but axes of that name: graphs for other
+  // values differ by the extents of these axes (and of their primes) alone.
+  std::vector<std::string> axis_sizes;
 
   const Source& source() const { return file->source(); }
 };

@@ -1,8 +1,10 @@
 #include "block/mentions.hpp"
 
+#include "block/operators.hpp"
+
 #include <algorithm>
 #include <optional>
-#include <span>
+#include <string>
 #include <vector>
 
 namespace mirfak::block {
@@ -13,9 +15,9 @@ class Mentions {
  public:
   explicit Mentions(std::string_view size) : size_(size) {}
 
-  bool in(const Block& block) const {
-    return any(block.given, [&](const Given& given) { return in(given.size); }) || in(block.body) ||
-           axes(block.body) > 1;
+  bool in(const Block& block) {
+    find_labels(block.body);
+    return labels_.size() > 1 || any(block.given, [&](const Given& given) { return in(given.size); }) || in(block.body);
   }
 
  private:
@@ -36,23 +38,37 @@ class Mentions {
     return any(index.terms, [&](const Index::Term& term) { return term.size == size_; });
   }
   bool in(const Expression& expression) const {
-    return (expression.kind == Expression::Kind::tensor && expression.name == size_) ||
+    return (expression.kind == Expression::Kind::tensor && expression.name == size_) || fits_axes(expression) ||
            any(expression.parts, [&](const Expression& part) { return in(part); }) ||
            any(expression.indices, [&](const Index& index) { return in(index); }) ||
            any(expression.items, [&](const Item& item) { return in(item); }) ||
            any(expression.made, [&](const Item& item) { return in(item); }) ||
            any(expression.sizes, [&](const NamedSize& size) { return in(size.value); });
   }
-  // Axes that are as large as the size.
-  std::ptrdiff_t axes(const std::vector<Statement>& body) const {
-    std::ptrdiff_t count = 0;
+  // Labels of axes that are as large as the size.
+  void find_labels(const std::vector<Statement>& body) {
     for (const Statement& statement : body) {
-      count += std::count_if(statement.axes.begin(), statement.axes.end(), [&](const AxisLine& axis) {
-        return axis.size.kind == Size::Kind::name && axis.size.name == size_;
-      });
-      count += axes(statement.body) + axes(statement.otherwise);
+      for (const AxisLine& axis : statement.axes) {
+        if (axis.size.kind == Size::Kind::name && axis.size.name == size_) labels_.push_back(axis.label.name);
+      }
+      find_labels(statement.body);
+      find_labels(statement.otherwise);
     }
-    return count;
+  }
+  bool is_fitted(const Item& item) const {
+    return any(item.labels, [&](const Label& label) {
+      const std::string unprimed = label.name.substr(0, label.name.find('\''));
+      return std::find(labels_.begin(), labels_.end(), unprimed) != labels_.end();
+    });
+  }
+  bool fits_axes(const Expression& expression) const {
+    if (expression.kind != Expression::Kind::call) return false;
+    const OperatorRow* row = find_operator(expression.name);
+    if (row == nullptr) return false;
+    const bool fits = row->form == OperatorRow::Form::split || row->form == OperatorRow::Form::concatenation ||
+                      row->form == OperatorRow::Form::view;
+    return fits && (any(expression.items, [&](const Item& item) { return is_fitted(item); }) ||
+                    any(expression.made, [&](const Item& item) { return is_fitted(item); }));
   }
 
   bool in(const AxisLine& axis) const { return axis.size.kind != Size::Kind::name && in(axis.size); }
@@ -67,6 +83,7 @@ class Mentions {
   }
 
   std::string_view size_;
+  std::vector<std::string> labels_;
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 
 namespace mirfak::block {
 
-// Whether the block's text uses the size for anything but the extent of one axis: `axes b=batch` does not; a second
-// such axis, `axes t=2*batch`, `when batch > 1` and `k=batch` do.
+// Whether the block's text uses the size for anything but the extent of one axis: `axes b=batch` does not. A second
+// such axis, `axes t=2*batch`, `when batch > 1`, `k=batch` do, and so does an axis that is parted, joined or viewed,
+// because its extent must then fit others.
 bool mentions_beyond_axes(const Block& block, std::string_view size);
 
 }  // namespace mirfak::block

@@ -9,11 +9,13 @@
 #include "model/transformer.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -31,44 +33,52 @@ AdapterRules adapter_rules(const LowRankAdapters& adapters) {
   return rules;
 }
 
-// What decides a graph, but for the extent of the axis of sequences.
+// What decides a graph, but for the extents of axes that are sizes and nothing else.
 struct BuiltFrom {
   block::DefinitionPointer definition;
   block::Sizes sizes;
   block::Divisions divisions;
-  double element_bytes = 0;
-  bool fused_attention = false;
-  LowRankAdapters adapters;
-  FusionRules fusion;
-  BlockKernels kernels;
+  BlockOptions options;
 
-  friend bool operator==(const BuiltFrom&, const BuiltFrom&) = default;
+  bool is(const block::DefinitionPointer& other, const block::Sizes& other_sizes,
+          const block::Divisions& other_divisions, const BlockOptions& other_options) const {
+    return definition == other && options.element_bytes == other_options.element_bytes &&
+           options.fused_attention == other_options.fused_attention && options.kernels == other_options.kernels &&
+           options.adapters == other_options.adapters && sizes == other_sizes && divisions == other_divisions &&
+           options.fusion == other_options.fusion;
+  }
 };
 
 OperatorGraph built(const BuiltFrom& from) {
-  block::CompileOptions options;
-  options.element_bytes = from.element_bytes;
-  options.fused_attention = from.fused_attention;
-  options.divisions = from.divisions;
-  OperatorGraph graph = block::compile(*from.definition, from.sizes, options);
-  graph = fuse(std::move(graph), with_plain_kernels(from.fusion, from.kernels));
-  graph = with_adapters(std::move(graph), adapter_rules(from.adapters));
-  return with_block_kernels(std::move(graph), from.kernels);
+  const BlockOptions& options = from.options;
+  block::CompileOptions compile;
+  compile.element_bytes = options.element_bytes;
+  compile.fused_attention = options.fused_attention;
+  compile.divisions = from.divisions;
+  OperatorGraph graph =
+      block::compile(*from.definition, block::complete_sizes(*from.definition, from.sizes, {}), compile);
+  graph = fuse(std::move(graph), with_plain_kernels(options.fusion, options.kernels));
+  graph = with_adapters(std::move(graph), adapter_rules(options.adapters));
+  return with_block_kernels(std::move(graph), options.kernels);
 }
 
-// The graphs that were built last. A search asks for the same few with thousands of batches.
+// The graphs that were built last. Searches and sweeps ask for the same few with thousands of batches and lengths.
 class LastBuilt {
  public:
-  std::shared_ptr<const OperatorGraph> get(const BuiltFrom& from) {
+  std::shared_ptr<const OperatorGraph> get(const block::DefinitionPointer& definition, const block::Sizes& sizes,
+                                           const block::Divisions& divisions, const BlockOptions& options) {
     {
       const std::scoped_lock lock(mutex_);
-      for (const auto& [known, graph] : entries_) {
-        if (known == from) return graph;
+      for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+        if (!entry->first.is(definition, sizes, divisions, options)) continue;
+        entries_.splice(entries_.begin(), entries_, entry);
+        return entry->second;
       }
     }
+    BuiltFrom from{definition, sizes, divisions, options};
     const auto graph = std::make_shared<const OperatorGraph>(built(from));
     const std::scoped_lock lock(mutex_);
-    entries_.emplace_front(from, graph);
+    entries_.emplace_front(std::move(from), graph);
     if (entries_.size() > kMaxEntries) entries_.pop_back();
     return graph;
   }
@@ -76,21 +86,29 @@ class LastBuilt {
  private:
   static constexpr std::size_t kMaxEntries = 64;
   std::mutex mutex_;
-  std::deque<std::pair<BuiltFrom, std::shared_ptr<const OperatorGraph>>> entries_;
+  std::list<std::pair<BuiltFrom, std::shared_ptr<const OperatorGraph>>> entries_;  // the one used last in front
 };
 
-OperatorGraph block_of(block::DefinitionPointer definition, block::Sizes sizes, block::Divisions divisions,
-                       const BlockOptions& options) {
-  static LastBuilt last;
-  BuiltFrom from{std::move(definition),   std::move(sizes), std::move(divisions), options.element_bytes,
-                 options.fused_attention, options.adapters, options.fusion,       options.kernels};
-  if (!from.definition->batch_is_axis) return built(from);
-  from.sizes["batch"] = 1;
-  OperatorGraph graph = *last.get(from);
-  const std::optional<Axis> batch = graph.find_axis("batch");
-  for (AxisInfo& axis : graph.axes) {
-    if (axis.name == "batch" || (batch && axis.same_as == batch)) axis.extent = options.batch;
+// Of the axis of that name and its primes.
+void set_extent(OperatorGraph& graph, const std::string& name, double extent) {
+  const std::optional<Axis> named = graph.find_axis(name);
+  if (!named) return;
+  for (std::size_t i = 0; i < graph.axes.size(); ++i) {
+    const bool same = index_of(*named) == i || graph.axes[i].same_as == named;
+    if (same) graph.axes[i].extent = static_cast<std::int64_t>(extent);
   }
+}
+
+OperatorGraph block_of(const block::DefinitionPointer& definition, block::Sizes sizes,
+                       const block::Divisions& divisions, const BlockOptions& options) {
+  static LastBuilt last;
+  std::vector<std::pair<std::string, double>> extents;
+  for (const std::string& size : definition->axis_sizes) {
+    const auto found = sizes.find(size);
+    if (found != sizes.end()) extents.emplace_back(size, std::exchange(found->second, 1));
+  }
+  OperatorGraph graph = *last.get(definition, sizes, divisions, options);
+  for (const auto& [size, extent] : extents) set_extent(graph, size, extent);
   return graph;
 }
 
@@ -104,7 +122,7 @@ OperatorGraph transformer_block(const ModelSpec& model, block::DefinitionPointer
     return size.first != "batch" && size.first != "sequence" &&
            !std::binary_search(names.begin(), names.end(), size.first);
   });
-  return block_of(definition, block::complete_sizes(*definition, sizes, {}), {}, options);
+  return block_of(definition, std::move(sizes), {}, options);
 }
 
 OperatorGraph stated_block(const ModelSpec& model, std::size_t index, const BlockOptions& options) {

@@ -33,6 +33,8 @@ using namespace mirfak;
 
 constexpr int kGpusOfNode = 8;
 
+bool failed = false;  // any row
+
 std::string source_folder() { return MIRFAK_SOURCE_DIR; }
 
 double peak_mib() {
@@ -80,7 +82,7 @@ Job job_on(const Subject& subject, std::initializer_list<Nodes> all) {
           Cluster(std::move(groups), default_fabric()),
           training,
           {},
-          test::framework_named(training.framework)};
+          test::framework_named(test::frameworks().default_name())};
 }
 
 Job job_of(const Subject& subject) { return job_on(subject, {{subject.node, subject.gpus}}); }
@@ -148,10 +150,11 @@ void alone(const std::function<void()>& body) {
   if (child == 0) {
     body();
     std::fflush(stdout);
-    _exit(0);
+    _exit(failed ? 1 : 0);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status)) fmt::print("ended by signal {}\n", status);
+  if (status != 0) failed = true;
 }
 
 // A subject that fails is a row that says why.
@@ -164,6 +167,7 @@ void print_row(const Subject& subject) {
                peak_mib(), best_of(timed.result));
   } catch (const std::exception& error) {
     fmt::print("{:<14}{:<14}{:>7}  failed: {}\n", subject.model, subject.node, subject.gpus, error.what());
+    failed = true;
   }
 }
 
@@ -290,4 +294,5 @@ int main(int argc, char** argv) {
   if (wanted("growth")) print_growth(smoke);
   if (wanted("calculon")) alone([&] { print_calculon(smoke); });
   if (wanted("models")) print_models(smoke);
+  return failed ? 1 : 0;
 }

@@ -231,3 +231,19 @@ TEST_CASE("llama with a mixture in place of its MLP is Mixtral") {
   CHECK(std::abs(32 * (block::active_parameters(graph) + attention) + rest - 12.9e9) < 0.05e9);
   CHECK(graph.divided_by(graph.axis("experts")) == Parallelism::experts);
 }
+
+// Graphs for other values of such a size differ by one axis, so that one graph serves them all.
+TEST_CASE("sizes that are nothing but an axis are known") {
+  const auto axis_sizes = [](const std::string& body) {
+    return test::definition("block t(n=2):\n  axes b=batch s=sequence h=4\n  input x[b s h]\n" + body)->axis_sizes;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(axis_sizes("  out[b s h] = relu(x)\n") == Names{"batch", "sequence", "vocab"});
+  CHECK(axis_sizes("  out[b s h] = x * batch\n") == Names{"sequence", "vocab"});
+  CHECK(axis_sizes("  when sequence > 4:\n    out[b s h] = relu(x)\n  else:\n    out[b s h] = x\n") ==
+        Names{"batch", "vocab"});
+  CHECK(axis_sizes("  axes t=batch*sequence\n  y[t h] = view(x; b s -> t)\n  out[b s h] = view(y; t -> b s)\n") ==
+        Names{"vocab"});
+  CHECK(axis_sizes("  axes q=sequence/n\n  out[b s h] = view(view(x; s -> q n); q n -> s)\n") ==
+        Names{"batch", "vocab"});
+}
