@@ -168,8 +168,9 @@ DefinitionPointer Library::define(const std::shared_ptr<const BlockFile>& file, 
   }
   for (const auto& [name, used] : out->uses) {
     out->sizes.insert(out->sizes.end(), used->sizes.begin(), used->sizes.end());
-    std::erase_if(out->axis_sizes, [&](const std::string& size) {
-      return std::find(used->axis_sizes.begin(), used->axis_sizes.end(), size) == used->axis_sizes.end();
+    const std::vector<std::string>& plain = used->axis_sizes;
+    std::erase_if(out->axis_sizes, [&plain](const std::string& size) {
+      return std::find(plain.begin(), plain.end(), size) == plain.end();
     });
   }
   std::sort(out->sizes.begin(), out->sizes.end());

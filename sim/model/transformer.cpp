@@ -1,7 +1,7 @@
 #include "model/transformer.hpp"
 
-#include <map>
-#include <mutex>
+#include "base/remembered.hpp"
+
 #include <string>
 #include <utility>
 
@@ -25,13 +25,8 @@ std::shared_ptr<const TransformerBlocks> read_blocks(const std::filesystem::path
 
 std::shared_ptr<const TransformerBlocks> transformer_blocks(const std::filesystem::path& folder,
                                                             const Location& asked_at) {
-  // Validation and sweeps read many models.
-  static std::mutex mutex;
-  static std::map<std::filesystem::path, std::shared_ptr<const TransformerBlocks>> known;
-  const std::scoped_lock lock(mutex);
-  std::shared_ptr<const TransformerBlocks>& blocks = known[folder.lexically_normal()];
-  if (!blocks) blocks = read_blocks(folder, asked_at);
-  return blocks;
+  static Remembered<std::shared_ptr<const TransformerBlocks>> known;  // validation and sweeps read many models
+  return known.get(folder.lexically_normal().string(), [&] { return read_blocks(folder, asked_at); });
 }
 
 block::Sizes transformer_sizes(const ModelSpec& model, const BlockOptions& options, const LayerKind& kind) {

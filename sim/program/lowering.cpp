@@ -55,7 +55,7 @@ class Lowering {
 
   Program run() {
     emit_passes();
-    write_step(program_, groups_, job_, work_, teams_, communication_, data_);
+    write_step(program_, groups_, job_, placement_, work_, teams_, communication_, data_);
     return std::move(program_);
   }
 

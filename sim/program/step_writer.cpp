@@ -1,7 +1,6 @@
 #include "program/step_writer.hpp"
 
 #include "program/optimizer_step.hpp"
-#include "schedule/placement.hpp"
 #include "strategy/rules.hpp"
 
 #include <array>
@@ -13,11 +12,13 @@ namespace {
 
 class StepWriter {
  public:
-  StepWriter(Program& program, RankGroups& groups, const Job& job, const std::deque<StageWork>& work,
-             ReplicaTeams& teams, CommunicationClasses& communication, ReplicaWriter& data)
+  StepWriter(Program& program, RankGroups& groups, const Job& job, const Placement& placement,
+             const std::deque<StageWork>& work, ReplicaTeams& teams, CommunicationClasses& communication,
+             ReplicaWriter& data)
       : program_(program),
         groups_(groups),
         job_(job),
+        placement_(placement),
         work_(work),
         teams_(teams),
         communication_(communication),
@@ -45,6 +46,7 @@ class StepWriter {
   Program& program_;
   RankGroups& groups_;
   const Job& job_;
+  const Placement& placement_;
   const std::deque<StageWork>& work_;
   ReplicaTeams& teams_;
   CommunicationClasses& communication_;
@@ -66,7 +68,7 @@ void StepWriter::reduce_gradients() {
     for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
   }
   for (int own = 0; own < teams_.classes(); ++own) reduce_parts(own);
-  for (const std::array<std::int32_t, 2>& stages : tied_stages(placement_of(job_.strategy))) {
+  for (const std::array<std::int32_t, 2>& stages : tied_stages(placement_)) {
     const double tied = teams_.plan(stages[0], 0).parameters.tied_elements;
     if (tied <= 0) continue;
     const Shared embedding{"reduce tied embedding gradients", GroupKind::tied_embedding, stages, tied};
@@ -111,16 +113,15 @@ void StepWriter::reduce_over_tensor(TeamWriter& writer, const Communication& red
 
 // Of a part of the model that two stages hold, each has the gradients of the microbatches that it ran.
 void StepWriter::reduce_parts(int replica_class) {
-  const Placement placement = placement_of(job_.strategy);
-  if (!placement.holds_twice()) return;
+  if (!placement_.holds_twice()) return;
   for (std::int32_t stage = 0; stage < teams_.stages(); ++stage) {
     const StagePlan& plan = teams_.plan(stage, replica_class);
-    for (std::int32_t chunk = 0; chunk < placement.chunks(stage); ++chunk) {
+    for (std::int32_t chunk = 0; chunk < placement_.chunks(stage); ++chunk) {
       const ChunkPlan& of = plan.chunks[static_cast<std::size_t>(chunk)];
       HeldParameters held;
       for (int i = 0; i < of.blocks(); ++i) held += of.held_by(i);
       if (held.total() <= 0) continue;  // all of it is frozen
-      for (const Place& copy : placement.copies_of({stage, chunk})) {
+      for (const Place& copy : placement_.copies_of({stage, chunk})) {
         if (copy.stage <= stage) continue;
         reduce_between(replica_class,
                        {"sum gradients of a part", GroupKind::part, {stage, copy.stage}, shard_of(job_, held)});
@@ -200,9 +201,10 @@ void StepWriter::step_optimizer() {
 
 }  // namespace
 
-void write_step(Program& program, RankGroups& groups, const Job& job, const std::deque<StageWork>& work,
-                ReplicaTeams& teams, CommunicationClasses& communication, ReplicaWriter& data) {
-  StepWriter writer(program, groups, job, work, teams, communication, data);
+void write_step(Program& program, RankGroups& groups, const Job& job, const Placement& placement,
+                const std::deque<StageWork>& work, ReplicaTeams& teams, CommunicationClasses& communication,
+                ReplicaWriter& data) {
+  StepWriter writer(program, groups, job, placement, work, teams, communication, data);
   writer.reduce_gradients();
   writer.step_optimizer();
 }

@@ -29,7 +29,8 @@ std::string circle_text(const std::vector<fs::path>& heirs, const fs::path& file
 }  // namespace
 
 struct FrameworkCatalog::Memory {
-  Remembered<Framework> frameworks;  // by file
+  Remembered<Framework> frameworks;      // by file
+  Remembered<const Framework*> by_name;  // of those in the folder
   Remembered<std::vector<std::string>> names;
   Remembered<std::string> defaults;
 };
@@ -38,7 +39,7 @@ FrameworkCatalog::FrameworkCatalog(fs::path folder) : folder_(std::move(folder))
 
 fs::path FrameworkCatalog::file_of(const FileReference& reference) const {
   if (reference.is_path()) return fs::absolute(reference.existing_path()).lexically_normal();
-  const std::vector<std::string> known = names();
+  const std::vector<std::string>& known = names();
   if (!std::binary_search(known.begin(), known.end(), reference.name())) reference.fail_unknown("framework", known);
   return folder_ / "frameworks" / (reference.name() + kEnding);
 }
@@ -58,7 +59,8 @@ const Framework& FrameworkCatalog::read(const fs::path& file, const Files& heirs
 }
 
 const Framework& FrameworkCatalog::framework(const FileReference& reference) const {
-  return read(file_of(reference), {});
+  if (reference.is_path()) return read(file_of(reference), {});
+  return *memory_->by_name.get(reference.name(), [&] { return &read(file_of(reference), {}); });
 }
 
 std::string FrameworkCatalog::default_name() const {
@@ -73,7 +75,7 @@ std::string FrameworkCatalog::default_name() const {
   });
 }
 
-std::vector<std::string> FrameworkCatalog::names() const {
+const std::vector<std::string>& FrameworkCatalog::names() const {
   const fs::path frameworks = folder_ / "frameworks";
   return memory_->names.get(frameworks.string(), [&] {
     std::vector<std::string> names;

@@ -20,7 +20,7 @@ class FrameworkCatalog {
 
   const Framework& framework(const FileReference& reference) const;  // valid as long as the catalog or a copy of it
   std::string default_name() const;
-  std::vector<std::string> names() const;  // sorted
+  const std::vector<std::string>& names() const;  // sorted
 
  private:
   struct Memory;  // what was read so far

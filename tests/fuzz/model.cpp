@@ -20,12 +20,15 @@ void require(bool condition) {
 }
 
 void check(const mirfak::ModelSpec& model) {
-  require(model.layers > 0 && model.hidden > 0 && model.ffn > 0 && model.vocab > 0 && model.max_sequence > 0);
+  const bool of_blocks = !model.blocks.empty();  // may begin from other data than words
+  require(model.layers > 0 && model.hidden > 0 && model.ffn > 0 && model.max_sequence > 0);
+  require(model.vocab > 0 || of_blocks);
   require(model.heads > 0 && model.kv_heads > 0 && model.head_dim > 0 && model.heads % model.kv_heads == 0);
   require(model.dropout >= 0 && model.dropout <= 1);
   const mirfak::ParameterCount count = mirfak::count_parameters(model);
   // Norms after the blocks and tied embeddings leave the head nothing of its own.
-  require(std::isfinite(count.total) && count.embedding > 0 && count.layer > 0 && count.head >= 0);
+  require(std::isfinite(count.total) && count.layer >= 0 && count.head >= 0);
+  require((count.embedding > 0 && count.layer > 0) || of_blocks);
   require(count.total >= count.embedding + count.layer + count.head);
 }
 
