@@ -177,7 +177,7 @@ class ValueBuilder {
   }
 
   std::string named(const yaml_char_t* anchor) {
-    const std::string name = text_of(anchor);
+    std::string name = text_of(anchor);
     if (!name.empty()) begun_.insert(name);
     return name;
   }

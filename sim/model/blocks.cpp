@@ -76,7 +76,7 @@ class LastBuilt {
       }
     }
     BuiltFrom from{definition, sizes, divisions, options};
-    const auto graph = std::make_shared<const OperatorGraph>(built(from));
+    auto graph = std::make_shared<const OperatorGraph>(built(from));
     const std::scoped_lock lock(mutex_);
     entries_.emplace_front(std::move(from), graph);
     if (entries_.size() > kMaxEntries) entries_.pop_back();

@@ -41,7 +41,8 @@ inline OperatorGraph compiled(const std::string& text, block::Sizes sizes = {},
   return block::compile(*found, block::complete_sizes(*found, sizes, {}), options);
 }
 
-inline OperatorGraph built_in(const std::string& name, block::Sizes sizes, const block::CompileOptions& options = {}) {
+inline OperatorGraph built_in(const std::string& name, const block::Sizes& sizes,
+                              const block::CompileOptions& options = {}) {
   const block::DefinitionPointer found = library().find(name, {});
   return block::compile(*found, block::complete_sizes(*found, sizes, {}), options);
 }
