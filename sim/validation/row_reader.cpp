@@ -46,7 +46,7 @@ class RowReader {
   RowReader(RunReading reading, const RunMapping& mapping) : out_(std::move(reading)), mapping_(mapping) {}
 
   void load(const CsvTable& table, std::size_t row);
-  void read_column(const CsvTable& table, std::size_t row, std::size_t column);
+  void read_column(const CsvTable& table, std::size_t row, std::size_t at);
   void infer(const std::vector<const MemorySaving*>& savings);
   void check();
   RunReading take() { return std::move(out_); }

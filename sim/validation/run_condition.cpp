@@ -62,7 +62,7 @@ bool holds(const Predicate& predicate, const RunReading& reading) {
 std::optional<std::string> meaning_of(const RunReading& reading, const std::string& name) {
   const std::string cell = reading.cell(name);
   if (!cell.empty()) return cell;
-  if (const auto key = reading.text(name)) return key;
+  if (auto key = reading.text(name)) return key;
   return count_of(reading, name);
 }
 
