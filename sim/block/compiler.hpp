@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirfak::block {
@@ -53,9 +54,8 @@ struct GraphInProgress {
   std::set<TensorId> without_gradient;  // results that depend on nothing with a gradient
   int depth = 0;
 
-  std::string fresh(const std::string& name);
-  // ... for the names within a block that is used: "mlp.".
-  std::string fresh_prefix(const std::string& name);
+  // A name that nothing has yet. With "." behind it: for what stands within a block that is used, "mlp.".
+  std::string fresh(const std::string& name, std::string_view ending = {});
   bool has_gradient(TensorId id) const { return !integers.contains(id) && !without_gradient.contains(id); }
 };
 

@@ -25,15 +25,9 @@ bool holds(const LabelNames& labels, const std::string& label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-std::string GraphInProgress::fresh(const std::string& name) {
-  std::string out = name;
-  for (int again = 2; !names.insert(out).second; ++again) out = fmt::format("{}.{}", name, again);
-  return out;
-}
-
-std::string GraphInProgress::fresh_prefix(const std::string& name) {
-  std::string out = name + ".";
-  for (int again = 2; !names.insert(out).second; ++again) out = fmt::format("{}.{}.", name, again);
+std::string GraphInProgress::fresh(const std::string& name, std::string_view ending) {
+  std::string out = fmt::format("{}{}", name, ending);
+  for (int again = 2; !names.insert(out).second; ++again) out = fmt::format("{}.{}{}", name, again, ending);
   return out;
 }
 

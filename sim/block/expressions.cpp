@@ -387,7 +387,7 @@ Value Compiler::evaluate_use(const Expression& expression, const Wanted& wanted)
   }
   const bool whole = wanted.name == statement_;  // else a step of a statement
   const std::string name = whole ? wanted.name : prefix_ + expression.name;
-  Compiler inner(shared_, *used, complete_sizes(*used, stated, {}), shared_.fresh_prefix(name));
+  Compiler inner(shared_, *used, complete_sizes(*used, stated, {}), shared_.fresh(name, "."));
   Value out = inner.compile_use(values, expression, *this);
   --shared_.depth;
   // The labels of this block that its axes have here.

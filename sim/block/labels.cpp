@@ -38,12 +38,15 @@ Parallelism Compiler::division_of(const std::string& label, const Size& size) co
   return usual == usual_divisions().end() ? Parallelism::none : usual->second;
 }
 
-// Of several axes of a size the one that is divided as usual is called after it: experts, not candidates.
+// Of several labels of a size the one that is divided as usual is called after it: experts, not candidates.
 std::string Compiler::axis_name(const std::string& label, const Bound& bound) const {
   const Size& size = *bound.stated;
   const auto usual = usual_divisions().find(size.name);
-  const bool as_usual = usual == usual_divisions().end() || usual->second == bound.divided_by;
-  if (size.kind == Size::Kind::name && as_usual && !shared_.graph.find_axis(size.name)) return size.name;
+  const bool leaves_it = std::any_of(bound_.begin(), bound_.end(), [&](const auto& other) {
+    return usual != usual_divisions().end() && bound.divided_by != usual->second && other.second.size == bound.size &&
+           other.second.divided_by == usual->second;
+  });
+  if (size.kind == Size::Kind::name && !leaves_it && !shared_.graph.find_axis(size.name)) return size.name;
   std::string name = prefix_ + label;
   for (int again = 2; shared_.graph.find_axis(name); ++again) name = fmt::format("{}{}.{}", prefix_, label, again);
   return name;

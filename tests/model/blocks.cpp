@@ -219,3 +219,22 @@ TEST_CASE("graphs of other batches differ by one axis") {
   CHECK(twelve.operators.size() == one.operators.size());
   CHECK(twelve.extent(twelve.axis("hidden")) == one.extent(one.axis("hidden")));
 }
+
+// An axis that a model divides in another way keeps its name, and so its extent.
+TEST_CASE("a model that leaves its tokens together has as many") {
+  const ModelSpec model = parse_model(
+      Document::from_text("source: a test\nmax_sequence: 16\nsizes: {hidden: 8, heads: 2, ffn: 16, vocab: 32}\n"
+                          "divided_by: {sequence: none}\nblocks: [embedding, {use: llama, count: 2}, head]\n",
+                          "tiny.yaml"),
+      folder);
+  BlockOptions options = options_for(model);
+  options.batch = 3;
+  for (const OperatorGraph& graph :
+       {build_embedding_block(model, options), build_layer_block(model, options, kind_of_layer(model, 0)),
+        build_head_block(model, options)}) {
+    CAPTURE(graph.name);
+    CHECK(graph.extent(graph.axis("batch")) == 3);
+    CHECK(graph.extent(graph.axis("sequence")) == 16);
+    CHECK(graph.divided_by(graph.axis("sequence")) == Parallelism::none);
+  }
+}
