@@ -1,6 +1,7 @@
 #include "graph/adapters.hpp"
 
-#include <algorithm>
+#include "graph/renaming.hpp"
+
 #include <utility>
 
 namespace mirfak {
@@ -24,23 +25,15 @@ class Adapting {
     }
     std::vector<Operator> before = std::exchange(graph_.operators, {});
     for (Operator& op : before) {
-      for (Operand& input : op.inputs) input.tensor = replaced(input.tensor);
-      for (std::vector<TensorId>* ids : {&op.saved, &op.passes_gradient}) {
-        for (TensorId& id : *ids) id = replaced(id);
-      }
+      sums_.apply(op);
       graph_.operators.push_back(std::move(op));
       if (is_aimed(graph_.operators.back())) adapt(Operator(graph_.operators.back()));
     }
-    for (TensorId& output : graph_.outputs) output = replaced(output);
+    for (TensorId& output : graph_.outputs) output = sums_.of(output);
     return std::move(graph_);
   }
 
  private:
-  TensorId replaced(TensorId id) const {
-    const auto found = std::find_if(sums_.begin(), sums_.end(), [id](const auto& sum) { return sum.first == id; });
-    return found == sums_.end() ? id : found->second;
-  }
-
   bool is_aimed(const Operator& op) const {
     return op.kind == OperatorKind::einsum && op.tags.intersects(aimed_) &&
            graph_.tensor(op.inputs[1].tensor).role == TensorRole::parameter;
@@ -112,13 +105,13 @@ class Adapting {
     Operator& added = append(product.name + ".adapted", OperatorKind::elementwise, {y, up}, {sum}, product);
     added.function = "add";
     added.passes_gradient = {y, up};
-    sums_.emplace_back(y, sum);
+    sums_.replace(y, sum);
   }
 
   OperatorGraph graph_;
   const AdapterRules& rules_;
   TagSet aimed_;
-  std::vector<std::pair<TensorId, TensorId>> sums_;  // what a product leaves, and with its adapter
+  Renaming sums_;  // what a product leaves, with its adapter
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "model/block_kernels.hpp"
 
+#include "graph/renaming.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -43,7 +45,7 @@ class KernelWriter {
     join_expert_biases();
     std::vector<Operator> before = std::exchange(graph_.operators, {});
     for (Operator& op : before) {
-      for (Operand& input : op.inputs) input.tensor = renamed(input.tensor);
+      copies_.apply(op);
       write(std::move(op));
     }
     return std::move(graph_);
@@ -70,20 +72,6 @@ class KernelWriter {
     graph_.operators.push_back(std::move(op));
   }
 
-  TensorId renamed(TensorId id) const {
-    const auto found =
-        std::find_if(copies_.begin(), copies_.end(), [id](const auto& copy) { return copy.first == id; });
-    return found == copies_.end() ? id : found->second;
-  }
-
-  TensorId copy_of(TensorId of, const std::string& name, double bytes) {
-    Tensor tensor = graph_.tensor(of);
-    tensor.name = name;
-    tensor.role = TensorRole::activation;
-    tensor.bytes_per_element = bytes;
-    return graph_.add_tensor(std::move(tensor));
-  }
-
   Operator& append(const std::string& name, const std::vector<TensorId>& inputs, const std::vector<TensorId>& outputs,
                    TagSet tags) {
     const OperatorId id = graph_.add_operator(name, OperatorKind::elementwise, inputs, outputs);
@@ -93,7 +81,11 @@ class KernelWriter {
   }
 
   TensorId copy(TensorId of, const std::string& name, double bytes, TagSet tags) {
-    const TensorId made = copy_of(of, name, bytes);
+    Tensor tensor = graph_.tensor(of);
+    tensor.name = name;
+    tensor.role = TensorRole::activation;
+    tensor.bytes_per_element = bytes;
+    const TensorId made = graph_.add_tensor(std::move(tensor));
     append(name, {of}, {made}, tags).function = "copy";
     return made;
   }
@@ -156,7 +148,7 @@ class KernelWriter {
     TensorId last = rows;
     if (kernels_.rows_sorted) last = copy(last, "sort_rows", tags);
     if (kernels_.rows_padded) last = copy(last, "pad_rows", tags);
-    if (last != rows) copies_.emplace_back(rows, last);
+    if (last != rows) copies_.replace(rows, last);
   }
 
   void write_combine(Operator op) {
@@ -225,7 +217,7 @@ class KernelWriter {
   std::optional<Tag> narrow_;
   std::optional<Tag> expert_bias_;
   Axis experts_{};
-  std::vector<std::pair<TensorId, TensorId>> copies_;  // what readers read instead
+  Renaming copies_;  // of rows, for all that reads them
 };
 
 }  // namespace
