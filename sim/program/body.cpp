@@ -129,24 +129,22 @@ FoldedBody fold(const Body& body) {
   return out;
 }
 
-FoldedBody in_a_row(const FoldedBody& first, const FoldedBody& second) {
-  FoldedBody out = first;
-  out.device += second.device;
-  out.host += second.host;
-  out.kernels += second.kernels;
-  const Picoseconds first_holds = first.lead + first.device + second.device;
-  const Picoseconds second_holds = first.host + second.lead + second.device;
-  out.lead = std::max(first_holds, second_holds) - out.device;
-  out.flop += second.flop;
-  out.bytes += second.bytes;
-  out.energy_j += second.energy_j;
-  for (std::size_t i = 0; i < kActivities; ++i) out.activity_s[i] += second.activity_s[i];
-  return out;
+void append(FoldedBody& body, const FoldedBody& next) {
+  const Picoseconds body_holds = body.lead + body.device + next.device;
+  const Picoseconds next_holds = body.host + next.lead + next.device;
+  body.device += next.device;
+  body.host += next.host;
+  body.kernels += next.kernels;
+  body.lead = std::max(body_holds, next_holds) - body.device;
+  body.flop += next.flop;
+  body.bytes += next.bytes;
+  body.energy_j += next.energy_j;
+  for (std::size_t i = 0; i < kActivities; ++i) body.activity_s[i] += next.activity_s[i];
 }
 
 FoldedBody repeated(const FoldedBody& body, int times) {
   FoldedBody out;
-  for (int i = 0; i < times; ++i) out = in_a_row(out, body);
+  for (int i = 0; i < times; ++i) append(out, body);
   return out;
 }
 

@@ -51,7 +51,7 @@ struct FoldedBody {
 };
 
 FoldedBody fold(const Body& body);
-FoldedBody in_a_row(const FoldedBody& first, const FoldedBody& second);
+void append(FoldedBody& body, const FoldedBody& next);   // `next` runs behind it
 FoldedBody repeated(const FoldedBody& body, int times);  // times >= 0
 
 }  // namespace mirfak

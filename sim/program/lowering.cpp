@@ -50,6 +50,7 @@ class Lowering {
                        overlaps_replicas(data_parallel_) && job.strategy.pipeline > 1 &&
                            plans.front().costs.data_group.shape.domains > 1),
         data_(program_, groups_, job, teams_, communication_) {
+    reserve(plans);
     for (const StagePlan& plan : plans) add_work(blocks, plan);
   }
 
@@ -71,6 +72,7 @@ class Lowering {
   const StageWork& work(int stage, int replica_class) const { return work_[teams_.index(stage, replica_class)]; }
   PlanState& state(int stage, int replica_class) { return states_[teams_.index(stage, replica_class)]; }
 
+  void reserve(std::span<const StagePlan> plans);
   void add_work(const ShardedBlocks& blocks, const StagePlan& plan);
 
   // Where what a pass makes is needed, and where what it needs is made.
@@ -117,6 +119,17 @@ class Lowering {
   std::vector<PlanState> states_;
   std::array<std::vector<TaskId>, 2> arrivals_;
 };
+
+// For whole passes, which programs that are made by the thousand have.
+void Lowering::reserve(std::span<const StagePlan> plans) {
+  constexpr std::size_t tasks_per_pass = 5;  // two of the host, one of the device, both ends of a transfer
+  constexpr std::size_t tasks_per_step = 10;
+  constexpr std::size_t classes_per_plan = 12;
+  std::size_t tasks = 0;
+  for (const StagePlan& plan : plans) tasks += tasks_per_pass * plan.order.size() + tasks_per_step;
+  program_.reserve(tasks * static_cast<std::size_t>(teams_.ranks_per_stage() / teams_.classes()),
+                   classes_per_plan * plans.size());
+}
 
 void Lowering::add_work(const ShardedBlocks& blocks, const StagePlan& plan) {
   work_.emplace_back(program_, groups_, job_, blocks, plan, options_);

@@ -82,14 +82,16 @@ FoldedBody update_body(const StagePlan& plan) {
   FoldedBody out;
   for (const ChunkPlan& chunk : plan.chunks) {
     for (const BlockRun& run : chunk.runs) {
-      out = in_a_row(out, repeated(plan.bodies_of(run.block).folded_update, run.count));
+      append(out, repeated(plan.bodies_of(run.block).folded_update, run.count));
     }
   }
   return out;
 }
 
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
-  return in_a_row(step_body(job, plan.parameters, plan.costs), update_body(plan));
+  FoldedBody out = step_body(job, plan.parameters, plan.costs);
+  append(out, update_body(plan));
+  return out;
 }
 
 }  // namespace mirfak

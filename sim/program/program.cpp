@@ -56,6 +56,14 @@ TaskId Program::add_task(StreamId on, ClassId of, Picoseconds lasting, std::span
   return id;
 }
 
+void Program::reserve(std::size_t tasks, std::size_t of_classes) {
+  for (auto* column : {&stream, &task_class, &dependency_begin}) column->reserve(tasks + 1);
+  duration.reserve(tasks);
+  microbatch.reserve(tasks);
+  dependencies.reserve(2 * tasks);
+  classes.reserve(of_classes);
+}
+
 StreamId Program::add_stream(std::uint32_t rank, StreamKind kind) {
   streams.push_back({rank, kind});
   return static_cast<StreamId>(streams.size() - 1);

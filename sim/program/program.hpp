@@ -171,6 +171,8 @@ struct Program {
   // True when two tasks could slow each other down: some class has a demand on a link.
   bool shares_links() const;
 
+  // Room for about so many.
+  void reserve(std::size_t tasks, std::size_t of_classes);
   TaskId add_task(StreamId on, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
                   std::int32_t of_microbatch = -1);
   StreamId add_stream(std::uint32_t rank, StreamKind kind);

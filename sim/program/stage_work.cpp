@@ -183,7 +183,7 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
     const BlockId second = i < back.blocks() ? back.block(back.blocks() - 1 - i) : -1;
     const PairedBody paired = pair_bodies(first < 0 ? none : plan_.bodies_of(first).forward,
                                           second < 0 ? none : body_of(plan_.bodies_of(second), backward.kind));
-    whole = in_a_row(whole, fold(paired.body));
+    append(whole, fold(paired.body));
     if (options_.operators) bodies.push_back(&pair_steps(paired, first, second, backward.kind));
   }
   // Each has its share of the time; the host's work in front of the device belongs to the first.
@@ -296,7 +296,7 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
     if (lost_s > 0) around.steps.push_back(delay_step(lost_s));
     if (!around.steps.empty()) {
       copies = &copies_.emplace_back(std::move(around));
-      folded = in_a_row(folded, fold(*copies));
+      append(folded, fold(*copies));
     }
     PassWork work = describe(folded, kind, chunk);
     program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, piece.first, piece.last);

@@ -37,6 +37,8 @@ TaskId TeamWriter::add(Lane& lane, StreamKind stream, ClassId of, Picoseconds la
 }
 
 const TeamWriter::LaneGroups& TeamWriter::lanes_in(GroupingId grouping) {
+  static const LaneGroups only_one{{0}};
+  if (lanes_.size() == 1) return only_one;
   const auto [known, is_new] = lanes_in_.try_emplace(grouping);
   if (!is_new) return known->second;
   std::map<std::pair<GroupId, std::size_t>, std::vector<std::size_t>> lanes;
@@ -116,24 +118,24 @@ void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
 // collectives inside keep in step meet before they start.
 void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
   const FoldedBody& body = work.folded;
-  std::vector<TaskId> leads;
+  leads_.clear();
   for (Lane& lane : lanes_) {
     const TaskId lead = add(lane, StreamKind::host, work.issue_class, body.lead, lane.host_waits, microbatch);
     if (body.host > body.lead) {
       add(lane, StreamKind::host, work.issue_class, body.host - body.lead, {}, microbatch);
     }
-    leads.push_back(lead);
+    leads_.push_back(lead);
   }
   for (const std::vector<std::size_t>& together : lanes_in(work.meets)) {
     scratch_.clear();
     for (const std::size_t i : together) {
-      scratch_.push_back(leads[i]);
+      scratch_.push_back(leads_[i]);
       append(scratch_, lanes_[i].device_waits);
       if (together.size() > 1) append(scratch_, lanes_[i].done);
     }
     meet(together, work.meets, StreamKind::compute, microbatch);
     for (const std::size_t i : together) {
-      lanes_[i].done = {add(lanes_[i], StreamKind::compute, work.task_class, body.device, scratch_, microbatch)};
+      lanes_[i].done.assign(1, add(lanes_[i], StreamKind::compute, work.task_class, body.device, scratch_, microbatch));
     }
   }
 }

@@ -98,6 +98,7 @@ class TeamWriter {
   std::vector<Lane> lanes_;
   std::map<GroupingId, LaneGroups> lanes_in_;
   std::vector<TaskId> scratch_;
+  std::vector<TaskId> leads_;  // of each lane, the host's work in front of a folded pass
 };
 
 }  // namespace mirfak

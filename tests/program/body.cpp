@@ -88,7 +88,7 @@ TEST_CASE("folding is exact: random bodies in a row, from any state of device an
         }
         body.steps.push_back(step(upto(2) == 0 ? StreamKind::tensor : StreamKind::compute, upto(10), upto(6), after));
       }
-      all = in_a_row(all, fold(body));
+      append(all, fold(body));
     }
     for (const Clock start : {Clock{0, 0}, Clock{upto(100), 0}, Clock{0, upto(100)}}) {
       const Clock expected = execute(bodies, start);
@@ -100,10 +100,13 @@ TEST_CASE("folding is exact: random bodies in a row, from any state of device an
   }
 }
 
-TEST_CASE("repeated is in_a_row with itself") {
+TEST_CASE("repeated is one behind the other") {
   const FoldedBody once = fold(Body{{step(StreamKind::compute, 3, 5), step(StreamKind::compute, 9, 1)}});
   const FoldedBody thrice = repeated(once, 3);
   CHECK(thrice.device == 36);
-  CHECK(thrice.lead == in_a_row(in_a_row(once, once), once).lead);
+  FoldedBody row = once;
+  append(row, once);
+  append(row, once);
+  CHECK(thrice.lead == row.lead);
   CHECK(repeated(once, 0).device == 0);
 }
