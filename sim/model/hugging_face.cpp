@@ -22,11 +22,12 @@ namespace mirfak {
 namespace {
 
 void read_gpt2_sizes(Config& config, ModelSpec& model) {
-  model.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers, 12);
-  model.hidden = config.size({"n_embd", "hidden_size"}, kMaxHidden, 768);
-  model.ffn = config.size({"n_inner"}, kMaxFfn, 4 * model.hidden);
-  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, 50257);
-  model.max_sequence = config.size({"n_positions", "max_position_embeddings"}, kMaxSequence, 1024);
+  model.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers);
+  model.hidden = config.size({"n_embd", "hidden_size"}, kMaxHidden);
+  model.ffn = config.size_or({"n_inner"}, kMaxFfn, 4 * model.hidden);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary);
+  model.max_sequence = config.size({"n_positions", "max_position_embeddings"}, kMaxSequence);
+  config.size({"n_head", "num_attention_heads"}, kMaxHeads);
   model.dropout = config.dropout("resid_pdrop", 0.1);
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
   config.expect_flag("add_cross_attention", false, false, "expected a decoder without cross attention");
@@ -37,9 +38,8 @@ ModelSpec read_gpt2(Config& config) {
   model.family = "gpt";
   read_gpt2_sizes(config, model);
   model.activation = read_activation(config, {"activation_function"}, "gelu_new", Mlp::plain);
-  read_heads(
-      model, config.node(),
-      {.heads = config.find({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}, .default_heads = 12});
+  read_heads(model, config.node(),
+             {.heads = config.find({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
   return model;
 }
 
@@ -52,13 +52,12 @@ ModelSpec read_gpt_bigcode(Config& config) {
              {.heads = config.find({"n_head", "num_attention_heads"}),
               .kv_heads = {},
               .head_dim = {},
-              .default_heads = 12,
               .default_kv_heads = config.flag("multi_query", true) ? 1 : 0});
   return model;
 }
 
 ModelSpec read_llama(Config& config) {
-  ModelSpec model = read_llama_block(config, {"llama", 32, 4096, 32, 0, 0, 11008, 32000, 2048, false});
+  ModelSpec model = read_llama_block(config, {.family = "llama", .as_many_kv_heads = true});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   const bool attention_bias = config.flag("attention_bias", false);
   config.expect_flag("mlp_bias", attention_bias, false, "expected biases in both attention and MLP or in neither");
@@ -68,29 +67,32 @@ ModelSpec read_llama(Config& config) {
 }
 
 ModelSpec read_mistral(Config& config) {
-  ModelSpec model = read_llama_block(config, {"mistral", 32, 4096, 32, 8, 0, 14336, 32000, 131072, false});
+  ModelSpec model = read_llama_block(config, {.family = "mistral"});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
-  const std::int64_t window = config.size({"sliding_window"}, kMaxSequence, 4096);
-  if (!config.is_null("sliding_window") && window < model.max_sequence) model.window.tokens = window;
+  const std::int64_t window = config.count_or_null("sliding_window", kMaxSequence);
+  if (window < model.max_sequence) model.window.tokens = window;
   return model;
 }
 
 ModelSpec read_qwen2(Config& config) {
-  ModelSpec model = read_llama_block(config, {"qwen2", 32, 4096, 32, 32, 0, 22016, 151936, 32768, false});
+  ModelSpec model = read_llama_block(config, {.family = "qwen2"});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   model.qkv_bias = true;
-  const std::int64_t window = config.size({"sliding_window"}, kMaxSequence, 4096);
-  // The layers from max_window_layers on have the window: all or none in the models there are.
-  const bool windowed = config.size({"max_window_layers"}, kMaxLayers, 28) < model.layers;
-  if (config.flag("use_sliding_window", false) && windowed && window < model.max_sequence) {
-    model.window.tokens = window;
+  if (!config.flag("use_sliding_window", false)) {
+    for (const char* of_windows : {"sliding_window", "max_window_layers"}) config.ignore(of_windows);
+    return model;
   }
+  // The layers from max_window_layers on have the window: all or none in the models there are.
+  const std::int64_t window = config.count_or_null("sliding_window", kMaxSequence);
+  const bool windowed = config.count_or_null("max_window_layers", kMaxLayers) < model.layers;
+  if (windowed && window < model.max_sequence) model.window.tokens = window;
   return model;
 }
 
 ModelSpec read_gemma(Config& config) {
-  ModelSpec model = read_llama_block(config, {"gemma", 28, 3072, 16, 16, 256, 24576, 256000, 8192, true});
+  ModelSpec model = read_llama_block(config, {.family = "gemma", .tied = true, .states_head_dim = true});
   model.activation = read_activation(config, {"hidden_activation"}, "gelu_pytorch_tanh", Mlp::gated);
+  config.ignore("hidden_act");  // the class's first version; it computed the same
   config.expect_flag("attention_bias", false, false, "expected a Gemma model without attention biases");
   return model;
 }
@@ -98,18 +100,18 @@ ModelSpec read_gemma(Config& config) {
 ModelSpec read_opt(Config& config) {
   ModelSpec model;
   model.family = "opt";
-  model.layers = config.size({"num_hidden_layers"}, kMaxLayers, 12);
-  model.hidden = config.size({"hidden_size"}, kMaxHidden, 768);
-  model.ffn = config.size({"ffn_dim"}, kMaxFfn, 3072);
-  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, 50272);
-  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence, 2048);
+  model.layers = config.size({"num_hidden_layers"}, kMaxLayers);
+  model.hidden = config.size({"hidden_size"}, kMaxHidden);
+  model.ffn = config.size({"ffn_dim"}, kMaxFfn);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary);
+  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence);
+  config.size({"num_attention_heads"}, kMaxHeads);
   model.activation = read_activation(config, {"activation_function"}, "relu", Mlp::plain);
   model.dropout = config.dropout("dropout", 0.1);
   model.linear_bias = config.flag("enable_bias", true);
   model.qkv_bias = model.linear_bias;
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
-  read_heads(model, config.node(),
-             {.heads = config.find({"num_attention_heads"}), .kv_heads = {}, .head_dim = {}, .default_heads = 12});
+  read_heads(model, config.node(), {.heads = config.find({"num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
 
   config.expect_flag("do_layer_norm_before", true, true, "expected layer norms before attention and MLP, not after");
   config.expect_flag("layer_norm_elementwise_affine", true, true, "expected layer norms with weights");
@@ -122,22 +124,21 @@ ModelSpec read_opt(Config& config) {
   return model;
 }
 
-// The class's defaults for the sizes are those of a toy, so they are asked for.
 ModelSpec read_bloom(Config& config) {
   ModelSpec model;
   model.family = "bloom";
-  model.layers = config.required_size({"n_layer", "num_hidden_layers"}, kMaxLayers);
-  model.hidden = config.required_size({"n_embed", "hidden_size"}, kMaxHidden);
+  model.layers = config.size({"n_layer", "num_hidden_layers"}, kMaxLayers);
+  model.hidden = config.size({"n_embed", "hidden_size"}, kMaxHidden);
   model.ffn = 4 * model.hidden;
-  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, 250880);
-  model.max_sequence = config.size({"seq_length"}, kMaxSequence, 2048);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary);
+  model.max_sequence = config.size_or({"seq_length"}, kMaxSequence, 2048);
   model.position = PositionEncoding::alibi;
   model.embedding_norm = true;
   model.dropout = config.dropout("hidden_dropout", 0);
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
-  std::optional<Node> heads = config.find({"n_head", "num_attention_heads"});
-  if (!heads) config.required_size({"n_head"}, kMaxHeads);
-  read_heads(model, config.node(), {.heads = heads, .kv_heads = {}, .head_dim = {}});
+  config.size({"n_head", "num_attention_heads"}, kMaxHeads);
+  read_heads(model, config.node(),
+             {.heads = config.find({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
   return model;
 }
 
@@ -183,6 +184,25 @@ const Family& find_family(Config& config) {
               "if its blocks are those of a dense decoder, describe it in mirfak's own format: models/README.md");
 }
 
+// Newer files say of each layer what it attends to.
+void check_layer_types(Config& config, const ModelSpec& model) {
+  const std::optional<Node> found = config.find({"layer_types"});
+  if (!found) return;
+  const std::vector<Node> types = found->as_items();
+  if (static_cast<std::int64_t>(types.size()) != model.layers) {
+    found->fail(fmt::format("expected the type of each of the {} layers, found {}", model.layers, types.size()));
+  }
+  const std::vector<std::string> names = {"full_attention", "sliding_attention"};
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const Node& type = types[static_cast<std::size_t>(layer)];
+    const bool windowed = kind_of_layer(model, layer).window > 0;
+    if ((type.as_choice(names) == 1) == windowed) continue;
+    type.fail(fmt::format("layer {} is '{}', but the other keys of the family make it '{}'", layer,
+                          names[windowed ? 0 : 1], names[windowed ? 1 : 0]),
+              Config::unsupported);
+  }
+}
+
 }  // namespace
 
 bool is_hugging_face_config(const Document& document) {
@@ -193,6 +213,8 @@ bool is_hugging_face_config(const Document& document) {
 ModelSpec parse_hugging_face(const Document& document) {
   Config config(document);
   ModelSpec model = find_family(config).read(config);
+  check_layer_types(config, model);
+  config.finish();
   model.name = name_from_path(document.name());
   model.source = document.name();
   check_parts(model, config.node());

@@ -2,6 +2,8 @@
 
 #include "model/model_reading.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -23,28 +25,47 @@ ActivationFunction read_activation(Config& config, Keys keys, const char* fallba
   return choice < others ? ActivationFunction::swiglu : ActivationFunction::geglu;
 }
 
-ModelSpec read_llama_block(Config& config, const LlamaDefaults& defaults) {
+ModelSpec read_llama_block(Config& config, const LlamaClass& of) {
   ModelSpec model;
-  model.family = defaults.family;
-  model.layers = config.size({"num_hidden_layers"}, kMaxLayers, defaults.layers);
-  model.hidden = config.size({"hidden_size"}, kMaxHidden, defaults.hidden);
-  model.ffn = config.size({"intermediate_size"}, kMaxFfn, defaults.ffn);
-  model.vocab = config.size({"vocab_size"}, kMaxVocabulary, defaults.vocab);
-  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence, defaults.max_sequence);
+  model.family = of.family;
+  model.layers = config.size({"num_hidden_layers"}, kMaxLayers);
+  model.hidden = config.size({"hidden_size"}, kMaxHidden);
+  model.ffn = config.size({"intermediate_size"}, kMaxFfn);
+  model.vocab = config.size({"vocab_size"}, kMaxVocabulary);
+  model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence);
   model.normalization = Normalization::rms_norm;
   model.position = PositionEncoding::rotary;
   model.activation = ActivationFunction::swiglu;
   model.linear_bias = false;
   model.qkv_bias = false;
-  model.tied_embeddings = config.flag("tie_word_embeddings", defaults.tied);
+  model.tied_embeddings = config.flag("tie_word_embeddings", of.tied);
+  config.size({"num_attention_heads"}, kMaxHeads);
+  if (!of.as_many_kv_heads && !config.is_null("num_key_value_heads")) config.size({"num_key_value_heads"}, kMaxHeads);
+  if (of.states_head_dim) config.size({"head_dim"}, kMaxHeadDim);
   read_heads(model, config.node(),
              {.heads = config.find({"num_attention_heads"}),
               .kv_heads = config.find({"num_key_value_heads"}),
-              .head_dim = config.find({"head_dim"}),
-              .default_heads = defaults.heads,
-              .default_kv_heads = config.is_null("num_key_value_heads") ? 0 : defaults.kv_heads,
-              .default_head_dim = defaults.head_dim});
+              .head_dim = config.find({"head_dim"})});
   return model;
+}
+
+std::optional<Node> Config::find(Keys keys) {
+  std::optional<Node> first;
+  for (const char* key : keys) {
+    const std::optional<Node> found = fields_.find_or_null(key);
+    if (first && found && found->value().scalar != first->value().scalar) {
+      found->fail(fmt::format("'{}' says {}", first->path(), first->described()), "state one of the two names alone");
+    }
+    if (!first) first = found;
+  }
+  return first;
+}
+
+void Config::finish() {
+  for (const Value::Field& field : node().value().fields) {
+    if (field.value.kind == Value::Kind::null || decides_no_shape(field.key)) fields_.ignore(field.key);
+  }
+  fields_.finish();
 }
 
 }  // namespace mirfak

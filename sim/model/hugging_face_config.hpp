@@ -7,10 +7,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 
 namespace mirfak {
 
-using Keys = std::initializer_list<const char*>;  // names of the same thing, the first one present counts
+using Keys = std::initializer_list<const char*>;  // names of the same thing
 
 class Config {
  public:
@@ -18,21 +19,26 @@ class Config {
 
   const Node& node() const { return fields_.node(); }
 
-  std::optional<Node> find(Keys keys) {
-    for (const char* key : keys) {
-      if (std::optional<Node> found = fields_.find_or_null(key)) return found;
-    }
-    return std::nullopt;
+  // Error(input) where two of the names are stated and say different things.
+  std::optional<Node> find(Keys keys);
+
+  // A size that says the shape: it must be stated, since the class's default would be another model.
+  std::int64_t size(Keys keys, std::int64_t maximum) {
+    const std::optional<Node> found = find(keys);
+    return (found ? *found : fields_.require(*keys.begin())).as_integer(1, maximum);
   }
 
-  std::int64_t size(Keys keys, std::int64_t maximum, std::int64_t fallback) {
+  // Where the class has a formula instead of a figure.
+  std::int64_t size_or(Keys keys, std::int64_t maximum, std::int64_t fallback) {
     const std::optional<Node> found = find(keys);
     return found ? found->as_integer(1, maximum) : fallback;
   }
 
-  std::int64_t required_size(Keys keys, std::int64_t maximum) {
-    const std::optional<Node> found = find(keys);
-    return (found ? *found : fields_.require(*keys.begin())).as_integer(1, maximum);
+  // A count of something that a model can do without: 0 where it is null.
+  std::int64_t count_or_null(const char* key, std::int64_t maximum) {
+    if (!node().value().find(key)) fields_.require(key);
+    const std::optional<Node> found = find({key});
+    return found ? found->as_integer(0, maximum) : 0;
   }
 
   bool flag(const char* key, bool fallback) {
@@ -56,6 +62,12 @@ class Config {
     if ((found ? found->as_bool() : fallback) != expected) (found ? *found : node()).fail(why, unsupported);
   }
 
+  void ignore(const char* key) { fields_.ignore(key); }
+
+  // Refuses the first key that no reader asked for, unless it is one that decides nothing here (decides_no_shape) or
+  // null.
+  void finish();
+
   static constexpr const char* unsupported = "this variant cannot be described: mirfak would cost another model";
 
  private:
@@ -67,20 +79,18 @@ enum class Mlp { plain, gated };
 // The activation function that one of `keys` names, or `fallback`.
 ActivationFunction read_activation(Config& config, Keys keys, const char* fallback, Mlp mlp);
 
-struct LlamaDefaults {
+// What the classes of the families that share Llama's block do differently.
+struct LlamaClass {
   const char* family;
-  std::int64_t layers;
-  std::int64_t hidden;
-  std::int64_t heads;
-  std::int64_t kv_heads;  // 0: as many as heads
-  std::int64_t head_dim;  // 0: hidden / heads
-  std::int64_t ffn;
-  std::int64_t vocab;
-  std::int64_t max_sequence;
-  bool tied;
+  bool tied = false;              // embeddings, where the file does not say
+  bool as_many_kv_heads = false;  // as heads, where the file does not say; else it must
+  bool states_head_dim = false;   // it must; else hidden / heads where it does not
 };
 
 // The block that Llama, Mistral, Qwen and Gemma share: RMS norm, rotary positions, gated MLP, no biases.
-ModelSpec read_llama_block(Config& config, const LlamaDefaults& defaults);
+ModelSpec read_llama_block(Config& config, const LlamaClass& of);
+
+// Whether a key of a config.json, in any family, says nothing of what a training iteration computes.
+bool decides_no_shape(std::string_view key);
 
 }  // namespace mirfak

@@ -15,7 +15,7 @@ std::int64_t size_or(const std::optional<Node>& stated, std::int64_t fallback, s
 }  // namespace
 
 void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields) {
-  model.heads = size_or(fields.heads, fields.default_heads, kMaxHeads);
+  model.heads = size_or(fields.heads, 0, kMaxHeads);
   if (model.heads == 0) file.fail("the number of attention heads is missing", "state it as heads");
   const Node& at_heads = fields.heads ? *fields.heads : file;
 
@@ -28,7 +28,7 @@ void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields) {
               "every key-value head serves the same number of query heads");
   }
 
-  model.head_dim = size_or(fields.head_dim, fields.default_head_dim, kMaxHeadDim);
+  model.head_dim = size_or(fields.head_dim, 0, kMaxHeadDim);
   if (model.head_dim > 0) return;
   if (model.hidden % model.heads != 0) {
     at_heads.fail(fmt::format("expected a divisor of the hidden size {}, found {} heads", model.hidden, model.heads),

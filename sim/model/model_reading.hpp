@@ -24,9 +24,7 @@ struct HeadFields {
   std::optional<Node> heads;
   std::optional<Node> kv_heads;
   std::optional<Node> head_dim;
-  std::int64_t default_heads = 0;     // 0: heads must be stated
   std::int64_t default_kv_heads = 0;  // 0: as many as heads
-  std::int64_t default_head_dim = 0;  // 0: hidden / heads
 };
 
 // Fills heads, kv_heads and head_dim of `model`, whose `hidden` is known. Throws Error(input) when heads do not

@@ -19,6 +19,40 @@ std::string failure_parsing(const std::string& text) {
   return failure_of([&] { parse(text); });
 }
 
+// The sizes of Llama's block, without the closing brace.
+std::string sizes_of(const std::string& family) {
+  return R"({"model_type": ")" + family +
+         R"(", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128, "vocab_size": 32000,
+    "max_position_embeddings": 2048)";
+}
+
+// A small config of any family, without the closing brace.
+std::string small(const std::string& family) {
+  if (family == "gpt2" || family == "gpt_bigcode") {
+    return R"({"model_type": ")" + family + R"(", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024)";
+  }
+  if (family == "bloom") return R"({"model_type": "bloom", "n_layer": 2, "n_embed": 64, "n_head": 4)";
+  if (family == "opt") {
+    return R"({"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "num_hidden_layers": 12,
+      "num_attention_heads": 12, "max_position_embeddings": 2048)";
+  }
+  std::string text = sizes_of(family);
+  text.replace(text.find(R"("vocab_size": 32000,)"), 20, "");
+  if (family == "mistral") text += R"(, "sliding_window": null)";
+  if (family == "mixtral" || family == "gpt_oss") text += R"(, "num_local_experts": 8, "num_experts_per_tok": 2)";
+  if (family == "gpt_oss") text += R"(, "sliding_window": 128)";
+  if (family == "qwen3_moe") {
+    text += R"(, "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768)";
+  }
+  if (family == "deepseek_v3" || family == "kimi_k2") {
+    text += R"(, "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "v_head_dim": 128,
+      "qk_nope_head_dim": 128, "n_routed_experts": 256, "num_experts_per_tok": 8, "moe_intermediate_size": 2048,
+      "n_shared_experts": 1, "first_k_dense_replace": 3)";
+  }
+  return text;
+}
+
 double parameters(const std::string& text) { return count_parameters(parse(text)).total; }
 
 }  // namespace
@@ -38,7 +72,7 @@ TEST_CASE("GPT-2") {
   CHECK(model.dropout == 0.1);
   CHECK(model.position == PositionEncoding::learned);
   CHECK(parameters(config) == 354'823'168);
-  CHECK(parameters(R"({"model_type": "gpt2"})") == 124'439'808);  // the class's defaults: the smallest GPT-2
+  CHECK(parameters(small("gpt2") + R"(, "vocab_size": 50257})") == 124'439'808);
 }
 
 TEST_CASE("GPT-BigCode shares one key and value head among all query heads") {
@@ -47,7 +81,7 @@ TEST_CASE("GPT-BigCode shares one key and value head among all query heads") {
     "vocab_size": 49152, "multi_query": true, "activation_function": "gelu"})");
   CHECK(model.kv_heads == 1);
   CHECK(count_parameters(model).total == 15'517'456'384);  // StarCoder
-  CHECK(parse(R"({"model_type": "gpt_bigcode", "multi_query": false})").kv_heads == 12);
+  CHECK(parse(small("gpt_bigcode") + R"(, "vocab_size": 50257, "multi_query": false})").kv_heads == 12);
 }
 
 TEST_CASE("Llama") {
@@ -69,31 +103,31 @@ TEST_CASE("Llama") {
   CHECK(parameters(llama3) == 8'030'261'248);
   CHECK(parse(llama3).kv_heads == 8);
 
-  CHECK(parameters(R"({"model_type": "llama"})") == 6'738'415'616);  // the class's defaults: Llama 7B
-  CHECK(parse(R"({"model_type": "llama", "num_attention_heads": 16})").kv_heads == 16);
+  std::string llama1 = llama2;
+  llama1.replace(llama1.find(R"("num_key_value_heads": 32, )"), 27, "");
+  CHECK(parse(llama1).kv_heads == 32);
 }
 
 TEST_CASE("Llama with biases has them everywhere or is refused") {
-  const ModelSpec model = parse(R"({"model_type": "llama", "attention_bias": true, "mlp_bias": true})");
+  const ModelSpec model = parse(sizes_of("llama") + R"(, "attention_bias": true, "mlp_bias": true})");
   CHECK(model.linear_bias);
   CHECK(model.qkv_bias);
-  CHECK(contains(failure_parsing(R"({"model_type": "llama", "attention_bias": true})"), "or in neither"));
-  CHECK(contains(failure_parsing(R"({"model_type": "llama", "mlp_bias": true})"),
-                 "tiny/config.json:1:37: mlp_bias: expected biases in both"));
+  CHECK(contains(failure_parsing(sizes_of("llama") + R"(, "attention_bias": true})"), "or in neither"));
+  CHECK(contains(failure_parsing(sizes_of("llama") + R"(, "mlp_bias": true})"), "mlp_bias: expected biases in both"));
 }
 
-TEST_CASE("Mistral: grouped queries by default, and a sliding window") {
+TEST_CASE("Mistral: grouped queries and a sliding window") {
   const std::string sizes =
       R"("hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
-         "vocab_size": 32000, "max_position_embeddings": 32768)";
+         "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 32768)";
   const ModelSpec windowed = parse(R"({"model_type": "mistral", "sliding_window": 4096, )" + sizes + "}");
   CHECK(windowed.kv_heads == 8);
   CHECK(count_parameters(windowed).total == 7'241'732'096);
   CHECK(windowed.window.tokens == 4096);
   CHECK(windowed.window.full_every == 0);
   CHECK(parse(R"({"model_type": "mistral", "sliding_window": null, )" + sizes + "}").window.tokens == 0);
-  CHECK(parse(R"({"model_type": "mistral", "num_key_value_heads": null, )" + sizes + "}").kv_heads == 32);
-  CHECK(parse(R"({"model_type": "mistral", "head_dim": 64, )" + sizes + "}").head_dim == 64);
+  CHECK(parse(R"({"model_type": "mistral", "head_dim": 64, "sliding_window": null, )" + sizes + "}").head_dim == 64);
+  CHECK(contains(failure_parsing(R"({"model_type": "mistral", )" + sizes + "}"), "'sliding_window' is missing"));
 }
 
 TEST_CASE("Qwen 2 has biases in the query, key and value projections only") {
@@ -114,7 +148,7 @@ TEST_CASE("Gemma: heads wider than the hidden size, gated gelu, tied embeddings"
     "num_hidden_layers": 18, "num_key_value_heads": 1, "vocab_size": 256000})";
   CHECK(parameters(config) == 2'506'172'416);
   CHECK(parse(config).activation == ActivationFunction::geglu);
-  CHECK(contains(failure_parsing(R"({"model_type": "gemma", "attention_bias": true})"), "without attention biases"));
+  CHECK(contains(failure_parsing(sizes_of("gemma") + R"(, "attention_bias": true})"), "without attention biases"));
 }
 
 TEST_CASE("OPT, and its variants that are not this block") {
@@ -140,16 +174,24 @@ TEST_CASE("BLOOM, by the names of both of its configs") {
   CHECK(parse(old_names).position == PositionEncoding::alibi);
   CHECK(parse(old_names).embedding_norm);
   CHECK(contains(failure_parsing(R"({"model_type": "bloom", "n_layer": 24, "n_head": 16})"), "'n_embed' is missing"));
-  CHECK(contains(failure_parsing(R"({"model_type": "bloom", "n_layer": 2, "n_embed": 8})"), "'n_head' is missing"));
+  CHECK(contains(failure_parsing(R"({"model_type": "bloom", "n_layer": 2, "n_embed": 8, "vocab_size": 9})"),
+                 "'n_head' is missing"));
 }
 
-TEST_CASE("families with experts: the class's defaults are the published models") {
-  const auto billions = [](const char* family) {
-    return parameters(std::string(R"({"model_type": ")") + family + "\"}") / 1e9;
-  };
-  CHECK(billions("mixtral") == doctest::Approx(46.7).epsilon(0.001));
-  CHECK(billions("deepseek_v3") == doctest::Approx(671.0).epsilon(0.001));
-  CHECK(billions("gpt_oss") == doctest::Approx(116.8).epsilon(0.001));
+TEST_CASE("Mixtral 8x7B and GPT-OSS 120B have the parameters that were published") {
+  const std::string mixtral = R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
+    "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000,
+    "max_position_embeddings": 32768, "num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": null,
+    "router_aux_loss_coef": 0.02, "output_router_logits": false})";
+  CHECK(parameters(mixtral) / 1e9 == doctest::Approx(46.7).epsilon(0.001));
+  const std::string gpt_oss = R"({"model_type": "gpt_oss", "hidden_size": 2880, "intermediate_size": 2880,
+    "num_hidden_layers": 36, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 201088,
+    "max_position_embeddings": 131072, "num_local_experts": 128, "num_experts_per_tok": 4, "experts_per_token": 4,
+    "sliding_window": 128, "swiglu_limit": 7.0})";
+  CHECK(parameters(gpt_oss) / 1e9 == doctest::Approx(116.8).epsilon(0.001));
+  std::string differs = gpt_oss;
+  differs.replace(differs.find(R"("experts_per_token": 4)"), 22, R"("experts_per_token": 2)");
+  CHECK(contains(failure_parsing(differs), "'num_experts_per_tok' says '4'"));
 }
 
 TEST_CASE("Qwen 3 with experts") {
@@ -170,19 +212,27 @@ TEST_CASE("DeepSeek V3 and Kimi K2: latent attention, dense layers, shared exper
     "intermediate_size": 18432, "kv_lora_rank": 512, "moe_intermediate_size": 2048, "n_routed_experts": 384,
     "n_shared_experts": 1, "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 61,
     "num_key_value_heads": 64, "num_nextn_predict_layers": 0, "q_lora_rank": 1536, "qk_nope_head_dim": 128,
-    "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840})");
+    "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840, "max_position_embeddings": 131072})");
   CHECK(count_parameters(kimi).total == doctest::Approx(1.026e12).epsilon(0.001));
   CHECK(kimi.head_dim == 192);
   CHECK(kimi.mixture.first_dense == 1);
-  CHECK(parse(R"({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1})").prediction_layers == 1);
-  CHECK(parse(R"({"model_type": "deepseek_v3", "q_lora_rank": null})").latent.query_rank == 0);
-  CHECK(contains(failure_parsing(R"({"model_type": "deepseek_v3", "num_experts_per_tok": 300})"),
+  const std::string deepseek = small("deepseek_v3") + R"(, "vocab_size": 129280)";
+  CHECK(parse(deepseek + R"(, "num_nextn_predict_layers": 1})").prediction_layers == 1);
+  const auto with = [&](const std::string& stated, const std::string& instead) {
+    std::string text = deepseek + "}";
+    text.replace(text.find(stated), stated.size(), instead);
+    return text;
+  };
+  CHECK(parse(with(R"("q_lora_rank": 1536)", R"("q_lora_rank": null)")).latent.query_rank == 0);
+  CHECK(contains(failure_parsing(with(R"("n_shared_experts": 1,)", "")), "'n_shared_experts' is missing"));
+  CHECK(contains(failure_parsing(with(R"("num_experts_per_tok": 8)", R"("num_experts_per_tok": 300)")),
                  "a token cannot visit 300 of 256 experts"));
 }
 
 TEST_CASE("the family is known by its architecture when there is no model_type") {
-  CHECK(parse(R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 2048, "num_attention_heads": 16})").hidden ==
-        2048);
+  std::string text = sizes_of("llama") + "}";
+  text.replace(text.find(R"("model_type": "llama")"), 21, R"("architectures": ["LlamaForCausalLM"])");
+  CHECK(parse(text).hidden == 4096);
 }
 
 TEST_CASE("other families are refused with the ones that are read") {
@@ -197,28 +247,48 @@ TEST_CASE("other families are refused with the ones that are read") {
   CHECK(contains(failure_parsing(R"({"architectures": "LlamaForCausalLM"})"), "expected a list"));
 }
 
-TEST_CASE("known keys are checked in every family, unknown ones are not looked at") {
+TEST_CASE("in every family a key is checked, known to decide nothing, or refused") {
   for (const std::string& family : hugging_face_families()) {
     CAPTURE(family);
-    const std::string sizes = family == "bloom" ? R"(, "n_layer": 2, "n_embed": 64, "n_head": 4)" : "";
-    const std::string begin = R"({"model_type": ")" + family + "\"" + sizes;
-    CHECK(parse(begin + R"(, "no_such_key": {"a": [1, null]}})").vocab > 1000);
+    const std::string begin = small(family) + R"(, "vocab_size": )";
+    CHECK(parse(begin + R"(5000, "rope_theta": 10000.0, "eos_token_id": [1, 2], "own_extension": null})").vocab ==
+          5000);
+    CHECK(contains(failure_parsing(begin + R"(5000, "no_such_key": {"a": [1, null]}})"), "no_such_key: unknown key"));
+    CHECK(contains(failure_parsing(begin + R"(5000, "shared_expert_intermediate_size": 1})"), "unknown key"));
     for (const std::string value : {"0", "-1", "1.5", "1e30", "\"100\"", "[1]", "true"}) {
       CAPTURE(value);
-      CHECK(contains(failure_parsing(begin + R"(, "vocab_size": )" + value + "}"),
-                     "vocab_size: expected a whole number"));
+      CHECK(contains(failure_parsing(begin + value + "}"), "vocab_size: expected a whole number"));
     }
-    CHECK(contains(failure_parsing(begin + R"(, "tie_word_embeddings": "yes"})"), "expected true or false"));
+    CHECK(contains(failure_parsing(small(family) + "}"), "'vocab_size' is missing"));
+    CHECK(contains(failure_parsing(small(family) + R"(, "vocab_sise": 5000})"), "is 'vocab_sise' meant to be"));
+    CHECK(contains(failure_parsing(begin + R"(5000, "tie_word_embeddings": "yes"})"), "expected true or false"));
   }
 }
 
+TEST_CASE("layer_types must say what the family's other keys say") {
+  const auto parsed = [](const std::string& types) {
+    std::string text = small("gpt_oss");
+    text.replace(text.find(R"("num_hidden_layers": 32)"), 23, R"("num_hidden_layers": 2)");
+    return text + R"(, "vocab_size": 5000, "layer_types": )" + types + "}";
+  };
+  CHECK(parse(parsed(R"(["sliding_attention", "full_attention"])")).window.full_every == 2);
+  CHECK(contains(failure_parsing(parsed(R"(["full_attention", "sliding_attention"])")), "layer 0 is 'full_attention'"));
+  CHECK(contains(failure_parsing(parsed(R"(["sliding_attention"])")), "each of the 2 layers, found 1"));
+  CHECK(
+      contains(failure_parsing(parsed(R"(["sliding_attention", "linear_attention"])")), "expected full_attention or"));
+}
+
 TEST_CASE("impossible shapes are refused where they stand") {
-  CHECK(contains(failure_parsing(R"({"model_type": "gpt2", "n_head": 11})"),
-                 "tiny/config.json:1:34: n_head: expected a divisor of the hidden size 768, found 11 heads"));
-  CHECK(contains(failure_parsing(R"({"model_type": "llama", "num_key_value_heads": 5})"),
-                 "num_key_value_heads: expected a divisor of the 32 attention heads"));
-  CHECK(contains(failure_parsing(R"({"model_type": "gpt2", "activation_function": "tanh"})"), "expected relu, gelu"));
-  CHECK(contains(failure_parsing(R"({"model_type": "llama", "hidden_act": "relu"})"), "expected silu, swish, gelu"));
-  CHECK(contains(failure_parsing(R"({"model_type": "gpt2", "add_cross_attention": true})"), "cross attention"));
-  CHECK(contains(failure_parsing(R"({"model_type": "gpt2", "resid_pdrop": 2})"), "expected a number from 0 to 1"));
+  CHECK(contains(
+      failure_parsing(R"({"model_type": "gpt2", "n_head": 11, "n_embd": 768, "n_layer": 12, "n_positions": 1024,
+                   "vocab_size": 50257})"),
+      "tiny/config.json:1:34: n_head: expected a divisor of the hidden size 768, found 11 heads"));
+  std::string llama = sizes_of("llama");
+  CHECK(contains(failure_parsing(llama + R"(, "hidden_act": "relu"})"), "expected silu, swish, gelu"));
+  llama.replace(llama.find(R"("num_key_value_heads": 32)"), 25, R"("num_key_value_heads": 5)");
+  CHECK(contains(failure_parsing(llama + "}"), "num_key_value_heads: expected a divisor of the 32 attention heads"));
+  const std::string gpt2 = small("gpt2") + R"(, "vocab_size": 50257)";
+  CHECK(contains(failure_parsing(gpt2 + R"(, "activation_function": "tanh"})"), "expected relu, gelu"));
+  CHECK(contains(failure_parsing(gpt2 + R"(, "add_cross_attention": true})"), "cross attention"));
+  CHECK(contains(failure_parsing(gpt2 + R"(, "resid_pdrop": 2})"), "expected a number from 0 to 1"));
 }
