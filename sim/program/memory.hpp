@@ -25,6 +25,8 @@ struct MemoryUse {
   double total() const {
     return parameters + gradients + optimizer + activations + workspace + gathered + communication + platform;
   }
+
+  friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
 // The parts of a MemoryUse with their names, for tables and files.
@@ -43,6 +45,8 @@ struct StageMemory {
   double host_capacity = 0;  // its share of that
 
   bool fits() const { return peak.total() <= capacity && host <= host_capacity; }
+
+  friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
 
 // Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass frees it, but for what

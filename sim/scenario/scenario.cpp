@@ -29,6 +29,7 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders) {
   ScenarioSections sections = read_sections(document, folders);
   const Strategy strategy = read_strategy(sections.strategy, sections.cluster.gpus());
   Scenario scenario{document.name(),
+                    document,
                     {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy,
                      std::move(sections.framework)},
                     {},

@@ -14,6 +14,7 @@ namespace mirfak {
 // A scenario file, read, completed with defaults and checked.
 struct Scenario {
   std::string name;  // of the file
+  Document document;  // as read, overrides applied
   Job job;
   std::string resolved;  // the scenario as YAML with every default written out and overrides applied: reads back
                          // as the same job

@@ -19,6 +19,8 @@ namespace mirfak {
 struct StageResult {
   ActivitySeconds activity_s{};  // sums to the iteration time
   StageMemory memory;
+
+  friend bool operator==(const StageResult&, const StageResult&) = default;
 };
 
 // What one iteration takes and costs. Times of all stages are on one clock that starts at 0.
@@ -50,6 +52,8 @@ struct IterationResult {
   double training_cost_usd = 0;
   std::uint64_t events = 0;
   std::vector<StageResult> stages;  // of each plan: of each stage, and of each of its classes of replicas
+
+  friend bool operator==(const IterationResult&, const IterationResult&) = default;
 };
 
 // One simulated iteration with all that it was made from. A value, to be moved and copied as any other: plans refer to

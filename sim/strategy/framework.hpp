@@ -108,6 +108,17 @@ struct ShardingHabits {
   friend bool operator==(const ShardingHabits&, const ShardingHabits&) = default;
 };
 
+// Which ways of dividing a model it implements, beside replicas and what they share.
+struct ParallelismHabits {
+  bool tensor = true;
+  bool pipeline = true;
+  bool context = true;
+  bool expert = true;
+  std::string source;
+
+  friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;
+};
+
 // How part of the optimizer's state is kept on the host and updated there (arXiv 2101.06840).
 struct OffloadHabits {
   int max_zero = 0;
@@ -203,6 +214,7 @@ struct Framework {
   KernelHabits kernels;
   RecomputeHabits recompute;
   CommunicationHabits communication;
+  ParallelismHabits parallelism;
   ShardingHabits sharding;
   OffloadHabits offload;
   HostHabits host;

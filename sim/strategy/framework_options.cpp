@@ -226,6 +226,20 @@ FrameworkOptionGroup sharding() {
           source_of<&Framework::sharding>, std::move(options)};
 }
 
+FrameworkOptionGroup parallelism() {
+  constexpr auto group = &Framework::parallelism;
+  using Habits = ParallelismHabits;
+  return {"parallelism",
+          "Which ways of dividing a model it implements, beside replicas and what they share.",
+          source_of<group>,
+          {
+              truth("tensor", "layers over tensor-parallel ranks", at<group, &Habits::tensor>),
+              truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
+              truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
+              truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
+          }};
+}
+
 FrameworkOptionGroup offload() {
   constexpr auto group = &Framework::offload;
   using Habits = OffloadHabits;
@@ -355,8 +369,8 @@ struct Text {
 }  // namespace
 
 const std::vector<FrameworkOptionGroup>& framework_options() {
-  static const std::vector<FrameworkOptionGroup> table = {fusion(),   kernels(), recompute(), communication(),
-                                                          sharding(), offload(), host(),      memory()};
+  static const std::vector<FrameworkOptionGroup> table = {
+      fusion(), kernels(), recompute(), communication(), parallelism(), sharding(), offload(), host(), memory()};
   return table;
 }
 

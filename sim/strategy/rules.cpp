@@ -156,6 +156,25 @@ Broken adapters_divide(const RuleInput& in) {
       "choose a divisor of training.lora.rank"};
 }
 
+// A product of rank r replaces one whose smaller dimension is at most the hidden size; with more nothing is saved.
+Broken adapters_are_low(const RuleInput& in) {
+  const LowRankAdapters& adapters = in.training.adapters;
+  if (adapters.rank <= in.model.hidden) return std::nullopt;
+  return Violation{"training.lora",
+                   fmt::format("adapters of rank {} are wider than the hidden size {}", adapters.rank, in.model.hidden),
+                   "a rank is far below it, such as 16"};
+}
+
+Broken positions_suffice(const RuleInput& in) {
+  const ModelSpec& model = in.model;
+  const bool limited = model.blocks.empty() && model.position == PositionEncoding::learned;
+  if (!limited || in.training.sequence_length <= model.max_sequence) return std::nullopt;
+  return Violation{"training.sequence_length",
+                   fmt::format("the model has learned positions for {} tokens, not {}", model.max_sequence,
+                               in.training.sequence_length),
+                   "shorten the sequences, or raise max_sequence in a model file of your own"};
+}
+
 Broken overlap_needs_sequence(const RuleInput& in) {
   if (!in.strategy.overlap_tensor || in.strategy.sequence_parallel) return std::nullopt;
   return Violation{"strategy.overlap_tensor",
@@ -316,6 +335,28 @@ Broken layers_divide(const RuleInput& in) {
       fmt::format("the product must be one of {}; or give strategy.layer_split", divisors(layers, layers))};
 }
 
+// Of the chunk that has most.
+std::int64_t max_layers_of_chunk(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (!s.layer_split.empty()) return *std::max_element(s.layer_split.begin(), s.layer_split.end());
+  return (in.model.layers + s.counted_as_layers()) / parts_of(s);
+}
+
+Broken layers_are_there(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (s.recompute_layers > max_layers_of_chunk(in)) {
+    return Violation{"strategy.recompute_layers",
+                     fmt::format("{} layers of each chunk are to be recomputed, but the largest has {}",
+                                 s.recompute_layers, max_layers_of_chunk(in)),
+                     "leave it out to recompute all"};
+  }
+  if (s.offload_layers <= in.model.layers) return std::nullopt;
+  return Violation{
+      "strategy.offload_layers",
+      fmt::format("{} layers are to be offloaded, but the model has {}", s.offload_layers, in.model.layers),
+      fmt::format("expected at most {}", in.model.layers)};
+}
+
 Broken batch_divides(const RuleInput& in) {
   const std::int64_t at_once = std::int64_t{in.strategy.micro_batch} * in.strategy.data;
   if (!in.strategy.replica_microbatches.empty() || in.training.global_batch % at_once == 0) return std::nullopt;
@@ -388,6 +429,24 @@ Broken in_flight_is_limited(const RuleInput& in) {
                    "leave it out, or set strategy.schedule: zb-auto"};
 }
 
+Broken framework_divides(const RuleInput& in) {
+  const ParallelismHabits& has = in.framework.parallelism;
+  struct Way {
+    const char* key;
+    int size;
+    bool implemented;
+  };
+  for (const Way& way :
+       {Way{"tensor", in.strategy.tensor, has.tensor}, Way{"pipeline", in.strategy.pipeline, has.pipeline},
+        Way{"context", in.strategy.context, has.context}, Way{"expert", in.strategy.expert, has.expert}}) {
+    if (way.size == 1 || way.implemented) continue;
+    return Violation{fmt::format("strategy.{}", way.key),
+                     fmt::format("{} has no {} parallelism", in.framework.name, way.key),
+                     "set it to 1, or choose another training.framework"};
+  }
+  return std::nullopt;
+}
+
 Broken framework_shards(const RuleInput& in) {
   const ShardingHabits& habits = in.framework.sharding;
   const bool stages = in.strategy.pipeline > 1;
@@ -436,6 +495,9 @@ constexpr std::array kRules = {
     Rule{"sequence-divides", "With sequence parallelism the tensor size divides the sequence.", sequence_divides},
     Rule{"adapters-divide", "The tensor size divides the rank of adapters beside layers divided by columns.",
          adapters_divide},
+    Rule{"adapters-are-low", "The rank of adapters is at most the hidden size.", adapters_are_low},
+    Rule{"positions-suffice", "A model with learned positions has one for each token of a sequence.",
+         positions_suffice},
     Rule{"overlap-needs-sequence", "Overlapped tensor-parallel collectives need sequence parallelism.",
          overlap_needs_sequence},
     Rule{"recomputed-layers", "A number of recomputed layers needs recomputation.", recomputed_layers},
@@ -454,6 +516,7 @@ constexpr std::array kRules = {
          "The layers, and embedding or head where they count as one, divide evenly over chunks unless layer_split says "
          "otherwise.",
          layers_divide},
+    Rule{"layers-are-there", "No more layers are recomputed or offloaded than there are.", layers_are_there},
     Rule{"batch-divides", "Micro batch times data size divides the global batch unless replicas take uneven parts.",
          batch_divides},
     Rule{"replicas-share-batch", "The microbatches of all replicas make up the global batch, each has at least one.",
@@ -461,6 +524,7 @@ constexpr std::array kRules = {
     Rule{"meetings-need-even-batch",
          "Replicas that communicate in every pass (ZeRO 2 and 3, experts) run equally many microbatches.",
          meetings_need_even_batch},
+    Rule{"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides},
     Rule{"framework-shards", "The framework implements the ZeRO stage, beside pipeline stages where there are any.",
          framework_shards},
     Rule{"zero-group-divides", "The sharding group divides the data-parallel ranks.", zero_group_divides},

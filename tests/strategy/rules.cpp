@@ -34,6 +34,7 @@ Setting valid() {
   s.model.head_dim = 128;
   s.model.ffn = 8192;
   s.model.vocab = 50000;
+  s.model.max_sequence = 1 << 20;
   s.training.global_batch = 64;
   s.training.sequence_length = 1024;
   s.strategy.tensor = s.strategy.pipeline = s.strategy.data = 4;
@@ -48,6 +49,44 @@ TEST_CASE("each broken rule names the key to change") {
   Setting s = valid();
   SUBCASE("GPUs") {
     s.gpus = 60;
+    CHECK(s.broken() == "strategy.tensor");
+  }
+  SUBCASE("more layers than there are") {
+    s.strategy.recompute = Recompute::full;
+    s.strategy.recompute_layers = 6;
+    s.strategy.offload_layers = 0;
+    CHECK(s.broken().empty());
+    s.strategy.recompute_layers = 7;  // of chunks of 6
+    CHECK(s.broken() == "strategy.recompute_layers");
+    s.strategy.recompute_layers = 0;
+    s.strategy.pipeline = 1;
+    s.strategy.data = 16;
+    s.strategy.offload_layers = 24;
+    CHECK(s.broken().empty());
+    s.strategy.offload_layers = 25;
+    CHECK(s.broken() == "strategy.offload_layers");
+  }
+  SUBCASE("more tokens than learned positions") {
+    s.model.max_sequence = 1024;
+    CHECK(s.broken().empty());
+    s.model.max_sequence = 512;
+    CHECK(s.broken() == "training.sequence_length");
+    s.model.position = PositionEncoding::rotary;
+    CHECK(s.broken().empty());
+  }
+  SUBCASE("adapters wider than the model") {
+    s.training.adapters.rank = 2048;
+    CHECK(s.broken().empty());
+    s.training.adapters.rank = 4096;
+    CHECK(s.broken() == "training.lora");
+  }
+  SUBCASE("what the framework does not implement") {
+    s.framework.parallelism.pipeline = false;
+    CHECK(s.broken() == "strategy.pipeline");
+    s.strategy.pipeline = 1;
+    s.strategy.data = 16;
+    CHECK(s.broken().empty());
+    s.framework.parallelism.tensor = false;
     CHECK(s.broken() == "strategy.tensor");
   }
   SUBCASE("replicas' microbatches") {

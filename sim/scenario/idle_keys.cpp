@@ -1,0 +1,140 @@
+#include "scenario/idle_keys.hpp"
+
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "scenario/sections.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// Without them the job is divided otherwise, or computes something else: they need no second simulation.
+constexpr std::array kAlwaysAct = {
+    std::string_view("training.global_batch"), std::string_view("training.sequence_length"),
+    std::string_view("training.precision"),    std::string_view("training.framework"),
+    std::string_view("training.tokens"),       std::string_view("strategy.tensor"),
+    std::string_view("strategy.pipeline"),     std::string_view("strategy.data"),
+    std::string_view("strategy.context"),      std::string_view("strategy.micro_batch"),
+};
+
+// A key of the document, by the places of its steps in mappings and lists.
+struct StatedKey {
+  std::string name;
+  std::vector<std::size_t> places;
+  const Value* value = nullptr;
+};
+
+void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& keys) {
+  const auto below = [&](std::string name, std::size_t place, const Value& child) {
+    StatedKey key{std::move(name), of.places, &child};
+    key.places.push_back(place);
+    add_keys(child, key, keys);
+  };
+  if (value.kind == Value::Kind::mapping) {
+    for (std::size_t i = 0; i < value.fields.size(); ++i) {
+      below(of.name + '.' + value.fields[i].key, i, value.fields[i].value);
+    }
+    return;
+  }
+  const bool of_mappings =
+      value.kind == Value::Kind::sequence && !value.items.empty() && value.items.front().kind == Value::Kind::mapping;
+  if (!of_mappings) {
+    keys.push_back(of);
+    return;
+  }
+  for (std::size_t i = 0; i < value.items.size(); ++i) below(fmt::format("{}[{}]", of.name, i), i, value.items[i]);
+}
+
+// The keys that may be idle.
+std::vector<StatedKey> stated_keys(const Value& root) {
+  std::vector<StatedKey> keys;
+  for (std::size_t i = 0; i < root.fields.size(); ++i) {
+    const std::string& name = root.fields[i].key;
+    if (name != "cluster" && name != "training" && name != "strategy") continue;
+    add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
+  }
+  std::erase_if(keys, [](const StatedKey& key) {
+    return key.value == nullptr || std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
+  });
+  return keys;
+}
+
+Value without(const Value& root, const StatedKey& key) {
+  Value copy = root;
+  Value* inside = &copy;
+  for (std::size_t i = 0; i + 1 < key.places.size(); ++i) {
+    inside =
+        inside->kind == Value::Kind::mapping ? &inside->fields[key.places[i]].value : &inside->items[key.places[i]];
+  }
+  inside->fields.erase(inside->fields.begin() + static_cast<std::ptrdiff_t>(key.places.back()));
+  return copy;
+}
+
+bool same(IterationResult a, IterationResult b) {
+  a.events = b.events = 0;
+  return a == b;
+}
+
+// Of a key without which the scenario is the same. A field of the strategy that means nothing beside the others is not
+// even written out.
+bool states_default(const Scenario& scenario, const std::string& key) {
+  if (!key.starts_with("strategy.")) return true;
+  const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
+  return locate(resolved, key).path() == key;
+}
+
+// Whether the job would be another without the key: a required one, one that others need, or one that changes a figure.
+bool acts(const Scenario& scenario, const StatedKey& key, const DataFolders& folders, const IterationResult& result) {
+  try {
+    const Scenario other = parse_scenario(scenario.document.with_root(without(scenario.document.root(), key)), folders);
+    if (other.resolved == scenario.resolved) return states_default(scenario, key.name);
+    return !same(simulate(other.job).result, result);
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+std::string text_of(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::scalar:
+      return value.scalar;
+    case Value::Kind::sequence: {
+      std::string items;
+      for (const Value& item : value.items) items += (items.empty() ? "" : ", ") + text_of(item);
+      return '[' + items + ']';
+    }
+    case Value::Kind::mapping:
+      return "{}";
+    case Value::Kind::null:
+      break;
+  }
+  return "null";
+}
+
+}  // namespace
+
+std::vector<IdleKey> idle_keys(const Scenario& scenario, const DataFolders& folders, const IterationResult& result) {
+  const std::vector<StatedKey> keys = stated_keys(scenario.document.root());
+  std::vector<char> idle(keys.size());
+  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], folders, result) ? 0 : 1; });
+  std::vector<IdleKey> out;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (idle[i] != 0) out.push_back({keys[i].name, text_of(*keys[i].value), keys[i].value->where});
+  }
+  return out;
+}
+
+std::string note_on(const IdleKey& idle) {
+  return fmt::format("{}: {}: {} changes nothing in this job", idle.where.text(), idle.key, idle.value);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,217 @@
+// No key of a scenario is without effect and without a word: with every value that it can have it changes the result,
+// is refused, or is noted.
+
+#include "scenario/idle_keys.hpp"
+
+#include "fixture.hpp"
+
+#include "base/error.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+std::vector<std::string> idle_in(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  const Scenario scenario = parse(text, overrides);
+  std::vector<std::string> out;
+  for (const IdleKey& idle : idle_keys(scenario, data_folders(), simulate(scenario.job).result)) {
+    out.push_back(idle.key + '=' + idle.value);
+  }
+  return out;
+}
+
+const std::string kLone = kSmall;
+
+// Jobs that between them give every key something to act on.
+const std::map<std::string, std::string> kJobs = {
+    {"one node", kLone},
+    {"a pipeline of chunks over nodes",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 16}]}\n"
+     "training: {global_batch: 128, tokens: 1e9, precision: fp8-delayed}\n"
+     "strategy: {tensor: 2, pipeline: 4, virtual_pipeline: 2, sequence_parallel: true, zero: 1}\n"},
+    {"experts",
+     "model: mixtral-8x7b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n"
+     "training: {global_batch: 64, sequence_length: 4096}\n"
+     "strategy: {tensor: 2, expert: 4, sequence_parallel: true, zero: 1, context: 2, recompute: selective}\n"},
+    {"adapters in memory of the host",
+     "model: llama3-8b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
+     "training: {global_batch: 16, sequence_length: 4096, lora: {rank: 16}}\n"
+     "strategy: {tensor: 2, sequence_parallel: true, recompute: full, recompute_layers: 2}\n"},
+    {"replicas over leaves",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 16}], fabric: {type: fat-tree, oversubscription: 4}}\n"
+     "training: {global_batch: 128}\n"
+     "strategy: {micro_batch: 1}\n"},
+    {"limited in flight",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
+     "training: {global_batch: 64}\n"
+     "strategy: {pipeline: 8, schedule: zb-auto}\n"},
+};
+
+// Values that are tried beside the words of the key's row in README.md.
+const std::vector<std::string> kValues = {"llama3-8b",
+                                          "[{type: dgx-a100-80g, count: 2}]",
+                                          "megatron-lm-2022",
+                                          "true",
+                                          "false",
+                                          "1",
+                                          "2",
+                                          "3",
+                                          "4",
+                                          "8",
+                                          "64",
+                                          "256",
+                                          "0.5",
+                                          "1e9",
+                                          "[attention]",
+                                          "[mlp]",
+                                          "[core_attn]",
+                                          "[layernorm]",
+                                          "{rank: 8}",
+                                          "[{rank: 1, compute: 1.5}]",
+                                          "ib-hdr",
+                                          "tcp-10g",
+                                          "spot",
+                                          "[12, 12]",
+                                          "[6, 6, 6, 6]",
+                                          "[4, 3, 3, 3, 3, 3, 3, 2]",
+                                          "[5, 3, 4, 4, 4, 4, 4, 4]",
+                                          "[3, 5, 4, 4, 4, 4, 4, 4]",
+                                          "[2, 4, 4, 4, 4, 4, 2, 8]"};
+
+struct DocumentedKey {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+std::vector<std::string> quoted_words(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t begin = text.find('`'); begin != std::string::npos;) {
+    const std::size_t end = text.find('`', begin + 1);
+    if (end == std::string::npos) break;
+    out.push_back(text.substr(begin + 1, end - begin - 1));
+    begin = text.find('`', end + 1);
+  }
+  return out;
+}
+
+// The keys of the section "Keys" of scenario/README.md, which other tests hold against the reader.
+std::vector<DocumentedKey> documented_keys() {
+  std::ifstream in(std::filesystem::path(MIRFAK_SOURCE_DIR) / "sim/scenario/README.md");
+  std::vector<DocumentedKey> out;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("## ")) inside = line == "## Keys";
+    if (!inside || !line.starts_with("| `")) continue;
+    const std::size_t cell = line.find(" | ");
+    for (std::string key : quoted_words(line.substr(0, cell))) {
+      if (key.starts_with('.')) key = "cluster.nodes[]" + key;
+      if (const std::size_t list = key.find("[]"); list != std::string::npos) key.replace(list, 2, "[0]");
+      std::vector<std::string> values = quoted_words(line.substr(cell));
+      values.insert(values.end(), kValues.begin(), kValues.end());
+      out.push_back({key, std::move(values)});
+    }
+  }
+  return out;
+}
+
+// What a value of a key does to a job.
+enum class Effect { refused, none, noted, changed };
+
+struct Base {
+  std::string text;
+  Scenario scenario;
+  IterationResult result;
+
+  explicit Base(const std::string& job) : text(job), scenario(parse(job)), result(simulate(scenario.job).result) {}
+};
+
+Effect effect_of(const Base& base, const std::string& key, const std::string& value) {
+  try {
+    const Scenario scenario = parse(base.text, {key + '=' + value});
+    if (scenario.resolved == base.scenario.resolved) return Effect::none;
+    const IterationResult result = simulate(scenario.job).result;
+    if (result != base.result) return Effect::changed;
+    const std::vector<IdleKey> idle = idle_keys(scenario, data_folders(), result);
+    INFO(key, ": ", value, " changes nothing and is not noted");
+    CHECK(std::any_of(idle.begin(), idle.end(), [&](const IdleKey& one) { return one.key.starts_with(key); }));
+    return Effect::noted;
+  } catch (const Error&) {
+    return Effect::refused;
+  }
+}
+
+// Without these a job that has them is refused, or the other way round, so no two results can be compared.
+const std::set<std::string> kDecideWhatRuns = {"strategy.data", "strategy.account_for_embedding_in_pipeline_split",
+                                               "strategy.account_for_loss_in_pipeline_split"};
+
+}  // namespace
+
+TEST_CASE("what has no effect is named, with its value") {
+  CHECK(idle_in(kLone).empty());
+  CHECK(idle_in(kLone, {"strategy.microbatch_group=4"}) == std::vector<std::string>{"strategy.microbatch_group=4"});
+  CHECK(idle_in(kLone, {"strategy.recompute_modules=[mlp]"}) ==
+        std::vector<std::string>{"strategy.recompute_modules=[mlp]"});
+  CHECK(idle_in(kLone, {"training.fp8_parameters=true"}) == std::vector<std::string>{"training.fp8_parameters=true"});
+  CHECK(idle_in(kLone, {"cluster.fabric.oversubscription=4"}) ==
+        std::vector<std::string>{"cluster.fabric.oversubscription=4"});
+  CHECK(idle_in(kLone, {"strategy.sequence_parallel=true"}) ==
+        std::vector<std::string>{"strategy.sequence_parallel=true"});
+  CHECK(idle_in(kLone, {"strategy.tensor=2", "strategy.sequence_parallel=true"}).empty());
+  // Two nodes of eight ports hang on one leaf of 32.
+  CHECK(idle_in(kLone, {"cluster.nodes[0].count=2", "cluster.fabric.oversubscription=2"}) ==
+        std::vector<std::string>{"cluster.fabric.oversubscription=2"});
+}
+
+TEST_CASE("the note has the place of the key") {
+  const std::string text = kLone + "  microbatch_group: 4\n";
+  const Scenario scenario = parse(text);
+  const std::vector<IdleKey> idle = idle_keys(scenario, data_folders(), simulate(scenario.job).result);
+  REQUIRE(idle.size() == 1);
+  CHECK(note_on(idle.front()) == "test.yaml:8:21: strategy.microbatch_group: 4 changes nothing in this job");
+}
+
+TEST_CASE("no scenario of this project states a key that does nothing") {
+  for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
+    const std::string name = entry.path().filename().string();
+    if (entry.path().extension() != ".yaml" || name.starts_with("search")) continue;
+    CAPTURE(name);
+    const Scenario scenario = load_scenario(entry.path(), {}, data_folders());
+    for (const IdleKey& idle : idle_keys(scenario, data_folders(), simulate(scenario.job).result)) {
+      INFO(note_on(idle));
+      CHECK(false);
+    }
+  }
+}
+
+TEST_CASE("every key acts in some job, and wherever it does not it is noted or refused") {
+  std::map<std::string, Base> bases;
+  for (const auto& [name, text] : kJobs) bases.emplace(name, Base(text));
+  const std::vector<DocumentedKey> keys = documented_keys();
+  CHECK(keys.size() > 50);
+  for (const DocumentedKey& of : keys) {
+    CAPTURE(of.key);
+    std::set<Effect> effects;
+    for (const auto& [name, base] : bases) {
+      CAPTURE(name);
+      for (const std::string& value : of.values) {
+        CAPTURE(value);
+        effects.insert(effect_of(base, of.key, value));
+      }
+    }
+    CHECK(effects.contains(kDecideWhatRuns.contains(of.key) ? Effect::refused : Effect::changed));
+  }
+}
