@@ -32,6 +32,9 @@ PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest, bo
   return out;
 }
 
+constexpr double kRounding = 1 - 1e-9;  // of sums in another order
+constexpr double kPicosecondsPerSecond = 1e12;
+
 }  // namespace
 
 Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs) {
@@ -52,7 +55,7 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
     : layout_(std::move(layout)), job_(layout_->job), energy_(energy) {
   job_.strategy = strategy;
   shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
-  bound_all(*shared.layers_of(job_), space);
+  bound_at_will(*shared.layers_of(job_), space);
 }
 
 void Branch::price(SharedBlocks& shared) {
@@ -110,12 +113,9 @@ void Branch::price_transfers() {
   }
 }
 
-// All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds; then as the
-// best pipeline of the space divides them. Nothing recomputed that need not be.
-void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
-  double speed = 0;  // microbatches a picosecond
-  double energy_j = std::numeric_limits<double>::infinity();
-  std::vector<std::shared_ptr<const LayerBound::Terms>> kinds;
+// All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds. Nothing
+// recomputed that need not be.
+void Branch::bound_at_will(LayerBound& layers, const StrategySpace& space) {
   const bool plain = std::none_of(space.schedule.begin(), space.schedule.end(),
                                   [](ScheduleId id) { return schedule_of(id).splits || schedule_of(id).pairs; });
   // Communication may hide behind other passes' kernels, or behind gradients of weights.
@@ -123,45 +123,46 @@ void Branch::bound_all(LayerBound& layers, const StrategySpace& space) {
     return plain ? all.device.back() : to_picoseconds(all.kernels_s);
   };
   for (const std::size_t place : layout_->first_of_kind)
-    kinds.push_back(layers.on(job_, layout_->costs[place], energy_));
+    layer_terms_.push_back(layers.on(job_, layout_->costs[place], energy_));
+  double speed = 0;  // microbatches a picosecond
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
-    const LayerBound::Terms& all = *kinds[static_cast<std::size_t>(layout_->kind_of[place])];
+    const LayerBound::Terms& all = *layer_terms_[static_cast<std::size_t>(layout_->kind_of[place])];
     const ReplicaClass& own = layout_->classes[place % layout_->classes.size()];
-    speed += own.count() / static_cast<double>(shortest_of(all));
-    energy_j = std::min(energy_j, all.energy_j);
+    const double of_place = own.count() / static_cast<double>(shortest_of(all));
+    speed += of_place;
+    work_places_.push_back({of_place * kPicosecondsPerSecond, all.energy_j * job_.strategy.team()});
   }
-  constexpr double rounding = 1 - 1e-9;
-  const std::int64_t count = job_.training.global_batch / job_.strategy.micro_batch;
-  const auto microbatches = static_cast<double>(count);
-  min_energy_j_ = energy_j * microbatches * job_.strategy.team() * rounding;
+  merge_alike(work_places_);
+  min_energy_j_ = least_energy(work_places_, microbatches(), 0, 0) * kRounding;
+  bound_ = static_cast<Picoseconds>(microbatches() / speed * kRounding);
+}
+
+// As the best pipeline of the space divides the work.
+void Branch::list(const StrategySpace& space) {
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
-  for (const PipelineChoice& choice : pipelines(space)) {
+  for (const PipelineChoice& choice : layout_->pipelines(space, job_.strategy.recompute)) {
     plain_ = plain_ && choice.plain();
-    rows_ += static_cast<std::int64_t>(choice.row->size());
-    Picoseconds bound = 0;
-    for (int own = 0; own < layout_->count(); ++own) bound = std::max(bound, bound_of(choice, own, kinds));
-    best = std::min(best, bound);
+    rows_ += static_cast<std::int64_t>(choice.row->size() * shares_.size());
+    if (!shares_.empty()) best = std::min(best, best_share(lines_of(choice)));
   }
-  bound_ = std::max(static_cast<Picoseconds>(microbatches / speed * rounding), best);
+  bound_ = std::max(bound_, best);
 }
 
 // A stage's first pass follows those of the stages before it, its last is followed by theirs (PipelineBound).
-Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
-                             std::span<const std::shared_ptr<const LayerBound::Terms>> kinds) const {
-  const Picoseconds m = choice.microbatches_of(own);
-  const std::vector<int> begins = choice.begins();
+std::vector<Branch::StageLine> Branch::stage_lines(const PipelineChoice& choice, int own) const {
   if (!choice.plain()) {
     double min = std::numeric_limits<double>::infinity();
-    for (const auto& kind : kinds) min = std::min(min, kind->kernels_s);
+    for (const auto& kind : layer_terms_) min = std::min(min, kind->kernels_s);
     // No stage runs less than its share, on average over all.
-    constexpr double rounding = 1 - 1e-9;
-    return to_picoseconds(static_cast<double>(m) * min / job_.strategy.pipeline * rounding);
+    return {{0, to_picoseconds(min / job_.strategy.pipeline * kRounding)}};
   }
-  Picoseconds bound = 0;
+  const std::vector<int> begins = choice.begins();
+  std::vector<StageLine> out;
+  out.reserve(static_cast<std::size_t>(job_.strategy.pipeline));
   Picoseconds around = 0;
   for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
     const int kind = layout_->kind_of[layout_->place(stage, own)];
-    const LayerBound::Terms& terms = *kinds[static_cast<std::size_t>(kind)];
+    const LayerBound::Terms& terms = *layer_terms_[static_cast<std::size_t>(kind)];
     const Picoseconds first = terms.of(choice.layers_of(begins, stage, 0));
     Picoseconds all = first;
     if (terms.of_each > 0) {
@@ -169,10 +170,41 @@ Picoseconds Branch::bound_of(const PipelineChoice& choice, int own,
     } else {
       for (int chunk = 1; chunk < choice.chunks; ++chunk) all += terms.of(choice.layers_of(begins, stage, chunk));
     }
-    bound = std::max(bound, around + m * all);
+    out.push_back({around, all});
     around += first;
   }
-  return bound;
+  return out;
+}
+
+std::vector<std::vector<Branch::StageLine>> Branch::lines_of(const PipelineChoice& choice) const {
+  std::vector<std::vector<StageLine>> out;
+  for (int own = 0; own < layout_->count(); ++own) out.push_back(stage_lines(choice, own));
+  return out;
+}
+
+Picoseconds Branch::bound_of_share(std::span<const std::vector<StageLine>> lines, std::size_t share) const {
+  Picoseconds out = 0;
+  for (std::size_t own = 0; own < lines.size(); ++own) {
+    const Picoseconds m = (*shares_[share])[own];
+    for (const StageLine& line : lines[own]) out = std::max(out, line.around + m * line.each);
+  }
+  return out;
+}
+
+// From one share to the next the first class has more microbatches and the second fewer, so that what the first takes
+// rises and what the second takes falls: the best is where the two meet.
+Picoseconds Branch::best_share(std::span<const std::vector<StageLine>> lines) const {
+  std::size_t low = 0;
+  std::size_t high = shares_.size() - 1;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (bound_of_share(lines, middle) <= bound_of_share(lines, middle + 1)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return bound_of_share(lines, low);
 }
 
 // n(s) layers on stage s need n(s) a(s) bytes of the c(s) that it has for them, so all of them are at most the sum of
@@ -256,6 +288,25 @@ PassTerms Branch::passes(std::size_t place, const LayerRange& layers, const Reco
   if (embedding) out += kind.embedding;
   if (head) out += kind.head;
   return out;
+}
+
+std::int64_t Branch::visit_pipelines(const StrategySpace& space, const std::function<bool(Picoseconds)>& may,
+                                     const std::function<void(const PipelineChoice&, std::size_t)>& visit) const {
+  std::int64_t skipped = 0;
+  std::size_t number = 0;
+  for (const PipelineChoice& listed : layout_->pipelines(space, job_.strategy.recompute)) {
+    const std::vector<std::vector<StageLine>> lines = lines_of(listed);
+    for (std::size_t share = 0; share < shares_.size(); ++share, ++number) {
+      if (!may(bound_of_share(lines, share))) {
+        skipped += static_cast<std::int64_t>(listed.row->size());
+        continue;
+      }
+      PipelineChoice choice = listed;
+      choice.microbatches = shares_[share];
+      visit(choice, number);
+    }
+  }
+  return skipped;
 }
 
 std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const {

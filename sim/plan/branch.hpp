@@ -3,9 +3,11 @@
 #include "plan/layout.hpp"
 #include "plan/pipeline_choice.hpp"
 #include "plan/shared_blocks.hpp"
+#include "plan/work_division.hpp"
 #include "program/data_parallel.hpp"
 #include "program/stage_plan.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,11 +82,13 @@ struct StateTerms {
 // The strategies that have their layout and their blocks in common: a branch of the tree that a search walks.
 class Branch {
  public:
-  // `strategy`: layout and blocks; the rest as `space` says. Bounds the branch, at little cost; its energy too
-  // where that is asked for, else by 0.
+  // `strategy`: layout and blocks; the rest as `space` says. Bounds the branch as if its work could be divided at will;
+  // its energy too where that is asked for, else by 0.
   Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
          SharedBlocks& shared, bool energy);
-  // Prices its blocks and transfers. What says "priced" below needs it.
+  // Counts its strategies, and bounds it by the best of its pipelines. What says "listed" below needs it.
+  void list(const StrategySpace& space);
+  // Prices its blocks and transfers; listed. What says "priced" below needs it.
   void price(SharedBlocks& shared);
 
   const Job& job() const { return job_; }
@@ -103,16 +107,23 @@ class Branch {
   Picoseconds bound() const { return bound_; }
   // ... or needs less energy above that of waiting, all ranks.
   double min_energy_j() const { return min_energy_j_; }
-  // Whether some of its strategies may fit in memory. `choices`: all that they can choose.
+  // What shares its microbatches (work_division.hpp), and how many there are.
+  std::span<const WorkPlace> work_places() const { return work_places_; }
+  double microbatches() const { return static_cast<double>(job_.training.global_batch / job_.strategy.micro_batch); }
+  // Whether some of its strategies may fit in memory; listed. `choices`: all that they can choose.
   bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
   // Every way to spread the layers that the space has, each with the first of its row of recomputed layers.
   std::vector<PipelineChoice> pipelines(const StrategySpace& space) const;
+  // Calls `visit` with those whose bound, by their layers alone, `may` says may matter, and with their number among
+  // all; returns how many choices the rows of the others have. Listed.
+  std::int64_t visit_pipelines(const StrategySpace& space, const std::function<bool(Picoseconds)>& may,
+                               const std::function<void(const PipelineChoice&, std::size_t)>& visit) const;
 
   // Priced. Blocks in a row as such a stage runs them, each at least in that time.
   const BlockBodies& fastest(std::size_t place, BlockId block) const;
 
-  // How many choices all rows have.
+  // How many choices all rows have; listed.
   std::int64_t rows() const { return rows_; }
 
   // Priced. Of every place; `chunks`: of each stage, the blocks that its chunks run. May be used by several threads at
@@ -139,11 +150,20 @@ class Branch {
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
-  void bound_all(LayerBound& layers, const StrategySpace& space);
-  // Of one class of replicas; `kinds`: what its layers take.
-  Picoseconds bound_of(const PipelineChoice& choice, int own,
-                       std::span<const std::shared_ptr<const LayerBound::Terms>> kinds) const;
+  void bound_at_will(LayerBound& layers, const StrategySpace& space);
+  // What a stage does before its microbatches, and for each of them, of one class of replicas: `m` take at least the
+  // largest around + m each.
+  struct StageLine {
+    Picoseconds around = 0;
+    Picoseconds each = 0;
+  };
+  std::vector<StageLine> stage_lines(const PipelineChoice& choice, int own) const;
+  Picoseconds best_share(std::span<const std::vector<StageLine>> lines) const;
+  Picoseconds bound_of_share(std::span<const std::vector<StageLine>> lines, std::size_t share) const;
+  std::vector<std::vector<StageLine>> lines_of(const PipelineChoice& choice) const;
 
+  std::vector<std::shared_ptr<const LayerBound::Terms>> layer_terms_;  // of each kind, none recomputed
+  std::vector<WorkPlace> work_places_;                                 // for microbatches
   std::vector<KindTerms> kinds_;
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;

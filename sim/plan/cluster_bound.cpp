@@ -5,6 +5,7 @@
 #include "strategy/rules.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -27,34 +28,72 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
 
 }  // namespace
 
-ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared)
-    : job_(job), space_(space), shared_(shared) {}
+ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared, bool energy)
+    : job_(job), space_(space), shared_(shared), energy_(energy) {}
 
-double ClusterBound::gpu_seconds_per_sequence(const NodeGroup& group) {
-  Job job = job_;
-  job.cluster = Cluster({group}, job_.cluster.fabric());
-  double min = std::numeric_limits<double>::infinity();
-  for (const Strategy& layout : group_sizes(space_)) {
-    for (const Strategy& choice : block_choices(space_, layout, job_.framework)) {
-      const std::optional<Job> smallest = smallest_job(job, choice);
-      if (!smallest) continue;
-      const LayoutCosts costs(*smallest, smallest->strategy);
-      const double seconds = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), false)->kernels_s;
-      min = std::min(min, seconds * choice.team() / choice.micro_batch);
-    }
-  }
-  return min;
+ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
+  return {layout.tensor, layout.context, layout.expert, layout.expert_tensor};
 }
 
-double ClusterBound::seconds(const Cluster& cluster) {
+// The fastest and the thriftiest need not be the same.
+ClusterBound::PerSequence ClusterBound::best_blocks(const Job& job, const Strategy& sizes) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  PerSequence out{none, none};
+  for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
+    const std::optional<Job> smallest = smallest_job(job, choice);
+    if (!smallest) continue;
+    const LayoutCosts costs(*smallest, smallest->strategy);
+    const auto terms = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), energy_);
+    const double share = static_cast<double>(choice.team()) / choice.micro_batch;
+    out.seconds = std::min(out.seconds, terms->kernels_s * share);
+    out.joules = std::min(out.joules, terms->energy_j * share);
+  }
+  return out;
+}
+
+const ClusterBound::OfType& ClusterBound::of_type(const NodeGroup& group) {
+  const std::lock_guard lock(mutex_);
+  const auto [known, is_new] = of_type_.try_emplace(group.hardware.spec.name);
+  OfType& out = known->second;
+  if (!is_new) return out;
+  Job job = job_;
+  job.cluster = Cluster({group}, job_.cluster.fabric());
+  constexpr double none = std::numeric_limits<double>::infinity();
+  out.any = {none, none};
+  for (const Strategy& sizes : group_sizes(space_)) {
+    const PerSequence best = best_blocks(job, sizes);
+    out.in[sizes_of(sizes)] = best;
+    out.any.seconds = std::min(out.any.seconds, best.seconds);
+    out.any.joules = std::min(out.any.joules, best.joules);
+  }
+  return out;
+}
+
+template <typename Pick>
+ClusterBound::Least ClusterBound::with(const Cluster& cluster, const Pick& pick) {
+  const auto sequences = static_cast<double>(job_.training.global_batch);
+  Least out;
   double sequences_per_s = 0;
   for (const NodeGroup& group : cluster.groups()) {
-    const std::lock_guard lock(mutex_);
-    const auto [known, is_new] = of_type_.try_emplace(group.hardware.spec.name);
-    if (is_new) known->second = gpu_seconds_per_sequence(group);
-    sequences_per_s += static_cast<double>(group.count) * group.hardware.spec.gpus / known->second;
+    const PerSequence best = pick(of_type(group));
+    const double gpus = static_cast<double>(group.count) * group.hardware.spec.gpus;
+    if (!std::isfinite(best.seconds)) return {best.seconds, 0, {}};
+    out.types.push_back({gpus / best.seconds, best.joules});
+    sequences_per_s += gpus / best.seconds;
   }
-  return static_cast<double>(job_.training.global_batch) / sequences_per_s * (1 - 1e-9);
+  constexpr double rounding = 1 - 1e-9;
+  merge_alike(out.types);
+  out.seconds = sequences / sequences_per_s * rounding;
+  out.working_j = least_energy(out.types, sequences, 0, 0) * rounding;
+  return out;
+}
+
+ClusterBound::Least ClusterBound::least(const Cluster& cluster) {
+  return with(cluster, [](const OfType& type) { return type.any; });
+}
+
+ClusterBound::Least ClusterBound::least(const Cluster& cluster, const Strategy& layout) {
+  return with(cluster, [&](const OfType& type) { return type.in.at(sizes_of(layout)); });
 }
 
 }  // namespace mirfak

@@ -2,29 +2,55 @@
 
 #include "plan/shared_blocks.hpp"
 #include "plan/strategy_space.hpp"
+#include "plan/work_division.hpp"
 
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 namespace mirfak {
 
 // What no strategy on a cluster can be below: each GPU at the highest rate that any choice of blocks has on its type
-// when it waits for nothing, neither the network nor other stages. May be used by several threads at once.
+// when it waits for nothing, neither the network nor other stages, and with the least energy that any has. May be used
+// by several threads at once.
 class ClusterBound {
  public:
-  ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared);
+  // `energy`: whether energies are asked for; else they are 0.
+  ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared, bool energy);
 
-  double seconds(const Cluster& cluster);
+  // What an iteration needs at least, in any layout or in one with these sizes of groups.
+  struct Least {
+    double seconds = 0;          // infinite: no choice of blocks runs on some of the nodes
+    double working_j = 0;        // above waiting
+    std::vector<WorkPlace> types;  // that share the sequences
+  };
+  Least least(const Cluster& cluster);
+  Least least(const Cluster& cluster, const Strategy& layout);
 
  private:
-  double gpu_seconds_per_sequence(const NodeGroup& group);
+  // Of one GPU.
+  struct PerSequence {
+    double seconds = 0;
+    double joules = 0;
+  };
+  using Sizes = std::tuple<int, int, int, int>;  // tensor, context, expert, expert_tensor
+  struct OfType {
+    PerSequence any;
+    std::map<Sizes, PerSequence> in;
+  };
+  static Sizes sizes_of(const Strategy& layout);
+  const OfType& of_type(const NodeGroup& group);
+  PerSequence best_blocks(const Job& job, const Strategy& sizes);
+  template <typename Pick>
+  Least with(const Cluster& cluster, const Pick& pick);
 
   const Job& job_;
   const StrategySpace& space_;
   SharedBlocks& shared_;
+  bool energy_;
   std::mutex mutex_;
-  std::map<std::string, double> of_type_;
+  std::map<std::string, OfType> of_type_;
 };
 
 }  // namespace mirfak

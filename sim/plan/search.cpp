@@ -6,19 +6,17 @@
 #include "plan/search.hpp"
 
 #include "base/parallel.hpp"
-#include "energy/clock_plan.hpp"
-#include "energy/frontier.hpp"
-#include "energy/scenario_clocks.hpp"
 #include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
 #include "plan/cluster_bound.hpp"
+#include "plan/cluster_rates.hpp"
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
+#include "plan/planned_energy.hpp"
 #include "plan/replica_bound.hpp"
 #include "plan/rule_filter.hpp"
 #include "plan/standing.hpp"
 #include "program/data_parallel.hpp"
-#include "program/replica_classes.hpp"
 #include "simulation/score.hpp"
 
 #include <algorithm>
@@ -26,6 +24,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -55,32 +54,12 @@ std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space
 
 // Whether strategies are excluded by their energy.
 bool energy_counts(const SearchSpec& spec) {
-  return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto;
+  return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto || spec.power_cap_w > 0;
 }
 
-constexpr double kSecondsPerHour = 3600;
 constexpr std::size_t kBatch = 32;       // nodes taken out of the queue together
 constexpr std::size_t kFirstBatch = 4;   // ... until there is a standing to bound by
 constexpr std::size_t kSimulations = 4;  // ... of these, strategies to simulate
-
-// What waiting and being rented costs, of a whole cluster.
-struct ClusterRates {
-  double usd_per_s = 0;
-  double blocked_w = 0;
-};
-
-ClusterRates rates_of(const Cluster& cluster) {
-  ClusterRates out;
-  bool priced = true;
-  for (const NodeGroup& group : cluster.groups()) {
-    const double gpus = static_cast<double>(group.count) * group.hardware.spec.gpus;
-    out.blocked_w += gpus * group.hardware.gpu.blocked_w.value;
-    priced = priced && group.price;
-    if (group.price) out.usd_per_s += gpus * group.price->usd_per_gpu_hour.value / kSecondsPerHour;
-  }
-  if (!priced) out.usd_per_s = 0;
-  return out;
-}
 
 // Processor time of all threads.
 class Clock {
@@ -109,24 +88,33 @@ class Search {
         progress_(progress),
         shared_(spec.space.demanding_schedule()),
         rules_(job, spec.rules),
-        cluster_bound_(job, spec.space, shared_),
+        cluster_bound_(job, spec.space, shared_, energy_counts(spec)),
         clusters_(candidate_clusters(job.cluster, spec)),
         states_(state_choices(spec.space, job.framework)),
         standing_(spec) {
-    for (const CandidateCluster& candidate : clusters_) rates_.push_back(rates_of(candidate.cluster));
+    for (const CandidateCluster& candidate : clusters_) {
+      rates_.push_back(rates_of(candidate.cluster, spec.power_cap_w));
+    }
   }
 
   SearchResult run();
 
  private:
+  // A layout on nodes in an order.
+  struct Placement {
+    Cluster cluster;
+    Strategy layout;
+  };
   struct Node {
-    // A candidate is a strategy that has been bounded with its replicas' collectives.
-    enum class Kind : std::uint8_t { cluster, branch, pipeline, strategy, candidate };
+    // A branch is unlisted until its strategies are counted; a candidate is a strategy that has been bounded with its
+    // replicas' collectives.
+    enum class Kind : std::uint8_t { cluster, layout, unlisted, branch, pipeline, strategy, candidate };
     Merit bound;
     double key = 0;
     TreePlace place;
     Kind kind{};
     std::uint32_t cluster = 0;
+    std::shared_ptr<const Placement> placement;
     std::shared_ptr<Branch> branch;
     std::int64_t strategies = 1;  // below it
     PipelineChoice pipeline;
@@ -157,11 +145,9 @@ class Search {
       }
     }
   };
-  struct Placement {
-    Cluster cluster;
-    Strategy layout;
-  };
   std::vector<Placement> placements_of(const CandidateCluster& candidate) const;
+  void add_branches(const Node& layout, Outcome& out);
+  void add_listed(const Node& unlisted, Outcome& out);
   void plant();
   void walk();
   void look_for_least_shortage();
@@ -169,6 +155,8 @@ class Search {
   void settle(std::vector<Outcome>& outcomes);
   Outcome work_on(const Node& node);
   Outcome expand_cluster(const Node& node);
+  Outcome expand_layout(const Node& node);
+  Outcome list_branch(const Node& node);
   Outcome expand_branch(const Node& node);
   Outcome expand_pipeline(const Node& node);
   Outcome bound_closer(const Node& node);
@@ -181,7 +169,9 @@ class Search {
   void add_strategies(const Node& node, Outcome& out);
   Strategy strategy_of(const Node& node) const;
   SearchResult result() const;
-  Merit merit(std::size_t cluster, Picoseconds time, double energy_above_waiting_j) const;
+  Merit merit(std::size_t cluster, Picoseconds time, double working_j) const;
+  Merit merit(std::size_t cluster, const ClusterBound::Least& least) const;
+  Merit merit(std::size_t cluster, const Branch& branch) const;
   double key_of(const Merit& bound) const;
   void report_progress();
 
@@ -210,11 +200,18 @@ class Search {
   std::array<std::atomic<std::int64_t>, kSteps> spent_{};
 };
 
-Merit Search::merit(std::size_t cluster, Picoseconds time, double energy_above_waiting_j) const {
-  const ClusterRates& rates = rates_[cluster];
-  const double seconds = to_seconds(time);
-  constexpr double rounding = 1 - 1e-9;  // the engine adds up in another order
-  return {seconds, rates.usd_per_s * seconds, (energy_above_waiting_j + rates.blocked_w * seconds) * rounding};
+Merit Search::merit(std::size_t cluster, Picoseconds time, double working_j) const {
+  return rates_[cluster].least(to_seconds(time), working_j);
+}
+
+Merit Search::merit(std::size_t cluster, const ClusterBound::Least& least) const {
+  const auto sequences = static_cast<double>(job_.training.global_batch);
+  return rates_[cluster].least(least.seconds, least.working_j, least.types, sequences);
+}
+
+Merit Search::merit(std::size_t cluster, const Branch& branch) const {
+  return rates_[cluster].least(to_seconds(branch.bound()), branch.min_energy_j(), branch.work_places(),
+                               branch.microbatches());
 }
 
 double Search::key_of(const Merit& bound) const {
@@ -236,9 +233,9 @@ void Search::plant() {
     node.place.cluster = node.cluster;
     node.strategies = 0;  // counted when they are listed
     if (clusters_.size() > 1) {
-      const double seconds = cluster_bound_.seconds(clusters_[i].cluster);
-      if (!std::isfinite(seconds)) continue;  // no choice of blocks runs there
-      node.bound = merit(i, to_picoseconds(seconds), 0);
+      const ClusterBound::Least least = cluster_bound_.least(clusters_[i].cluster);
+      if (!std::isfinite(least.seconds)) continue;  // no choice of blocks runs there
+      node.bound = merit(i, least);
     }
     node.key = key_of(node.bound);
     queue_.push(std::move(node));
@@ -274,6 +271,10 @@ Search::Outcome Search::work_on(const Node& node) {
   switch (node.kind) {
     case Node::Kind::cluster:
       return expand_cluster(node);
+    case Node::Kind::layout:
+      return expand_layout(node);
+    case Node::Kind::unlisted:
+      return list_branch(node);
     case Node::Kind::branch:
       return expand_branch(node);
     case Node::Kind::pipeline:
@@ -298,46 +299,93 @@ std::vector<Search::Placement> Search::placements_of(const CandidateCluster& can
   return out;
 }
 
-// All branches with their bounds.
+// All branches with their bounds; of several clusters only layouts, most of which nobody will ask about again.
 Search::Outcome Search::expand_cluster(const Node& node) {
-  const std::vector<Placement> placements = placements_of(clusters_[node.cluster]);
-  std::vector<std::vector<std::shared_ptr<Branch>>> grown(placements.size());
+  std::vector<Node> layouts;
+  for (Placement& placement : placements_of(clusters_[node.cluster])) {
+    Node& child = layouts.emplace_back(node);
+    child.kind = Node::Kind::layout;
+    child.place.layout = static_cast<std::uint32_t>(layouts.size());
+    child.placement = std::make_shared<const Placement>(std::move(placement));
+  }
+  Outcome out;
+  if (clusters_.size() > 1) {
+    for (Node& child : layouts) {
+      const ClusterBound::Least least = cluster_bound_.least(child.placement->cluster, child.placement->layout);
+      if (!std::isfinite(least.seconds)) continue;
+      child.bound = merit(node.cluster, least);
+      child.key = key_of(child.bound);
+      out.add(std::move(child), standing_);
+    }
+    return out;
+  }
+  std::vector<Outcome> grown(layouts.size());
   parallel_for(
-      placements.size(),
+      layouts.size(),
       [&](std::size_t i) {
-        const Clock clock(spent_[enumerated]);
-        const Cluster& cluster = placements[i].cluster;
-        std::shared_ptr<const LayoutCosts> costs;
-        for (const Strategy& choice : block_choices(spec_.space, placements[i].layout, job_.framework)) {
-          std::shared_ptr<Branch>& branch = grown[i].emplace_back();
-          if (!rules_.allows_branch(choice, cluster)) continue;
-          if (!costs) costs = layout_costs(job_, cluster, choice);
-          if (costs) branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
-        }
+        Outcome unlisted;
+        add_branches(layouts[i], unlisted);
+        grown[i].enumerated = unlisted.enumerated;
+        grown[i].against_rules = unlisted.against_rules;
+        for (const Node& child : unlisted.children) add_listed(child, grown[i]);
       },
       threads_);
-  Outcome out;
-  std::uint32_t index = 0;
-  for (const auto& branches : grown) {
-    for (const std::shared_ptr<Branch>& branch : branches) {
-      if (branch == nullptr) {
-        // Nothing of it runs: it counts once.
-        ++out.enumerated;
-        ++out.against_rules;
-        continue;
-      }
-      Node child = node;
-      child.kind = Node::Kind::branch;
-      child.branch = branch;
-      child.bound = merit(node.cluster, branch->bound(), branch->min_energy_j());
-      child.key = key_of(child.bound);
-      child.place.branch = index++;
-      child.strategies = branch->rows() * static_cast<std::int64_t>(states_of(*branch).size());
-      out.enumerated += child.strategies;
-      if (child.strategies > 0) out.add(std::move(child), standing_);
-    }
+  for (Outcome& each : grown) {
+    out.enumerated += each.enumerated;
+    out.against_rules += each.against_rules;
+    out.bounded += each.bounded;
+    std::move(each.children.begin(), each.children.end(), std::back_inserter(out.children));
   }
   return out;
+}
+
+Search::Outcome Search::expand_layout(const Node& node) {
+  Outcome out;
+  add_branches(node, out);
+  return out;
+}
+
+Search::Outcome Search::list_branch(const Node& node) {
+  Outcome out;
+  add_listed(node, out);
+  return out;
+}
+
+// Those of a layout, unlisted.
+void Search::add_branches(const Node& layout, Outcome& out) {
+  const Clock clock(spent_[enumerated]);
+  const Cluster& cluster = layout.placement->cluster;
+  std::shared_ptr<const LayoutCosts> costs;
+  std::uint32_t index = 0;
+  for (const Strategy& choice : block_choices(spec_.space, layout.placement->layout, job_.framework)) {
+    const bool allowed = rules_.allows_branch(choice, cluster);
+    if (allowed && !costs) costs = layout_costs(job_, cluster, choice);
+    if (!allowed || !costs) {
+      // Nothing of it runs: it counts once.
+      ++out.enumerated;
+      ++out.against_rules;
+      continue;
+    }
+    Node child = layout;
+    child.kind = Node::Kind::unlisted;
+    child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
+    child.bound = merit(layout.cluster, *child.branch);
+    child.key = key_of(child.bound);
+    child.place.branch = index++;
+    out.add(std::move(child), standing_);
+  }
+}
+
+void Search::add_listed(const Node& unlisted, Outcome& out) {
+  const Clock clock(spent_[enumerated]);
+  Node child = unlisted;
+  child.kind = Node::Kind::branch;
+  child.branch->list(spec_.space);
+  child.bound = merit(unlisted.cluster, *child.branch);
+  child.key = key_of(child.bound);
+  child.strategies = child.branch->rows() * static_cast<std::int64_t>(states_of(*child.branch).size());
+  out.enumerated += child.strategies;
+  if (child.strategies > 0) out.add(std::move(child), standing_);
 }
 
 Search::Outcome Search::expand_branch(const Node& node) {
@@ -349,16 +397,20 @@ Search::Outcome Search::expand_branch(const Node& node) {
     return out;
   }
   node.branch->price(shared_);
-  std::uint32_t index = 0;
-  for (const PipelineChoice& choice : node.branch->pipelines(spec_.space)) {
+  const auto states = static_cast<std::int64_t>(states_of(*node.branch).size());
+  const auto may = [&](Picoseconds bound) {
+    return !standing_.excludes(merit(node.cluster, bound, node.branch->min_energy_j()));
+  };
+  const auto add = [&](const PipelineChoice& choice, std::size_t number) {
     Node child = node;
     child.kind = Node::Kind::pipeline;
-    child.place.pipeline = index++;
+    child.place.pipeline = static_cast<std::uint32_t>(number);
     child.pipeline = choice;
-    child.strategies = static_cast<std::int64_t>(child.pipeline.row->size() * states_of(*node.branch).size());
+    child.strategies = static_cast<std::int64_t>(choice.row->size()) * states;
     bound_pipeline(child);
     out.add(std::move(child), standing_);
-  }
+  };
+  out.bounded += states * node.branch->visit_pipelines(spec_.space, may, add);
   return out;
 }
 
@@ -451,7 +503,11 @@ Search::Outcome Search::judge(const Node& node) {
     const double seconds = to_seconds(score.time);
     return Merit{seconds, rates.usd_per_s * seconds, score.energy_j};
   };
-  const auto hopeless = [&](const IterationScore& bound) { return standing_.excludes(merit_of(bound)); };
+  const auto hopeless = [&](const IterationScore& bound) {
+    if (spec_.power_cap_w == 0) return standing_.excludes(merit_of(bound));
+    const double waiting_j = rates.blocked_w * to_seconds(bound.time);
+    return standing_.excludes(merit(node.cluster, bound.time, std::max(0.0, bound.energy_j - waiting_j)));
+  };
   const auto score = score_iteration(job, set.blocks, set.bodies, hopeless, set.memory);
   if (score && !score->fits) {
     out.too_large = 1;
@@ -531,20 +587,6 @@ SearchResult Search::result() const {
                 {"after bounds", left -= bounded_, seconds(after_bounds)},
                 {"simulated", simulated_, seconds(simulated)}};
   if (std::isfinite(min_shortage_)) out.min_shortage_bytes = min_shortage_;
-  return out;
-}
-
-// At clocks of passes planned one by one, which have to end in the same time, or in any. The frontier is of stages
-// whose replicas are alike: of others, nothing.
-std::optional<PlannedEnergy> planned_energy(const FoundStrategy& found) {
-  if (replica_classes(found.job).size() > 1) return std::nullopt;
-  const ClockedProgram clocked = clocked_program(found.job);
-  const ExecutedClocks highest = execute_clocks(clocked, highest_clocks(clocked));
-  PlannedEnergy out;
-  out.energy_j = plan_for(clocked, highest.makespan).energy_j;
-  const ExecutedClocks thriftiest = min_energy_plan(clocked);
-  out.t_star_s = to_seconds(thriftiest.makespan);
-  out.min_energy_j = thriftiest.energy_j;
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "plan/standing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace mirfak {
@@ -29,7 +30,7 @@ double Standing::value(const Merit& merit) const {
 }
 
 bool Standing::within_limits(const Merit& merit) const {
-  return (spec_.deadline_s == 0 || merit.time_s <= spec_.deadline_s) &&
+  return std::isfinite(merit.time_s) && (spec_.deadline_s == 0 || merit.time_s <= spec_.deadline_s) &&
          (spec_.budget_usd == 0 || merit.cost_usd <= spec_.budget_usd);
 }
 

@@ -18,6 +18,7 @@ struct Merit {
 // Where a node of the tree of strategies stands, level by level, in the order of the space.
 struct TreePlace {
   std::uint32_t cluster = 0;
+  std::uint32_t layout = 0;
   std::uint32_t branch = 0;
   std::uint32_t pipeline = 0;
   std::uint32_t row = 0;  // of choices that recompute more and more

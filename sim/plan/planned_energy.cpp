@@ -1,0 +1,22 @@
+#include "plan/planned_energy.hpp"
+
+#include "energy/clock_plan.hpp"
+#include "energy/frontier.hpp"
+#include "energy/scenario_clocks.hpp"
+#include "program/replica_classes.hpp"
+
+namespace mirfak {
+
+std::optional<PlannedEnergy> planned_energy(const FoundStrategy& found) {
+  if (replica_classes(found.job).size() > 1) return std::nullopt;
+  const ClockedProgram clocked = clocked_program(found.job);
+  const ExecutedClocks highest = execute_clocks(clocked, highest_clocks(clocked));
+  PlannedEnergy out;
+  out.energy_j = plan_for(clocked, highest.makespan).energy_j;
+  const ExecutedClocks thriftiest = min_energy_plan(clocked);
+  out.t_star_s = to_seconds(thriftiest.makespan);
+  out.min_energy_j = thriftiest.energy_j;
+  return out;
+}
+
+}  // namespace mirfak
