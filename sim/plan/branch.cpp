@@ -138,51 +138,60 @@ void Branch::bound_at_will(LayerBound& layers, const StrategySpace& space) {
 }
 
 // As the best pipeline of the space divides the work.
-void Branch::list(const StrategySpace& space) {
+void Branch::list(const StrategySpace& space, SharedBlocks& shared) {
+  pipelines_ = shared.pipelines_of(job_, space, layout_->hardware_of);
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
-  for (const PipelineChoice& choice : layout_->pipelines(space, job_.strategy.recompute)) {
+  Lines lines;
+  for (const PipelineChoice& choice : *pipelines_) {
     plain_ = plain_ && choice.plain();
     rows_ += static_cast<std::int64_t>(choice.row->size() * shares_.size());
-    if (!shares_.empty()) best = std::min(best, best_share(lines_of(choice)));
+    if (shares_.empty()) continue;
+    set_lines(choice, lines);
+    best = std::min(best, bound_of_share(lines, best_share(lines)));
   }
   bound_ = std::max(bound_, best);
 }
 
+void Branch::set_lines(const PipelineChoice& choice, Lines& lines) const {
+  lines.resize(static_cast<std::size_t>(layout_->count()));
+  for (int own = 0; own < layout_->count(); ++own) set_lines(choice, own, lines[static_cast<std::size_t>(own)]);
+}
+
 // A stage's first pass follows those of the stages before it, its last is followed by theirs (PipelineBound).
-std::vector<Branch::StageLine> Branch::stage_lines(const PipelineChoice& choice, int own) const {
+void Branch::set_lines(const PipelineChoice& choice, int own, std::vector<StageLine>& lines) const {
+  lines.clear();
   if (!choice.plain()) {
     double min = std::numeric_limits<double>::infinity();
     for (const auto& kind : layer_terms_) min = std::min(min, kind->kernels_s);
     // No stage runs less than its share, on average over all.
-    return {{0, to_picoseconds(min / job_.strategy.pipeline * kRounding)}};
+    lines.push_back({0, to_picoseconds(min / job_.strategy.pipeline * kRounding)});
+    return;
   }
-  const std::vector<int> begins = choice.begins();
-  std::vector<StageLine> out;
-  out.reserve(static_cast<std::size_t>(job_.strategy.pipeline));
+  const bool alike =
+      std::all_of(layer_terms_.begin(), layer_terms_.end(), [](const auto& of) { return of->of_each > 0; });
+  const std::vector<int> begins = alike ? std::vector<int>() : choice.begins();
   Picoseconds around = 0;
   for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
     const int kind = layout_->kind_of[layout_->place(stage, own)];
     const LayerBound::Terms& terms = *layer_terms_[static_cast<std::size_t>(kind)];
-    const Picoseconds first = terms.of(choice.layers_of(begins, stage, 0));
-    Picoseconds all = first;
-    if (terms.of_each > 0) {
+    Picoseconds first = 0;
+    Picoseconds all = 0;
+    if (alike) {
+      first = terms.of_each * choice.layers_of_first_chunk(stage);
       all = terms.of_each * choice.layers_of_stage(stage);
     } else {
-      for (int chunk = 1; chunk < choice.chunks; ++chunk) all += terms.of(choice.layers_of(begins, stage, chunk));
+      for (int chunk = 0; chunk < choice.chunks; ++chunk) {
+        const Picoseconds of_chunk = terms.of(choice.layers_of(begins, stage, chunk));
+        if (chunk == 0) first = of_chunk;
+        all += of_chunk;
+      }
     }
-    out.push_back({around, all});
+    lines.push_back({around, all});
     around += first;
   }
-  return out;
 }
 
-std::vector<std::vector<Branch::StageLine>> Branch::lines_of(const PipelineChoice& choice) const {
-  std::vector<std::vector<StageLine>> out;
-  for (int own = 0; own < layout_->count(); ++own) out.push_back(stage_lines(choice, own));
-  return out;
-}
-
-Picoseconds Branch::bound_of_share(std::span<const std::vector<StageLine>> lines, std::size_t share) const {
+Picoseconds Branch::bound_of_share(const Lines& lines, std::size_t share) const {
   Picoseconds out = 0;
   for (std::size_t own = 0; own < lines.size(); ++own) {
     const Picoseconds m = (*shares_[share])[own];
@@ -193,7 +202,7 @@ Picoseconds Branch::bound_of_share(std::span<const std::vector<StageLine>> lines
 
 // From one share to the next the first class has more microbatches and the second fewer, so that what the first takes
 // rises and what the second takes falls: the best is where the two meet.
-Picoseconds Branch::best_share(std::span<const std::vector<StageLine>> lines) const {
+std::size_t Branch::best_share(const Lines& lines) const {
   std::size_t low = 0;
   std::size_t high = shares_.size() - 1;
   while (low < high) {
@@ -204,7 +213,7 @@ Picoseconds Branch::best_share(std::span<const std::vector<StageLine>> lines) co
       low = middle + 1;
     }
   }
-  return bound_of_share(lines, low);
+  return low;
 }
 
 // n(s) layers on stage s need n(s) a(s) bytes of the c(s) that it has for them, so all of them are at most the sum of
@@ -290,34 +299,39 @@ PassTerms Branch::passes(std::size_t place, const LayerRange& layers, const Reco
   return out;
 }
 
-std::int64_t Branch::visit_pipelines(const StrategySpace& space, const std::function<bool(Picoseconds)>& may,
+std::vector<PipelineChoice> Branch::pipelines() const {
+  std::vector<PipelineChoice> out;
+  visit_pipelines([](Picoseconds) { return true; },
+                  [&](const PipelineChoice& choice, std::size_t) { out.push_back(choice); });
+  return out;
+}
+
+// Around the best share, bounds rise on either side.
+std::int64_t Branch::visit_pipelines(const std::function<bool(Picoseconds)>& may,
                                      const std::function<void(const PipelineChoice&, std::size_t)>& visit) const {
   std::int64_t skipped = 0;
   std::size_t number = 0;
-  for (const PipelineChoice& listed : layout_->pipelines(space, job_.strategy.recompute)) {
-    const std::vector<std::vector<StageLine>> lines = lines_of(listed);
-    for (std::size_t share = 0; share < shares_.size(); ++share, ++number) {
-      if (!may(bound_of_share(lines, share))) {
-        skipped += static_cast<std::int64_t>(listed.row->size());
-        continue;
-      }
+  Lines lines;
+  for (const PipelineChoice& listed : *pipelines_) {
+    const std::size_t count = shares_.size();
+    if (count == 0) break;
+    set_lines(listed, lines);
+    const auto matters = [&](std::size_t share) { return may(bound_of_share(lines, share)); };
+    std::size_t begin = best_share(lines);
+    std::size_t end = begin;
+    if (matters(begin)) {
+      while (begin > 0 && matters(begin - 1)) --begin;
+      for (++end; end < count && matters(end);) ++end;
+    }
+    skipped += static_cast<std::int64_t>(listed.row->size() * (count - (end - begin)));
+    for (std::size_t share = begin; share < end; ++share) {
       PipelineChoice choice = listed;
       choice.microbatches = shares_[share];
-      visit(choice, number);
+      visit(choice, number + share);
     }
+    number += count;
   }
   return skipped;
-}
-
-std::vector<PipelineChoice> Branch::pipelines(const StrategySpace& space) const {
-  std::vector<PipelineChoice> out;
-  for (const PipelineChoice& choice : layout_->pipelines(space, job_.strategy.recompute)) {
-    for (const auto& share : shares_) {
-      out.push_back(choice);
-      out.back().microbatches = share;
-    }
-  }
-  return out;
 }
 
 std::vector<StateTerms> Branch::state_terms(const std::vector<std::vector<ChunkPlan>>& chunks,

@@ -87,7 +87,7 @@ class Branch {
   Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
          SharedBlocks& shared, bool energy);
   // Counts its strategies, and bounds it by the best of its pipelines. What says "listed" below needs it.
-  void list(const StrategySpace& space);
+  void list(const StrategySpace& space, SharedBlocks& shared);
   // Prices its blocks and transfers; listed. What says "priced" below needs it.
   void price(SharedBlocks& shared);
 
@@ -113,11 +113,11 @@ class Branch {
   // Whether some of its strategies may fit in memory; listed. `choices`: all that they can choose.
   bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 
-  // Every way to spread the layers that the space has, each with the first of its row of recomputed layers.
-  std::vector<PipelineChoice> pipelines(const StrategySpace& space) const;
-  // Calls `visit` with those whose bound, by their layers alone, `may` says may matter, and with their number among
-  // all; returns how many choices the rows of the others have. Listed.
-  std::int64_t visit_pipelines(const StrategySpace& space, const std::function<bool(Picoseconds)>& may,
+  // Listed. Every way to spread the layers that the space has, each with the first of its row of recomputed layers.
+  std::vector<PipelineChoice> pipelines() const;
+  // Listed. Calls `visit` with those whose bound, by their layers alone, `may` says may matter, and with their number
+  // among all; what a bound excludes, a higher one does. Returns how many choices the rows of the others have.
+  std::int64_t visit_pipelines(const std::function<bool(Picoseconds)>& may,
                                const std::function<void(const PipelineChoice&, std::size_t)>& visit) const;
 
   // Priced. Blocks in a row as such a stage runs them, each at least in that time.
@@ -151,19 +151,20 @@ class Branch {
   void price_transfers();
   std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
   void bound_at_will(LayerBound& layers, const StrategySpace& space);
-  // What a stage does before its microbatches, and for each of them, of one class of replicas: `m` take at least the
-  // largest around + m each.
+  // What a stage does before its microbatches, and for each of them: `m` take at least the largest around + m each.
   struct StageLine {
     Picoseconds around = 0;
     Picoseconds each = 0;
   };
-  std::vector<StageLine> stage_lines(const PipelineChoice& choice, int own) const;
-  Picoseconds best_share(std::span<const std::vector<StageLine>> lines) const;
-  Picoseconds bound_of_share(std::span<const std::vector<StageLine>> lines, std::size_t share) const;
-  std::vector<std::vector<StageLine>> lines_of(const PipelineChoice& choice) const;
+  using Lines = std::vector<std::vector<StageLine>>;  // of each class of replicas
+  void set_lines(const PipelineChoice& choice, Lines& lines) const;
+  void set_lines(const PipelineChoice& choice, int own, std::vector<StageLine>& lines) const;
+  Picoseconds bound_of_share(const Lines& lines, std::size_t share) const;
+  std::size_t best_share(const Lines& lines) const;
 
   std::vector<std::shared_ptr<const LayerBound::Terms>> layer_terms_;  // of each kind, none recomputed
   std::vector<WorkPlace> work_places_;                                 // for microbatches
+  SharedBlocks::Pipelines pipelines_;                                  // their microbatches left open
   std::vector<KindTerms> kinds_;
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;

@@ -21,31 +21,30 @@ std::vector<int> counts_of(int max, const SearchSpec& spec) {
   return counts;
 }
 
-std::vector<CandidateCluster> in_every_order(const Cluster& cluster, const std::vector<int>& counts) {
+}  // namespace
+
+std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluster, const NodeCounts& counts) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] > 0) used.push_back(i);
   }
-  std::vector<CandidateCluster> out;
-  if (used.empty()) return out;
+  std::vector<std::shared_ptr<const Cluster>> out;
   do {
     std::vector<NodeAllotment> nodes;
     for (const std::size_t i : used) {
       NodeAllotment& allotment = nodes.emplace_back(cluster.groups()[i]);
       allotment.count = counts[i];
     }
-    out.push_back({Cluster(std::move(nodes), cluster.fabric()), out.empty()});
+    out.push_back(std::make_shared<const Cluster>(std::move(nodes), cluster.fabric()));
   } while (std::next_permutation(used.begin(), used.end()));
   return out;
 }
 
-}  // namespace
-
-std::vector<CandidateCluster> candidate_clusters(const Cluster& cluster, const SearchSpec& spec) {
-  std::vector<std::vector<int>> choices = {{}};
+std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& spec) {
+  std::vector<NodeCounts> choices = {{}};
   for (const NodeGroup& group : cluster.groups()) {
-    std::vector<std::vector<int>> longer;
-    for (const std::vector<int>& choice : choices) {
+    std::vector<NodeCounts> longer;
+    for (const NodeCounts& choice : choices) {
       const bool first = std::all_of(choice.begin(), choice.end(), [](int count) { return count == 0; });
       for (const int count : counts_of(group.count, spec)) {
         if (!spec.mixed && !first && count > 0) continue;
@@ -55,12 +54,10 @@ std::vector<CandidateCluster> candidate_clusters(const Cluster& cluster, const S
     }
     choices = std::move(longer);
   }
-  std::vector<CandidateCluster> out;
-  for (const std::vector<int>& choice : choices) {
-    const std::vector<CandidateCluster> ordered = in_every_order(cluster, choice);
-    out.insert(out.end(), ordered.begin(), ordered.end());
-  }
-  return out;
+  std::erase_if(choices, [](const NodeCounts& choice) {
+    return std::all_of(choice.begin(), choice.end(), [](int count) { return count == 0; });
+  });
+  return choices;
 }
 
 std::optional<Cluster> spread_over_stages(const Cluster& cluster, int stages) {

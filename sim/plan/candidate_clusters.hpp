@@ -2,19 +2,21 @@
 
 #include "plan/search.hpp"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 namespace mirfak {
 
-// Nodes that a search may use of a cluster, in an order of their types.
-struct CandidateCluster {
-  Cluster cluster;
-  bool first_order = true;  // of all orders of the same nodes
-};
+// How many nodes of each type of a cluster a job uses, in the cluster's order of types.
+using NodeCounts = std::vector<int>;
 
-// All of a cluster, or so many nodes of each type; types in every order, as stages of one type stand together.
-std::vector<CandidateCluster> candidate_clusters(const Cluster& cluster, const SearchSpec& spec);
+// All of a cluster, or so many nodes of each type, at least one in all.
+std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& spec);
+
+// The clusters of these nodes with their types in every order, as stages of one type stand together: first that of
+// `cluster`.
+std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluster, const NodeCounts& counts);
 
 // The same nodes in another order: each of `stages` stages has its part of every type, so that data-parallel replicas
 // differ in type and the stages of a replica do not. Nothing where the nodes do not divide, or the order is the same.

@@ -70,13 +70,15 @@ const ClusterBound::OfType& ClusterBound::of_type(const NodeGroup& group) {
 }
 
 template <typename Pick>
-ClusterBound::Least ClusterBound::with(const Cluster& cluster, const Pick& pick) {
+ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pick) {
   const auto sequences = static_cast<double>(job_.training.global_batch);
   Least out;
   double sequences_per_s = 0;
-  for (const NodeGroup& group : cluster.groups()) {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const NodeGroup& group = job_.cluster.groups()[i];
     const PerSequence best = pick(of_type(group));
-    const double gpus = static_cast<double>(group.count) * group.hardware.spec.gpus;
+    const double gpus = static_cast<double>(counts[i]) * group.hardware.spec.gpus;
     if (!std::isfinite(best.seconds)) return {best.seconds, 0, {}};
     out.types.push_back({gpus / best.seconds, best.joules});
     sequences_per_s += gpus / best.seconds;
@@ -88,12 +90,12 @@ ClusterBound::Least ClusterBound::with(const Cluster& cluster, const Pick& pick)
   return out;
 }
 
-ClusterBound::Least ClusterBound::least(const Cluster& cluster) {
-  return with(cluster, [](const OfType& type) { return type.any; });
+ClusterBound::Least ClusterBound::least(const NodeCounts& counts) {
+  return with(counts, [](const OfType& type) { return type.any; });
 }
 
-ClusterBound::Least ClusterBound::least(const Cluster& cluster, const Strategy& layout) {
-  return with(cluster, [&](const OfType& type) { return type.in.at(sizes_of(layout)); });
+ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout) {
+  return with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)); });
 }
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/candidate_clusters.hpp"
 #include "plan/shared_blocks.hpp"
 #include "plan/strategy_space.hpp"
 #include "plan/work_division.hpp"
@@ -21,12 +22,13 @@ class ClusterBound {
 
   // What an iteration needs at least, in any layout or in one with these sizes of groups.
   struct Least {
-    double seconds = 0;          // infinite: no choice of blocks runs on some of the nodes
-    double working_j = 0;        // above waiting
+    double seconds = 0;            // infinite: no choice of blocks runs on some of the nodes
+    double working_j = 0;          // above waiting
     std::vector<WorkPlace> types;  // that share the sequences
   };
-  Least least(const Cluster& cluster);
-  Least least(const Cluster& cluster, const Strategy& layout);
+  // Of so many nodes of each type of the job's cluster.
+  Least least(const NodeCounts& counts);
+  Least least(const NodeCounts& counts, const Strategy& layout);
 
  private:
   // Of one GPU.
@@ -43,7 +45,7 @@ class ClusterBound {
   const OfType& of_type(const NodeGroup& group);
   PerSequence best_blocks(const Job& job, const Strategy& sizes);
   template <typename Pick>
-  Least with(const Cluster& cluster, const Pick& pick);
+  Least with(const NodeCounts& counts, const Pick& pick);
 
   const Job& job_;
   const StrategySpace& space_;

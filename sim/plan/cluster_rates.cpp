@@ -27,12 +27,14 @@ Merit ClusterRates::least(double seconds, double working_j, std::span<const Work
   return out;
 }
 
-ClusterRates rates_of(const Cluster& cluster, double cap_w) {
+ClusterRates rates_of(const Cluster& cluster, const NodeCounts& counts, double cap_w) {
   ClusterRates out;
   out.cap_w = cap_w;
   bool priced = true;
-  for (const NodeGroup& group : cluster.groups()) {
-    const double gpus = static_cast<double>(group.count) * group.hardware.spec.gpus;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const NodeGroup& group = cluster.groups()[i];
+    const double gpus = static_cast<double>(counts[i]) * group.hardware.spec.gpus;
     out.blocked_w += gpus * group.hardware.gpu.blocked_w.value;
     priced = priced && group.price;
     if (group.price) out.usd_per_s += gpus * group.price->usd_per_gpu_hour.value / kSecondsPerHour;

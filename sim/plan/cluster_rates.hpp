@@ -1,5 +1,6 @@
 #pragma once
 
+#include "plan/candidate_clusters.hpp"
 #include "plan/standing.hpp"
 #include "plan/work_division.hpp"
 
@@ -20,6 +21,7 @@ struct ClusterRates {
   Merit least(double seconds, double working_j, std::span<const WorkPlace> places, double units) const;
 };
 
-ClusterRates rates_of(const Cluster& cluster, double cap_w);
+// Of so many nodes of each type of `cluster`.
+ClusterRates rates_of(const Cluster& cluster, const NodeCounts& counts, double cap_w);
 
 }  // namespace mirfak

@@ -49,13 +49,6 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
   }
 }
 
-const std::vector<PipelineChoice>& LayoutCosts::pipelines(const StrategySpace& space, Recompute recompute) const {
-  const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = pipelines_.try_emplace(recompute);
-  if (is_new) found->second = pipeline_choices(space, job.model.layers, hardware_of, recompute);
-  return found->second;
-}
-
 std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy) {
   Job placed = job;
   placed.cluster = cluster;

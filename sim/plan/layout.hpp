@@ -5,9 +5,7 @@
 #include "program/blocks_of_job.hpp"
 #include "program/replica_classes.hpp"
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace mirfak {
@@ -24,19 +22,12 @@ struct LayoutCosts {
     return static_cast<std::size_t>(stage) * classes.size() + static_cast<std::size_t>(replica_class);
   }
 
-  // Of these stages, listed once. All that ask have the same space.
-  const std::vector<PipelineChoice>& pipelines(const StrategySpace& space, Recompute recompute) const;
-
   Job job;  // with `strategy`, its state sharded over all replicas
   std::vector<ReplicaClass> classes;
   std::vector<StageCosts> costs;  // as sharded states need them, which is enough for all
   std::vector<int> kind_of;       // those of one kind have the same hardware and links
   std::vector<std::size_t> first_of_kind;
   std::vector<int> hardware_of;  // of each stage: equal for stages whose classes have the same hardware
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::map<Recompute, std::vector<PipelineChoice>> pipelines_;
 };
 
 // Null where a team of ranks would lie on several types of nodes.

@@ -73,6 +73,12 @@ int PipelineChoice::layers_of_stage(int stage) const {
   return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
 }
 
+int PipelineChoice::layers_of_first_chunk(int stage) const {
+  const auto place = static_cast<std::size_t>(stage);
+  const bool last = place + 1 == layers->size() && chunks == 1;
+  return (*layers)[place] - (stage == 0 ? first_fewer : 0) - (last ? last_fewer : 0);
+}
+
 namespace {
 
 using Row = std::vector<RecomputedLayers>;

@@ -51,6 +51,7 @@ struct PipelineChoice {
   // bounds are for.
   bool plain() const;
   int layers_of_stage(int stage) const;
+  int layers_of_first_chunk(int stage) const;  // of chunks in a loop
   int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
   void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;
 };

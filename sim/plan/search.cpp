@@ -89,12 +89,10 @@ class Search {
         shared_(spec.space.demanding_schedule()),
         rules_(job, spec.rules),
         cluster_bound_(job, spec.space, shared_, energy_counts(spec)),
-        clusters_(candidate_clusters(job.cluster, spec)),
+        clusters_(node_choices(job.cluster, spec)),
         states_(state_choices(spec.space, job.framework)),
         standing_(spec) {
-    for (const CandidateCluster& candidate : clusters_) {
-      rates_.push_back(rates_of(candidate.cluster, spec.power_cap_w));
-    }
+    for (const NodeCounts& counts : clusters_) rates_.push_back(rates_of(job.cluster, counts, spec.power_cap_w));
   }
 
   SearchResult run();
@@ -102,8 +100,9 @@ class Search {
  private:
   // A layout on nodes in an order.
   struct Placement {
-    Cluster cluster;
+    std::shared_ptr<const Cluster> cluster;
     Strategy layout;
+    TreePlace place;
   };
   struct Node {
     // A branch is unlisted until its strategies are counted; a candidate is a strategy that has been bounded with its
@@ -114,7 +113,7 @@ class Search {
     TreePlace place;
     Kind kind{};
     std::uint32_t cluster = 0;
-    std::shared_ptr<const Placement> placement;
+    std::shared_ptr<const Strategy> layout;
     std::shared_ptr<Branch> branch;
     std::int64_t strategies = 1;  // below it
     PipelineChoice pipeline;
@@ -145,8 +144,9 @@ class Search {
       }
     }
   };
-  std::vector<Placement> placements_of(const CandidateCluster& candidate) const;
-  void add_branches(const Node& layout, Outcome& out);
+  std::vector<Node> layouts_of(const Node& cluster) const;
+  std::vector<Placement> placements_of(const Node& layout) const;
+  void add_branches(const Node& layout, const Placement& placement, Outcome& out);
   void add_listed(const Node& unlisted, Outcome& out);
   void plant();
   void walk();
@@ -173,6 +173,9 @@ class Search {
   Merit merit(std::size_t cluster, const ClusterBound::Least& least) const;
   Merit merit(std::size_t cluster, const Branch& branch) const;
   double key_of(const Merit& bound) const;
+  // Of one type of nodes, all of them, everything is listed at once: most of it is looked at, and the funnel counts
+  // all.
+  bool lazy() const { return clusters_.size() > 1 || job_.cluster.groups().size() > 1; }
   void report_progress();
 
   const Job& job_;
@@ -184,7 +187,7 @@ class Search {
   RuleFilter rules_;
   ScheduleFacts facts_;
   ClusterBound cluster_bound_;
-  std::vector<CandidateCluster> clusters_;
+  std::vector<NodeCounts> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
   std::array<std::vector<StateChoice>, 2> states_;
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
@@ -230,10 +233,10 @@ void Search::plant() {
     Node node;
     node.kind = Node::Kind::cluster;
     node.cluster = static_cast<std::uint32_t>(i);
-    node.place.cluster = node.cluster;
+    node.place.nodes = node.cluster;
     node.strategies = 0;  // counted when they are listed
-    if (clusters_.size() > 1) {
-      const ClusterBound::Least least = cluster_bound_.least(clusters_[i].cluster);
+    if (lazy()) {
+      const ClusterBound::Least least = cluster_bound_.least(clusters_[i]);
       if (!std::isfinite(least.seconds)) continue;  // no choice of blocks runs there
       node.bound = merit(i, least);
     }
@@ -286,32 +289,43 @@ Search::Outcome Search::work_on(const Node& node) {
   }
 }
 
-// Stages of one type each, or, where several types are there, replicas of one type each.
-std::vector<Search::Placement> Search::placements_of(const CandidateCluster& candidate) const {
-  std::vector<Placement> out;
-  for (const Strategy& layout : layouts(spec_.space, candidate.cluster)) {
-    // The order of types is that of stages.
-    if (candidate.first_order || layout.pipeline > 1) out.push_back({candidate.cluster, layout});
-    if (!candidate.first_order) continue;
-    if (auto spread = spread_over_stages(candidate.cluster, layout.pipeline))
-      out.push_back({std::move(*spread), layout});
+std::vector<Search::Node> Search::layouts_of(const Node& cluster) const {
+  std::vector<Node> out;
+  const std::shared_ptr<const Cluster> nodes = in_every_order(job_.cluster, clusters_[cluster.cluster]).front();
+  for (const Strategy& layout : layouts(spec_.space, *nodes)) {
+    Node& child = out.emplace_back(cluster);
+    child.kind = Node::Kind::layout;
+    child.place.layout = static_cast<std::uint32_t>(out.size());
+    child.layout = std::make_shared<const Strategy>(layout);
   }
   return out;
 }
 
-// All branches with their bounds; of several clusters only layouts, most of which nobody will ask about again.
-Search::Outcome Search::expand_cluster(const Node& node) {
-  std::vector<Node> layouts;
-  for (Placement& placement : placements_of(clusters_[node.cluster])) {
-    Node& child = layouts.emplace_back(node);
-    child.kind = Node::Kind::layout;
-    child.place.layout = static_cast<std::uint32_t>(layouts.size());
-    child.placement = std::make_shared<const Placement>(std::move(placement));
+// Stages of one type each in every order of types, which is that of stages, or, where several types are there, replicas
+// of one type each.
+std::vector<Search::Placement> Search::placements_of(const Node& layout) const {
+  const std::vector<std::shared_ptr<const Cluster>> orders = in_every_order(job_.cluster, clusters_[layout.cluster]);
+  const std::size_t different = layout.layout->pipeline > 1 ? orders.size() : 1;
+  std::vector<Placement> out;
+  for (std::size_t order = 0; order < different; ++order) {
+    out.push_back({orders[order], *layout.layout, layout.place});
+    out.back().place.order = static_cast<std::uint32_t>(order);
+    if (order > 0) continue;
+    if (auto spread = spread_over_stages(*orders.front(), layout.layout->pipeline)) {
+      out.push_back({std::make_shared<const Cluster>(std::move(*spread)), *layout.layout, layout.place});
+      out.back().place.spread = 1;
+    }
   }
+  return out;
+}
+
+// All branches with their bounds; or only layouts, most of which nobody will ask about again.
+Search::Outcome Search::expand_cluster(const Node& node) {
+  std::vector<Node> layouts = layouts_of(node);
   Outcome out;
-  if (clusters_.size() > 1) {
+  if (lazy()) {
     for (Node& child : layouts) {
-      const ClusterBound::Least least = cluster_bound_.least(child.placement->cluster, child.placement->layout);
+      const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], *child.layout);
       if (!std::isfinite(least.seconds)) continue;
       child.bound = merit(node.cluster, least);
       child.key = key_of(child.bound);
@@ -323,8 +337,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
   parallel_for(
       layouts.size(),
       [&](std::size_t i) {
-        Outcome unlisted;
-        add_branches(layouts[i], unlisted);
+        const Outcome unlisted = expand_layout(layouts[i]);
         grown[i].enumerated = unlisted.enumerated;
         grown[i].against_rules = unlisted.against_rules;
         for (const Node& child : unlisted.children) add_listed(child, grown[i]);
@@ -341,7 +354,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 
 Search::Outcome Search::expand_layout(const Node& node) {
   Outcome out;
-  add_branches(node, out);
+  for (const Placement& placement : placements_of(node)) add_branches(node, placement, out);
   return out;
 }
 
@@ -352,12 +365,12 @@ Search::Outcome Search::list_branch(const Node& node) {
 }
 
 // Those of a layout, unlisted.
-void Search::add_branches(const Node& layout, Outcome& out) {
+void Search::add_branches(const Node& layout, const Placement& placement, Outcome& out) {
   const Clock clock(spent_[enumerated]);
-  const Cluster& cluster = layout.placement->cluster;
+  const Cluster& cluster = *placement.cluster;
   std::shared_ptr<const LayoutCosts> costs;
   std::uint32_t index = 0;
-  for (const Strategy& choice : block_choices(spec_.space, layout.placement->layout, job_.framework)) {
+  for (const Strategy& choice : block_choices(spec_.space, placement.layout, job_.framework)) {
     const bool allowed = rules_.allows_branch(choice, cluster);
     if (allowed && !costs) costs = layout_costs(job_, cluster, choice);
     if (!allowed || !costs) {
@@ -371,6 +384,7 @@ void Search::add_branches(const Node& layout, Outcome& out) {
     child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
     child.bound = merit(layout.cluster, *child.branch);
     child.key = key_of(child.bound);
+    child.place = placement.place;
     child.place.branch = index++;
     out.add(std::move(child), standing_);
   }
@@ -380,7 +394,7 @@ void Search::add_listed(const Node& unlisted, Outcome& out) {
   const Clock clock(spent_[enumerated]);
   Node child = unlisted;
   child.kind = Node::Kind::branch;
-  child.branch->list(spec_.space);
+  child.branch->list(spec_.space, shared_);
   child.bound = merit(unlisted.cluster, *child.branch);
   child.key = key_of(child.bound);
   child.strategies = child.branch->rows() * static_cast<std::int64_t>(states_of(*child.branch).size());
@@ -410,7 +424,7 @@ Search::Outcome Search::expand_branch(const Node& node) {
     bound_pipeline(child);
     out.add(std::move(child), standing_);
   };
-  out.bounded += states * node.branch->visit_pipelines(spec_.space, may, add);
+  out.bounded += states * node.branch->visit_pipelines(may, add);
   return out;
 }
 

@@ -54,6 +54,19 @@ std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
   return found_or_made(sets_, all);
 }
 
+SharedBlocks::Pipelines SharedBlocks::pipelines_of(const Job& job, const StrategySpace& space,
+                                                   const std::vector<int>& hardware_of) {
+  const std::pair key(hardware_of, job.strategy.recompute);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  }
+  auto made = std::make_shared<const std::vector<PipelineChoice>>(
+      pipeline_choices(space, job.model.layers, hardware_of, job.strategy.recompute));
+  const std::lock_guard lock(mutex_);
+  return pipelines_.emplace(key, std::move(made)).first->second;
+}
+
 std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
   Job kept = job;
   kept.strategy.recompute = Recompute::none;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "plan/layer_bound.hpp"
+#include "plan/pipeline_choice.hpp"
 #include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -34,6 +36,9 @@ class SharedBlocks {
   std::shared_ptr<BlockSet> of(const Job& job);
   // Of its layers, without sharding the other blocks.
   std::shared_ptr<LayerBound> layers_of(const Job& job);
+  // pipeline_choices(), listed once for all layouts whose stages differ alike. All that ask have the same space.
+  using Pipelines = std::shared_ptr<const std::vector<PipelineChoice>>;
+  Pipelines pipelines_of(const Job& job, const StrategySpace& space, const std::vector<int>& hardware_of);
 
  private:
   struct Key {
@@ -50,6 +55,7 @@ class SharedBlocks {
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<BlockSet>> sets_;
   std::map<Key, std::shared_ptr<LayerBound>> layers_;
+  std::map<std::pair<std::vector<int>, Recompute>, Pipelines> pipelines_;
 };
 
 }  // namespace mirfak

@@ -17,8 +17,10 @@ struct Merit {
 
 // Where a node of the tree of strategies stands, level by level, in the order of the space.
 struct TreePlace {
-  std::uint32_t cluster = 0;
+  std::uint32_t nodes = 0;  // how many of each type
+  std::uint32_t order = 0;  // of the types
   std::uint32_t layout = 0;
+  std::uint32_t spread = 0;  // whether replicas differ in type
   std::uint32_t branch = 0;
   std::uint32_t pipeline = 0;
   std::uint32_t row = 0;  // of choices that recompute more and more
