@@ -54,6 +54,10 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
                SharedBlocks& shared, bool energy)
     : layout_(std::move(layout)), job_(layout_->job), energy_(energy) {
   job_.strategy = strategy;
+  plain_ = std::all_of(space.schedule.begin(), space.schedule.end(), [](ScheduleId id) {
+    const Schedule& order = schedule_of(id);
+    return !order.splits && order.looped && order.chunks <= 1;
+  });
   shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
   bound_at_will(*shared.layers_of(job_), space);
 }
@@ -116,8 +120,7 @@ void Branch::price_transfers() {
 // All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds. Nothing
 // recomputed that need not be.
 void Branch::bound_at_will(LayerBound& layers, const StrategySpace& space) {
-  const bool plain = std::none_of(space.schedule.begin(), space.schedule.end(),
-                                  [](ScheduleId id) { return schedule_of(id).splits || schedule_of(id).pairs; });
+  const bool plain = space.plain();
   // Communication may hide behind other passes' kernels, or behind gradients of weights.
   const auto shortest_of = [&](const LayerBound::Terms& all) {
     return plain ? all.device.back() : to_picoseconds(all.kernels_s);
@@ -140,6 +143,7 @@ void Branch::bound_at_will(LayerBound& layers, const StrategySpace& space) {
 // As the best pipeline of the space divides the work.
 void Branch::list(const StrategySpace& space, SharedBlocks& shared) {
   pipelines_ = shared.pipelines_of(job_, space, layout_->hardware_of);
+  plain_ = true;
   Picoseconds best = std::numeric_limits<Picoseconds>::max();
   Lines lines;
   for (const PipelineChoice& choice : *pipelines_) {
@@ -186,6 +190,8 @@ void Branch::set_lines(const PipelineChoice& choice, int own, std::vector<StageL
         all += of_chunk;
       }
     }
+    // Later stages begin later: earlier ones matter where they have more to do.
+    while (!lines.empty() && lines.back().each <= all) lines.pop_back();
     lines.push_back({around, all});
     around += first;
   }

@@ -13,6 +13,8 @@ namespace mirfak {
 
 namespace {
 
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
 // The smallest job of one stage with these blocks; nothing where there is none.
 std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
   Job out = job;
@@ -29,24 +31,34 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
 }  // namespace
 
 ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared, bool energy)
-    : job_(job), space_(space), shared_(shared), energy_(energy) {}
+    : job_(job), space_(space), shared_(shared), energy_(energy), plain_(space.plain()) {}
 
 ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
   return {layout.tensor, layout.context, layout.expert, layout.expert_tensor};
 }
 
+// Where teams divide the GPUs of a node they all lie alike, wherever their stage is: what the blocks of one communicate
+// takes as long as in the smallest job. Other teams are bounded by their kernels.
+ClusterBound::PerSequence ClusterBound::of_blocks(const Job& job, const Strategy& choice) {
+  const std::optional<Job> smallest = smallest_job(job, choice);
+  if (!smallest) return {kNone, kNone};
+  const LayoutCosts costs(*smallest, smallest->strategy);
+  const auto terms = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), energy_);
+  const NodeSpec& node = costs.costs.front().hardware->hardware.spec;
+  const bool alike = plain_ && choice.expert == 1 && std::min(node.gpus, node.scale_up_domain) % choice.team() == 0 &&
+                     node.gpus % choice.team() == 0;
+  const double seconds = alike ? to_seconds(terms->device.back()) : terms->kernels_s;
+  const double share = static_cast<double>(choice.team()) / choice.micro_batch;
+  return {seconds * share, terms->energy_j * share};
+}
+
 // The fastest and the thriftiest need not be the same.
-ClusterBound::PerSequence ClusterBound::best_blocks(const Job& job, const Strategy& sizes) {
-  constexpr double none = std::numeric_limits<double>::infinity();
-  PerSequence out{none, none};
+ClusterBound::OfSizes ClusterBound::of_sizes(const Job& job, const Strategy& sizes) {
+  OfSizes out{{kNone, kNone}, {}};
   for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
-    const std::optional<Job> smallest = smallest_job(job, choice);
-    if (!smallest) continue;
-    const LayoutCosts costs(*smallest, smallest->strategy);
-    const auto terms = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), energy_);
-    const double share = static_cast<double>(choice.team()) / choice.micro_batch;
-    out.seconds = std::min(out.seconds, terms->kernels_s * share);
-    out.joules = std::min(out.joules, terms->energy_j * share);
+    const PerSequence& with = out.with.emplace_back(of_blocks(job, choice));
+    out.any.seconds = std::min(out.any.seconds, with.seconds);
+    out.any.joules = std::min(out.any.joules, with.joules);
   }
   return out;
 }
@@ -58,13 +70,11 @@ const ClusterBound::OfType& ClusterBound::of_type(const NodeGroup& group) {
   if (!is_new) return out;
   Job job = job_;
   job.cluster = Cluster({group}, job_.cluster.fabric());
-  constexpr double none = std::numeric_limits<double>::infinity();
-  out.any = {none, none};
+  out.any = {kNone, kNone};
   for (const Strategy& sizes : group_sizes(space_)) {
-    const PerSequence best = best_blocks(job, sizes);
-    out.in[sizes_of(sizes)] = best;
-    out.any.seconds = std::min(out.any.seconds, best.seconds);
-    out.any.joules = std::min(out.any.joules, best.joules);
+    const OfSizes& in = out.in[sizes_of(sizes)] = of_sizes(job, sizes);
+    out.any.seconds = std::min(out.any.seconds, in.any.seconds);
+    out.any.joules = std::min(out.any.joules, in.any.joules);
   }
   return out;
 }
@@ -95,7 +105,11 @@ ClusterBound::Least ClusterBound::least(const NodeCounts& counts) {
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout) {
-  return with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)); });
+  return with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).any; });
+}
+
+ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
+  return with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).with[choice]; });
 }
 
 }  // namespace mirfak

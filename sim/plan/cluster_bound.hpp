@@ -12,8 +12,8 @@
 
 namespace mirfak {
 
-// What no strategy on a cluster can be below: each GPU at the highest rate that any choice of blocks has on its type
-// when it waits for nothing, neither the network nor other stages, and with the least energy that any has. May be used
+// What no strategy on a cluster can be below: each GPU at the highest rate that a choice of blocks has on its type when
+// it waits for nothing, neither other nodes nor other stages, and with the least energy. May be used
 // by several threads at once.
 class ClusterBound {
  public:
@@ -29,6 +29,8 @@ class ClusterBound {
   // Of so many nodes of each type of the job's cluster.
   Least least(const NodeCounts& counts);
   Least least(const NodeCounts& counts, const Strategy& layout);
+  // With one choice of blocks: the `choice`-th of block_choices().
+  Least least(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
 
  private:
   // Of one GPU.
@@ -37,13 +39,18 @@ class ClusterBound {
     double joules = 0;
   };
   using Sizes = std::tuple<int, int, int, int>;  // tensor, context, expert, expert_tensor
+  struct OfSizes {
+    PerSequence any;
+    std::vector<PerSequence> with;  // each choice of blocks
+  };
   struct OfType {
     PerSequence any;
-    std::map<Sizes, PerSequence> in;
+    std::map<Sizes, OfSizes> in;
   };
   static Sizes sizes_of(const Strategy& layout);
   const OfType& of_type(const NodeGroup& group);
-  PerSequence best_blocks(const Job& job, const Strategy& sizes);
+  OfSizes of_sizes(const Job& job, const Strategy& sizes);
+  PerSequence of_blocks(const Job& job, const Strategy& choice);
   template <typename Pick>
   Least with(const NodeCounts& counts, const Pick& pick);
 
@@ -51,6 +58,7 @@ class ClusterBound {
   const StrategySpace& space_;
   SharedBlocks& shared_;
   bool energy_;
+  bool plain_;  // no communication of a pass hides behind another
   std::mutex mutex_;
   std::map<std::string, OfType> of_type_;
 };

@@ -67,18 +67,6 @@ bool PipelineChoice::holds_head(int stage, int chunk) const {
 
 bool PipelineChoice::plain() const { return !placement && !schedule_of(schedule).splits; }
 
-int PipelineChoice::layers_of_stage(int stage) const {
-  const auto place = static_cast<std::size_t>(stage);
-  if (placement) return placement->chunks(stage) * layers->front();
-  return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
-}
-
-int PipelineChoice::layers_of_first_chunk(int stage) const {
-  const auto place = static_cast<std::size_t>(stage);
-  const bool last = place + 1 == layers->size() && chunks == 1;
-  return (*layers)[place] - (stage == 0 ? first_fewer : 0) - (last ? last_fewer : 0);
-}
-
 namespace {
 
 using Row = std::vector<RecomputedLayers>;

@@ -50,8 +50,17 @@ struct PipelineChoice {
   // Whether passes go through a loop of stages, forward and whole backward passes in some order: what the closest
   // bounds are for.
   bool plain() const;
-  int layers_of_stage(int stage) const;
-  int layers_of_first_chunk(int stage) const;  // of chunks in a loop
+  // Here, because bounds ask for millions of them.
+  int layers_of_stage(int stage) const {
+    const auto place = static_cast<std::size_t>(stage);
+    if (placement) return placement->chunks(stage) * layers->front();
+    return chunks * (*layers)[place] - (stage == 0 ? first_fewer : 0) - (place + 1 == layers->size() ? last_fewer : 0);
+  }
+  int layers_of_first_chunk(int stage) const {  // of chunks in a loop
+    const auto place = static_cast<std::size_t>(stage);
+    const bool last = place + 1 == layers->size() && chunks == 1;
+    return (*layers)[place] - (stage == 0 ? first_fewer : 0) - (last ? last_fewer : 0);
+  }
   int microbatches_of(int replica_class) const { return (*microbatches)[static_cast<std::size_t>(replica_class)]; }
   void apply_to(Strategy& strategy, std::span<const ReplicaClass> classes) const;
 };

@@ -27,6 +27,7 @@
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <queue>
 #include <tuple>
@@ -76,6 +77,20 @@ class Clock {
   std::chrono::steady_clock::time_point started_;
 };
 
+// The last few, so that what is asked for again soon is not made anew.
+class RecentCosts {
+ public:
+  void keep(std::shared_ptr<const LayoutCosts> made) {
+    const std::lock_guard lock(mutex_);
+    kept_[next_++ % kept_.size()] = std::move(made);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::shared_ptr<const LayoutCosts>, 512> kept_;
+  std::size_t next_ = 0;
+};
+
 enum Step : std::uint8_t { enumerated, after_rules, after_memory, after_bounds, simulated };
 constexpr std::size_t kSteps = 5;
 
@@ -101,19 +116,26 @@ class Search {
   // A layout on nodes in an order.
   struct Placement {
     std::shared_ptr<const Cluster> cluster;
-    Strategy layout;
     TreePlace place;
+    std::weak_ptr<const LayoutCosts> costs;  // that branches on it have in common
+  };
+  // A layout on all orders of its nodes, made when they are asked for.
+  struct LayoutSites {
+    Strategy layout;
+    std::mutex mutex;
+    std::vector<Placement> placements;
   };
   struct Node {
-    // A branch is unlisted until its strategies are counted; a candidate is a strategy that has been bounded with its
-    // replicas' collectives.
-    enum class Kind : std::uint8_t { cluster, layout, unlisted, branch, pipeline, strategy, candidate };
+    // Blocks are a choice of them in a layout, on nodes whose order is left open; an unlisted branch was not listed for
+    // want of memory; a candidate is a strategy that has been bounded with its replicas' collectives.
+    enum class Kind : std::uint8_t { cluster, layout, blocks, unlisted, branch, pipeline, strategy, candidate };
     Merit bound;
     double key = 0;
     TreePlace place;
     Kind kind{};
     std::uint32_t cluster = 0;
-    std::shared_ptr<const Strategy> layout;
+    std::shared_ptr<LayoutSites> layout;
+    std::uint32_t choice = 0;  // of blocks
     std::shared_ptr<Branch> branch;
     std::int64_t strategies = 1;  // below it
     PipelineChoice pipeline;
@@ -128,7 +150,7 @@ class Search {
   struct Outcome {
     std::vector<Node> children;
     std::optional<Standing::Entry> entry;
-    std::optional<Node> set_aside;  // nothing below it fits
+    std::vector<Node> set_aside;  // nothing below them fits
     std::int64_t enumerated = 0;
     std::int64_t against_rules = 0;
     std::int64_t too_large = 0;
@@ -146,8 +168,10 @@ class Search {
   };
   std::vector<Node> layouts_of(const Node& cluster) const;
   std::vector<Placement> placements_of(const Node& layout) const;
-  void add_branches(const Node& layout, const Placement& placement, Outcome& out);
-  void add_listed(const Node& unlisted, Outcome& out);
+  std::vector<Placement>& sites_of(const Node& node) const;
+  std::shared_ptr<const LayoutCosts> costs_of(const Node& node, Placement& placement, const Strategy& choice);
+  void add_branches(const Node& blocks, const Strategy& choice, Outcome& out);
+  void add_listed(Node unlisted, Outcome& out);
   void plant();
   void walk();
   void look_for_least_shortage();
@@ -156,6 +180,7 @@ class Search {
   Outcome work_on(const Node& node);
   Outcome expand_cluster(const Node& node);
   Outcome expand_layout(const Node& node);
+  Outcome expand_blocks(const Node& node);
   Outcome list_branch(const Node& node);
   Outcome expand_branch(const Node& node);
   Outcome expand_pipeline(const Node& node);
@@ -187,6 +212,7 @@ class Search {
   RuleFilter rules_;
   ScheduleFacts facts_;
   ClusterBound cluster_bound_;
+  RecentCosts recent_costs_;
   std::vector<NodeCounts> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
   std::array<std::vector<StateChoice>, 2> states_;
@@ -276,6 +302,8 @@ Search::Outcome Search::work_on(const Node& node) {
       return expand_cluster(node);
     case Node::Kind::layout:
       return expand_layout(node);
+    case Node::Kind::blocks:
+      return expand_blocks(node);
     case Node::Kind::unlisted:
       return list_branch(node);
     case Node::Kind::branch:
@@ -296,7 +324,8 @@ std::vector<Search::Node> Search::layouts_of(const Node& cluster) const {
     Node& child = out.emplace_back(cluster);
     child.kind = Node::Kind::layout;
     child.place.layout = static_cast<std::uint32_t>(out.size());
-    child.layout = std::make_shared<const Strategy>(layout);
+    child.layout = std::make_shared<LayoutSites>();
+    child.layout->layout = layout;
   }
   return out;
 }
@@ -305,14 +334,15 @@ std::vector<Search::Node> Search::layouts_of(const Node& cluster) const {
 // of one type each.
 std::vector<Search::Placement> Search::placements_of(const Node& layout) const {
   const std::vector<std::shared_ptr<const Cluster>> orders = in_every_order(job_.cluster, clusters_[layout.cluster]);
-  const std::size_t different = layout.layout->pipeline > 1 ? orders.size() : 1;
+  const int stages = layout.layout->layout.pipeline;
+  const std::size_t different = stages > 1 ? orders.size() : 1;
   std::vector<Placement> out;
   for (std::size_t order = 0; order < different; ++order) {
-    out.push_back({orders[order], *layout.layout, layout.place});
+    out.push_back({orders[order], layout.place, {}});
     out.back().place.order = static_cast<std::uint32_t>(order);
     if (order > 0) continue;
-    if (auto spread = spread_over_stages(*orders.front(), layout.layout->pipeline)) {
-      out.push_back({std::make_shared<const Cluster>(std::move(*spread)), *layout.layout, layout.place});
+    if (auto spread = spread_over_stages(*orders.front(), stages)) {
+      out.push_back({std::make_shared<const Cluster>(std::move(*spread)), layout.place, {}});
       out.back().place.spread = 1;
     }
   }
@@ -325,7 +355,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
   Outcome out;
   if (lazy()) {
     for (Node& child : layouts) {
-      const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], *child.layout);
+      const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], child.layout->layout);
       if (!std::isfinite(least.seconds)) continue;
       child.bound = merit(node.cluster, least);
       child.key = key_of(child.bound);
@@ -337,10 +367,11 @@ Search::Outcome Search::expand_cluster(const Node& node) {
   parallel_for(
       layouts.size(),
       [&](std::size_t i) {
-        const Outcome unlisted = expand_layout(layouts[i]);
-        grown[i].enumerated = unlisted.enumerated;
-        grown[i].against_rules = unlisted.against_rules;
-        for (const Node& child : unlisted.children) add_listed(child, grown[i]);
+        Node& layout = layouts[i];
+        for (const Strategy& choice : block_choices(spec_.space, layout.layout->layout, job_.framework)) {
+          add_branches(layout, choice, grown[i]);
+          ++layout.choice;
+        }
       },
       threads_);
   for (Outcome& each : grown) {
@@ -353,8 +384,26 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 }
 
 Search::Outcome Search::expand_layout(const Node& node) {
+  const Clock clock(spent_[enumerated]);
   Outcome out;
-  for (const Placement& placement : placements_of(node)) add_branches(node, placement, out);
+  const Strategy& layout = node.layout->layout;
+  const auto choices = static_cast<std::uint32_t>(block_choices(spec_.space, layout, job_.framework).size());
+  for (std::uint32_t choice = 0; choice < choices; ++choice) {
+    const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], layout, choice);
+    if (!std::isfinite(least.seconds)) continue;
+    Node child = node;
+    child.kind = Node::Kind::blocks;
+    child.choice = choice;
+    child.bound = merit(node.cluster, least);
+    child.key = key_of(child.bound);
+    out.add(std::move(child), standing_);
+  }
+  return out;
+}
+
+Search::Outcome Search::expand_blocks(const Node& node) {
+  Outcome out;
+  add_branches(node, block_choices(spec_.space, node.layout->layout, job_.framework)[node.choice], out);
   return out;
 }
 
@@ -364,38 +413,59 @@ Search::Outcome Search::list_branch(const Node& node) {
   return out;
 }
 
-// Those of a layout, unlisted.
-void Search::add_branches(const Node& layout, const Placement& placement, Outcome& out) {
-  const Clock clock(spent_[enumerated]);
-  const Cluster& cluster = *placement.cluster;
-  std::shared_ptr<const LayoutCosts> costs;
-  std::uint32_t index = 0;
-  for (const Strategy& choice : block_choices(spec_.space, placement.layout, job_.framework)) {
-    const bool allowed = rules_.allows_branch(choice, cluster);
-    if (allowed && !costs) costs = layout_costs(job_, cluster, choice);
-    if (!allowed || !costs) {
+std::vector<Search::Placement>& Search::sites_of(const Node& node) const {
+  const std::lock_guard lock(node.layout->mutex);
+  std::vector<Placement>& out = node.layout->placements;
+  if (out.empty()) out = placements_of(node);
+  return out;
+}
+
+// Kept while a branch has them, or few others were made since.
+std::shared_ptr<const LayoutCosts> Search::costs_of(const Node& node, Placement& placement, const Strategy& choice) {
+  {
+    const std::lock_guard lock(node.layout->mutex);
+    if (auto known = placement.costs.lock()) return known;
+  }
+  std::shared_ptr<const LayoutCosts> made = layout_costs(job_, *placement.cluster, choice);
+  const std::lock_guard lock(node.layout->mutex);
+  placement.costs = made;
+  recent_costs_.keep(made);
+  return made;
+}
+
+// On nodes in every order.
+void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& out) {
+  for (Placement& placement : sites_of(blocks)) {
+    const Clock clock(spent_[enumerated]);
+    const bool allowed = rules_.allows_branch(choice, *placement.cluster);
+    const auto costs = allowed ? costs_of(blocks, placement, choice) : nullptr;
+    if (!costs) {
       // Nothing of it runs: it counts once.
       ++out.enumerated;
       ++out.against_rules;
       continue;
     }
-    Node child = layout;
+    Node child = blocks;
     child.kind = Node::Kind::unlisted;
     child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
-    child.bound = merit(layout.cluster, *child.branch);
+    child.bound = merit(blocks.cluster, *child.branch);
     child.key = key_of(child.bound);
     child.place = placement.place;
-    child.place.branch = index++;
-    out.add(std::move(child), standing_);
+    child.place.branch = blocks.choice;
+    add_listed(std::move(child), out);
   }
 }
 
-void Search::add_listed(const Node& unlisted, Outcome& out) {
-  const Clock clock(spent_[enumerated]);
-  Node child = unlisted;
+// Those of which nothing can fit are not listed unless everything is.
+void Search::add_listed(Node child, Outcome& out) {
+  if (lazy() && standing_.excludes(child.bound)) return;
+  if (lazy() && !desperate_ && !child.branch->may_fit(states_of(*child.branch), shared_)) {
+    out.set_aside.push_back(std::move(child));
+    return;
+  }
   child.kind = Node::Kind::branch;
   child.branch->list(spec_.space, shared_);
-  child.bound = merit(unlisted.cluster, *child.branch);
+  child.bound = merit(child.cluster, *child.branch);
   child.key = key_of(child.bound);
   child.strategies = child.branch->rows() * static_cast<std::int64_t>(states_of(*child.branch).size());
   out.enumerated += child.strategies;
@@ -407,7 +477,7 @@ Search::Outcome Search::expand_branch(const Node& node) {
   Outcome out;
   if (!desperate_ && !node.branch->may_fit(states_of(*node.branch), shared_)) {
     out.too_large = node.strategies;
-    out.set_aside = node;
+    out.set_aside.push_back(node);
     return out;
   }
   node.branch->price(shared_);
@@ -549,7 +619,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
     simulated_ += outcome.simulated ? 1 : 0;
     bounded_ += outcome.bounded;
     if (outcome.entry) standing_.add(std::move(*outcome.entry));
-    if (outcome.set_aside) set_aside_.push_back(std::move(*outcome.set_aside));
+    std::move(outcome.set_aside.begin(), outcome.set_aside.end(), std::back_inserter(set_aside_));
   }
   for (Outcome& outcome : outcomes) {
     for (Node& child : outcome.children) {

@@ -78,4 +78,9 @@ ScheduleId StrategySpace::demanding_schedule() const {
   return max == schedule.end() ? kDefaultSchedule : *max;
 }
 
+bool StrategySpace::plain() const {
+  return std::none_of(schedule.begin(), schedule.end(),
+                      [](ScheduleId id) { return schedule_of(id).splits || schedule_of(id).pairs; });
+}
+
 }  // namespace mirfak

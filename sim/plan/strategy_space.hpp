@@ -45,6 +45,8 @@ struct StrategySpace {
 
   // One of the schedules that asks most of blocks: pairs of passes, else halves of backward passes, else whole passes.
   ScheduleId demanding_schedule() const;
+  // Whether all schedules run whole passes one by one.
+  bool plain() const;
 };
 
 // A list of a space, the field of strategies that takes its values (kStrategyFields), and what tells the two apart.

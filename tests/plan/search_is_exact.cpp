@@ -165,7 +165,9 @@ TEST_CASE("a search with rules of the user finds the best of what keeps them") {
 TEST_CASE("nodes to use: a search finds what simulating each number of them finds") {
   SmallSpace of = two_node_types();
   const NodeGroup slow = of.job.cluster.groups()[0];
-  const NodeGroup fast = of.job.cluster.groups()[1];
+  NodeGroup fast = of.job.cluster.groups()[1];
+  fast.price->usd_per_gpu_hour.value *= 1.9;  // about as much for a FLOP: mixes are among the cheapest
+  of.job.cluster = Cluster({slow, fast}, of.job.cluster.fabric());
   const auto part = [&](const NodeGroup& first, int nodes, const NodeGroup* second, int others, bool first_order) {
     std::vector<NodeAllotment> used = {first};
     used.front().count = nodes;
@@ -190,15 +192,43 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
       }
     }
   }
+  // With limits that some choices of nodes keep whole, some in part and some not at all.
+  const auto quantile = [&](const std::function<double(const JudgedStrategy&)>& figure, std::size_t percent) {
+    std::vector<double> values;
+    for (const JudgedStrategy& judged : all) {
+      if (judged.fits) values.push_back(figure(judged));
+    }
+    std::sort(values.begin(), values.end());
+    return values[values.size() * percent / 100];
+  };
+  const auto time_s = [](const JudgedStrategy& judged) { return judged.time_s; };
+  const auto cost_usd = [](const JudgedStrategy& judged) { return judged.cost_usd; };
+  const auto power_w = [](const JudgedStrategy& judged) { return judged.energy_j / judged.time_s; };
+  std::size_t capped = 0;
   for (const SearchObjective objective :
        {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
     CAPTURE(static_cast<int>(objective));
-    SearchSpec spec;
-    spec.space = of.space;
-    spec.objective = objective;
-    spec.any_count = true;
-    check_same(search(of.job, spec), best_of(all, spec));
+    SearchSpec plain;
+    plain.space = of.space;
+    plain.objective = objective;
+    plain.any_count = true;
+    std::vector<SearchSpec> asked(6, plain);
+    asked[1].deadline_s = quantile(time_s, 20);
+    asked[2].budget_usd = quantile(cost_usd, 20);
+    asked[3].power_cap_w = quantile(power_w, 5);
+    asked[4].power_cap_w = quantile(power_w, 40);
+    asked[5].power_cap_w = quantile(power_w, 60);
+    asked[5].deadline_s = quantile(time_s, 50);
+    for (const SearchSpec& spec : asked) {
+      CAPTURE(spec.deadline_s);
+      CAPTURE(spec.budget_usd);
+      CAPTURE(spec.power_cap_w);
+      const std::vector<JudgedStrategy> expected = best_of(all, spec);
+      capped += spec.power_cap_w > 0 ? expected.size() : 0;
+      check_same(search(of.job, spec), expected);
+    }
   }
+  CHECK(capped > 0);
 }
 
 TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of others has one") {
