@@ -1,4 +1,5 @@
 #include "base/error.hpp"
+#include "base/interrupt_watch.hpp"
 #include "base/progress.hpp"
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
@@ -13,6 +14,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+
+#include <chrono>
 
 namespace mirfak {
 
@@ -29,6 +32,7 @@ struct SearchOptions {
   std::string out;
   bool show_space = false;
   int jobs = 0;
+  double time_limit_s = 0;
   std::string format;
 };
 
@@ -63,6 +67,8 @@ CommandSyntax syntax_for(SearchOptions& options) {
       "print only the arguments or files with which that program runs the best strategy");
   add("out", po::value(&options.out)->value_name("FILE.yaml"), "write the best strategy as a scenario to simulate");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
+  add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
+      "stop after that long with the best so far, as Ctrl-C does");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
@@ -76,6 +82,9 @@ std::optional<LaunchTarget> target_of(const SearchOptions& options) {
 
 void check(const SearchOptions& options, OutputFormat format) {
   if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
+  if (!(options.time_limit_s >= 0)) {
+    fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", options.time_limit_s));
+  }
   if (!options.emit.empty() && format == OutputFormat::json) {
     fail_input({}, "--emit prints text, not JSON", "leave out --format json");
   }
@@ -86,11 +95,18 @@ void write_best(const fs::path& name, const SearchScenario& scenario, const Job&
                                     found_scenario(scenario, best, name.parent_path())));
 }
 
-SearchOutcome searched(const SearchScenario& scenario, int threads, const Surroundings& surroundings) {
+SearchOutcome searched(const SearchScenario& scenario, const SearchOptions& options, const Surroundings& surroundings) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> limit(options.time_limit_s);
+  const SearchStop stop = [&] {
+    return InterruptWatch::interrupted() ||
+           (options.time_limit_s > 0 && std::chrono::steady_clock::now() - begin >= limit);
+  };
   Progress progress("strategies", 0, 0, surroundings.progress, surroundings.progress_columns);
-  return search_and_simulate(scenario.job, scenario.search.spec, threads, [&](std::int64_t done, std::int64_t total) {
+  const auto show = [&](std::int64_t done, std::int64_t total) {
     progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
-  });
+  };
+  return search_and_simulate(scenario.job, scenario.search.spec, options.jobs, show, stop);
 }
 
 // Where the program cannot express a key of the best strategy, the error says how to keep the search from choosing it.
@@ -122,7 +138,8 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const SearchScenario scenario = load_search(options.scenario, options.overrides, data_folders(options.data));
   if (options.show_space) return {scenario.resolved, {}};
 
-  const SearchOutcome outcome = searched(scenario, options.jobs, surroundings);
+  const InterruptWatch watch;
+  const SearchOutcome outcome = searched(scenario, options, surroundings);
   const SearchReport report{scenario, outcome};
   CommandOutput output;
   if (outcome.strategies.empty()) {
@@ -135,6 +152,10 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const Job& best = outcome.strategies.front().found.job;
   output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
   if (!options.out.empty()) write_best(options.out, scenario, best);
+  if (InterruptWatch::interrupted()) {
+    output.complaint = "interrupted: the best of what was simulated until then";
+    output.status = kStatusInterrupted;
+  }
   return output;
 }
 

@@ -206,7 +206,10 @@ KernelCost KernelModel::Products::price(const GemmShape& shape, double bytes, do
 }
 
 const AttentionModel& KernelModel::attention() const {
-  if (!attention_) fail_internal("fused attention on " + gpu_->name + ", which has no kernel for it");
+  if (!attention_) {
+    fail_infeasible({}, gpu_->name + " has no kernel for the fused attention of this framework",
+                    "choose a framework whose attention runs there, or leave these nodes out");
+  }
   return *attention_;
 }
 

@@ -1,6 +1,8 @@
 #include "plan/cluster_bound.hpp"
 
+#include "base/error.hpp"
 #include "plan/layout.hpp"
+#include "program/quantization_of_job.hpp"
 #include "program/stage_plan.hpp"
 #include "strategy/rules.hpp"
 
@@ -23,7 +25,8 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
   out.strategy.data = choice.expert_span().data;
   out.training.global_batch = std::int64_t{choice.micro_batch} * out.strategy.data;
   const auto gpus = static_cast<int>(out.strategy.ranks());
-  if (gpus > out.cluster.gpus()) return std::nullopt;
+  const NodeGroup& nodes = out.cluster.groups().front();
+  if (gpus > nodes.count * nodes.hardware.spec.gpus) return std::nullopt;
   if (first_violation({out.model, out.training, out.framework, out.strategy, gpus})) return std::nullopt;
   return out;
 }
@@ -63,18 +66,57 @@ ClusterBound::OfSizes ClusterBound::of_sizes(const Job& job, const Strategy& siz
   return out;
 }
 
-const ClusterBound::OfType& ClusterBound::of_type(const NodeGroup& group) {
+// Of each type that is used.
+const std::vector<const ClusterBound::OfType*>& ClusterBound::of_types(const NodeCounts& counts) {
+  std::vector<bool> used;
+  for (const int count : counts) used.push_back(count > 0);
   const std::lock_guard lock(mutex_);
-  const auto [known, is_new] = of_type_.try_emplace(group.hardware.spec.name);
+  const auto [known, is_new] = of_types_.try_emplace(used);
+  for (std::size_t type = 0; is_new && type < counts.size(); ++type) {
+    if (used[type]) known->second.push_back(&of_type(counts, type));
+  }
+  return known->second;
+}
+
+// On nodes of the type that lie before all others.
+const ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_t type) {
+  std::vector<NodeAllotment> nodes;
+  nodes.emplace_back(job_.cluster.groups()[type]);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0 && i != type) nodes.emplace_back(job_.cluster.groups()[i]);
+  }
+  Job job = job_;
+  job.cluster = Cluster(std::move(nodes), job_.cluster.fabric());
+  const std::string& name = job.cluster.groups().front().hardware.spec.name;
+  const auto [known, is_new] = of_type_.try_emplace({name, BlockHardware(job)});
   OfType& out = known->second;
   if (!is_new) return out;
-  Job job = job_;
-  job.cluster = Cluster({group}, job_.cluster.fabric());
+  try {
+    rate(out, job);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    out = {{kNone, kNone}, {}, error.message()};
+  }
+  return out;
+}
+
+void ClusterBound::rate(OfType& out, const Job& job) {
+  const GpuSpec& gpu = job.cluster.groups().front().hardware.gpu;
+  if (!can_train(gpu, job)) fail_infeasible({}, gpu.title + " cannot compute in " + job.training.precision);
   out.any = {kNone, kNone};
   for (const Strategy& sizes : group_sizes(space_)) {
     const OfSizes& in = out.in[sizes_of(sizes)] = of_sizes(job, sizes);
     out.any.seconds = std::min(out.any.seconds, in.any.seconds);
     out.any.joules = std::min(out.any.joules, in.any.joules);
+  }
+}
+
+std::vector<LeftOut> ClusterBound::left_out() {
+  const std::lock_guard lock(mutex_);
+  std::vector<LeftOut> out;
+  for (const auto& [key, type] : of_type_) {
+    const bool known = !out.empty() && out.back().nodes == key.first;
+    if (!type.reason.empty() && !known) out.push_back({key.first, type.reason});
   }
   return out;
 }
@@ -84,10 +126,11 @@ ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pic
   const auto sequences = static_cast<double>(job_.training.global_batch);
   Least out;
   double sequences_per_s = 0;
+  auto type = of_types(counts).begin();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const NodeGroup& group = job_.cluster.groups()[i];
-    const PerSequence best = pick(of_type(group));
+    const PerSequence best = pick(**type++);
     const double gpus = static_cast<double>(counts[i]) * group.hardware.spec.gpus;
     if (!std::isfinite(best.seconds)) return {best.seconds, 0, {}};
     out.types.push_back({gpus / best.seconds, best.joules});

@@ -4,11 +4,13 @@
 #include "plan/shared_blocks.hpp"
 #include "plan/strategy_space.hpp"
 #include "plan/work_division.hpp"
+#include "program/block_hardware.hpp"
 
 #include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace mirfak {
 
@@ -28,6 +30,8 @@ class ClusterBound {
   };
   // Of so many nodes of each type of the job's cluster.
   Least least(const NodeCounts& counts);
+  // Types on which nothing of the space runs, and why; of those asked for so far.
+  std::vector<LeftOut> left_out();
   Least least(const NodeCounts& counts, const Strategy& layout);
   // With one choice of blocks: the `choice`-th of block_choices().
   Least least(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
@@ -46,9 +50,12 @@ class ClusterBound {
   struct OfType {
     PerSequence any;
     std::map<Sizes, OfSizes> in;
+    std::string reason;  // why there is none
   };
   static Sizes sizes_of(const Strategy& layout);
-  const OfType& of_type(const NodeGroup& group);
+  const std::vector<const OfType*>& of_types(const NodeCounts& counts);
+  const OfType& of_type(const NodeCounts& counts, std::size_t type);
+  void rate(OfType& out, const Job& job);
   OfSizes of_sizes(const Job& job, const Strategy& sizes);
   PerSequence of_blocks(const Job& job, const Strategy& choice);
   template <typename Pick>
@@ -60,7 +67,8 @@ class ClusterBound {
   bool energy_;
   bool plain_;  // no communication of a pass hides behind another
   std::mutex mutex_;
-  std::map<std::string, OfType> of_type_;
+  std::map<std::pair<std::string, BlockHardware>, OfType> of_type_;
+  std::map<std::vector<bool>, std::vector<const OfType*>> of_types_;  // by which are used
 };
 
 }  // namespace mirfak

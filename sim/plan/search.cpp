@@ -5,11 +5,13 @@
 
 #include "plan/search.hpp"
 
+#include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
 #include "plan/cluster_bound.hpp"
 #include "plan/cluster_rates.hpp"
+#include "plan/layout_sites.hpp"
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/planned_energy.hpp"
@@ -27,7 +29,6 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <queue>
 #include <tuple>
@@ -77,30 +78,17 @@ class Clock {
   std::chrono::steady_clock::time_point started_;
 };
 
-// The last few, so that what is asked for again soon is not made anew.
-class RecentCosts {
- public:
-  void keep(std::shared_ptr<const LayoutCosts> made) {
-    const std::lock_guard lock(mutex_);
-    kept_[next_++ % kept_.size()] = std::move(made);
-  }
-
- private:
-  std::mutex mutex_;
-  std::array<std::shared_ptr<const LayoutCosts>, 512> kept_;
-  std::size_t next_ = 0;
-};
-
 enum Step : std::uint8_t { enumerated, after_rules, after_memory, after_bounds, simulated };
 constexpr std::size_t kSteps = 5;
 
 class Search {
  public:
-  Search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress)
+  Search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress, const SearchStop& stop)
       : job_(job),
         spec_(spec),
         threads_(threads),
         progress_(progress),
+        stop_(stop),
         shared_(spec.space.demanding_schedule()),
         rules_(job, spec.rules),
         cluster_bound_(job, spec.space, shared_, energy_counts(spec)),
@@ -113,18 +101,6 @@ class Search {
   SearchResult run();
 
  private:
-  // A layout on nodes in an order.
-  struct Placement {
-    std::shared_ptr<const Cluster> cluster;
-    TreePlace place;
-    std::weak_ptr<const LayoutCosts> costs;  // that branches on it have in common
-  };
-  // A layout on all orders of its nodes, made when they are asked for.
-  struct LayoutSites {
-    Strategy layout;
-    std::mutex mutex;
-    std::vector<Placement> placements;
-  };
   struct Node {
     // Blocks are a choice of them in a layout, on nodes whose order is left open; an unlisted branch was not listed for
     // want of memory; a candidate is a strategy that has been bounded with its replicas' collectives.
@@ -167,9 +143,6 @@ class Search {
     }
   };
   std::vector<Node> layouts_of(const Node& cluster) const;
-  std::vector<Placement> placements_of(const Node& layout) const;
-  std::vector<Placement>& sites_of(const Node& node) const;
-  std::shared_ptr<const LayoutCosts> costs_of(const Node& node, Placement& placement, const Strategy& choice);
   void add_branches(const Node& blocks, const Strategy& choice, Outcome& out);
   void add_listed(Node unlisted, Outcome& out);
   void plant();
@@ -193,7 +166,7 @@ class Search {
   std::optional<Node> next_of_row(const Node& node) const;
   void add_strategies(const Node& node, Outcome& out);
   Strategy strategy_of(const Node& node) const;
-  SearchResult result() const;
+  SearchResult result();
   Merit merit(std::size_t cluster, Picoseconds time, double working_j) const;
   Merit merit(std::size_t cluster, const ClusterBound::Least& least) const;
   Merit merit(std::size_t cluster, const Branch& branch) const;
@@ -207,6 +180,8 @@ class Search {
   const SearchSpec& spec_;
   int threads_;
   const SearchProgress& progress_;
+  const SearchStop& stop_;
+  bool stopped_ = false;
 
   SharedBlocks shared_;
   RuleFilter rules_;
@@ -269,6 +244,11 @@ void Search::plant() {
     node.key = key_of(node.bound);
     queue_.push(std::move(node));
   }
+  const std::vector<LeftOut> left_out = cluster_bound_.left_out();
+  if (queue_.empty() && !left_out.empty()) {
+    fail_infeasible({}, "nothing runs on " + left_out.front().nodes + ": " + left_out.front().reason,
+                    "leave these nodes out, or set search.nodes: up-to so that jobs without them are found");
+  }
 }
 
 std::vector<Search::Node> Search::take() {
@@ -324,27 +304,7 @@ std::vector<Search::Node> Search::layouts_of(const Node& cluster) const {
     Node& child = out.emplace_back(cluster);
     child.kind = Node::Kind::layout;
     child.place.layout = static_cast<std::uint32_t>(out.size());
-    child.layout = std::make_shared<LayoutSites>();
-    child.layout->layout = layout;
-  }
-  return out;
-}
-
-// Stages of one type each in every order of types, which is that of stages, or, where several types are there, replicas
-// of one type each.
-std::vector<Search::Placement> Search::placements_of(const Node& layout) const {
-  const std::vector<std::shared_ptr<const Cluster>> orders = in_every_order(job_.cluster, clusters_[layout.cluster]);
-  const int stages = layout.layout->layout.pipeline;
-  const std::size_t different = stages > 1 ? orders.size() : 1;
-  std::vector<Placement> out;
-  for (std::size_t order = 0; order < different; ++order) {
-    out.push_back({orders[order], layout.place, {}});
-    out.back().place.order = static_cast<std::uint32_t>(order);
-    if (order > 0) continue;
-    if (auto spread = spread_over_stages(*orders.front(), stages)) {
-      out.push_back({std::make_shared<const Cluster>(std::move(*spread)), layout.place, {}});
-      out.back().place.spread = 1;
-    }
+    child.layout = std::make_shared<LayoutSites>(job_, clusters_[cluster.cluster], layout);
   }
   return out;
 }
@@ -355,7 +315,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
   Outcome out;
   if (lazy()) {
     for (Node& child : layouts) {
-      const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], child.layout->layout);
+      const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], child.layout->layout());
       if (!std::isfinite(least.seconds)) continue;
       child.bound = merit(node.cluster, least);
       child.key = key_of(child.bound);
@@ -368,7 +328,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
       layouts.size(),
       [&](std::size_t i) {
         Node& layout = layouts[i];
-        for (const Strategy& choice : block_choices(spec_.space, layout.layout->layout, job_.framework)) {
+        for (const Strategy& choice : block_choices(spec_.space, layout.layout->layout(), job_.framework)) {
           add_branches(layout, choice, grown[i]);
           ++layout.choice;
         }
@@ -386,7 +346,7 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 Search::Outcome Search::expand_layout(const Node& node) {
   const Clock clock(spent_[enumerated]);
   Outcome out;
-  const Strategy& layout = node.layout->layout;
+  const Strategy& layout = node.layout->layout();
   const auto choices = static_cast<std::uint32_t>(block_choices(spec_.space, layout, job_.framework).size());
   for (std::uint32_t choice = 0; choice < choices; ++choice) {
     const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], layout, choice);
@@ -403,7 +363,7 @@ Search::Outcome Search::expand_layout(const Node& node) {
 
 Search::Outcome Search::expand_blocks(const Node& node) {
   Outcome out;
-  add_branches(node, block_choices(spec_.space, node.layout->layout, job_.framework)[node.choice], out);
+  add_branches(node, block_choices(spec_.space, node.layout->layout(), job_.framework)[node.choice], out);
   return out;
 }
 
@@ -413,32 +373,12 @@ Search::Outcome Search::list_branch(const Node& node) {
   return out;
 }
 
-std::vector<Search::Placement>& Search::sites_of(const Node& node) const {
-  const std::lock_guard lock(node.layout->mutex);
-  std::vector<Placement>& out = node.layout->placements;
-  if (out.empty()) out = placements_of(node);
-  return out;
-}
-
-// Kept while a branch has them, or few others were made since.
-std::shared_ptr<const LayoutCosts> Search::costs_of(const Node& node, Placement& placement, const Strategy& choice) {
-  {
-    const std::lock_guard lock(node.layout->mutex);
-    if (auto known = placement.costs.lock()) return known;
-  }
-  std::shared_ptr<const LayoutCosts> made = layout_costs(job_, *placement.cluster, choice);
-  const std::lock_guard lock(node.layout->mutex);
-  placement.costs = made;
-  recent_costs_.keep(made);
-  return made;
-}
-
 // On nodes in every order.
 void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& out) {
-  for (Placement& placement : sites_of(blocks)) {
+  for (LayoutSite& site : blocks.layout->sites()) {
     const Clock clock(spent_[enumerated]);
-    const bool allowed = rules_.allows_branch(choice, *placement.cluster);
-    const auto costs = allowed ? costs_of(blocks, placement, choice) : nullptr;
+    const bool allowed = rules_.allows_branch(choice, *site.cluster);
+    const auto costs = allowed ? blocks.layout->costs(site, choice, recent_costs_) : nullptr;
     if (!costs) {
       // Nothing of it runs: it counts once.
       ++out.enumerated;
@@ -450,7 +390,8 @@ void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& o
     child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
     child.bound = merit(blocks.cluster, *child.branch);
     child.key = key_of(child.bound);
-    child.place = placement.place;
+    child.place.order = site.order;
+    child.place.spread = site.spread ? 1 : 0;
     child.place.branch = blocks.choice;
     add_listed(std::move(child), out);
   }
@@ -635,13 +576,15 @@ void Search::settle(std::vector<Outcome>& outcomes) {
 SearchResult Search::run() {
   plant();
   walk();
-  if (standing_.entries().empty()) look_for_least_shortage();
+  if (standing_.entries().empty() && !stopped_) look_for_least_shortage();
   report_progress();
   return result();
 }
 
 void Search::walk() {
   for (std::vector<Node> batch = take(); !batch.empty(); batch = take()) {
+    stopped_ = stopped_ || (stop_ && stop_());
+    if (stopped_) return;
     std::vector<Outcome> outcomes(batch.size());
     parallel_for(
         batch.size(), [&](std::size_t i) { outcomes[i] = work_on(batch[i]); }, threads_);
@@ -660,8 +603,9 @@ void Search::look_for_least_shortage() {
   walk();
 }
 
-SearchResult Search::result() const {
+SearchResult Search::result() {
   SearchResult out;
+  out.complete = !stopped_;
   for (const Standing::Entry& entry : standing_.entries()) out.strategies.push_back(entry.found);
   const auto seconds = [&](Step step) { return static_cast<double>(spent_[step].load()) * 1e-9; };
   std::int64_t left = enumerated_;
@@ -671,6 +615,7 @@ SearchResult Search::result() const {
                 {"after bounds", left -= bounded_, seconds(after_bounds)},
                 {"simulated", simulated_, seconds(simulated)}};
   if (std::isfinite(min_shortage_)) out.min_shortage_bytes = min_shortage_;
+  out.left_out = cluster_bound_.left_out();
   return out;
 }
 
@@ -681,8 +626,9 @@ const std::vector<std::string>& search_objective_names() {
   return names;
 }
 
-SearchResult search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress) {
-  SearchResult result = Search(job, spec, threads, progress).run();
+SearchResult search(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress,
+                    const SearchStop& stop) {
+  SearchResult result = Search(job, spec, threads, progress, stop).run();
   if (spec.objective != SearchObjective::pareto) return result;
   parallel_for(
       result.strategies.size(),

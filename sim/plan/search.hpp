@@ -59,19 +59,32 @@ struct FunnelStep {
   double time_s = 0;
 };
 
+// A type of nodes on which nothing of the space runs.
+struct LeftOut {
+  std::string nodes;
+  std::string reason;
+};
+
 struct SearchResult {
   std::vector<FoundStrategy> strategies;  // best first; of a Pareto set, fastest first
   std::vector<FunnelStep> funnel;
   // Of the strategies that do not fit in memory, how much the one that is nearest lacks on its fullest stage; 0: none.
   double min_shortage_bytes = 0;
+  std::vector<LeftOut> left_out;
+  bool complete = true;  // else it was stopped: the strategies are the best of those that were simulated until then
 };
 
 // Called now and then by the thread that asked for the search, with strategies dealt with and in all.
 using SearchProgress = std::function<void(std::int64_t done, std::int64_t total)>;
 
+// Asked now and then, from the same thread: whether to stop and tell what was found until then. Empty: never.
+using SearchStop = std::function<bool()>;
+
 // Finds the best strategies to train the model of `job` on nodes of its cluster, exactly: those that simulating all
 // would find, whatever the number of threads. The job's own strategy does not matter. No strategies: none keeps the
-// rules, fits in memory and is within the limits; the funnel says where they were lost.
-SearchResult search(const Job& job, const SearchSpec& spec, int threads = 0, const SearchProgress& progress = {});
+// rules, fits in memory and is within the limits; the funnel says where they were lost. Error(infeasible) where of all
+// nodes to use there are some on which nothing runs.
+SearchResult search(const Job& job, const SearchSpec& spec, int threads = 0, const SearchProgress& progress = {},
+                    const SearchStop& stop = {});
 
 }  // namespace mirfak

@@ -24,11 +24,18 @@ struct SearchOutcome {
   std::vector<FunnelStep> funnel;
   double min_shortage_bytes = 0;  // SearchResult
   double search_time_s = 0;       // of the search itself
+  std::vector<LeftOut> left_out;  // SearchResult
+  bool complete = true;           // SearchResult
+  // Where nothing keeps the limits: the fastest and the cheapest without them, and what the GPUs of the fewest nodes
+  // draw that only wait, in W. No fastest: nothing runs.
+  std::optional<FoundStrategy> fastest;
+  std::optional<FoundStrategy> cheapest;
+  double least_waiting_w = 0;
 };
 
 // Searches, and simulates what was found, on up to `threads` threads (0: all cores). Where all that was found has one
 // layout, searches once more for the best of another.
 SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int threads = 0,
-                                  const SearchProgress& progress = {});
+                                  const SearchProgress& progress = {}, const SearchStop& stop = {});
 
 }  // namespace mirfak

@@ -32,7 +32,7 @@ Job representative(Job job) {
 BlockSet::BlockSet(const Job& job) : blocks(shard_blocks(job)), memory(memory_of_blocks(job, blocks)) {}
 
 SharedBlocks::Key SharedBlocks::key_of(const Job& job) {
-  return {BlockFields(job.strategy), data_parallel_plan(job).gathers_in_passes()};
+  return {BlockFields(job.strategy), BlockHardware(job), data_parallel_plan(job).gathers_in_passes()};
 }
 
 // Two threads that ask for the same at once may both make it, with one result.

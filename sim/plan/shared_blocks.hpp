@@ -2,6 +2,7 @@
 
 #include "plan/layer_bound.hpp"
 #include "plan/pipeline_choice.hpp"
+#include "program/block_hardware.hpp"
 #include "program/block_memory.hpp"
 #include "program/blocks_of_job.hpp"
 #include "program/body_cache.hpp"
@@ -31,8 +32,7 @@ class SharedBlocks {
   // `schedule`: of all that the blocks are for, one that asks most of them (StrategySpace::demanding_schedule).
   explicit SharedBlocks(ScheduleId schedule = kDefaultSchedule) : schedule_(schedule) {}
 
-  // The blocks of `job`. All jobs that are asked for have the same model, training and framework, and their clusters
-  // the same node types.
+  // The blocks of `job`. All jobs that are asked for have the same model, training and framework.
   std::shared_ptr<BlockSet> of(const Job& job);
   // Of its layers, without sharding the other blocks.
   std::shared_ptr<LayerBound> layers_of(const Job& job);
@@ -43,6 +43,7 @@ class SharedBlocks {
  private:
   struct Key {
     BlockFields fields;
+    BlockHardware hardware;
     bool gathers_in_passes = false;
 
     friend auto operator<=>(const Key&, const Key&) = default;

@@ -1,5 +1,7 @@
 #include "program/blocks_of_job.hpp"
 
+#include "program/block_hardware.hpp"
+
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
@@ -16,14 +18,6 @@
 namespace mirfak {
 
 namespace {
-
-// One program for all stages: fused only where every GPU of the cluster has such a kernel.
-bool has_fused_attention(const Job& job) {
-  const auto groups = job.cluster.groups();
-  return !job.framework.fusion.attention.empty() &&
-         std::all_of(groups.begin(), groups.end(),
-                     [](const NodeGroup& group) { return !group.hardware.gpu.attention.empty(); });
-}
 
 ExpertExchange exchange_of(const Job& job) {
   const MixtureOfExperts& mixture = job.model.mixture;
@@ -70,7 +64,7 @@ BlockOptions block_options(const Job& job) {
   options.element_bytes = bytes_per_element(job.precision());
   options.adapters = job.training.adapters;
   options.fusion = framework.fusion.rules;
-  options.fused_attention = has_fused_attention(job);
+  options.fused_attention = BlockHardware(job).fused_attention;
   options.kernels = block_kernels(job);
   return options;
 }

@@ -13,22 +13,10 @@
 
 #include "program/quantization_of_job.hpp"
 
+#include "program/block_hardware.hpp"
 #include "program/data_parallel.hpp"
 
-#include <algorithm>
-
 namespace mirfak {
-
-namespace {
-
-bool any_gpu(const Job& job, const auto& holds) {
-  const auto groups = job.cluster.groups();
-  return std::any_of(groups.begin(), groups.end(), [&](const NodeGroup& group) { return holds(group.hardware.gpu); });
-}
-
-bool multiplies_one_layout(const GpuSpec& gpu) { return gpu.architecture == "ada" || gpu.architecture == "hopper"; }
-
-}  // namespace
 
 std::optional<Quantization> quantization_of(const Job& job) {
   const PrecisionRecipe& recipe = job.recipe();
@@ -40,7 +28,7 @@ std::optional<Quantization> quantization_of(const Job& job) {
   out.parameter_bytes = element + recipe.parameter_scale_bytes;
   out.finds_largest = recipe.scaling == Scaling::current || recipe.scaling == Scaling::nested;
   out.fused_normalization = recipe.scaling == Scaling::delayed;
-  out.second_copies = !whole || any_gpu(job, multiplies_one_layout);
+  out.second_copies = !whole || BlockHardware(job).one_layout;
   out.transposable = whole;
   out.two_kernels = recipe.scaling == Scaling::nested;
   out.gathers_tokens = job.strategy.sequence_parallel && job.strategy.tensor > 1;

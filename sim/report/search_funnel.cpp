@@ -39,6 +39,25 @@ std::int64_t left_after(const SearchReport& report, std::string_view step) {
 
 bool has_limits(const SearchSpec& spec) { return spec.deadline_s > 0 || spec.budget_usd > 0 || spec.power_cap_w > 0; }
 
+double watts(const FoundStrategy& found) { return found.energy_j / found.iteration_time_s; }
+
+// What could be had: of the whole training where its tokens are known, else of an iteration.
+std::string possible_text(const SearchReport& report) {
+  const SearchOutcome& outcome = report.outcome;
+  if (!outcome.fastest) return {};
+  const TrainingSpec& training = report.scenario.job.training;
+  const double tokens = static_cast<double>(training.global_batch) * static_cast<double>(training.sequence_length);
+  const double iterations = training.tokens > 0 ? training.tokens / tokens : 1;
+  std::string out =
+      fmt::format("; fastest possible {} at {:.4g} kW", format_seconds(outcome.fastest->iteration_time_s * iterations),
+                  watts(*outcome.fastest) / 1000);
+  if (outcome.cheapest) {
+    out += fmt::format("; cheapest {} at {:.4g} kW", format_usd(outcome.cheapest->cost_usd * iterations),
+                       watts(*outcome.cheapest) / 1000);
+  }
+  return out + fmt::format("; the fewest GPUs draw {:.4g} kW while they wait", outcome.least_waiting_w / 1000);
+}
+
 std::string shortage_text(const SearchReport& report) {
   if (report.outcome.min_shortage_bytes <= 0) return {};
   return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.outcome.min_shortage_bytes));
@@ -63,6 +82,13 @@ SearchFailure search_failure(const SearchReport& report) {
   const std::int64_t all = left_after(report, "enumerated");
   const std::int64_t valid = left_after(report, "after rules");
   const std::int64_t fitting = left_after(report, "after memory");
+  if (!report.outcome.complete) {
+    return {"stopped before anything that fits was simulated", "give it more time, or a smaller search.space"};
+  }
+  if (const std::string possible = possible_text(report); !possible.empty()) {
+    return {"no strategy keeps the limits" + possible,
+            "raise search.deadline_days, search.budget_usd or search.power_cap_w, or change cluster.nodes"};
+  }
   if (all == 0) {
     return {fmt::format("no strategy of the space divides {} GPUs", report.scenario.job.cluster.gpus()),
             "widen search.space, or change cluster.nodes"};

@@ -80,6 +80,11 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   for (const FunnelStep& step : report.outcome.funnel) {
     funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
   }
+  out["complete"] = report.outcome.complete;
+  Json& left_out = out["left_out"] = Json::array();
+  for (const LeftOut& type : report.outcome.left_out) {
+    left_out.push_back({{"nodes", type.nodes}, {"reason", type.reason}});
+  }
   out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
   out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;

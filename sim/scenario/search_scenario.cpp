@@ -6,6 +6,8 @@
 #include "scenario/resolved.hpp"
 #include "scenario/sections.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -17,13 +19,31 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxSequences = std::int64_t{1} << 22;  // of an iteration; bounds a simulation's memory
 
+// Objectives and limits that dollars decide need the price of every type.
+void check_prices(const Document& document, const Job& job, const SearchSpec& spec) {
+  const bool by_cost = spec.objective == SearchObjective::cost || spec.objective == SearchObjective::pareto;
+  if (!by_cost && spec.budget_usd == 0) return;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    if (group.price) continue;
+    locate(document, by_cost ? "search.objective" : "search.budget_usd")
+        .fail(fmt::format("nobody is known to offer {} ({}) at cluster.price", group.hardware.gpu.title,
+                          group.hardware.spec.name),
+              "choose another cluster.price, leave these nodes out, or minimise time or energy without a budget");
+  }
+}
+
 // What no strategy could mend.
-void check(const Document& document, const Job& job) {
+void check(const Document& document, const Job& job, const SearchSpec& spec) {
   if (job.training.global_batch > kMaxSequences) {
     locate(document, "training.global_batch")
         .fail_infeasible("a search takes at most 2^22 sequences per iteration", "lower training.global_batch");
   }
-  for (const NodeGroup& group : job.cluster.groups()) {
+  // Where nodes are free, those that can are used.
+  const auto groups = job.cluster.groups();
+  const bool some = std::any_of(groups.begin(), groups.end(),
+                                [&](const NodeGroup& group) { return can_train(group.hardware.gpu, job); });
+  if (some && spec.any_count) return;
+  for (const NodeGroup& group : groups) {
     if (can_train(group.hardware.gpu, job)) continue;
     locate(document, "training.precision")
         .fail_infeasible(group.hardware.gpu.title + " cannot compute in " + job.training.precision,
@@ -43,7 +63,6 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
                            std::move(sections.framework)},
                           {},
                           {}};
-  check(document, scenario.job);
   if (scenario.job.cluster.shares_gpus()) {
     locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
   }
@@ -51,6 +70,8 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
     locate(document, "cluster.perturbations").fail("a search decides where ranks lie", "leave perturbations out");
   }
   scenario.search = read_search(sections.search, scenario.job);
+  check(document, scenario.job, scenario.search.spec);
+  check_prices(document, scenario.job, scenario.search.spec);
   fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
   if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);

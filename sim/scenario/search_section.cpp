@@ -71,6 +71,7 @@ void read_limits(Mapping& section, const TrainingSpec& training, SearchSection& 
   search.spec.budget_usd = search.budget_usd * share;
   const std::optional<Node> power = section.find_or_null("power_cap_w");
   search.spec.power_cap_w = power ? power->as_number(0, kMaxWatts) : 0;
+  if (power && search.spec.power_cap_w == 0) power->fail("expected more than 0", "leave it out for no limit");
 }
 
 void read_rules(Mapping& section, SearchSpec& spec) {

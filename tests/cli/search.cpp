@@ -196,7 +196,8 @@ TEST_CASE("a search that finds nothing says why, and what to change") {
 
   const Finished deadline = search({"--deadline", "0.01", "--format", "json"});
   CHECK(deadline.status == 3);
-  CHECK(contains(deadline.err, "keeps the limits"));
+  CHECK(contains(deadline.err, "no strategy keeps the limits; fastest possible "));
+  CHECK(contains(deadline.err, "; cheapest $"));
   CHECK(json::parse(deadline.out).at("strategies").empty());
 
   const Finished layout = search({"--set", "strategy.tensor=5"});
@@ -260,6 +261,12 @@ TEST_CASE("what a search does not take is refused before it starts") {
       {{"--jobs", "-1"}, "--jobs: expected 0 or more"},
       {{"--objective", "tme"}, "--set search.objective=tme: search.objective: "},
       {{"--top", "0"}, "search.top: "},
+      {{"--power-cap", "0"}, "search.power_cap_w: expected more than 0"},
+      {{"--time-limit", "-1"}, "--time-limit: expected 0"},
+      {{"--objective", "cost", "--set", "cluster.nodes[0].type=titan-rtx-8", "--set", "training.precision=fp16"},
+       "search.objective: nobody is known to offer"},
+      {{"--budget", "1e6", "--set", "cluster.nodes[0].type=titan-rtx-8", "--set", "training.precision=fp16"},
+       "search.budget_usd: nobody is known to offer"},
       {{"--budget", "some"}, "search.budget_usd: expected a number"},
       {{"--set", "search.space.tensr=[1]"}, "did you mean 'tensor'?"},
       {{"--set", "strategy.layer_split=[24]"}, "uneven_layers"},

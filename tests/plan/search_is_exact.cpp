@@ -231,6 +231,49 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
   CHECK(capped > 0);
 }
 
+TEST_CASE("a mix has blocks that run on all of it, whatever each type runs alone") {
+  // V100 has no fused attention, so neither has a mix with it; the A100 alone has.
+  SmallSpace of = two_node_types();
+  const NodeGroup newer = small_cluster("dgx-a100-80g", 1).groups().front();
+  const NodeGroup older = small_cluster("jean-zay-v100-32g", 2).groups().front();
+  of.job.training.precision = "fp16";
+  of.job.cluster = Cluster({newer, older}, of.job.cluster.fabric());
+  SearchSpec spec;
+  spec.space = of.space;
+  spec.any_count = true;
+  spec.objective = SearchObjective::pareto;
+  std::vector<JudgedStrategy> all;
+  const auto add = [&](std::vector<NodeAllotment> nodes, bool first_order) {
+    Job job = of.job;
+    job.cluster = Cluster(std::move(nodes), of.job.cluster.fabric());
+    const std::vector<JudgedStrategy> more = simulate_all(job, of.space, first_order);
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (const int newers : {0, 1}) {
+    for (const int olders : {0, 1, 2}) {
+      NodeGroup old = older;
+      old.count = olders;
+      if (newers == 0 && olders > 0) add({old}, true);
+      if (newers == 1 && olders == 0) add({newer}, true);
+      if (newers == 1 && olders > 0) {
+        add({newer, old}, true);
+        add({old, newer}, false);
+      }
+    }
+  }
+  check_same(search(of.job, spec), best_of(all, spec));
+}
+
+TEST_CASE("a search that is stopped says so") {
+  const Case& each = cases().front();
+  SearchSpec spec;
+  spec.space = each.space.space;
+  const SearchResult at_once = search(each.space.job, spec, 1, {}, [] { return true; });
+  CHECK_FALSE(at_once.complete);
+  CHECK(at_once.strategies.empty());
+  CHECK(search(each.space.job, spec).complete);
+}
+
 TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of others has one") {
   SmallSpace of = two_node_types();
   SearchSpec spec;
