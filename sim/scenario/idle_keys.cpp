@@ -93,9 +93,10 @@ bool states_default(const Scenario& scenario, const std::string& key) {
 }
 
 // Whether the job would be another without the key: a required one, one that others need, or one that changes a figure.
-bool acts(const Scenario& scenario, const StatedKey& key, const DataFolders& folders, const IterationResult& result) {
+bool acts(const Scenario& scenario, const StatedKey& key, const ScenarioSources& sources,
+          const IterationResult& result) {
   try {
-    const Scenario other = parse_scenario(scenario.document.with_root(without(scenario.document.root(), key)), folders);
+    const Scenario other = parse_scenario(scenario.document.with_root(without(scenario.document.root(), key)), sources);
     if (other.resolved == scenario.resolved) return states_default(scenario, key.name);
     return !same(simulate(other.job).result, result);
   } catch (const Error&) {
@@ -122,10 +123,11 @@ std::string text_of(const Value& value) {
 
 }  // namespace
 
-std::vector<IdleKey> idle_keys(const Scenario& scenario, const DataFolders& folders, const IterationResult& result) {
+std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources,
+                               const IterationResult& result) {
   const std::vector<StatedKey> keys = stated_keys(scenario.document.root());
   std::vector<char> idle(keys.size());
-  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], folders, result) ? 0 : 1; });
+  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], sources, result) ? 0 : 1; });
   std::vector<IdleKey> out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (idle[i] != 0) out.push_back({keys[i].name, text_of(*keys[i].value), keys[i].value->where});

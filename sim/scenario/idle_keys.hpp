@@ -1,6 +1,5 @@
 #pragma once
 
-#include "scenario/data_folders.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
@@ -20,7 +19,7 @@ struct IdleKey {
 // which the iteration takes, holds, draws and costs the same, to the last bit. Found by leaving out one key after the
 // other, so that a key added later is looked at too; only those that divide the job or say what is computed, which
 // always act, are taken at their word. `result` is that of scenario.job. In the order of the file.
-std::vector<IdleKey> idle_keys(const Scenario& scenario, const DataFolders& folders, const IterationResult& result);
+std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources, const IterationResult& result);
 
 // "job.yaml:7:21: strategy.microbatch_group: 4 changes nothing in this job"
 std::string note_on(const IdleKey& idle);

@@ -25,8 +25,8 @@ void add_keys_left_out(const Node& resolved, const Document& document, std::vect
 
 }  // namespace
 
-Scenario parse_scenario(const Document& document, const DataFolders& folders) {
-  ScenarioSections sections = read_sections(document, folders);
+Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
+  ScenarioSections sections = read_sections(document, sources);
   const Strategy strategy = read_strategy(sections.strategy, sections.cluster.gpus());
   Scenario scenario{document.name(),
                     document,
@@ -44,10 +44,19 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders) {
 }
 
 Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
-                       const DataFolders& folders) {
+                       const ScenarioSources& sources) {
   Document document = Document::from_file(path);
   for (const std::string& assignment : overrides) document.override_value(assignment);
-  return parse_scenario(document, folders);
+  return parse_scenario(document, sources);
+}
+
+Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
+                       const DataFolders& folders) {
+  return load_scenario(path, overrides, ScenarioSources(folders));
+}
+
+Scenario parse_scenario(const Document& document, const DataFolders& folders) {
+  return parse_scenario(document, ScenarioSources(folders));
 }
 
 }  // namespace mirfak

@@ -2,7 +2,7 @@
 
 #include "base/document.hpp"
 #include "program/job.hpp"
-#include "scenario/data_folders.hpp"
+#include "scenario/scenario_sources.hpp"
 
 #include <filesystem>
 #include <span>
@@ -13,7 +13,7 @@ namespace mirfak {
 
 // A scenario file, read, completed with defaults and checked.
 struct Scenario {
-  std::string name;  // of the file
+  std::string name;   // of the file
   Document document;  // as read, overrides applied
   Job job;
   std::string resolved;  // the scenario as YAML with every default written out and overrides applied: reads back
@@ -27,5 +27,9 @@ struct Scenario {
 Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
                        const DataFolders& folders);
 Scenario parse_scenario(const Document& document, const DataFolders& folders);
+// The same for who reads several.
+Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
+                       const ScenarioSources& sources);
+Scenario parse_scenario(const Document& document, const ScenarioSources& sources);
 
 }  // namespace mirfak

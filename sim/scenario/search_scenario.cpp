@@ -54,7 +54,7 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
 }  // namespace
 
 SearchScenario parse_search(const Document& document, const DataFolders& folders) {
-  ScenarioSections sections = read_sections(document, folders);
+  ScenarioSections sections = read_sections(document, ScenarioSources(folders));
   SearchScenario scenario{document.name(),
                           {std::move(sections.model),
                            std::move(sections.cluster),

@@ -2,22 +2,21 @@
 
 #include "model/model_loader.hpp"
 #include "scenario/training_section.hpp"
-#include "strategy/framework_catalog.hpp"
 
 #include <algorithm>
 
 namespace mirfak {
 
-ScenarioSections read_sections(const Document& document, const DataFolders& folders) {
+ScenarioSections read_sections(const Document& document, const ScenarioSources& sources) {
   static const Value nothing;
   Mapping root{Node(document)};
   const Node model_node = root.require("model");
-  const Catalog catalog(folders.hardware);
-  ModelSpec model = model_node.is_mapping() ? parse_model(model_node, folders.models)
-                                            : load_model(model_node.as_string(), folders.models, model_node.where());
+  const std::filesystem::path& models = sources.folders.models;
+  ModelSpec model = model_node.is_mapping() ? parse_model(model_node, models)
+                                            : load_model(model_node.as_string(), models, model_node.where());
   const Node cluster_node = root.require("cluster");
-  Cluster cluster = read_cluster(cluster_node, catalog);
-  const FrameworkCatalog frameworks(folders.hardware);
+  Cluster cluster = read_cluster(cluster_node, sources.catalog);
+  const FrameworkCatalog& frameworks = sources.frameworks;
   TrainingSpec training = read_training(root.require("training"), model, frameworks);
   Framework framework = frameworks.framework(training.framework);
   const std::optional<Node> strategy = root.find_or_null("strategy");

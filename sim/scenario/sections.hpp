@@ -3,7 +3,7 @@
 #include "base/document.hpp"
 #include "cluster/cluster.hpp"
 #include "model/model_spec.hpp"
-#include "scenario/data_folders.hpp"
+#include "scenario/scenario_sources.hpp"
 #include "strategy/framework.hpp"
 #include "strategy/training.hpp"
 
@@ -26,7 +26,7 @@ struct ScenarioSections {
 };
 
 // Error(input) at the place of the fault, at keys that no section has too.
-ScenarioSections read_sections(const Document& document, const DataFolders& folders);
+ScenarioSections read_sections(const Document& document, const ScenarioSources& sources);
 
 // The place of "strategy.tensor" in the document, or of the nearest mapping around it.
 Node locate(const Document& document, std::string_view path);

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "cluster/catalog.hpp"
+#include "scenario/data_folders.hpp"
+#include "strategy/framework_catalog.hpp"
+
+#include <utility>
+
+namespace mirfak {
+
+// What scenarios are read with: hardware and frameworks, each file of which is read once in the life of this and its
+// copies. Usable from many threads.
+struct ScenarioSources {
+  explicit ScenarioSources(DataFolders of)
+      : folders(std::move(of)), catalog(folders.hardware), frameworks(folders.hardware) {}
+
+  DataFolders folders;
+  Catalog catalog;
+  FrameworkCatalog frameworks;
+};
+
+}  // namespace mirfak
