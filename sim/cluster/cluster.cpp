@@ -91,6 +91,20 @@ int nodes_of_a_domain(const NodeSpec& spec, int count) {
   return (count + domains - 1) / domains;
 }
 
+// Neighbouring entries of the same nodes are one: how a list is written says nothing about where racks begin.
+std::vector<NodeAllotment> merged(std::vector<NodeAllotment> nodes) {
+  std::vector<NodeAllotment> out;
+  for (NodeAllotment& next : nodes) {
+    const bool same = !out.empty() && out.back().hardware == next.hardware && out.back().price == next.price;
+    if (same && out.back().count >= 1 && next.count >= 1 && next.count <= kMaxGpus - out.back().count) {
+      out.back().count += next.count;
+    } else {
+      out.push_back(std::move(next));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 const std::vector<std::string>& fabric_names() {
@@ -109,7 +123,7 @@ Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations 
   Held held;
   held.fabric = std::move(fabric);
   held.perturbations = std::move(perturbations);
-  for (NodeAllotment& allotment : nodes) {
+  for (NodeAllotment& allotment : merged(std::move(nodes))) {
     const NodeSpec& spec = allotment.hardware.spec;
     if (allotment.count < 1 || allotment.count > (kMaxGpus - held.gpus) / spec.gpus) {
       fail_input({}, "a cluster has 1 to 2^20 GPUs, and at least one node of each type");

@@ -11,6 +11,8 @@ struct FitQuality {
   double p90_error = 0;
   double held_out_median_error = 0;
   double held_out_p90_error = 0;
+
+  friend bool operator==(const FitQuality&, const FitQuality&) = default;
 };
 
 }  // namespace mirfak

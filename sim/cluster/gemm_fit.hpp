@@ -29,6 +29,8 @@ struct GemmConstants {
   double settling_s = 1;         // length of kernels of the table in which the clock was on its way down
   double cast_overhead_s = 0;    // of quantising the first operand, where the table's times hold that
   double cast_efficiency = 1;    // share of memory_bandwidth that it reaches
+
+  friend bool operator==(const GemmConstants&, const GemmConstants&) = default;
 };
 
 // One of them: its key in a profile, the range it must be in, and where a fit begins.
@@ -67,6 +69,8 @@ struct GemmFit {
   GemmConstants constants;
   std::array<std::string, kGemmConstants.size()> sources;  // in the order of kGemmConstants; of casts maybe empty
   FitQuality quality;                                      // on products of 1024 rows and more
+
+  friend bool operator==(const GemmFit&, const GemmFit&) = default;
 };
 
 }  // namespace mirfak

@@ -184,6 +184,13 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
     const Node name = like ? *like : file.root().require("gemm_like");
     other = gemm_like(name);
     borrow_gemm_fits(name, *other, gpu);
+    gpu.like = other->name;
+    gpu.like_architecture = other->architecture;
+    gpu.like_quality = other->gemm.rbegin()->second.quality;
+    for (const auto& [precision, fit] : other->gemm) {
+      if (precision <= Precision::bf16) gpu.like_quality = fit.quality;
+    }
+    if (file.root().has("gemm_like_error")) gpu.like_error = file.figure("gemm_like_error", 0, 10);
   }
   if (table) read_gemm_table(file, *table, gpu);
   read_memory_kernels(file, other ? &*other : nullptr, gpu);

@@ -29,14 +29,23 @@ const std::vector<std::string>& price_kind_names() {
   return names;
 }
 
-const GemmFit& GpuSpec::gemm_fit(Precision precision) const {
-  if (const auto own = gemm.find(precision); own != gemm.end()) return own->second;
+Precision GpuSpec::fitted(Precision precision) const {
+  if (gemm.contains(precision)) return precision;
   // Efficiencies fall as the rate of the multipliers grows and feeding them gets harder, so the nearest wider
   // precision is the nearest guess; everything wider than 16 bits shares the 16-bit shape of the curve.
   const Precision last = precision < Precision::bf16 ? Precision::bf16 : precision;
   const auto past = gemm.upper_bound(last);
   if (past == gemm.begin()) fail_internal("GPU '" + name + "' has no GEMM fit");
-  return std::prev(past)->second;
+  return std::prev(past)->first;
+}
+
+double GpuSpec::long_run_share(Precision precision) const {
+  const auto held = long_run_power.find(precision);
+  if (held != long_run_power.end()) return held->second.value;
+  // The same multipliers; those of other precisions draw otherwise.
+  if (precision != Precision::fp16 && precision != Precision::bf16) return 1;
+  const auto other = long_run_power.find(precision == Precision::fp16 ? Precision::bf16 : Precision::fp16);
+  return other == long_run_power.end() ? 1 : other->second.value;
 }
 
 double ClockPower::draw(double clock_share) const {

@@ -14,6 +14,8 @@ namespace mirfak {
 struct Figure {
   double value = 0;
   std::string source;  // "NVIDIA A100 datasheet", "fit to 9240 measured shapes", "recalled, to be confirmed"
+
+  friend bool operator==(const Figure&, const Figure&) = default;
 };
 
 // In the order of peak rate: a later one is never slower on a GPU that has both.
@@ -30,6 +32,8 @@ struct MemoryKernels {
   Figure reduction;       // sums over tokens: gradients of biases and norm weights
   Figure gather;          // rows of an embedding, read or added to
   Figure cached_speedup;  // bandwidth of what the second-level cache holds over that of memory
+
+  friend bool operator==(const MemoryKernels&, const MemoryKernels&) = default;
 };
 
 // What fused (flash) attention kernels do with heads of one size, on one GPU type.
@@ -40,6 +44,8 @@ struct AttentionTiles {
   Figure ramp_s;                   // of a tile beside its products
   Figure tail;                     // mean tiles for which multiprocessors wait at the end of a kernel
   std::optional<Figure> throttle;  // how much slower kernels that last get under the power limit: a share
+
+  friend bool operator==(const AttentionTiles&, const AttentionTiles&) = default;
 };
 
 // What the timings of a server's sweep hold beside the attention kernel.
@@ -49,6 +55,8 @@ struct AttentionTable {
   Figure cache_speedup;  // bandwidth of what the second-level cache holds over that of memory
   Figure cache_share;    // of the second-level cache that tensors can fill
   Figure throttle_s;     // kernels that last as long are half throttled
+
+  friend bool operator==(const AttentionTable&, const AttentionTable&) = default;
 };
 
 // One generation of fused attention kernels on one GPU type. sim/cost/attention_model.hpp says what the constants mean.
@@ -58,6 +66,8 @@ struct AttentionFit {
   Figure backward_passes;               // of queries through memory by the kernels before and after the backward kernel
   std::optional<AttentionTable> table;  // absent: constants of published figures, or of kernels timed by themselves
   FitQuality quality;                   // on measured calls of at least 1024 tokens
+
+  friend bool operator==(const AttentionFit&, const AttentionFit&) = default;
 };
 
 // What a device draws at a clock that is set, over what it draws at the full one: static + (1 - static) clock^exponent.
@@ -66,6 +76,8 @@ struct ClockPower {
   Figure exponent;
 
   double draw(double clock_share) const;
+
+  friend bool operator==(const ClockPower&, const ClockPower&) = default;
 };
 
 struct GpuSpec {
@@ -90,12 +102,24 @@ struct GpuSpec {
   std::map<Precision, GemmFit> gemm;           // keys are precisions of peak_flops; bf16 or fp16 is always there
   std::map<Precision, Figure> long_run_power;  // of a fit's power_threshold, what long runs hold; absent: all of it
   ClockPower clock_power;
-  Figure sustained_share;                         // of the tables' clock that a long run holds under the power limit
+  Figure sustained_share;  // of the tables' clock that a long run holds under the power limit
+  // The GPU whose GEMM fits are taken over; empty: none is, all tables are this GPU's own.
+  std::string like;
+  std::string like_architecture;
+  FitQuality like_quality;                        // of those fits, on tables of the GPU that they are from
+  std::optional<Figure> like_error;               // of products (90th percentile) where constants are taken over so
   std::map<std::string, AttentionFit> attention;  // by generation of kernels ("flash-2"); empty: none runs on it
 
   // The fit to use for `precision`: its own, or the one of the nearest precision that has one (16-bit for fp32 and
   // tf32, next wider for fp8 and fp4).
-  const GemmFit& gemm_fit(Precision precision) const;
+  const GemmFit& gemm_fit(Precision precision) const { return gemm.at(fitted(precision)); }
+  // What long runs in `precision` hold of its fit's power threshold: long_run_power, fp16 that of bf16 and vice versa.
+  double long_run_share(Precision precision) const;
+
+  friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
+
+ private:
+  Precision fitted(Precision precision) const;  // whose fit `precision` uses
 };
 
 // NVLink SHARP (NVLS): the switch adds up, so that of an all-reduce of S bytes over n ranks S (1 + 1/n) cross each
@@ -113,6 +137,8 @@ struct InSwitchReduction {
   FitQuality quality;
 
   const Figure& efficiency_for(int ranks) const;
+
+  friend bool operator==(const InSwitchReduction&, const InSwitchReduction&) = default;
 };
 
 // What NCCL's three protocols take on a scale-up link: base + steps * step + bytes / (bandwidth * efficiency). Base and
@@ -129,6 +155,8 @@ struct RingProtocols {
   FitQuality quality;
 
   bool has_ll128() const { return ll128_efficiency.value > 0; }  // not on links through the host
+
+  friend bool operator==(const RingProtocols&, const RingProtocols&) = default;
 };
 
 // Every rank sends to every other at once (all-to-all): base + peers * peer + bytes / (bandwidth * efficiency); the
@@ -144,6 +172,8 @@ struct ExchangeFit {
   Figure short_peer_s;
   Figure short_efficiency;
   FitQuality quality;
+
+  friend bool operator==(const ExchangeFit&, const ExchangeFit&) = default;
 };
 
 // One kind of link as a GPU sees it.
@@ -162,10 +192,13 @@ struct LinkSpec {
   std::optional<RingProtocols> protocols;  // measured; without it see protocols_of
   std::optional<ExchangeFit> exchange;     // measured; without it see exchange_of
   std::optional<InSwitchReduction> in_switch_reduction;
+  std::vector<std::string> measured_on;  // GPUs between which its collectives were measured; empty: nobody's were
 
   // For a group of `ranks` on this link: the measured entry of the largest group that is not larger, or
   // `efficiency` beyond the table (and when there is none).
   const Figure& efficiency_for(int ranks) const;
+
+  friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
 };
 
 // The link's own, or, where nothing was measured, NCCL's differences between protocols on top of its LL latencies and
@@ -195,6 +228,8 @@ struct NodeSpec {
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, the peak of all its processors' channels
   Figure host_power_w;  // power of a node that is not its GPUs': processors, memory, fans, ports
+
+  friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
 // A node type with everything that it names.
@@ -204,6 +239,8 @@ struct NodeHardware {
   LinkSpec scale_up;
   LinkSpec host_link;
   LinkSpec network;
+
+  friend bool operator==(const NodeHardware&, const NodeHardware&) = default;
 };
 
 enum class PriceKind { on_demand, spot };
@@ -217,6 +254,8 @@ struct PriceSpec {
   std::string instance;  // "p4d.24xlarge"; empty for a median
   std::string date;      // "2026-07-20"
   Figure usd_per_gpu_hour;
+
+  friend bool operator==(const PriceSpec&, const PriceSpec&) = default;
 };
 
 }  // namespace mirfak

@@ -16,6 +16,8 @@
 #include "base/error.hpp"
 #include "cost/power_limit.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -24,17 +26,18 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kElementBytes = 2;
 constexpr double kKeyBlock = 64;       // keys a tile takes at a time
 constexpr int kSmallestTile = 16;      // rows of the tensor cores' own tile
 constexpr int kBackwardKernels = 3;    // row sums of dO * O, the gradients, dQ from fp32
 constexpr double kCacheSharpness = 6;  // how suddenly tensors stop fitting into the second-level cache
 
-double peak_16_bit(const GpuSpec& gpu) {
+const Figure& peak_of(const GpuSpec& gpu, Precision precision) {
+  const bool wide = precision < Precision::fp16;
   const auto bf16 = gpu.peak_flops.find(Precision::bf16);
-  const auto found = bf16 != gpu.peak_flops.end() ? bf16 : gpu.peak_flops.find(Precision::fp16);
-  if (found == gpu.peak_flops.end()) fail_infeasible({}, gpu.title + " has no 16-bit arithmetic", {});
-  return found->second.value;
+  const auto narrow = bf16 != gpu.peak_flops.end() ? bf16 : gpu.peak_flops.find(Precision::fp16);
+  const auto found = wide ? gpu.peak_flops.find(precision) : narrow;
+  if (found != gpu.peak_flops.end()) return found->second;
+  fail_infeasible({}, fmt::format("{} has no {} arithmetic", gpu.title, wide ? name_of(precision) : "16-bit"), {});
 }
 
 // Short sequences run in smaller tiles.
@@ -52,16 +55,16 @@ double pair_flop(const AttentionShape& shape, bool backward) {
   return 2 * (with_keys * shape.head_dim + with_values * value_dim(shape));
 }
 
-double query_bytes(const AttentionShape& shape) {
-  return shape.batch * shape.queries * shape.heads * shape.head_dim * kElementBytes;
+double query_elements(const AttentionShape& shape) {
+  return shape.batch * shape.queries * shape.heads * shape.head_dim;
 }
 
-double result_bytes(const AttentionShape& shape) {
-  return shape.batch * shape.queries * shape.heads * value_dim(shape) * kElementBytes;
+double result_elements(const AttentionShape& shape) {
+  return shape.batch * shape.queries * shape.heads * value_dim(shape);
 }
 
-double key_value_bytes(const AttentionShape& shape) {
-  return shape.batch * shape.keys * shape.kv_heads * (shape.head_dim + value_dim(shape)) * kElementBytes;
+double key_value_elements(const AttentionShape& shape) {
+  return shape.batch * shape.keys * shape.kv_heads * (shape.head_dim + value_dim(shape));
 }
 
 Figure between(const Figure& low, const Figure& high, double share) {
@@ -84,10 +87,12 @@ struct AttentionModel::Work {
   double block_keys = 0;
 };
 
-AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit)
+AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit, Precision precision)
     : gpu_(&gpu),
       fit_(&fit),
-      peak_(peak_16_bit(gpu) / gpu.multiprocessors),
+      peak_of_gpu_(&peak_of(gpu, precision)),
+      element_bytes_(std::max(2.0, bytes_per_element(precision))),
+      peak_(peak_of_gpu_->value / gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
 
 const AttentionTiles& AttentionModel::tiles(double head_dim, AttentionTiles& between_two) const {
@@ -158,11 +163,12 @@ AttentionCost AttentionModel::price(const AttentionShape& shape, bool backward, 
   cost.overhead_s = (backward ? kBackwardKernels : 1) * gpu_->kernel_launch_s.value;
   cost.clocked_s = makespan(shape, tiles, work, backward);
   cost.compute_s = cost.clocked_s / clock;
-  const double ends = query_bytes(shape) + result_bytes(shape);
+  const double query_bytes = element_bytes_ * query_elements(shape);
+  const double ends = query_bytes + element_bytes_ * result_elements(shape);
   const double passes = (backward ? 2 : 1) * fit_->io_passes.value;
-  const double around = backward ? fit_->backward_passes.value * query_bytes(shape) : 0;
+  const double around = backward ? fit_->backward_passes.value * query_bytes : 0;
   cost.memory_s = (passes * ends + around) / bandwidth_;
-  const double all = (backward ? 2 : 1) * (ends + key_value_bytes(shape)) / bandwidth_;
+  const double all = (backward ? 2 : 1) * (ends + element_bytes_ * key_value_elements(shape)) / bandwidth_;
   if (cost.compute_s + cost.memory_s < all) cost.clocked_s = 0;
   cost.seconds = cost.overhead_s + std::max(cost.compute_s + cost.memory_s, all);
   cost.draw = std::pow(settled_clock(tiles), -kPowerExponent);
@@ -174,9 +180,9 @@ double AttentionModel::table_seconds(const AttentionShape& shape) const {
   const AttentionTable& table = *fit_->table;
   AttentionTiles between_two;
   const AttentionTiles& tiles = this->tiles(shape.head_dim, between_two);
-  const double queries = query_bytes(shape);
-  const double keys_and_values = key_value_bytes(shape);
-  const double ends = queries + result_bytes(shape);
+  const double queries = element_bytes_ * query_elements(shape);
+  const double keys_and_values = element_bytes_ * key_value_elements(shape);
+  const double ends = queries + element_bytes_ * result_elements(shape);
   const double footprint = queries + ends + 2 * keys_and_values;
   const double fullness = footprint / (table.cache_share.value * gpu_->l2_bytes.value);
   const double cached = 1 / (1 + std::pow(fullness, kCacheSharpness));

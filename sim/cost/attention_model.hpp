@@ -43,10 +43,15 @@ struct AttentionCost {
 // with B = bandwidth x memory_bandwidth_efficiency and c the share of the benchmarks' clock that a run holds. A
 // tile with a causal mask or a window executes the blocks of 64 keys that hold a visible one, and no others. Between
 // measured head dimensions the time of a product, and the rest, are interpolated over the dimension.
+//
+// All figures are of kernels in 16 bits. Jobs in tf32 and fp32 run other kernels, as FlashAttention takes fp16 and bf16
+// only (arXiv 2205.14135, appendix A); those are taken to reach the same share of the peak of their own precision, and
+// to move elements of 4 bytes.
 class AttentionModel {
  public:
-  // `gpu` and `fit`, one of its own, must outlive the model. Error(input) if the GPU has no 16-bit arithmetic.
-  AttentionModel(const GpuSpec& gpu, const AttentionFit& fit);
+  // `gpu` and `fit`, one of its own, must outlive the model. `precision`: of the tensors; narrower than 16 bits means
+  // kernels in 16 bits. Error(infeasible) if the GPU cannot compute in it.
+  AttentionModel(const GpuSpec& gpu, const AttentionFit& fit, Precision precision = Precision::bf16);
 
   // At a clock share of `clock`.
   AttentionCost forward(const AttentionShape& shape, double clock = 1) const { return price(shape, false, clock); }
@@ -62,6 +67,7 @@ class AttentionModel {
   // The clock share that a device settles at which does nothing else: what the tables show of long kernels, else what
   // it holds in long matrix products.
   double settled_clock(double head_dim) const;
+  const Figure& peak() const { return *peak_of_gpu_; }  // FLOP/s of the GPU that efficiencies are shares of
 
  private:
   struct Work;
@@ -72,6 +78,8 @@ class AttentionModel {
 
   const GpuSpec* gpu_;
   const AttentionFit* fit_;
+  const Figure* peak_of_gpu_;
+  double element_bytes_ = 2;
   double peak_ = 0;       // FLOP/s of one multiprocessor
   double bandwidth_ = 0;  // bytes/s that streaming kernels reach
 };

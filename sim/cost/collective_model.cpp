@@ -302,6 +302,15 @@ CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bo
   return cost;
 }
 
+namespace {
+
+std::string evaluation_of(const CommunicationCost& cost) {
+  if (cost.transfer_s <= 0) return fmt::format("{:.6g}", cost.latency_s);
+  return fmt::format("{:.6g} + {:.6g} / {:.6g}", cost.latency_s, cost.bytes_sent, cost.bytes_per_s);
+}
+
+}  // namespace
+
 Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
   if (kind == CollectiveKind::shift) return explain_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
   const CommunicationCost cost = price(kind, bytes, group);
@@ -313,6 +322,7 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   out.numbers =
       fmt::format("buffer {}: latency {} + {} / ({} GB/s)", format_bytes(bytes), format_seconds(cost.latency_s),
                   format_bytes(cost.bytes_sent), format_number(cost.bytes_per_s / kGB));
+  out.evaluation = evaluation_of(cost);
   const auto add = [&](const LinkSpec& of, const char* name, const Figure& figure) {
     out.inputs.push_back(input(of.name + " " + name, figure));
   };
@@ -356,6 +366,7 @@ Explanation CollectiveModel::explain_send(double bytes, bool same_domain, bool c
   out.formula = fmt::format("send over {}: latency + bytes / bandwidth", link.name);
   out.numbers = fmt::format("{}: latency {} + transfer at {} GB/s", format_bytes(bytes), format_seconds(cost.latency_s),
                             format_number(cost.bytes_per_s / kGB));
+  out.evaluation = evaluation_of(cost);
   out.inputs = {input(link.name + " bandwidth, bytes/s", link.bandwidth),
                 input(link.name + " send efficiency", link.send_efficiency),
                 input(link.name + " send latency, s", link.send_latency_s)};

@@ -18,8 +18,9 @@ double product(const AxisLabels& labels, const BlockStep& step) {
 }
 
 void add(KernelCost& sum, const KernelCost& part) {
-  for (double KernelCost::*number : {&KernelCost::seconds, &KernelCost::flop, &KernelCost::bytes,
-                                     &KernelCost::compute_s, &KernelCost::memory_s, &KernelCost::overhead_s}) {
+  for (double KernelCost::*number :
+       {&KernelCost::seconds, &KernelCost::flop, &KernelCost::executed_flop, &KernelCost::bytes, &KernelCost::compute_s,
+        &KernelCost::memory_s, &KernelCost::overhead_s}) {
     sum.*number += part.*number;
   }
   const double clocked_s = sum.clocked_s + part.clocked_s;
@@ -70,7 +71,7 @@ KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, co
     }
   }
   KernelCost cost = model.price_memory_bound(op.custom.bytes * share, OperatorKind::custom, launch);
-  cost.flop = op.custom.flop * share;
+  cost.flop = cost.executed_flop = op.custom.flop * share;
   cost.compute_s = cost.flop / model.peak_flops();
   if (cost.compute_s <= cost.memory_s) return cost;
   cost.activity = Activity::gemm;

@@ -99,6 +99,11 @@ Explanation explain_expert_exchange(const CollectiveModel& model, double bytes, 
   const double of_token = bytes / exchange.per_token;
   out.numbers = fmt::format("{} of tokens to {:.2f} ranks", format_bytes(of_token), parts.inside / of_token) +
                 (crosses ? fmt::format(" in {:.2f} domains", parts.over_rail / of_token) : "");
+  const CommunicationCost cost = price_expert_exchange(model, bytes, group, exchange);
+  const CommunicationCost inside = price_inside(model, parts, exchange);
+  const double over_rail_s =
+      crosses ? model.price(CollectiveKind::all_to_all, parts.over_rail, parts.rail).transfer_s : 0;
+  out.evaluation = fmt::format("{:.6g} + max({:.6g}, {:.6g})", cost.latency_s, over_rail_s, inside.transfer_s);
   return out;
 }
 

@@ -16,6 +16,9 @@ struct Explanation {
   std::string formula;  // "max(launch, bytes / (bandwidth efficiency))"
   std::string numbers;  // "12.00 MiB: memory 7.109 us"
   std::vector<Input> inputs;
+  // The formula with these numbers, in seconds: what it comes to is the time that is explained. Numbers, names of
+  // functions (max, min), + - * / ^ and parentheses.
+  std::string evaluation = {};  // "2.4e-06 + 1.25829e+07 / 2.97145e+12"
 };
 
 }  // namespace mirfak

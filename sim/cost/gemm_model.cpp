@@ -47,9 +47,8 @@ GemmModel::GemmModel(const GpuSpec& gpu, Precision precision, const GemmConstant
       multiprocessors_(gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value),
       cache_bytes_(gpu.l2_bytes.value),
-      element_bytes_(bytes_per_element(precision)) {
-  const auto held = gpu.long_run_power.find(precision);
-  if (held != gpu.long_run_power.end()) long_run_power_ = held->second.value;
+      element_bytes_(bytes_per_element(precision)),
+      long_run_power_(gpu.long_run_share(precision)) {
   constexpr int kSizes[kTiles][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 128}, {64, 64}};
   for (int i = 0; i < kTiles; ++i) {
     const auto [rows, columns] = kSizes[i];

@@ -53,11 +53,13 @@ Explanation::Input input(std::string name, double value, const Figure& figure) {
 const char* memory_formula(OperatorKind kind) {
   switch (kind) {
     case OperatorKind::scan:
-      return "sum over the kernels of the scan, each a product or launch + bytes / (bandwidth efficiency)";
+      return "sum over the kernels of the scan, each a product or launch + bytes / (bandwidth efficiency): products at "
+             "the full clock / clock + the rest";
     case OperatorKind::custom:
-      return "launch + max(stated bytes / (bandwidth efficiency), stated FLOP / peak)";
+      return "launch + max(stated bytes / (bandwidth efficiency), stated FLOP / peak / clock)";
     default:
-      return "launch + bytes / (bandwidth efficiency), times a speedup where the second-level cache holds them";
+      return "launch + bytes / (bandwidth efficiency share) (1 - cached + cached / speedup), cached what the "
+             "second-level cache holds";
   }
 }
 
@@ -131,7 +133,7 @@ KernelModel::KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
       wide_(gpu, precision.wide),
       narrow_(gpu, precision.narrow),
       stream_bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {
-  if (const AttentionFit* fit = attention_fit(gpu, attention_kernels)) attention_.emplace(gpu, *fit);
+  if (const AttentionFit* fit = attention_fit(gpu, attention_kernels)) attention_.emplace(gpu, *fit, precision.wide);
 }
 
 double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& step) const {
@@ -176,15 +178,16 @@ KernelCost KernelModel::price_product(const OperatorGraph& graph, const BlockSte
   GemmShape shape = gemm_shape(graph, step);
   if (moves_more_than_it_multiplies(graph.op(step.op))) {
     KernelCost cost = price_memory_bound(bytes);
-    cost.flop = shape.flop();
+    cost.flop = cost.executed_flop = shape.flop();
     return cost;
   }
   if (step.pieces == 1) return products.price(shape, bytes, clock_);
   const double pieces = std::min(step.pieces, kPieceStreams);
   shape.m *= pieces;
   KernelCost cost = products.price(shape, bytes * pieces, clock_);
-  for (double KernelCost::*part : {&KernelCost::seconds, &KernelCost::flop, &KernelCost::bytes, &KernelCost::compute_s,
-                                   &KernelCost::memory_s, &KernelCost::overhead_s, &KernelCost::clocked_s}) {
+  for (double KernelCost::*part :
+       {&KernelCost::seconds, &KernelCost::flop, &KernelCost::executed_flop, &KernelCost::bytes, &KernelCost::compute_s,
+        &KernelCost::memory_s, &KernelCost::overhead_s, &KernelCost::clocked_s}) {
     cost.*part /= pieces;
   }
   return cost;
@@ -194,7 +197,7 @@ KernelCost KernelModel::Products::price(const GemmShape& shape, double bytes, do
   const GemmTime time = model.time(shape, bytes, clock);
   KernelCost cost;
   cost.activity = Activity::gemm;
-  cost.flop = shape.flop();
+  cost.flop = cost.executed_flop = shape.flop();
   cost.bytes = bytes;
   cost.compute_s = time.tiling.seconds;
   cost.memory_s = time.memory_s;
@@ -223,6 +226,7 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
   const AttentionLabels labels = classify_attention(graph, op);
   cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, labels.queries) * extent(step, labels.keys) *
               shape.head_dim;
+  cost.executed_flop = std::min(cost.flop, priced.executed_flop);  // work on the padding of tiles counts nothing
   cost.bytes = bytes;
   cost.compute_s = priced.compute_s;
   cost.memory_s = priced.memory_s;
@@ -281,8 +285,10 @@ KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Laun
 
 Explanation KernelModel::explain_product(const OperatorGraph& graph, const BlockStep& step) const {
   const Products& products = products_of(graph.op(step.op));
-  const GemmShape shape = gemm_shape(graph, step);
-  const GemmTime time = products.model.time(shape, kernel_bytes(graph, step), clock_);
+  GemmShape shape = gemm_shape(graph, step);
+  const double pieces = std::min(step.pieces, kPieceStreams);  // as price_product()
+  shape.m *= pieces;
+  const GemmTime time = products.model.time(shape, pieces * kernel_bytes(graph, step), clock_);
   const GemmTiling& tiling = time.tiling;
   const std::string splits = tiling.splits > 1 ? fmt::format(" in {} parts", tiling.splits) : "";
   Explanation out;
@@ -294,6 +300,13 @@ Explanation KernelModel::explain_product(const OperatorGraph& graph, const Block
       "memory {}, clock {:.1f} %",
       shape.batch, shape.m, shape.k, shape.k, shape.n, tiling.waves, tiling.rows, tiling.columns, splits,
       format_seconds(tiling.seconds), format_seconds(time.memory_s), 100 * time.clock_share);
+  const double p = products.model.constants().exponent;
+  out.evaluation = fmt::format("{:.6g} + ({:.6g}^{:.6g} + {:.6g}^{:.6g})^(1/{:.6g}) / {:.6g}", time.overhead_s,
+                               tiling.seconds, p, time.memory_s, p, p, time.clock_share);
+  if (pieces > 1) {
+    out.numbers += fmt::format(", {:g} pieces at once", pieces);
+    out.evaluation = fmt::format("({}) / {:g}", out.evaluation, pieces);
+  }
   out.inputs = {input("peak, FLOP/s", products.peak, gpu_->peak_flops.at(products.precision)),
                 input("memory bandwidth, bytes/s", gpu_->memory_bandwidth.value, gpu_->memory_bandwidth)};
   const GemmFit& fit = gpu_->gemm_fit(products.precision);
@@ -304,6 +317,29 @@ Explanation KernelModel::explain_product(const OperatorGraph& graph, const Block
   }
   return out;
 }
+
+namespace {
+
+std::string evaluation_of_parts(const KernelCost& cost, double clock) {
+  const double rest = cost.seconds - cost.clocked_s / clock;
+  return fmt::format("{:.6g} / {:.6g} + {:.6g}", cost.clocked_s, clock, rest);
+}
+
+std::string evaluation_of_stream(const KernelCost& cost, const GpuSpec& gpu, const Figure* share) {
+  const double cached = 1 / (1 + std::pow(cost.bytes / gpu.l2_bytes.value, kCacheSharpness));
+  return fmt::format("{:.6g} + {:.6g} / ({:.6g} * {:.6g}{}) * (1 - {:.6g} + {:.6g} / {:.6g})", cost.overhead_s,
+                     cost.bytes, gpu.memory_bandwidth.value, gpu.memory_bandwidth_efficiency.value,
+                     share == nullptr ? "" : fmt::format(" * {:.6g}", share->value), cached, cached,
+                     gpu.memory_kernels.cached_speedup.value);
+}
+
+// All the traffic where products hide behind it.
+std::string evaluation_of_attention(const AttentionCost& cost) {
+  if (cost.clocked_s == 0) return fmt::format("{:.6g} + {:.6g}", cost.overhead_s, cost.seconds - cost.overhead_s);
+  return fmt::format("{:.6g} + {:.6g} + {:.6g}", cost.overhead_s, cost.compute_s, cost.memory_s);
+}
+
+}  // namespace
 
 Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep& step) const {
   const KernelCost cost = price(block, step);
@@ -321,6 +357,12 @@ Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep&
     return out;
   }
   out.formula = memory_formula(op.kind);
+  out.evaluation = op.kind == OperatorKind::scan || op.kind == OperatorKind::custom
+                       ? evaluation_of_parts(cost, clock_)
+                       : evaluation_of_stream(cost, *gpu_,
+                                              cost.activity == Activity::memory_bound && op.kind != OperatorKind::einsum
+                                                  ? kind_share(op.kind)
+                                                  : nullptr);
   out.numbers = fmt::format("{}: memory {}", format_bytes(cost.bytes), format_seconds(cost.memory_s));
   const Figure& speedup = gpu_->memory_kernels.cached_speedup;
   out.inputs = {bandwidth, share, launch, input("speedup in the second-level cache", speedup.value, speedup)};
@@ -341,13 +383,18 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
   out.numbers = fmt::format("{:g} x {:g} heads of {:g}, {:g} queries, {:g} keys: compute {}, memory {}", shape.batch,
                             shape.heads, shape.head_dim, shape.queries, shape.keys, format_seconds(cost.compute_s),
                             format_seconds(cost.memory_s));
+  out.evaluation = evaluation_of_attention(cost);
+  const double earlier_s = with_earlier_pieces({}, graph, step).seconds;
+  if (earlier_s > 0) {
+    out.numbers += ", and what earlier pieces found added to it " + format_seconds(earlier_s);
+    out.evaluation += fmt::format(" + {:.6g}", earlier_s);
+  }
   const Figure& efficiency = forward ? tiles.efficiency : tiles.backward_efficiency;
-  const Figure& peak = gpu_->peak_flops.contains(Precision::bf16) ? gpu_->peak_flops.at(Precision::bf16)
-                                                                  : gpu_->peak_flops.at(Precision::fp16);
-  out.inputs = {
-      input("16-bit peak, FLOP/s", peak.value, peak), input("efficiency of a tile", efficiency.value, efficiency),
-      input("ramp of a tile, s", tiles.ramp_s.value, tiles.ramp_s), input("tail, tiles", tiles.tail.value, tiles.tail),
-      input("unhidden passes of Q and O", fit.io_passes.value, fit.io_passes)};
+  const Figure& peak = attention().peak();
+  out.inputs = {input("peak, FLOP/s", peak.value, peak), input("efficiency of a tile", efficiency.value, efficiency),
+                input("ramp of a tile, s", tiles.ramp_s.value, tiles.ramp_s),
+                input("tail, tiles", tiles.tail.value, tiles.tail),
+                input("unhidden passes of Q and O", fit.io_passes.value, fit.io_passes)};
   if (!forward) out.inputs.push_back(input("passes of Q", fit.backward_passes.value, fit.backward_passes));
   out.inputs.push_back({"clock share", fmt::format("{:.4g}", clock_), "the power limit over all of a stage's kernels"});
 }

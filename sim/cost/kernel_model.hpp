@@ -28,8 +28,9 @@ enum class Launch { stream, graph };
 // What one kernel costs on one device.
 struct KernelCost {
   double seconds = 0;
-  double flop = 0;   // as counted by convention: attention over all pairs of tokens, causal or not
-  double bytes = 0;  // moved through memory
+  double flop = 0;           // as counted by convention: attention over all pairs of tokens, causal or not
+  double executed_flop = 0;  // what the device does: fused attention leaves out what a mask hides
+  double bytes = 0;          // moved through memory
   double compute_s = 0;
   double memory_s = 0;
   double overhead_s = 0;
@@ -40,8 +41,8 @@ struct KernelCost {
 
 // Prices kernels on one GPU type. A value; referenced GpuSpec must outlive it.
 //
-// GEMM: GemmModel. Fused attention: AttentionModel, in 16 bits whatever the
-// precision of GEMMs. All else is bound by memory: t = launch + bytes / (bandwidth e_b s_k), s_k the share of plain
+// GEMM: GemmModel. Fused attention: AttentionModel, in 16 bits where GEMMs are in
+// narrower ones. All else is bound by memory: t = launch + bytes / (bandwidth e_b s_k), s_k the share of plain
 // streaming that kernels of kind k reach, and several times that bandwidth where the second-level cache holds what a
 // kernel moves, as its producer left it.
 class KernelModel {

@@ -80,7 +80,8 @@ void Branch::price(SharedBlocks& shared) {
   price_transfers();
 }
 
-// A mix of layers settles between the clocks that each of them would settle at alone.
+// A mix of layers settles no higher than the highest of the clocks that each of them would settle at alone. It may
+// settle lower than they: a host that is late in one of them makes up for it in another.
 std::pair<double, double> Branch::settled_clocks(const StageCosts& costs) const {
   const ShardedBlocks& blocks = set_->blocks;
   std::set<BlockId> used;
@@ -92,9 +93,9 @@ std::pair<double, double> Branch::settled_clocks(const StageCosts& costs) const 
   double lowest = 1;
   double highest = 0;
   for (const BlockId block : used) {
-    const double clock = set_->bodies.clock_at(job_, blocks, {{block, 1}}, costs, 1);
-    lowest = std::min(lowest, clock);
-    highest = std::max(highest, clock);
+    const SettledClock clock = set_->bodies.clock_at(job_, blocks, {{block, 1}}, costs, 1);
+    lowest = std::min(lowest, clock.without_waiting);
+    highest = std::max(highest, clock.highest);
   }
   return {lowest, highest};
 }

@@ -479,7 +479,10 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   out.folded_update = fold(update.take());
   out.folded_forward = fold(out.forward);
   out.folded_backward = fold(out.backward);
-  out.model_flop = 3 * out.folded_forward.flop - frozen_flop(block, costs);
+  const double frozen = frozen_flop(block, costs);
+  out.model_flop = 3 * out.folded_forward.flop - frozen;
+  out.visible_flop = 3 * out.folded_forward.executed_flop - frozen;
+  out.settled_clock = costs.kernels.settled_share();
   if (halves) {
     out.split = split_body(block, out.backward);
     out.folded_backward_input = fold(out.split.inputs);

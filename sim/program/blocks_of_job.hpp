@@ -92,6 +92,8 @@ struct BlockBodies {
   FoldedBody folded_backward_weight;
   FoldedBody folded_update;  // once an iteration, behind the optimizer step: narrow copies of parameters
   double model_flop = 0;     // of one microbatch, forward and backward by convention: no recomputation
+  double visible_flop = 0;   // the same without what attention's masks hide, where kernels leave it out
+  double settled_clock = 1;  // the share of the full clock that it is priced at, but for a clock that is set
 };
 const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind);
 // `halves`: backward in two as well.

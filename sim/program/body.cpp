@@ -101,6 +101,7 @@ BodyStep kernel_step(std::string name, const KernelModel& kernels, const KernelC
   step.activity = cost.activity;
   step.device = to_picoseconds(cost.seconds);
   step.flop = cost.flop;
+  step.executed_flop = cost.executed_flop;
   step.bytes = cost.bytes;
   step.energy_j = energy_above_waiting_j(kernels, cost);
   step.clocked_s = cost.clocked_s;
@@ -121,6 +122,7 @@ FoldedBody fold(const Body& body) {
     if (step.stream == StreamKind::compute) out.kernels += step.device;
     out.host += step.host;
     out.flop += step.flop;
+    out.executed_flop += step.executed_flop;
     out.bytes += step.bytes;
     out.energy_j += step.energy_j;
   }
@@ -137,6 +139,7 @@ void append(FoldedBody& body, const FoldedBody& next) {
   body.kernels += next.kernels;
   body.lead = std::max(body_holds, next_holds) - body.device;
   body.flop += next.flop;
+  body.executed_flop += next.executed_flop;
   body.bytes += next.bytes;
   body.energy_j += next.energy_j;
   for (std::size_t i = 0; i < kActivities; ++i) body.activity_s[i] += next.activity_s[i];

@@ -17,6 +17,7 @@ struct BodyStep {
   Picoseconds host = 0;    // time the host takes to issue it
   Picoseconds held = 0;    // of `device`, what the stream waits for a host that issues nothing ahead
   double flop = 0;
+  double executed_flop = 0;  // as in KernelCost
   double bytes = 0;
   double energy_j = 0;    // above that of waiting
   double clocked_s = 0;   // as in KernelCost
@@ -45,6 +46,7 @@ struct FoldedBody {
   Picoseconds host = 0;     // the host's work; host >= lead
   Picoseconds kernels = 0;  // the compute stream's work alone
   double flop = 0;
+  double executed_flop = 0;
   double bytes = 0;
   double energy_j = 0;
   ActivitySeconds activity_s{};  // sums to `device`; communication hidden behind compute does not count

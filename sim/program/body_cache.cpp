@@ -3,6 +3,8 @@
 #include "program/settled_clock.hpp"
 #include "program/stage_plan.hpp"
 
+#include <algorithm>
+
 namespace mirfak {
 
 StageHardware::StageHardware(const StageCosts& costs)
@@ -19,20 +21,20 @@ PricePlace::PricePlace(const StageCosts& costs, double limit)
       context(costs.context_group),
       expert(costs.expert_group) {}
 
-double BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
-                           double clock_limit) {
+SettledClock BodyCache::clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
+                                 double clock_limit) {
   std::pair<PricePlace, Mix> key(PricePlace(costs, clock_limit), std::move(layers));
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks_.find(key); known != clocks_.end()) return known->second;
   }
-  const double clock = settled_clock(job, blocks, key.second, costs);
+  const SettledClock clock = settled_clock(job, blocks, key.second, costs);
   const std::lock_guard lock(mutex_);
   return clocks_.emplace(std::move(key), clock).first->second;
 }
 
 PricedBodies BodyCache::price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit) {
-  const double clock = clock_at(job, blocks, layer_mix(blocks, plan), plan.costs, clock_limit);
+  const double clock = clock_at(job, blocks, layer_mix(blocks, plan), plan.costs, clock_limit).share;
   return price_at(job, blocks, plan.costs, clock, clock_limit);
 }
 
@@ -44,11 +46,13 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
     if (const auto known = bodies_.find(key); known != bodies_.end()) return {settled_clock, known->second};
   }
   StageCosts clocked = costs;
-  clocked.kernels.set_clock_share(settled_clock, clock_limit);
   auto made = std::make_shared<std::vector<BlockBodies>>();
   made->reserve(blocks.all.size());
-  for (const PartitionedBlock& block : blocks.all) {
-    BlockBodies& bodies = made->emplace_back(price_block(job, block, clocked, blocks.halves));
+  for (BlockId id = 0; id <= blocks.head_id(); ++id) {
+    const bool end = id == ShardedBlocks::kEmbedding || id == blocks.head_id();
+    const double alone = end ? clock_at(job, blocks, {{id, 1}}, costs, clock_limit).without_waiting : 1;
+    clocked.kernels.set_clock_share(std::min(settled_clock, alone), clock_limit);
+    BlockBodies& bodies = made->emplace_back(price_block(job, blocks.of(id), clocked, blocks.halves));
     if (keep_ == Keep::folds && !blocks.pairs) {
       bodies.forward = bodies.backward = {};
       bodies.split = {};

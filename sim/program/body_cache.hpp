@@ -15,7 +15,17 @@ namespace mirfak {
 
 struct StagePlan;
 
-// The bodies of all blocks, indexed by BlockId, at the clock that the devices settle at.
+// At which shares of the full clock devices settle that run some blocks again and again.
+struct SettledClock {
+  double share = 1;  // with what they wait between kernels
+  // No mix of blocks settles above the largest `highest` of its parts, nor below the least `without_waiting`.
+  double highest = 1;
+  double without_waiting = 1;
+};
+
+// The bodies of all blocks, indexed by BlockId, at the clocks that the devices settle at: layers at `clock_share`, the
+// ends of the model (embedding, head) no higher than they would by themselves, so that no part of an iteration draws
+// more than the limit.
 struct PricedBodies {
   double clock_share = 1;
   std::shared_ptr<const std::vector<BlockBodies>> bodies;
@@ -59,20 +69,22 @@ class BodyCache {
   enum class Keep : std::uint8_t { steps, folds };
   explicit BodyCache(Keep keep = Keep::steps) : keep_(keep) {}
 
-  // `plan.costs` are at the full clock. Two threads that ask for the same at once may both price it, with one result.
+  // `plan.costs` are at the full clock, here and below. Two threads that ask for the same at once may both price it,
+  // with one result.
   PricedBodies price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit);
-  // At a clock that devices would settle at.
+  // At a clock that devices would settle at in layers.
   PricedBodies price_at(const Job& job, const ShardedBlocks& blocks, const StageCosts& costs, double settled_clock,
                         double clock_limit);
 
-  // The share of the full clock at which devices settle that run these layers (LayerMix in settled_clock.hpp).
+  // Of devices that run these layers (LayerMix in settled_clock.hpp).
   using Mix = std::vector<std::pair<BlockId, int>>;
-  double clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs, double clock_limit);
+  SettledClock clock_at(const Job& job, const ShardedBlocks& blocks, Mix layers, const StageCosts& costs,
+                        double clock_limit);
 
  private:
   Keep keep_;
   std::mutex mutex_;
-  std::map<std::pair<PricePlace, Mix>, double> clocks_;
+  std::map<std::pair<PricePlace, Mix>, SettledClock> clocks_;
   std::map<std::pair<PricePlace, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
 };
 

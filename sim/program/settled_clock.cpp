@@ -25,13 +25,34 @@ double add_kernel(PowerMix& mix, const BodyStep& step, int times) {
   return seconds;
 }
 
-void add(PowerMix& mix, const Body& body, const FoldedBody& folded, int times, double draw_of_waiting) {
+// Returns for how long the device is busy.
+double add_kernels(PowerMix& mix, const Body& body, int times) {
   double busy_s = 0;
   for (const BodyStep& step : body.steps) {
-    if (step.stream == StreamKind::compute) busy_s += add_kernel(mix, step, times);
+    if (step.stream == StreamKind::compute) busy_s += times * add_kernel(mix, step, times);
   }
-  const double pass_s = to_seconds(std::max(folded.device, folded.host));
-  mix.add_other(times * (pass_s - busy_s), draw_of_waiting);
+  return busy_s;
+}
+
+void add(PowerMix& mix, const Body& body, const FoldedBody& folded, double draw_of_waiting) {
+  const double busy_s = add_kernels(mix, body, 1);
+  mix.add_other(to_seconds(std::max(folded.device, folded.host)) - busy_s, draw_of_waiting);
+}
+
+// What passes take together. A host that is late in one pass makes up for it in another.
+struct Stretch {
+  double busy_s = 0;
+  double device_s = 0;
+  double host_s = 0;
+
+  double waiting_s() const { return std::max(0.0, std::max(device_s, host_s) - busy_s); }
+};
+
+// Backward in two parts may hide communication that it waits for as a whole.
+Picoseconds backward_device(const BlockBodies& bodies, bool halves) {
+  const Picoseconds whole = bodies.folded_backward.device;
+  if (!halves) return whole;
+  return std::min(whole, bodies.folded_backward_input.device + bodies.folded_backward_weight.device);
 }
 
 // Some steps of a body, with all that they may wait.
@@ -53,31 +74,70 @@ LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage) {
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : stage.chunks) {
     for (const BlockRun& run : chunk.runs) {
-      if (run.block != ShardedBlocks::kEmbedding && run.block != blocks.head_id()) counts[run.block] += run.count;
+      const bool end = run.block == ShardedBlocks::kEmbedding || run.block == blocks.head_id();
+      counts[run.block] += end ? 0 : run.count;
     }
   }
   int divisor = 0;
   for (const auto& [block, count] : counts) divisor = std::gcd(divisor, count);
   LayerMix mix(counts.begin(), counts.end());
-  for (auto& [block, count] : mix) count /= divisor;
+  for (auto& [block, count] : mix) count /= std::max(1, divisor);
   return mix;
 }
 
-double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs) {
-  const GpuSpec& gpu = costs.hardware->hardware.gpu;
-  PowerMix mix;
+namespace {
+
+// Adds the kernels to `mix`. Where passes run beside each other, or ranks take turns on a GPU, one computes while
+// another waits.
+Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs,
+                   PowerMix& mix) {
+  Stretch out;
+  bool catches_up = false;
   for (const auto& [block, count] : layers) {
-    const BlockBodies bodies = price_block(job, blocks.of(block), costs);
-    add(mix, bodies.forward, bodies.folded_forward, count, waiting_draw(gpu));
-    add(mix, bodies.backward, bodies.folded_backward, count, waiting_draw(gpu));
+    if (count == 0) catches_up = true;
+    if (count == 0) continue;
+    const BlockBodies bodies = price_block(job, blocks.of(block), costs, blocks.halves);
+    out.busy_s += add_kernels(mix, bodies.forward, count) + add_kernels(mix, bodies.backward, count);
+    out.device_s += count * to_seconds(bodies.folded_forward.device + backward_device(bodies, blocks.halves));
+    out.host_s += count * to_seconds(bodies.folded_forward.host + bodies.folded_backward.host);
   }
-  return std::min(mix.clock_share(), gpu.sustained_share.value);
+  if (catches_up) out.host_s = 0;
+  if (blocks.pairs) out.device_s = out.busy_s;
+  if (job.cluster.shares_gpus()) out.host_s = out.device_s = out.busy_s;
+  return out;
+}
+
+}  // namespace
+
+// The slower the clock, the more communication and host work hides behind kernels: what is left to wait for is that at
+// the settled clock, which is approached from below, so that no step draws more than the limit.
+SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
+                           const StageCosts& costs) {
+  const GpuSpec& gpu = costs.hardware->hardware.gpu;
+  PowerMix kernels;
+  const double most_s = stretch_of(job, blocks, layers, costs, kernels).waiting_s();
+  const auto settled = [&](double waiting_s) {
+    PowerMix mix = kernels;
+    mix.add_other(waiting_s, waiting_draw(gpu));
+    return std::min(mix.clock_share(), gpu.sustained_share.value);
+  };
+  SettledClock out;
+  out.highest = settled(most_s);
+  out.share = out.without_waiting = settled(0);
+  constexpr int kSteps = 2;
+  for (int i = 0; i < kSteps && out.share < out.highest; ++i) {
+    StageCosts slower = costs;
+    slower.kernels.set_clock_share(out.share);
+    PowerMix of_slower;
+    out.share = settled(std::min(most_s, stretch_of(job, blocks, layers, slower, of_slower).waiting_s()));
+  }
+  return out;
 }
 
 double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& again) {
   PowerMix mix;
-  add(mix, kept.forward, kept.folded_forward, 1, waiting_draw(gpu));
-  add(mix, kept.backward, kept.folded_backward, 1, waiting_draw(gpu));
+  add(mix, kept.forward, kept.folded_forward, waiting_draw(gpu));
+  add(mix, kept.backward, kept.folded_backward, waiting_draw(gpu));
   const PowerMix more = mix_of(kept.forward, again, waiting_draw(gpu));
   const double clock = again.empty() ? mix.clock_share() : mix.highest_clock_share({&more, 1});
   return std::min(clock, gpu.sustained_share.value);

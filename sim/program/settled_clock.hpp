@@ -7,14 +7,15 @@
 
 namespace mirfak {
 
-// The layers of a stage by block, ascending, as the smallest whole numbers of that proportion: all that the clock
-// depends on.
+// The layers of a stage by block, ascending, as the smallest whole numbers of that proportion, and ends of the model on
+// it as none (0): there a host that is late in layers catches up. All that the clock depends on.
 using LayerMix = std::vector<std::pair<BlockId, int>>;
 LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage);
 
-// The share of the full clock at which devices settle under their power limit: over forward and backward passes of
-// these layers, what waits between kernels included. `costs` are at the full clock.
-double settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs);
+// The share of the full clock at which devices settle under their power limit over forward and backward passes of these
+// layers, where what else the stage does leaves them no time to rest. `costs` are at the full clock.
+SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
+                           const StageCosts& costs);
 
 // Of a layer with these bodies, priced at the full clock, no less than the clock of any mix of it with itself where
 // some of its forward steps run again in front of the backward pass: those that `again` says of each. Empty: none do.

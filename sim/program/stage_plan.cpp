@@ -260,8 +260,6 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache) {
-  // Plans on the same hardware run at the clock of the first of them.
-  std::map<PricePlace, PricedBodies> priced_at;
   const std::vector<ReplicaClass> classes = replica_classes(job);
   const auto count = static_cast<int>(classes.size());
   std::vector<StagePlan> plans;
@@ -269,8 +267,7 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   for (int i = 0; i < job.strategy.pipeline * count; ++i) {
     StagePlan& plan = plans.emplace_back(job, blocks, classes, i / count, i % count);
     const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)];
-    PricedBodies& priced = priced_at[PricePlace(plan.costs, limit)];
-    if (!priced.bodies) priced = cache.price(job, blocks, plan, limit);
+    const PricedBodies priced = cache.price(job, blocks, plan, limit);
     plan.costs.kernels.set_clock_share(priced.clock_share, limit);
     plan.bodies = priced.bodies;
   }

@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
+#include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
@@ -18,7 +19,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace mirfak {
@@ -48,6 +51,16 @@ class StageRows {
   std::vector<std::pair<std::vector<int>, std::vector<std::string>>> rows_;
 };
 
+constexpr double kPicosecond = 1e-12;
+
+// At the clock that a block's passes run at.
+KernelModel clocked(const StagePlan& plan, BlockId id) {
+  KernelModel kernels = plan.costs.kernels;
+  const double limit = kernels.clock_share() < kernels.settled_share() ? kernels.clock_share() : 1;
+  kernels.set_clock_share(plan.bodies_of(id).settled_clock, limit);
+  return kernels;
+}
+
 class Explainer {
  public:
   Explainer(const Scenario& scenario, const Simulation& simulation)
@@ -62,6 +75,7 @@ class Explainer {
       for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();
+    out += sum_section();
     out += memory_section();
     out += framework_section();
     out += formulas_.text(sources_);  // cites sources, so it comes before their list is written
@@ -73,13 +87,15 @@ class Explainer {
   std::vector<BlockId> blocks_on(const std::vector<int>& plans) const;
   std::string scenario_section();
   std::string block_section(const StagePlan& plan, BlockId id);
-  std::string step_table(const StagePlan& plan, const PartitionedBlock& block, const std::vector<BlockStep>& steps);
-  std::vector<std::string> step_row(const StagePlan& plan, const PartitionedBlock& block, const BlockStep& step);
+  std::string step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
+                         std::span<const BodyStep> charged);
+  std::vector<std::string> step_row(const StagePlan& plan, BlockId id, const BlockStep& step, const BodyStep& charged);
   std::string communication_section();
   int index_of(const StagePlan& plan) const { return static_cast<int>(&plan - simulation_.plans.data()); }
   void add_transfers(StageRows& rows, const StagePlan& from);
   void add_reductions(StageRows& rows, const StagePlan& plan);
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
+  std::string sum_section() const;
   std::string memory_section();
   std::string framework_section();
 
@@ -135,47 +151,71 @@ std::string Explainer::scenario_section() {
   return out;
 }
 
+// The numbers, and what the formula comes to with them, in seconds.
+std::string with_evaluation(const std::string& numbers, const std::string& evaluation) {
+  return evaluation.empty() ? numbers : numbers + " = " + evaluation + " s";
+}
+
+// The steps of the sections are those of the bodies that were charged, recomputation before backward.
 std::string Explainer::block_section(const StagePlan& plan, BlockId id) {
   const PartitionedBlock& block = simulation_.blocks.of(id);
   const BlockBodies& bodies = plan.bodies_of(id);
   const auto title = [&](const char* pass, const FoldedBody& folded) {
-    return fmt::format("\n  {}, {}: {} on the device, {} on the host\n", block.graph.name, pass,
-                       format_seconds(to_seconds(folded.device)), format_seconds(to_seconds(folded.host)));
+    return fmt::format("\n  {}, {}: {} on the device, {} of them kernels, {} on the host; clock {:.1f} %\n",
+                       block.graph.name, pass, format_seconds(to_seconds(folded.device)),
+                       format_seconds(to_seconds(folded.kernels)), format_seconds(to_seconds(folded.host)),
+                       100 * clocked(plan, id).clock_share());
   };
-  std::string out = title("forward", bodies.folded_forward) + step_table(plan, block, block.forward);
+  const std::span<const BodyStep> backward(bodies.backward.steps);
+  std::string out = title("forward", bodies.folded_forward) + step_table(plan, id, block.forward, bodies.forward.steps);
   if (!block.recompute.empty()) {
-    out += title("recomputation and backward", bodies.folded_backward) + step_table(plan, block, block.recompute) +
-           "    then\n";
+    out += title("recomputation and backward", bodies.folded_backward) +
+           step_table(plan, id, block.recompute, backward.first(block.recompute.size())) + "    then\n";
   } else {
     out += title("backward", bodies.folded_backward);
   }
-  return out + step_table(plan, block, block.backward);
+  return out + step_table(plan, id, block.backward, backward.subspan(block.recompute.size()));
 }
 
-std::string Explainer::step_table(const StagePlan& plan, const PartitionedBlock& block,
-                                  const std::vector<BlockStep>& steps) {
+std::string Explainer::step_table(const StagePlan& plan, BlockId id, const std::vector<BlockStep>& steps,
+                                  std::span<const BodyStep> charged) {
   TextTable table("lrrrll", 4);
   table.add_row({"kernel or collective", "time", "FLOP", "bytes", "by", "numbers"});
-  for (const BlockStep& step : steps) table.add_row(step_row(plan, block, step));
+  for (std::size_t i = 0; i < steps.size(); ++i) table.add_row(step_row(plan, id, steps[i], charged[i]));
   return table.text();
 }
 
-std::vector<std::string> Explainer::step_row(const StagePlan& plan, const PartitionedBlock& block,
-                                             const BlockStep& step) {
+// Beside what a kernel takes by itself, a pass is charged with what it waits for a host that issues nothing ahead, and
+// with what a collective beside it takes away.
+std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, const BlockStep& step,
+                                             const BodyStep& charged) {
+  const PartitionedBlock& block = simulation_.blocks.of(id);
+  const double seconds = to_seconds(charged.device);
   if (step.kind == BlockStep::Kind::kernel) {
-    const KernelCost cost = plan.costs.kernels.price(block, step);
-    const Explanation why = plan.costs.kernels.explain(block, step);
-    return {block.graph.op(step.op).name, format_seconds(cost.seconds), cost.flop > 0 ? format_flop(cost.flop) : "",
-            format_bytes(cost.bytes),     formulas_.cite(why),          why.numbers};
+    const KernelModel kernels = clocked(plan, id);
+    const KernelCost cost = kernels.price(block, step);
+    Explanation why = kernels.explain(block, step);
+    const double held = to_seconds(charged.held);
+    const double beyond = seconds - held - cost.seconds;
+    if (held > 0) {
+      why.numbers += ", issued once the host saw the one before end " + format_seconds(held);
+      why.evaluation += fmt::format(" + {:.6g}", held);
+    }
+    if (std::abs(beyond) > kPicosecond) {
+      why.numbers += (beyond > 0 ? ", slowed down by a collective beside it " : ", launched by a CUDA graph ") +
+                     format_seconds(beyond);
+      why.evaluation += fmt::format(" {} {:.6g}", beyond > 0 ? '+' : '-', std::abs(beyond));
+    }
+    return {block.graph.op(step.op).name, format_seconds(seconds), cost.flop > 0 ? format_flop(cost.flop) : "",
+            format_bytes(cost.bytes),     formulas_.cite(why),     with_evaluation(why.numbers, why.evaluation)};
   }
-  const CommunicationCost cost = price_collective_step(job_, block, step, plan.costs);
   const Explanation why = explain_collective_step(job_, block, step, plan.costs);
   return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
-          format_seconds(cost.seconds),
+          format_seconds(seconds),
           "",
-          format_bytes(cost.bytes_sent),
+          format_bytes(charged.bytes),
           formulas_.cite(why),
-          why.numbers};
+          with_evaluation(why.numbers, why.evaluation)};
 }
 
 void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
@@ -191,9 +231,13 @@ void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
   const bool crosses = communication_group(job_.cluster, both).crosses_leaves;
   Explanation why = model.explain_send(cost.bytes, !cost.on_network, crosses);
   const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, crosses).seconds;
-  if (beyond > 0) why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
+  if (beyond > 0) {
+    why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
+    why.evaluation += fmt::format(" + {:.6g}", beyond);
+  }
   rows.add(index_of(from), "activations to the next, gradients back",
-           {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why), why.numbers});
+           {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why),
+            with_evaluation(why.numbers, why.evaluation)});
 }
 
 void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
@@ -202,18 +246,29 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     const CommunicationCost cost = costs.communication.price(kind, bytes, group);
     const Explanation why = costs.communication.explain(kind, bytes, group);
     rows.add(index_of(plan), what,
-             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), why.numbers});
+             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why),
+              with_evaluation(why.numbers, why.evaluation)});
   };
   const StageParameters& held = plan.parameters;
   const auto add_replicas = [&](const ReplicaCollective& collective, bool in_parts) {
     const CommunicationGroup& group = group_of(costs, collective.among);
     const CommunicationCost cost = price(collective, costs);
-    const Explanation why =
+    Explanation why =
         slowest_model(collective, costs).explain(collective.kind, collective.bytes / collective.pieces, group);
     const std::string what = std::string(collective.name) + (in_parts ? " (all parts at once)" : "");
-    const std::string pieces = collective.pieces > 1 ? fmt::format("{} times ", collective.pieces) : "";
+    if (collective.pieces > 1) {
+      why.numbers = fmt::format("{} times ", collective.pieces) + why.numbers;
+      why.evaluation = fmt::format("{} * ({})", collective.pieces, why.evaluation);
+    }
+    if (collective.max_bytes_per_s > 0 && cost.bytes_sent > 0) {
+      const std::string limit = format_number(collective.max_bytes_per_s / 1e9);
+      why.numbers += fmt::format(", as {} calls it no faster than {} GB/s", job_.framework.name, limit);
+      why.evaluation =
+          fmt::format("max({}, {:.6g} / {:.6g})", why.evaluation, cost.bytes_sent, collective.max_bytes_per_s);
+    }
     rows.add(index_of(plan), what,
-             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why), pieces + why.numbers});
+             {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why),
+              with_evaluation(why.numbers, why.evaluation)});
   };
   const DataParallelPlan replicas = data_parallel_plan(job_);
   if (replicas.reduce != DataParallelPlan::Reduce::never) {
@@ -239,17 +294,56 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   }
 }
 
+// What step_body() charges: the kernels and what the framework does beside them, or the share on the host if that takes
+// longer.
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
+  const FoldedBody step = step_body(job_, plan.parameters, plan.costs);
   const double parameters = shard_of(job_, plan.parameters.held());
-  const double bytes = parameters * optimizer_traffic_bytes(job_);
-  rows.add(index_of(plan), "optimizer step",
-           {format_seconds(plan.costs.kernels.price_memory_bound(bytes).seconds), "", "",
-            fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters),
-                        optimizer_traffic_bytes(job_))});
+  const KernelCost cost = plan.costs.kernels.price_memory_bound(step.bytes);
+  const double offloaded = offloaded_step(job_, plan.parameters, plan.costs.hardware->hardware).seconds();
+  std::string numbers =
+      fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters), optimizer_traffic_bytes(job_));
+  std::string evaluation = fmt::format("{:.6g} + {:.6g}", cost.overhead_s, cost.memory_s);
+  const double beside = to_seconds(step.device) - cost.seconds;
+  if (to_seconds(step.device) > std::max(cost.seconds, offloaded) + kPicosecond) {
+    const double held = plan.parameters.held().total();
+    numbers += fmt::format(", and what {} does beside for {} parameters {}", job_.framework.name, format_count(held),
+                           format_seconds(beside));
+    evaluation += fmt::format(" + {:.6g} * {:.6g}", held, beside / held);
+  }
+  if (offloaded > 0) {
+    numbers += ", beside the share on the host " + format_seconds(offloaded);
+    evaluation = fmt::format("max({}, {:.6g})", evaluation, offloaded);
+  }
+  if (job_.training.optimizer != Optimizer::none) {
+    rows.add(index_of(plan), "optimizer step",
+             {format_seconds(to_seconds(step.device)), "", "", with_evaluation(numbers, evaluation)});
+  }
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;
   rows.add(index_of(plan), "quantize parameters",
            {format_seconds(to_seconds(update.device)), "", "", format_bytes(update.bytes) + " through memory"});
+}
+
+// Where the time of each stage goes, as a sum.
+std::string Explainer::sum_section() const {
+  StageRows rows;
+  for (std::size_t place = 0; place < simulation_.result.stages.size(); ++place) {
+    const ActivitySeconds& seconds = simulation_.result.stages[place].activity_s;
+    std::string names;
+    std::string sum;
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      if (seconds[i] <= 0) continue;
+      names += (names.empty() ? "" : " + ") + std::string(name_of(static_cast<Activity>(i)));
+      sum += fmt::format("{}{:.6g}", sum.empty() ? "" : " + ", seconds[i]);
+    }
+    rows.add(static_cast<int>(place), "iteration",
+             {format_seconds(simulation_.result.iteration_time_s), with_evaluation(names, sum)});
+  }
+  TextTable table("llrl");
+  table.add_row({"", "", "time", "of what"});
+  rows.write(simulation_, table);
+  return "\nThe iteration\n" + table.text();
 }
 
 std::string Explainer::communication_section() {

@@ -1,6 +1,7 @@
 #include "report/result_json.hpp"
 
 #include "program/replica_classes.hpp"
+#include "simulation/laws.hpp"
 #include "simulation/summary_values.hpp"
 
 #include <string>
@@ -49,6 +50,7 @@ nlohmann::ordered_json result_json(const Job& job, const IterationResult& result
     }
   }
   out["fits"] = result.fits;
+  out["notes"] = notes_on(job, result);
   out["fullest_stage"] = result.fullest_stage;
   out["wall_time_s"] = wall_time_s;
   out["activities"] = activities_json(result.activity_s);
@@ -66,6 +68,7 @@ nlohmann::ordered_json result_json(const Job& job, const IterationResult& result
       entry["node"] = hardware.spec.name;
     }
     entry["gpu"] = hardware.gpu.name;
+    entry["average_power_w"] = result.stages[i].average_power_w;
     entry["activities"] = activities_json(result.stages[i].activity_s);
     entry["memory"] = memory_json(result.stages[i].memory);
   }

@@ -4,6 +4,7 @@
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
+#include "simulation/laws.hpp"
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
@@ -54,9 +55,16 @@ std::string iteration_table(const Simulation& simulation) {
   table.add_row(
       {"time", format_seconds(r.iteration_time_s), fmt::format("on {} GPU{}", r.gpus, r.gpus == 1 ? "" : "s")});
   table.add_row({"tokens per second", format_count(r.tokens_per_s), format_count(r.tokens_per_s_per_gpu) + " per GPU"});
-  table.add_row({"model TFLOP/s per GPU", format_number(r.tflops_per_gpu), "MFU " + format_percent(r.mfu)});
+  // Where fused attention leaves out what a mask hides, TFLOP/s as papers count them are more than is executed.
+  const bool leaves_out = r.executed_flop < r.hardware_flop;
+  table.add_row({"model TFLOP/s per GPU", format_number(r.tflops_per_gpu),
+                 "MFU " + format_percent(r.mfu) + (leaves_out ? ", of what is executed" : "")});
   table.add_row({"hardware TFLOP/s per GPU", format_number(r.hardware_tflops_per_gpu),
                  "HFU " + format_percent(r.hfu) + ", with recomputation"});
+  if (leaves_out) {
+    table.add_row({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
+                   "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});
+  }
   table.add_row({"bubble", format_percent(r.bubble_fraction),
                  format_seconds(r.bubble_fraction * r.iteration_time_s) + ", mean over stages"});
   if (r.gpu_of_others_s > 0) {
@@ -201,12 +209,21 @@ std::string memory_table(const Simulation& simulation) {
   return title + table.text();
 }
 
+std::string notes_text(const Simulation& simulation) {
+  std::string out;
+  for (const std::string& note : notes_on(simulation.job, simulation.result)) {
+    out += fmt::format("{}  {}\n", out.empty() ? "\nNotes\n" : "", note);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string summary_text(const Scenario& scenario, const Simulation& simulation) {
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + replica_table(simulation) + memory_table(simulation);
+  out += notes_text(simulation);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;
 }

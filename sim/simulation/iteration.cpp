@@ -27,12 +27,14 @@ void count_work(const Simulation& simulation, IterationResult& result) {
     for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
       const ChunkPlan& chunk = plan.chunks[i];
       const double passes = plan.microbatches_of(static_cast<int>(i));
-      const double forward = plan.folded(chunk, Pass::Kind::forward).flop * passes * plan.ranks;
-      const double backward = plan.folded(chunk, Pass::Kind::backward).flop * passes * plan.ranks;
       for (const BlockRun& run : chunk.runs) {
-        result.model_flop += run.count * plan.bodies_of(run.block).model_flop * passes * plan.ranks;
+        const BlockBodies& block = plan.bodies_of(run.block);
+        const double times = run.count * passes * plan.ranks;
+        result.model_flop += times * block.model_flop;
+        result.visible_flop += times * block.visible_flop;
+        result.hardware_flop += times * (block.folded_forward.flop + block.folded_backward.flop);
+        result.executed_flop += times * (block.folded_forward.executed_flop + block.folded_backward.executed_flop);
       }
-      result.hardware_flop += forward + backward;
     }
     peak += plan.costs.kernels.peak_flops() * plan.gpus();
     gpus += plan.gpus();
@@ -45,8 +47,8 @@ void count_work(const Simulation& simulation, IterationResult& result) {
   result.tokens_per_s_per_gpu = result.tokens_per_s / result.gpus;
   result.tflops_per_gpu = result.model_flop * rate / result.gpus * 1e-12;
   result.hardware_tflops_per_gpu = result.hardware_flop * rate / result.gpus * 1e-12;
-  result.mfu = result.model_flop * rate / peak;
-  result.hfu = result.hardware_flop * rate / peak;
+  result.mfu = result.visible_flop * rate / peak;
+  result.hfu = result.executed_flop * rate / peak;
 }
 
 // One rank of each plan: the first, as the others behave like it unless they are perturbed.
@@ -110,6 +112,11 @@ void break_down(const Simulation& simulation, std::span<const BlockMemory> of_bl
 void add_up_costs(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
   result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
+  const std::vector<double> of_plans = energy_of_plans(simulation.plans, simulation.program, result.iteration_time_s);
+  for (std::size_t place = 0; place < of_plans.size(); ++place) {
+    const double gpu_s = simulation.plans[place].gpus() * result.iteration_time_s;
+    result.stages[place].average_power_w = of_plans[place] / gpu_s;
+  }
   result.priced = true;
   for (const StagePlan& plan : simulation.plans) {
     if (!plan.costs.hardware->price) {

@@ -19,6 +19,7 @@ namespace mirfak {
 struct StageResult {
   ActivitySeconds activity_s{};  // sums to the iteration time
   StageMemory memory;
+  double average_power_w = 0;  // of one GPU
 
   friend bool operator==(const StageResult&, const StageResult&) = default;
 };
@@ -28,12 +29,17 @@ struct IterationResult {
   double iteration_time_s = 0;
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
-  double model_flop = 0;      // of the whole job: three times the forward pass, attention not halved
+  // By the convention of papers, of the whole job: attention over all pairs of tokens, whatever its mask hides.
+  double model_flop = 0;      // three times the forward pass
   double hardware_flop = 0;   // with recomputation
   double tflops_per_gpu = 0;  // model FLOPs
   double hardware_tflops_per_gpu = 0;
-  double mfu = 0;  // of the peak of the precision trained in
-  double hfu = 0;
+  // The same as executed: kernels that leave out what a mask hides count what they compute. A device cannot do more of
+  // them than its peak.
+  double visible_flop = 0;   // without recomputation
+  double executed_flop = 0;  // with it
+  double mfu = 0;            // visible FLOPs over the peak of the precision trained in
+  double hfu = 0;            // executed FLOPs over the same
   int gpus = 0;
   double bubble_fraction = 0;          // mean over ranks
   double exposed_communication_s = 0;  // mean over ranks

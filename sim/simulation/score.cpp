@@ -21,6 +21,18 @@ double energy_of_iteration(std::span<const StagePlan> plans, const Program& prog
   return energy_j;
 }
 
+std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Program& program, double iteration_time_s) {
+  std::vector<double> energy_j;
+  for (const StagePlan& plan : plans) {
+    energy_j.push_back(plan.costs.hardware->hardware.gpu.blocked_w.value * plan.gpus() * iteration_time_s);
+  }
+  for (TaskId task = 0; task < program.size(); ++task) {
+    const ProgramRank& rank = program.ranks[program.rank_of(task)];
+    energy_j[rank.plan] += program.class_of(task).energy_j * rank.multiplicity;
+  }
+  return energy_j;
+}
+
 namespace {
 
 bool fit(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace mirfak {
 
@@ -30,5 +31,7 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
 // All GPUs in an iteration that takes so long: each draws its blocked power throughout, and what its tasks draw above
 // it (arXiv 2312.06902, eq. 3).
 double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s);
+// The same by plan: of the GPUs of each.
+std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Program& program, double iteration_time_s);
 
 }  // namespace mirfak

@@ -17,6 +17,8 @@ std::vector<SummaryValue> summary_values(const IterationResult& result) {
       {"gpus", static_cast<double>(result.gpus), true, true},
       {"model_flop", result.model_flop},
       {"hardware_flop", result.hardware_flop},
+      {"visible_flop", result.visible_flop},
+      {"executed_flop", result.executed_flop},
       {"bubble_fraction", result.bubble_fraction},
       {"exposed_communication_s", result.exposed_communication_s},
       {"memory_peak_bytes", result.memory_peak_bytes},

@@ -1,0 +1,88 @@
+#include "simulation/borrowed_figures.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+double share_of(const IterationResult& result, Activity activity) {
+  return result.activity_s[static_cast<std::size_t>(activity)] / result.iteration_time_s;
+}
+
+double share_of_collectives(const IterationResult& result) {
+  double share = 0;
+  for (const Activity activity : {Activity::tensor_communication, Activity::context_communication,
+                                  Activity::expert_communication, Activity::data_communication}) {
+    share += share_of(result, activity);
+  }
+  return share;
+}
+
+std::string products_note(const GpuSpec& gpu, const IterationResult& result) {
+  const double products = share_of(result, Activity::gemm);
+  const std::string whose = fmt::format(
+      "{} has no measured table of matrix products: it is taken to reach the shares of its peak that {} "
+      "({}) reaches",
+      gpu.name, gpu.like, gpu.like_architecture);
+  if (!gpu.like_error) return whose + "; how far that is off nobody has measured";
+  const double own = gpu.like_quality.held_out_p90_error;
+  const double borrowed = std::hypot(own, gpu.like_error->value);
+  return fmt::format(
+      "{}; products are off by up to {:.2g} % for that (90th percentile), {:.2g} % with a table of its "
+      "own, and the iteration by up to {:.2g} %, not {:.2g} %",
+      whose, 100 * borrowed, 100 * own, 100 * products * borrowed, 100 * products * own);
+}
+
+bool has_table(const GpuSpec& gpu, Precision precision) {
+  const bool of_16_bits = precision == Precision::fp16 || precision == Precision::bf16;
+  return gpu.gemm.contains(precision) ||
+         (of_16_bits && (gpu.gemm.contains(Precision::bf16) || gpu.gemm.contains(Precision::fp16)));
+}
+
+std::string precision_note(const GpuSpec& gpu, Precision precision, const IterationResult& result) {
+  return fmt::format(
+      "{} has no measured table of products in {}: they are taken to reach the shares of the peak that "
+      "those of the nearest precision with a table reach, {:.2g} % of the iteration; how far that is "
+      "off nobody has measured",
+      gpu.name, name_of(precision), 100 * share_of(result, Activity::gemm));
+}
+
+std::string link_note(const NodeHardware& node, const IterationResult& result) {
+  const LinkSpec& link = node.scale_up;
+  const std::string whose =
+      link.measured_on.empty()
+          ? fmt::format("collectives over {} were not measured: its figures are derived or recalled", link.name)
+          : fmt::format("collectives over {} were measured between {}, not between {}", link.name,
+                        fmt::join(link.measured_on, ", "), node.gpu.name);
+  return fmt::format(
+      "{}; how far they are off for that nobody has measured: {:.2g} % of the iteration waits for "
+      "collectives",
+      whose, 100 * share_of_collectives(result));
+}
+
+}  // namespace
+
+std::vector<std::string> borrowed_figures(const Job& job, const IterationResult& result) {
+  std::vector<std::string> out;
+  const auto add = [&](std::string note) {
+    if (std::find(out.begin(), out.end(), note) == out.end()) out.push_back(std::move(note));
+  };
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const NodeHardware& node = group.hardware;
+    if (!node.gpu.like.empty()) add(products_note(node.gpu, result));
+    if (!has_table(node.gpu, job.product_precision())) {
+      add(precision_note(node.gpu, job.product_precision(), result));
+    }
+    const auto& measured = node.scale_up.measured_on;
+    const bool own = std::find(measured.begin(), measured.end(), node.gpu.name) != measured.end();
+    if (!own && node.spec.gpus > 1 && share_of_collectives(result) > 0) add(link_note(node, result));
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,65 @@
+// What has no measured table of its own says whose figures it uses, and what that makes of the iteration's error.
+#include "simulation/borrowed_figures.hpp"
+
+#include "random_scenarios.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+std::vector<std::string> notes_of(const std::string& node, const std::string& precision = "bf16", int tensor = 2) {
+  const std::optional<Scenario> scenario =
+      scenario_of(fmt::format("model: gpt3-1.3b\ncluster: {{nodes: [{{type: {}, count: 1}}]}}\n"
+                              "training: {{precision: {}, global_batch: 64}}\nstrategy: {{tensor: {}}}\n",
+                              node, precision, tensor));
+  REQUIRE(scenario);
+  const Simulation simulation = simulate(scenario->job);
+  return borrowed_figures(simulation.job, simulation.result);
+}
+
+bool any_has(const std::vector<std::string>& notes, const std::string& text) {
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("hardware with tables of its own borrows nothing") {
+  for (const char* node : {"dgx-a100-80g", "hgx-h100", "hgx-h200", "hgx-b200", "gb200-nvl72", "l40s-pcie-8"}) {
+    CAPTURE(node);
+    CHECK(notes_of(node).empty());
+  }
+}
+
+TEST_CASE("products, precisions and links that were not measured are said, with whose figures stand in") {
+  const std::vector<std::string> other_architecture = notes_of("mi250-8");
+  CHECK(any_has(other_architecture, "mi250-gcd has no measured table"));
+  CHECK(any_has(other_architecture, "a100-80g (ampere)"));
+  CHECK(any_has(other_architecture, "off by up to 49 %"));
+  CHECK(any_has(other_architecture, "infinity-fabric-mi250 were not measured"));
+  const std::vector<std::string> same_architecture = notes_of("a100-pcie-8");
+  CHECK(any_has(same_architecture, "off by up to 14 %"));
+  CHECK(any_has(same_architecture, "measured between l40s, not between a100-pcie-80g"));
+  CHECK(any_has(notes_of("dgx-a100-80g", "fp32"), "no measured table of products in fp32"));
+}
+
+TEST_CASE("a borrowed table makes the iteration less sure, one of another architecture more so") {
+  for (const GpuOnNode& gpu : all_gpus()) {
+    const GpuSpec spec = scenario_of(fmt::format("model: gpt3-125m\ncluster: {{nodes: [{{type: {}, count: 1}}]}}\n"
+                                                 "training: {{precision: fp16, global_batch: 64}}\n",
+                                                 gpu.node))
+                             ->job.cluster.gpu_of(0);
+    if (spec.like.empty()) continue;
+    CAPTURE(gpu.gpu);
+    REQUIRE(spec.like_error);
+    CHECK(spec.like_error->value > 0);
+    CHECK(spec.like_quality.held_out_p90_error > 0);
+    if (spec.architecture != spec.like_architecture) CHECK(spec.like_error->value > 0.25);
+  }
+}
