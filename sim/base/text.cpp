@@ -45,7 +45,12 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
       found = candidate;
     }
   }
-  return found;
+  if (best <= 1) return found;
+  const auto shortened = std::find_if(candidates.begin(), candidates.end(), [&](const std::string& candidate) {
+    return word.size() > 2 && candidate.size() > word.size() && candidate.starts_with(word) &&
+           std::string_view("-_.").find(candidate[word.size()]) != std::string_view::npos;
+  });
+  return shortened == candidates.end() ? found : *shortened;
 }
 
 std::string excerpt(std::string_view text, std::size_t longest) {

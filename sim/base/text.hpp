@@ -10,7 +10,8 @@ namespace mirfak {
 
 // The candidate nearest to `word` by edit distance (insert, delete, substitute, swap of neighbours; case does not
 // count), the first of equally near ones, or "" when none is near enough to be a likely misspelling: at most a
-// third of the word's letters and always fewer than all, 2 for words of 3 to 6 letters.
+// third of the word's letters and always fewer than all, 2 for words of 3 to 6 letters. Where none is one edit away,
+// the first that begins with the word and goes on with another, as "dgx-a100-80g" does with "dgx-a100", comes before.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 // What a message quotes of a text of unknown length and content: the first `longest` bytes or a little less, cut

@@ -153,6 +153,7 @@ std::string link_profile(const Description& machine, const Rates& rates, const s
   return fmt::format(
       R"(# Memory that processes share, as the link between them.
 title: {}
+joins: [gpus, host, nodes]
 sources:
   measured: {}
 bandwidth: [{:.4g}, measured]

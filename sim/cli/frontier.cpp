@@ -7,6 +7,7 @@
 #include "energy/profiled_pipeline.hpp"
 #include "energy/scenario_clocks.hpp"
 #include "report/frontier_report.hpp"
+#include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
 #include "schedule/schedule_file.hpp"
 
@@ -158,12 +159,15 @@ ClockedSubject simulated(const FrontierOptions& options) {
     fail_input({}, "--stages, --microbatches, --schedule, --chunks and --blocking-power belong to --profile",
                "a scenario states these itself; override its keys with --set");
   }
-  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  const ScenarioSources sources(data_folders(options.data));
+  const Scenario scenario = load_scenario(options.scenario, options.overrides, sources);
   ClockedSubject out;
   out.title = fmt::format("{}: {}, {}", options.scenario, counted(scenario.job.strategy.ranks(), "GPU"),
                           counted(scenario.job.strategy.pipeline, "stage"));
   out.clocked = clocked_program(scenario.job);
   out.notes = notes_on_choices(out.clocked);
+  const std::vector<std::string> idle = notes_on_keys(scenario, sources, simulate(scenario.job).result);
+  out.notes.insert(out.notes.end(), idle.begin(), idle.end());
   return out;
 }
 

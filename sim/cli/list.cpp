@@ -141,12 +141,17 @@ Listing list_links(const DataFolders& folders) {
                  {"bandwidth_bytes_per_s", "line rate", as_rate},
                  {"efficiency", "reached", as_share},
                  {"base_latency_s", "base latency", as_seconds},
-                 {"latency_s", "per step", as_seconds}};
+                 {"latency_s", "per step", as_seconds},
+                 {"joins", "joins a GPU to", as_word}};
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::link)) {
     const LinkSpec link = catalog.link(name);
+    std::string ends;
+    for (const LinkEnd end : link.joins) {
+      ends += (ends.empty() ? "" : ", ") + link_end_names()[static_cast<std::size_t>(end)];
+    }
     out.rows.push_back({name, link.title, link.bandwidth.value, link.efficiency.value, link.base_latency_s.value,
-                        link.latency_s.value});
+                        link.latency_s.value, ends});
   }
   return out;
 }

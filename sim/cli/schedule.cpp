@@ -32,7 +32,7 @@ struct ScheduleOptions {
   std::optional<int> stages;
   std::optional<int> microbatches;
   int chunks = 0;
-  int max_in_flight = 0;
+  std::optional<int> max_in_flight;
   std::string times = "1,1,1";
   std::int64_t transfer = 0;
   std::string format = "text";
@@ -55,7 +55,7 @@ CommandSyntax syntax_of(ScheduleOptions& options) {
   add("microbatches", number(options.microbatches, "M"), "microbatches of an iteration (8); a FILE has its own number");
   add("chunks", po::value(&options.chunks)->value_name("V"),
       "chunks of each stage, where the schedule leaves their number open (2)");
-  add("max-in-flight", po::value(&options.max_in_flight)->value_name("N"),
+  add("max-in-flight", number(options.max_in_flight, "N"),
       "microbatches whose activations a stage may keep: a limit for zb-auto, a check for others");
   add("times", po::value(&options.times)->value_name("F,B,W[,P]")->default_value(options.times),
       "how long passes take: forward, backward of inputs, backward of weights, and a forward pass beside "
@@ -253,7 +253,7 @@ PipelineShape shape_of(const ScheduleOptions& options, const Schedule& schedule)
   shape.microbatches = options.microbatches.value_or(kMicrobatches);
   shape.chunks = schedule.chunks > 0 ? schedule.chunks : std::max(2, options.chunks);
   shape.group = shape.stages;
-  shape.max_in_flight = schedule.needs_times ? options.max_in_flight : 0;
+  shape.max_in_flight = schedule.needs_times ? options.max_in_flight.value_or(0) : 0;
   if (!schedule.path.empty()) {
     const Placement placement = schedule.placement(shape);
     shape.stages = shape.group = placement.stages();
@@ -282,7 +282,7 @@ CommandOutput run_schedule(std::span<const std::string> arguments, const Surroun
   check_range("stages", options.stages.value_or(kStages), 1, kMaxStages);
   check_range("microbatches", options.microbatches.value_or(kMicrobatches), 1, kMaxMicrobatches);
   check_range("chunks", options.chunks, 0, kMaxStages);
-  check_range("max-in-flight", options.max_in_flight, 0, kMaxMicrobatches);
+  check_range("max-in-flight", options.max_in_flight.value_or(1), 1, kMaxMicrobatches);
   check_range("transfer", options.transfer, 0, kMaxTime);
   const std::vector<std::string> formats = {"text", "json", "csv"};
   const std::size_t format = choice("--format", options.format, formats);
@@ -296,7 +296,7 @@ CommandOutput run_schedule(std::span<const std::string> arguments, const Surroun
     fail_input({}, fmt::format("more than {} passes", kMaxDrawnPasses), "choose fewer --microbatches");
   }
   const DrawnSchedule subject(schedule, shape, times);
-  check_memory(subject, options.max_in_flight);
+  check_memory(subject, options.max_in_flight.value_or(0));
   if (!options.out.empty()) write_text_file(options.out, schedule_csv(schedule, shape, times));
   if (format == 2) return {schedule_csv(schedule, shape, times), {}};
   if (format == 1) return {json_of(subject), {}};

@@ -7,6 +7,7 @@
 #include "report/result_json.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
+#include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "trace/timeline_json.hpp"
@@ -61,20 +62,21 @@ bool wants_operators(const std::string& detail) {
   return choice("--detail", detail, names) == 1;
 }
 
-std::string text_report(const Scenario& scenario, const Simulation& simulation, bool explain,
-                        const Surroundings& surroundings) {
+std::string text_report(const Scenario& scenario, const Simulation& simulation, std::span<const std::string> notes,
+                        bool explain, const Surroundings& surroundings) {
   TimelineTextOptions drawing;
   drawing.colour = surroundings.colour;
   if (surroundings.columns > 0) drawing.width = std::clamp(surroundings.columns, 40, 160);
-  std::string out =
-      summary_text(scenario, simulation) + "\n" + timeline_text(simulation.program, simulation.timeline, drawing);
+  std::string out = summary_text(scenario, simulation, notes) + "\n" +
+                    timeline_text(simulation.program, simulation.timeline, drawing);
   if (explain) out += "\n" + explain_text(scenario, simulation);
   return out;
 }
 
-std::string json_report(const Simulation& simulation, const Surroundings& surroundings) {
+std::string json_report(const Simulation& simulation, std::span<const std::string> notes,
+                        const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return result_json(simulation, so_far.count()).dump(2) + "\n";
+  return result_json(simulation, so_far.count(), notes).dump(2) + "\n";
 }
 
 }  // namespace
@@ -87,14 +89,16 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (options.explain && format == OutputFormat::json)
     fail_input({}, "--explain prints text, not JSON", "leave out --format json");
 
-  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  const ScenarioSources sources(data_folders(options.data));
+  const Scenario scenario = load_scenario(options.scenario, options.overrides, sources);
   const Simulation simulation = simulate(scenario.job, lowering);
   if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
   if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
 
   CommandOutput output;
-  output.text = format == OutputFormat::json ? json_report(simulation, surroundings)
-                                             : text_report(scenario, simulation, options.explain, surroundings);
+  const std::vector<std::string> notes = notes_on_keys(scenario, sources, simulation.result);
+  output.text = format == OutputFormat::json ? json_report(simulation, notes, surroundings)
+                                             : text_report(scenario, simulation, notes, options.explain, surroundings);
   if (!simulation.result.fits) {
     output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(simulation.result),
                                    memory_remedies(scenario.job));

@@ -84,13 +84,23 @@ LinkSpec Catalog::link(const FileReference& reference) const {
   });
 }
 
+LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
+  LinkSpec found = link(reference);
+  if (std::find(found.joins.begin(), found.joins.end(), to) != found.joins.end()) return found;
+  std::vector<std::string> ends;
+  for (const LinkEnd end : found.joins) ends.push_back(link_end_names()[static_cast<std::size_t>(end)]);
+  reference.fail(fmt::format("'{}' joins a GPU to {}, not to {}", found.name, fmt::join(ends, " and "),
+                             link_end_names()[static_cast<std::size_t>(to)]),
+                 "`mirfak list links` shows what links join");
+}
+
 NodeHardware Catalog::node(const FileReference& reference) const {
   const std::filesystem::path path = file_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] {
     ProfileFile file(path);
     const NodeProfile profile = read_node_profile(file);
-    return NodeHardware{profile.spec, gpu(profile.gpu), link(profile.scale_up), link(profile.host_link),
-                        link(profile.network)};
+    return NodeHardware{profile.spec, gpu(profile.gpu), link(profile.scale_up, LinkEnd::gpus),
+                        link(profile.host_link, LinkEnd::host), link(profile.network, LinkEnd::nodes)};
   });
 }
 

@@ -23,6 +23,7 @@ class Catalog {
 
   GpuSpec gpu(const FileReference& reference) const;
   LinkSpec link(const FileReference& reference) const;
+  LinkSpec link(const FileReference& reference, LinkEnd to) const;  // an error unless it goes there
   NodeHardware node(const FileReference& reference) const;
 
   // `choice` is "on-demand" or "spot" (the median over providers) or "<provider>/on-demand", "<provider>/spot".

@@ -55,7 +55,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   }
   if (const std::optional<Node> ranks = entry.find("ranks_per_gpu")) read_sharing(*ranks, spec);
   if (const std::optional<Node> network = entry.find("network")) {
-    hardware.network = catalog.link(*network);
+    hardware.network = catalog.link(*network, LinkEnd::nodes);
     spec.network = hardware.network.name;
   }
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxPorts));

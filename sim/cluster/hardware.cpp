@@ -29,6 +29,11 @@ const std::vector<std::string>& price_kind_names() {
   return names;
 }
 
+const std::vector<std::string>& link_end_names() {
+  static const std::vector<std::string> names = {"gpus", "host", "nodes"};
+  return names;
+}
+
 Precision GpuSpec::fitted(Precision precision) const {
   if (gemm.contains(precision)) return precision;
   // Efficiencies fall as the rate of the multipliers grows and feeding them gets harder, so the nearest wider

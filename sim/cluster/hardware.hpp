@@ -176,6 +176,10 @@ struct ExchangeFit {
   friend bool operator==(const ExchangeFit&, const ExchangeFit&) = default;
 };
 
+// What a link joins a GPU to: the GPUs of its node, its host, GPUs of other nodes.
+enum class LinkEnd { gpus, host, nodes };
+const std::vector<std::string>& link_end_names();
+
 // One kind of link as a GPU sees it.
 struct LinkSpec {
   std::string name;  // "nvlink3", "ib-hdr"
@@ -192,6 +196,7 @@ struct LinkSpec {
   std::optional<RingProtocols> protocols;  // measured; without it see protocols_of
   std::optional<ExchangeFit> exchange;     // measured; without it see exchange_of
   std::optional<InSwitchReduction> in_switch_reduction;
+  std::vector<LinkEnd> joins;            // not empty
   std::vector<std::string> measured_on;  // GPUs between which its collectives were measured; empty: nobody's were
 
   // For a group of `ranks` on this link: the measured entry of the largest group that is not larger, or

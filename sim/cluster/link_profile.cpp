@@ -95,6 +95,9 @@ LinkSpec read_link_profile(ProfileFile& file) {
   LinkSpec link;
   link.name = file.name();
   link.title = file.title();
+  const Node joins = file.root().require("joins");
+  for (const Node& end : joins.as_items()) link.joins.push_back(static_cast<LinkEnd>(end.as_choice(link_end_names())));
+  if (link.joins.empty()) joins.fail("expected what the link joins: gpus, host or nodes");
   link.bandwidth = file.figure("bandwidth", 1e7, 1e13);
   if (const std::optional<Node> section = file.root().find("protocols")) {
     read_protocols(file, *section, link);

@@ -34,8 +34,11 @@ Json memory_json(const StageMemory& memory) {
 
 }  // namespace
 
-nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s) {
-  return result_json(simulation.job, simulation.result, wall_time_s);
+nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,
+                                   std::span<const std::string> notes) {
+  Json out = result_json(simulation.job, simulation.result, wall_time_s);
+  for (const std::string& note : notes) out["notes"].push_back(note);
+  return out;
 }
 
 nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s) {

@@ -3,6 +3,7 @@
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 
+#include <span>
 #include <string>
 
 namespace mirfak {
@@ -11,6 +12,8 @@ namespace mirfak {
 // and of the memory of the stages (neighbours with the same figures share a row; of more than 16 rows some are left
 // out, never the fullest stage's). Plain text, lines end with '\n'. A value that is not known (no price, no number of
 // tokens asked) has no row.
-std::string summary_text(const Scenario& scenario, const Simulation& simulation);
+// `notes` on the scenario stand behind those on its figures (notes_on).
+std::string summary_text(const Scenario& scenario, const Simulation& simulation,
+                         std::span<const std::string> notes = {});
 
 }  // namespace mirfak

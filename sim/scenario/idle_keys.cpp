@@ -139,4 +139,11 @@ std::string note_on(const IdleKey& idle) {
   return fmt::format("{}: {}: {} changes nothing in this job", idle.where.text(), idle.key, idle.value);
 }
 
+std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
+                                       const IterationResult& result) {
+  std::vector<std::string> notes;
+  for (const IdleKey& idle : idle_keys(scenario, sources, result)) notes.push_back(note_on(idle));
+  return notes;
+}
+
 }  // namespace mirfak

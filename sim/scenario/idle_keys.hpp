@@ -23,5 +23,7 @@ std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& 
 
 // "job.yaml:7:21: strategy.microbatch_group: 4 changes nothing in this job"
 std::string note_on(const IdleKey& idle);
+std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
+                                       const IterationResult& result);
 
 }  // namespace mirfak

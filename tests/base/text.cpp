@@ -4,6 +4,13 @@
 
 using namespace mirfak;
 
+TEST_CASE("the beginning of a name is that name rather than one a few letters away") {
+  const std::vector<std::string> names = {"hgx-a800", "dgx-a100-40g", "dgx-a100-80g", "h20", "h100-80g"};
+  CHECK(nearest("dgx-a100", names) == "dgx-a100-40g");
+  CHECK(nearest("hgx-a80", names) == "hgx-a800");  // one edit
+  CHECK(nearest("h100", names) == "h100-80g");
+}
+
 TEST_CASE("the nearest name is one that is likely meant") {
   const std::vector<std::string> names = {"tensor", "pipeline", "virtual_pipeline", "zero"};
   CHECK(nearest("tensr", names) == "tensor");   // one letter missing

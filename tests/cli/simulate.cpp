@@ -52,6 +52,17 @@ TEST_CASE("the JSON has the keys that programs rely on") {
         doctest::Approx(result.at("energy_j").get<double>()));
 }
 
+TEST_CASE("a key that changes nothing is noted with its place, in text and JSON") {
+  const std::string scenario = "scenarios/llama3-8b-h100-single-node.yaml";
+  const std::string note =
+      "--set strategy.microbatch_group=4: strategy.microbatch_group: 4 changes nothing in this job";
+  const json result = result_of(scenario, {"--set", "strategy.microbatch_group=4"});
+  CHECK(result.at("notes") == json::array({note}));
+  CHECK(result_of(scenario).at("notes").empty());
+  const std::string text = run({"simulate", scenario, "--set", "strategy.microbatch_group=4"}).out;
+  CHECK(text.find("Notes\n  " + note + "\n") != std::string::npos);
+}
+
 TEST_CASE("every rank simulated, or every kernel: the same iteration time") {
   for (const std::string scenario : {"scenarios/gpt-22b-a100-seqpar.yaml", "scenarios/gpt2-1.5b-v100.yaml",
                                      "scenarios/gpt3-13b-gpipe-a100.yaml", "scenarios/llama2-70b-h100-a100.yaml"}) {
