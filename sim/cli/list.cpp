@@ -205,14 +205,19 @@ Listing list_frameworks(const DataFolders& folders) {
 
 Listing list_prices(const DataFolders& folders) {
   Listing out;
-  out.columns = {{"provider", "provider", as_word}, {"kind", "kind", as_word},
-                 {"gpu", "gpu", as_word},           {"instance", "instance", as_word},
-                 {"date", "date", as_word},         {"usd_per_gpu_hour", "per GPU hour", as_dollars}};
+  out.columns = {{"provider", "provider", as_word},
+                 {"kind", "kind", as_word},
+                 {"gpu", "gpu", as_word},
+                 {"instance", "instance", as_word},
+                 {"region", "region", as_word},
+                 {"date", "date", as_word},
+                 {"usd_per_gpu_hour", "per GPU hour", as_dollars}};
   const Catalog catalog(folders.hardware);
   for (const std::string& provider : catalog.names(ProfileKind::price)) {
     for (const PriceSpec& price : catalog.prices(provider)) {
       out.rows.push_back({provider, price_kind_names()[static_cast<std::size_t>(price.kind)], price.gpu,
-                          price.instance.empty() ? Json() : Json(price.instance), price.date,
+                          price.instance.empty() ? Json() : Json(price.instance),
+                          price.region.empty() ? Json() : Json(price.region), price.date,
                           price.usd_per_gpu_hour.value});
     }
   }

@@ -5,6 +5,7 @@
 #include "cluster/profiles.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -40,7 +41,7 @@ Catalog::Catalog(std::filesystem::path folder) : folder_(std::move(folder)), mem
   }
 }
 
-std::filesystem::path Catalog::file_of(ProfileKind kind, const FileReference& reference) const {
+std::filesystem::path Catalog::path_of(ProfileKind kind, const FileReference& reference) const {
   if (reference.is_path()) return reference.existing_path();
   // Compared with the names that exist, not asked of the file system: "A100-80G" must not find "a100-80g" on one
   // machine only.
@@ -63,12 +64,12 @@ std::vector<std::string> Catalog::names(ProfileKind kind) const {
 }
 
 GpuSpec Catalog::gpu(const FileReference& reference) const {
-  const std::filesystem::path path = file_of(ProfileKind::gpu, reference);
+  const std::filesystem::path path = path_of(ProfileKind::gpu, reference);
   return memory_->gpus.get(path.string(), [&] {
     ProfileFile file(path);
     return read_gpu_profile(file, [&](const Node& name) {
       // One step only: the other GPU must have a table of its own, so a circle of names cannot close.
-      ProfileFile other(file_of(ProfileKind::gpu, name));
+      ProfileFile other(path_of(ProfileKind::gpu, name));
       return read_gpu_profile(other, [&](const Node&) -> GpuSpec {
         name.fail(fmt::format("{} has no measured table of its own", other.name()));
       });
@@ -77,7 +78,7 @@ GpuSpec Catalog::gpu(const FileReference& reference) const {
 }
 
 LinkSpec Catalog::link(const FileReference& reference) const {
-  const std::filesystem::path path = file_of(ProfileKind::link, reference);
+  const std::filesystem::path path = path_of(ProfileKind::link, reference);
   return memory_->links.get(path.string(), [&] {
     ProfileFile file(path);
     return read_link_profile(file);
@@ -95,7 +96,7 @@ LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
 }
 
 NodeHardware Catalog::node(const FileReference& reference) const {
-  const std::filesystem::path path = file_of(ProfileKind::node, reference);
+  const std::filesystem::path path = path_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] {
     ProfileFile file(path);
     const NodeProfile profile = read_node_profile(file);
@@ -105,31 +106,78 @@ NodeHardware Catalog::node(const FileReference& reference) const {
 }
 
 std::vector<PriceSpec> Catalog::prices(const FileReference& provider) const {
-  const std::filesystem::path path = file_of(ProfileKind::price, provider);
+  const std::filesystem::path path = path_of(ProfileKind::price, provider);
   return memory_->prices.get(path.string(), [&] {
     ProfileFile file(path);
     return read_price_profile(file);
   });
 }
 
-std::optional<PriceSpec> Catalog::price(const FileReference& choice, std::string_view gpu) const {
-  const std::string& text = choice.name();
-  const std::size_t slash = text.rfind('/');
-  const std::string provider = slash == std::string::npos ? std::string(kMedian) : text.substr(0, slash);
-  const std::string kind = slash == std::string::npos ? text : text.substr(slash + 1);
+namespace {
 
-  const std::vector<std::string>& kinds = price_kind_names();
-  const auto found = std::find(kinds.begin(), kinds.end(), kind);
-  if (found == kinds.end()) {
-    const std::string close = nearest(kind, kinds);
-    choice.fail(fmt::format("unknown price '{}'", excerpt(text)),
-                close.empty() ? "expected on-demand, spot or one of them after a provider: aws/spot"
-                              : fmt::format("did you mean '{}'?", close));
+// "aws/spot" in its parts.
+struct PriceChoice {
+  std::string list;
+  std::string kind;
+};
+
+PriceChoice parts_of(const std::string& choice) {
+  for (const std::string_view ending : {".yaml", ".yml", ".json"}) {
+    if (choice.ends_with(ending)) return {choice, price_kind_names().front()};
   }
-  for (const PriceSpec& price : prices(choice.renamed(provider))) {
-    if (price.gpu == gpu && price.kind == static_cast<PriceKind>(found - kinds.begin())) return price;
+  const std::size_t slash = choice.rfind('/');
+  if (slash == std::string::npos) return {std::string(kMedian), choice};
+  return {choice.substr(0, slash), choice.substr(slash + 1)};
+}
+
+[[noreturn]] void fail_unknown_kind(const FileReference& choice, const std::string& kind,
+                                    const std::vector<std::string>& lists) {
+  const std::string message = fmt::format("unknown price '{}'", excerpt(choice.name()));
+  if (std::find(lists.begin(), lists.end(), choice.name()) != lists.end()) {
+    choice.fail(message, fmt::format("'{0}' is a list of prices: expected {0}/on-demand or {0}/spot", choice.name()));
+  }
+  const std::string close = nearest(kind, price_kind_names());
+  if (!close.empty()) choice.fail(message, fmt::format("did you mean '{}'?", close));
+  choice.fail(message, fmt::format("expected on-demand, spot, one of them after a list of prices ({}, or the path of "
+                                   "one) and a slash, or USD per GPU hour such as 2.5",
+                                   fmt::join(lists, ", ")));
+}
+
+[[noreturn]] void fail_unknown_list(const FileReference& list, const std::vector<std::string>& lists) {
+  const std::string close = nearest(list.name(), lists);
+  list.fail(fmt::format("unknown price list '{}'", excerpt(list.name())),
+            fmt::format("{}there are {}, and paths of YAML files",
+                        close.empty() ? "" : fmt::format("did you mean '{}'? ", close), fmt::join(lists, ", ")));
+}
+
+}  // namespace
+
+std::optional<PriceSpec> Catalog::price(const FileReference& choice, std::string_view gpu,
+                                        std::string_view instance) const {
+  const PriceChoice asked = parts_of(choice.name());
+  const FileReference list = choice.renamed(asked.list);
+  const std::vector<std::string> lists = names(ProfileKind::price);
+  if (!list.is_path() && !std::binary_search(lists.begin(), lists.end(), asked.list)) fail_unknown_list(list, lists);
+  const std::vector<std::string>& kinds = price_kind_names();
+  const auto kind = std::find(kinds.begin(), kinds.end(), asked.kind);
+  if (kind == kinds.end()) fail_unknown_kind(choice, asked.kind, lists);
+
+  const std::vector<PriceSpec> offers = prices(list);
+  const auto is_same_instance = [&](const PriceSpec& price) {
+    return price.gpu == gpu && !instance.empty() && price.instance == instance;
+  };
+  const bool knows_instance = std::any_of(offers.begin(), offers.end(), is_same_instance);
+  for (const PriceSpec& price : offers) {
+    if (price.gpu != gpu || price.kind != static_cast<PriceKind>(kind - kinds.begin())) continue;
+    if (!knows_instance || is_same_instance(price)) return price;
   }
   return std::nullopt;
+}
+
+std::string Catalog::independent_price(const FileReference& choice) {
+  const PriceChoice asked = parts_of(choice.name());
+  if (asked.list == kMedian) return asked.kind;
+  return choice.renamed(asked.list).independent() + "/" + asked.kind;
 }
 
 }  // namespace mirfak

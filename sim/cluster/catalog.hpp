@@ -26,19 +26,23 @@ class Catalog {
   LinkSpec link(const FileReference& reference, LinkEnd to) const;  // an error unless it goes there
   NodeHardware node(const FileReference& reference) const;
 
-  // `choice` is "on-demand" or "spot" (the median over providers) or "<provider>/on-demand", "<provider>/spot".
-  // nullopt when nobody offers this GPU so; an unknown provider or kind is an error. Of several instances the
-  // one first listed.
-  std::optional<PriceSpec> price(const FileReference& choice, std::string_view gpu) const;
+  // `choice` is "on-demand" or "spot" (the median over providers), one of them after a list and a slash ("aws/spot",
+  // "./ours.yaml/spot"), or the path of a list, which means its on-demand prices. nullopt when nobody offers this GPU
+  // so; an unknown list or kind is an error that names those there are. Where the list knows `instance`, only its
+  // offers count, else all of the GPU; of several the one first listed.
+  std::optional<PriceSpec> price(const FileReference& choice, std::string_view gpu,
+                                 std::string_view instance = {}) const;
+  // `choice` in a form that means the same in any file: "spot", "aws/spot", "/srv/ours.yaml/on-demand".
+  static std::string independent_price(const FileReference& choice);
   std::vector<PriceSpec> prices(const FileReference& provider) const;  // all of one provider, in its order
 
+  // The file of a profile, by name or path.
+  std::filesystem::path path_of(ProfileKind kind, const FileReference& reference) const;
   std::vector<std::string> names(ProfileKind kind) const;  // sorted; of ProfileKind::price: the providers
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
   struct Memory;  // what was read so far
-
-  std::filesystem::path file_of(ProfileKind kind, const FileReference& reference) const;
 
   std::filesystem::path folder_;
   std::shared_ptr<Memory> memory_;

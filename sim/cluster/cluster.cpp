@@ -1,6 +1,10 @@
 #include "cluster/cluster.hpp"
 
 #include "base/error.hpp"
+#include "base/yaml.hpp"
+#include "cluster/profiles.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -61,13 +65,27 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxPorts));
 }
 
-std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const FileReference& price) {
+// `asked`: by the entry, else by the cluster; nullptr: by neither.
+void find_price(const Node* asked, const Catalog& catalog, NodeAllotment& allotment) {
+  const std::string& gpu = allotment.hardware.gpu.name;
+  if (asked != nullptr && (allotment.price = stated_price(*asked, gpu))) {
+    allotment.price_asked = fmt::format("{}", allotment.price->usd_per_gpu_hour.value);
+    return;
+  }
+  const FileReference choice = asked != nullptr ? FileReference(*asked) : FileReference(allotment.price_asked);
+  allotment.price = catalog.price(choice, gpu, allotment.hardware.spec.instance);
+  const std::string text = Catalog::independent_price(choice);
+  allotment.price_asked = text.front() == '/' ? quoted_yaml(text) : text;  // a path may hold anything
+}
+
+std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalog, const std::optional<Node>& price) {
   std::vector<NodeAllotment> allotments;
   int gpus = 0;
   for (const Node& item : section.as_items()) {
     Mapping mapping(item);
     NodeAllotment allotment{catalog.node(mapping.require("type")), 0, {}};
-    allotment.price = catalog.price(price, allotment.hardware.gpu.name);
+    const std::optional<Node> own = mapping.find("price");
+    find_price(own ? &*own : price ? &*price : nullptr, catalog, allotment);
     read_changes(mapping, catalog, allotment.hardware);
     const int most = (kMaxGpus - gpus) / allotment.hardware.spec.gpus;
     allotment.count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
@@ -153,6 +171,17 @@ bool Cluster::shares_gpus() const {
                      [](const NodeGroup& group) { return group.hardware.spec.ranks_per_gpu > 1; });
 }
 
+std::string Cluster::missing_prices() const {
+  std::string out;
+  for (const NodeGroup& group : held_->groups) {
+    if (group.price) continue;
+    const std::string& instance = group.hardware.spec.instance;
+    out += fmt::format("{}{}{} at {}", out.empty() ? "no price for " : ", ", group.hardware.gpu.name,
+                       instance.empty() ? "" : fmt::format(" ({})", instance), group.price_asked);
+  }
+  return out;
+}
+
 const NodeGroup& Cluster::group_of(int device) const { return held_->groups[group_index(device)]; }
 
 DevicePlace Cluster::place_of(int device) const {
@@ -171,8 +200,7 @@ DevicePlace Cluster::place_of(int device) const {
 Cluster read_cluster(const Node& section, const Catalog& catalog) {
   Mapping mapping(section);
   const std::optional<Node> price = mapping.find("price");
-  std::vector<NodeAllotment> nodes =
-      read_nodes(mapping.require("nodes"), catalog, price ? FileReference(*price) : FileReference("on-demand"));
+  std::vector<NodeAllotment> nodes = read_nodes(mapping.require("nodes"), catalog, price);
   const std::optional<Node> fabric = mapping.find("fabric");
   const std::optional<Node> perturbations = mapping.find("perturbations");
   mapping.finish();

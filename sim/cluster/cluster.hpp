@@ -31,7 +31,8 @@ Fabric default_fabric();
 struct NodeAllotment {
   NodeHardware hardware;
   int count = 0;
-  std::optional<PriceSpec> price;  // absent: nobody is known to offer its GPU at the price chosen
+  std::optional<PriceSpec> price;         // absent: nobody is known to offer its GPU at the price asked for
+  std::string price_asked = "on-demand";  // as a scenario writes it, in YAML: spot, gcp/on-demand, 2.5
 };
 
 struct NodeGroup : NodeAllotment {
@@ -62,6 +63,8 @@ class Cluster {
   int gpus() const { return held_->gpus; }
   int nodes() const { return held_->nodes; }
   int domains() const { return held_->domains; }
+  // Of the groups that have no price: "no price for h20 at gcp/spot, mi210 at on-demand"; empty: all have one.
+  std::string missing_prices() const;
   bool shares_gpus() const;  // whether anywhere several ranks run on one GPU
 
   // 0 <= device < gpus(), 0 <= node < nodes(); O(log groups).

@@ -68,6 +68,15 @@ const Figure& LinkSpec::efficiency_for(int ranks) const {
   return past == efficiency_of_ranks.begin() ? past->second : std::prev(past)->second;
 }
 
+std::string PriceSpec::origin() const {
+  if (provider.empty()) return "the scenario";
+  std::string out = provider;
+  for (const std::string& part : {instance, region, price_kind_names()[static_cast<std::size_t>(kind)], date}) {
+    if (!part.empty()) out += " " + part;
+  }
+  return out;
+}
+
 RingProtocols protocols_of(const LinkSpec& link) {
   if (link.protocols) return *link.protocols;
   // NVIDIA/nccl v2.28.9, src/graph/tuning.cc: latencies of rings over NVLink, LL 6.6 + 0.6 us a step, LL128 14 + 1.9,

@@ -221,6 +221,7 @@ const std::vector<std::string>& wiring_names();  // in the order of the enumerat
 struct NodeSpec {
   std::string name;  // "dgx-a100-80g"
   std::string title;
+  std::string instance;   // what its provider rents it as, "a3-megagpu-8g"; empty: nobody's product
   std::string gpu;        // name of a GpuSpec
   int gpus = 0;           // that ranks can be placed on; of ranks that share a GPU each counts its own
   int ranks_per_gpu = 1;  // above 1: so many in a row of those are one GPU, whose kernels take turns
@@ -254,11 +255,14 @@ const std::vector<std::string>& price_kind_names();  // in the order of the enum
 // What one GPU costs for an hour, its share of the node included.
 struct PriceSpec {
   PriceKind kind = PriceKind::on_demand;
-  std::string provider;  // "aws", or "median" over providers
+  std::string provider;  // "aws", or "median" over providers; empty: the scenario states the price itself
   std::string gpu;
   std::string instance;  // "p4d.24xlarge"; empty for a median
+  std::string region;    // "us-east4"; empty: the list says it for all, or not at all
   std::string date;      // "2026-07-20"
   Figure usd_per_gpu_hour;
+
+  std::string origin() const;  // "gcp a3-megagpu-8g on-demand 2025 to 2026", "the scenario"
 
   friend bool operator==(const PriceSpec&, const PriceSpec&) = default;
 };

@@ -15,6 +15,7 @@ NodeProfile read_node_profile(ProfileFile& file) {
   NodeSpec& node = profile.spec;
   node.name = file.name();
   node.title = file.title();
+  node.instance = root.string_or("instance", "");
   node.gpu = profile.gpu.as_string();
   node.scale_up = profile.scale_up.as_string();
   node.host_link = profile.host_link.as_string();

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
 std::map<std::string, AttentionFit> read_attention_fits(ProfileFile& file, const Node& section);
 LinkSpec read_link_profile(ProfileFile& file);
 std::vector<PriceSpec> read_price_profile(ProfileFile& file);
+
+// Where a scenario states a price as a number: USD for an hour of one GPU. nullopt: it names one of a list.
+std::optional<PriceSpec> stated_price(const Node& node, const std::string& gpu);
 
 // A node's names, each with the place where it is written.
 struct NodeProfile {

@@ -50,6 +50,8 @@ std::string headline(const SearchReport& report) {
   table.add_row({"wanted", objective_text(report.scenario.search)});
   table.add_row({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
                                          format_seconds(report.outcome.search_time_s), count_of(report, "simulated"))});
+  const std::string unpriced = job.cluster.missing_prices();
+  if (!unpriced.empty()) table.add_row({"cost", unpriced});
   for (const LeftOut& type : report.outcome.left_out) table.add_row({"left out", type.nodes + ": " + type.reason});
   if (!report.outcome.complete) table.add_row({"stopped", "early: the best of what was simulated, not of all"});
   return table.text();

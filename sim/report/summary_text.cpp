@@ -38,15 +38,15 @@ std::string headline(const Scenario& scenario, const Simulation& simulation) {
 // "h100 $6.88, a100-80g $3.76 per GPU hour (median on-demand 2026-08)"
 std::string price_text(const Job& job) {
   std::string out;
-  std::string origin;
-  for (const NodeGroup& group : job.cluster.groups()) {
-    if (!group.price) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", group.hardware.gpu.name,
-                       format_price(group.price->usd_per_gpu_hour.value));
-    origin = fmt::format("{} {} {}", group.price->provider,
-                         price_kind_names()[static_cast<std::size_t>(group.price->kind)], group.price->date);
+  const auto groups = job.cluster.groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", groups[i].hardware.gpu.name,
+                       format_price(groups[i].price->usd_per_gpu_hour.value));
+    const std::string origin = groups[i].price->origin();
+    const bool last = i + 1 == groups.size() || groups[i + 1].price->origin() != origin;
+    if (last) out += fmt::format(" per GPU hour ({})", origin);
   }
-  return fmt::format("{} per GPU hour ({})", out, origin);
+  return out;
 }
 
 std::string iteration_table(const Simulation& simulation) {
@@ -76,7 +76,10 @@ std::string iteration_table(const Simulation& simulation) {
   table.add_row({"energy", format_joules(r.energy_j),
                  fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
                              format_watts(r.average_power_w / r.gpus))});
-  if (r.priced) table.add_row({"cost", format_usd(r.cost_usd), price_text(simulation.job)});
+  if (r.priced)
+    table.add_row({"cost", format_usd(r.cost_usd), price_text(simulation.job)});
+  else
+    table.add_row({"cost", "unknown", simulation.job.cluster.missing_prices()});
   return "Iteration\n" + table.text();
 }
 

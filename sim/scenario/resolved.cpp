@@ -28,15 +28,11 @@ std::string model_yaml(const Node& model) {
   return emit_yaml(whole) + "\n";
 }
 
-// The choice that the prices were found by; all groups have the same. Nothing when no GPU has a price.
-std::string price_yaml(const Cluster& cluster) {
-  for (const NodeGroup& group : cluster.groups()) {
-    if (!group.price) continue;
-    const std::string& kind = price_kind_names()[static_cast<std::size_t>(group.price->kind)];
-    const bool median = group.price->provider == "median";
-    return fmt::format("  price: {}\n", median ? kind : group.price->provider + "/" + kind);
-  }
-  return {};
+// Whether all groups ask for the same price: one key for the cluster says it, else one for each entry.
+bool has_one_price(const Cluster& cluster) {
+  const auto groups = cluster.groups();
+  return std::all_of(groups.begin(), groups.end(),
+                     [&](const NodeGroup& group) { return group.price_asked == groups.front().price_asked; });
 }
 
 // The paths in an entry of `cluster.nodes`.
@@ -81,6 +77,7 @@ std::string perturbations_yaml(const Perturbations& perturbations) {
 
 std::string cluster_yaml(const Cluster& cluster, const Node& section) {
   const std::vector<StatedNode> nodes = stated_nodes(section);
+  const bool one_price = has_one_price(cluster);
   std::string out = "cluster:\n  nodes:\n";
   for (const NodeGroup& group : cluster.groups()) {
     const NodeSpec& spec = group.hardware.spec;
@@ -88,16 +85,18 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
         std::find_if(nodes.begin(), nodes.end(), [&](const StatedNode& node) { return node.name == spec.name; });
     const StatedNode stated = found == nodes.end() ? StatedNode{spec.name, {}, {}} : *found;
     const int shared = spec.ranks_per_gpu;
-    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}}}\n",
-                       quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
-                       shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "",
-                       quoted_yaml(network_of(spec, stated)), spec.ports);
+    out +=
+        fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}{}}}\n",
+                    quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
+                    shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(network_of(spec, stated)),
+                    spec.ports, one_price ? "" : ", price: " + group.price_asked);
   }
   const Fabric& fabric = cluster.fabric();
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",
                      fabric_names()[static_cast<std::size_t>(fabric.type)], fabric.oversubscription, fabric.leaf_ports,
                      fabric.in_network_reduction);
-  return out + perturbations_yaml(cluster.perturbations()) + price_yaml(cluster);
+  out += perturbations_yaml(cluster.perturbations());
+  return one_price ? out + fmt::format("  price: {}\n", cluster.groups().front().price_asked) : out;
 }
 
 std::string adapters_yaml(const LowRankAdapters& adapters) {

@@ -26,9 +26,10 @@ void check_prices(const Document& document, const Job& job, const SearchSpec& sp
   for (const NodeGroup& group : job.cluster.groups()) {
     if (group.price) continue;
     locate(document, by_cost ? "search.objective" : "search.budget_usd")
-        .fail(fmt::format("nobody is known to offer {} ({}) at cluster.price", group.hardware.gpu.title,
-                          group.hardware.spec.name),
-              "choose another cluster.price, leave these nodes out, or minimise time or energy without a budget");
+        .fail(fmt::format("nobody is known to offer {} ({}) at {}", group.hardware.gpu.title, group.hardware.spec.name,
+                          group.price_asked),
+              "state its price per GPU hour (price: 2.5 in its entry of cluster.nodes), choose another cluster.price, "
+              "leave these nodes out, or minimise time or energy without a budget");
   }
 }
 

@@ -1,9 +1,11 @@
 #include "cluster/cluster.hpp"
 
 #include "fixtures.hpp"
+#include "support/scratch_folder.hpp"
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <numeric>
 
 using namespace mirfak;
@@ -135,4 +137,51 @@ TEST_CASE("ranks that share a GPU have a device each, and one place") {
   CHECK_FALSE(read("hgx-h100, count: 2, gpus: 2").shares_gpus());
   CHECK_THROWS_WITH_AS(read("hgx-h100, count: 1, ranks_per_gpu: 0"), doctest::Contains("ranks_per_gpu"), Error);
   CHECK_THROWS_WITH_AS(read("dgx-1-v100-32g, count: 1, ranks_per_gpu: 2"), doctest::Contains("cube mesh"), Error);
+}
+
+TEST_CASE("a price is stated by the cluster, by an entry, or by a list of one's own") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "ours.yaml") << "title: Our contract\nsources: {contract: 'signed in March'}\n"
+                                         "offers:\n  - {gpu: h100, date: 2026-03, on-demand: [2, contract], "
+                                         "spot: [1, contract]}\n";
+  const auto prices = [&](const std::string& text) {
+    std::ofstream(folder / "job.yaml") << text;
+    const Document document = Document::from_file(folder / "job.yaml");
+    std::vector<double> out;
+    const Cluster cluster = read_cluster(Node(document), catalog());
+    for (const NodeGroup& group : cluster.groups()) {
+      out.push_back(group.price ? group.price->usd_per_gpu_hour.value : 0);
+    }
+    return out;
+  };
+  const std::string two = "nodes: [{type: hgx-h100, count: 1}, {type: hgx-h20, count: 1, price: 0.9}]\n";
+  CHECK(prices(two + "price: 2.5") == std::vector<double>{2.5, 0.9});
+  CHECK(prices(two + "price: ./ours.yaml/spot") == std::vector<double>{1, 0.9});
+  CHECK(prices(two + "price: ours.yaml") == std::vector<double>{2, 0.9});
+  CHECK(prices("nodes: [{type: hgx-h100, count: 1, price: aws/spot}, {type: hgx-h20, count: 1}]\nprice: ours.yaml") ==
+        std::vector<double>{2.7029, 0});
+  const auto refused = [&](const std::string& price, const std::string& said) {
+    CAPTURE(price);
+    CHECK_THROWS_WITH_AS(prices(two + "price: " + price), doctest::Contains(said.c_str()), Error);
+  };
+  refused("0", "2:8");
+  refused("-2", "2:8");
+  refused("1e6", "2:8");
+  refused("2.5x", "2:8");
+  refused("'2.5'", "unknown price '2.5'");
+  refused("cheap", "aws, azure");
+  refused("aws", "expected aws/on-demand or aws/spot");
+  refused("amazon/spot", "unknown price list 'amazon'");
+  refused("amazon/spot", "aws, azure, crusoe");
+  refused("avs/spot", "did you mean 'aws'? there are aws, azure");
+  refused("./theirs.yaml/spot", "there is no file");
+}
+
+TEST_CASE("what has no price is named, with where it was looked for") {
+  const Document document = Document::from_text(
+      "nodes: [{type: hgx-h100, count: 1}, {type: hgx-h20, count: 1, price: gcp/spot}, {type: aws-p3, count: 1}]\n"
+      "price: aws/spot\n",
+      "job.yaml");
+  CHECK(read_cluster(Node(document), catalog()).missing_prices() ==
+        "no price for h20 at gcp/spot, v100-16g (p3.16xlarge) at aws/spot");
 }

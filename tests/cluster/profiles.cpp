@@ -194,3 +194,36 @@ TEST_CASE("a price is asked for by kind, or by provider and kind") {
   CHECK(catalog().price("aws/on-demand", "h100")->instance == "p5.48xlarge");
   CHECK_FALSE(catalog().price("azure/spot", "h100").has_value());
 }
+
+TEST_CASE("an instance has its own price where the list knows it") {
+  const auto price = [](const char* node, const char* choice) {
+    const Document document =
+        Document::from_text(std::string("nodes: [{type: ") + node + ", count: 1}]\nprice: " + choice, "job.yaml");
+    return read_cluster(Node(document), catalog()).groups()[0].price;
+  };
+  CHECK(price("gcp-a3-mega", "gcp/on-demand")->instance == "a3-megagpu-8g");
+  CHECK(price("gcp-a3-mega", "gcp/on-demand")->usd_per_gpu_hour.value == doctest::Approx(11.5268));
+  CHECK(price("gcp-a3-high", "gcp/on-demand")->instance == "a3-highgpu-8g");
+  CHECK(price("gcp-a3-high", "gcp/on-demand")->usd_per_gpu_hour.value == doctest::Approx(10.9791));
+  CHECK(price("hgx-h100", "gcp/on-demand")->instance == "a3-highgpu-1g");  // of any node: the first listed
+  CHECK(price("gcp-a3-mega", "aws/on-demand")->instance == "p5.48xlarge");
+  CHECK(price("gcp-a3-mega", "spot")->provider == "median");
+  CHECK_FALSE(price("aws-p3", "aws/spot").has_value());  // the list knows p3.16xlarge on demand only
+  CHECK(price("gcp-a3-mega", "gcp/spot")->origin() == "gcp a3-megagpu-8g spot 2025 to 2026");
+}
+
+TEST_CASE("nodes that name an instance are priced as it, by the list of their provider") {
+  for (const std::string& name : catalog().names(ProfileKind::node)) {
+    const NodeSpec node = catalog().node(name).spec;
+    const std::string provider = name.substr(0, name.find('-'));
+    const std::vector<std::string> lists = catalog().names(ProfileKind::price);
+    if (node.instance.empty() || !std::binary_search(lists.begin(), lists.end(), provider)) continue;
+    CAPTURE(name);
+    const std::vector<PriceSpec> offers = catalog().prices(provider);
+    const bool known = std::any_of(offers.begin(), offers.end(), [&](const PriceSpec& price) {
+      return price.instance == node.instance && price.gpu == node.gpu;
+    });
+    const auto price = catalog().price(provider + "/on-demand", node.gpu, node.instance);
+    if (known) CHECK((!price || price->instance == node.instance));
+  }
+}

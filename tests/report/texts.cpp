@@ -75,12 +75,14 @@ TEST_CASE("the summary says the main figures") {
   CHECK_FALSE(has(text, "DOES NOT FIT"));
 }
 
-TEST_CASE("without price and tokens the summary has no such rows") {
-  Example e = example({"training.tokens=null"});
-  e.simulation.result.priced = false;
+TEST_CASE("without a price the summary says what has none, and without tokens it has no training") {
+  const Example e = example({"training.tokens=null", "cluster.price=azure/spot"});
+  REQUIRE_FALSE(e.simulation.result.priced);
   const std::string text = summary_text(e.scenario, e.simulation);
   check_clean(text);
-  CHECK_FALSE(has(text, "cost"));
+  CHECK(has(text, "no price for " + e.simulation.job.cluster.groups()[0].hardware.gpu.name));
+  CHECK(has(text, " at azure/spot"));
+  CHECK_FALSE(has(text, "$"));
   CHECK_FALSE(has(text, "Training on"));
 }
 
