@@ -1,5 +1,6 @@
 #include "base/csv.hpp"
 
+#include "base/read_files.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ std::string read_whole(const std::filesystem::path& path) {
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) fail_input(file, "cannot read this file: " + error.message());
   if (size > kMaxBytes) fail_input(file, "the file is larger than 256 MiB", "split it");
+  note_read_file(path);
   std::ifstream in(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (in.bad() || !in.is_open()) fail_input(file, "cannot read this file");

@@ -1,6 +1,7 @@
 #include "base/document.hpp"
 
 #include "base/key_path.hpp"
+#include "base/read_files.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 
@@ -82,6 +83,7 @@ Document Document::from_file(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored)) fail_input({name, 0, 0}, "this is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) fail_input({name, 0, 0}, "cannot read this file", "check the path and its permissions");
+  note_read_file(path);
   std::string text;
   std::array<char, 16384> block;
   do {  // at most a block more than from_text accepts, of a device without end too

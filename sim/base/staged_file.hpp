@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace mirfak {
@@ -9,13 +10,19 @@ namespace mirfak {
 // one step. Destroyed before that, it is removed.
 class StagedFile {
  public:
-  // Error(input) where the target's folder does not exist or the target is there and not a regular file.
-  explicit StagedFile(std::filesystem::path target);
+  enum class Replaces {
+    other_files,  // no file that was read (ReadFiles)
+    what_it_read  // the target may be what the new text was made from: a profile that is updated
+  };
+
+  // Error(input) where the target's folder does not exist, or the target is there and is not a regular file, is
+  // protected against writing, or was read.
+  explicit StagedFile(std::filesystem::path target, Replaces replaces = Replaces::other_files);
   ~StagedFile();
   StagedFile(const StagedFile&) = delete;
   StagedFile& operator=(const StagedFile&) = delete;
 
-  // The whole content, as often as wanted; Error(internal).
+  // The whole content, as often as wanted. Errors as of fail_to_write().
   void write(std::string_view text) const;
 
   // Has the disk hold what was written so far, so that the target is never a name without its content.
@@ -24,7 +31,7 @@ class StagedFile {
   const std::filesystem::path& target() const { return target_; }
   const std::filesystem::path& path() const { return path_; }  // what to write to
 
-  void commit();  // the file is complete and closed; Error(internal)
+  void commit();  // the file is complete and closed; errors as of fail_to_write()
 
  private:
   std::filesystem::path target_;
@@ -33,5 +40,17 @@ class StagedFile {
 
 // A file of this text, complete or not there. Errors as above.
 void write_text_file(const std::filesystem::path& target, std::string_view text);
+
+// Fails as writing the file would: a file of a page is made beside the target, and removed. What is found so, before
+// any work, is a folder that is not there, permissions, a file system that is read-only or full.
+void check_writable(const std::filesystem::path& target);
+
+// The error of a file (or of one staged for it) that cannot be written, named by `reason`, an errno. Error(internal)
+// where the disk is full, the size of files limited, or the device fails; Error(input) where the user may not write
+// there.
+[[noreturn]] void fail_to_write(const std::filesystem::path& path, int reason);
+
+// Whether two paths are one file, also by links and detours, and also before it exists: where a commit would put it.
+bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);
 
 }  // namespace mirfak

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -40,6 +41,11 @@ struct CalibrateOptions {
   std::string name;
 };
 
+// The profiles of a core, a link and a node in the folder of --out.
+std::array<std::filesystem::path, 3> paths_of_machine(const std::filesystem::path& folder, const std::string& name) {
+  return {folder / (name + "-core.yaml"), folder / (name + "-link.yaml"), folder / (name + ".yaml")};
+}
+
 CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
       "mirfak calibrate TABLE.csv... [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
@@ -57,15 +63,23 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
       "which kernels the tables of attention timed; cudnn: those that mirfak-measure times");
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
-  add("out", po::value(&options.out)->value_name("PROFILE.yaml"),
-      "put the constants, their source and errors into this profile; a new file gets nothing else");
-  add("machine", po::value(&options.machine)->value_name("MACHINE.csv"), "make profiles of the machine described here");
+  syntax.add_file(FileRole::as_added, "out", options.out, "PROFILE.yaml",
+                  "put the constants, their source and errors into this profile; a new file gets nothing else");
+  syntax.add_file(FileRole::input, "machine", options.machine, "MACHINE.csv",
+                  "make profiles of the machine described here");
   add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
   add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
   add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
+  syntax.more_files = [&](std::vector<FileArgument>& files) {
+    if (options.out.empty()) return;
+    if (options.machine.empty()) return files.push_back({FileRole::update, "--out", options.out});
+    for (const std::filesystem::path& path : paths_of_machine(options.out, options.name)) {
+      files.push_back({FileRole::later_output, "--out", path});
+    }
+  };
   return syntax;
 }
 
@@ -85,7 +99,7 @@ std::string text_of_file(const std::filesystem::path& path) {
 }
 
 void write_profile(const std::filesystem::path& path, const std::vector<FittedSection>& sections) {
-  StagedFile file(path);
+  StagedFile file(path, StagedFile::Replaces::what_it_read);
   std::error_code ignored;
   const std::string before = std::filesystem::exists(path, ignored) ? text_of_file(path) : std::string();
   file.write(with_sections(before, sections));
@@ -109,12 +123,14 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
                                              const Catalog& catalog) {
   check_machine_options(options);
   MachineProfiles profiles = machine_profiles(CsvTable::from_file(options.machine), tables, options.name);
-  std::error_code ignored;
-  std::filesystem::create_directories(options.out, ignored);
-  const std::filesystem::path folder = std::filesystem::absolute(options.out);
-  StagedFile core(folder / (options.name + "-core.yaml"));
-  StagedFile link(folder / (options.name + "-link.yaml"));
-  StagedFile node(folder / (options.name + ".yaml"));
+  const auto paths = paths_of_machine(std::filesystem::absolute(options.out), options.name);
+  std::error_code failed;
+  std::filesystem::create_directories(options.out, failed);
+  if (failed) fail_to_write(paths.front(), failed.value());
+  for (const std::filesystem::path& path : paths) check_writable(path);
+  StagedFile core(paths[0]);
+  StagedFile link(paths[1]);
+  StagedFile node(paths[2]);
   core.write(profiles.core);
   link.write(profiles.link);
   CalibrationTarget target{catalog, core.path().string(), link.path().string(), Precision::fp32, {}, options.source};

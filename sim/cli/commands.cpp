@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 
 #include "base/error.hpp"
+#include "base/read_files.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ CommandOutput run_command_line(std::span<const std::string> arguments, const Sur
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return {help(), {}};
   if (name == "--version") return {"mirfak " MIRFAK_VERSION "\n", {}};
+  const ReadFiles reading;
   for (const Command& command : kCommands) {
     if (command.name == name) return command.run(arguments.subspan(1), surroundings);
   }

@@ -53,23 +53,24 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
-  add("profile", po::value(&options.profile)->value_name("P.csv"),
-      "measured passes: a table with columns stage, instruction, frequency (MHz), time (s), energy (J)");
+  syntax.add_file(FileRole::input, "profile", options.profile, "P.csv",
+                  "measured passes: a table with columns stage, instruction, frequency (MHz), time (s), energy (J)");
   add("stages", po::value<int>()->notifier([&](int count) { options.stages = count; })->value_name("S"),
       "pipeline stages of the profile");
   add("microbatches", po::value<int>()->notifier([&](int count) { options.microbatches = count; })->value_name("M"),
       "microbatches of an iteration");
-  add("schedule", po::value(&options.schedule)->value_name("NAME"),
-      "order of passes: gpipe, 1f1b or interleaved-1f1b; default 1f1b, interleaved-1f1b with chunks");
+  syntax.add_file(FileRole::input, "schedule", options.schedule, "NAME",
+                  "order of passes: gpipe, 1f1b or interleaved-1f1b; default 1f1b, interleaved-1f1b with chunks");
   add("chunks", po::value(&options.chunks)->default_value(1)->value_name("V"), "chunks of each stage");
   add("blocking-power", po::value(&options.blocking_power)->default_value(0)->value_name("W"),
       "what a GPU of the profile draws while it waits");
   add("straggler", po::value(&options.stragglers)->value_name("X"),
       "also plan for another pipeline that takes X times as long; may be given several times");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
-  add("plan", po::value(&options.plan)->value_name("FILE.json"), "write the clock of every pass");
-  add("out", po::value(&options.out)->value_name("FILE.csv"), "write the corners of the frontier");
-  add("report", po::value(&options.report)->value_name("FILE.html"), "write a page with the frontier and the clocks");
+  syntax.add_file(FileRole::output, "plan", options.plan, "FILE.json", "write the clock of every pass");
+  syntax.add_file(FileRole::output, "out", options.out, "FILE.csv", "write the corners of the frontier");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page with the frontier and the clocks");
   return syntax;
 }
 

@@ -39,7 +39,41 @@ void refuse_empty_values(const po::option& option) {
   fail_input({}, option.position_key >= 0 ? "an argument is empty" : fmt::format("--{}: empty", option.string_key));
 }
 
+// "FILE.json", "R.h5", "MACHINE.csv"
+bool is_file_name(const std::string& value) {
+  static const std::vector<std::string> endings = {".csv", ".h5", ".html", ".json", ".md", ".yaml", ".yml", "FILE"};
+  return std::any_of(endings.begin(), endings.end(), [&](const std::string& end) { return value.ends_with(end); });
+}
+
+// A file that is not declared would be neither guarded nor tried.
+void refuse_undeclared_files(const CommandSyntax& syntax) {
+  for (const auto& option : syntax.options.options()) {
+    const std::string value = option->semantic()->name();
+    const bool declared = std::any_of(syntax.file_options.begin(), syntax.file_options.end(),
+                                      [&](const auto& file) { return file.name == option->long_name(); });
+    if (declared || !is_file_name(value.substr(0, value.find(' ')))) continue;
+    fail_internal(fmt::format("--{} names a file and is not declared with add_file()", option->long_name()));
+  }
+}
+
+std::vector<FileArgument> files_of(const CommandSyntax& syntax, std::span<const std::string> operands) {
+  std::vector<FileArgument> out;
+  for (const std::string& operand : operands) out.push_back({FileRole::input, "the argument", operand});
+  for (const CommandSyntax::FileOption& option : syntax.file_options) {
+    if (!option.path->empty() && option.role != FileRole::as_added)
+      out.push_back({option.role, "--" + option.name, *option.path});
+  }
+  if (syntax.more_files) syntax.more_files(out);
+  return out;
+}
+
 }  // namespace
+
+void CommandSyntax::add_file(FileRole role, const char* name, std::string& path, const char* value,
+                             const char* sentence) {
+  options.add_options()(name, po::value(&path)->value_name(value), sentence);
+  file_options.push_back({role, name, &path});
+}
 
 CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
     : usage(std::move(usage_line)), purpose(std::move(purpose_text)), options(kHelpColumns, kHelpColumns / 2) {
@@ -47,6 +81,7 @@ CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
 }
 
 std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments) {
+  refuse_undeclared_files(syntax);
   const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
   if (std::any_of(arguments.begin(), arguments.end(), asks_for_help)) return help(syntax);
 
@@ -74,6 +109,7 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
     fail_input({}, fmt::format("unexpected argument '{}'", excerpt(operands[expected])), usage());
   }
   if (operands.size() < expected) fail_input({}, "an argument is missing", usage());
+  check_files(files_of(syntax, operands));
   if (syntax.operand != nullptr) *syntax.operand = operands.front();
   if (syntax.operands != nullptr) *syntax.operands = std::move(operands);
   return std::nullopt;

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "cli/file_arguments.hpp"
+
 #include <boost/program_options.hpp>
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,11 +26,23 @@ struct CommandSyntax {
   boost::program_options::options_description options;
   std::string* operand = nullptr;  // where the one argument that is no option goes; nullptr: the command takes none
   std::vector<std::string>* operands = nullptr;  // where one or more such arguments go, instead
+
+  // An option that names a file. All such options are declared so: read_arguments() fails for one that is not.
+  void add_file(FileRole role, const char* name, std::string& path, const char* value, const char* sentence);
+  // Adds what follows from the options: a plot beside a report, files in a folder.
+  std::function<void(std::vector<FileArgument>&)> more_files;
+
+  struct FileOption {
+    FileRole role;
+    std::string name;
+    const std::string* path;
+  };
+  std::vector<FileOption> file_options;
 };
 
 // Reads arguments into the variables of the options. Returns the help text, defaults included, if the arguments ask
-// for help: nothing is read then. Throws Error(input) for what the command does not take, with the nearest option, and
-// for a missing operand.
+// for help: nothing is read then. Throws Error(input) for what the command does not take, with the nearest option, for
+// a missing operand, and as check_files() says for the files among them; operands that are files are inputs.
 std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments);
 
 // The index of `value` in `names`. Throws Error(input) naming the option or operand and the nearest choice.

@@ -64,7 +64,7 @@ CommandSyntax syntax_of(ScheduleOptions& options) {
       "how long a transfer between stages takes, in the same unit");
   add("format", po::value(&options.format)->value_name("text|json|csv")->default_value(options.format),
       "what to print; csv: PyTorch's format");
-  add("out", po::value(&options.out)->value_name("FILE"), "also write the CSV to this file");
+  syntax.add_file(FileRole::output, "out", options.out, "FILE", "also write the CSV to this file");
   return syntax;
 }
 

@@ -65,7 +65,8 @@ CommandSyntax syntax_for(SearchOptions& options) {
       "print the scenario with every limit of the search, then exit");
   add("emit", po::value(&options.emit)->value_name(fmt::format("{}", fmt::join(launch_target_names(), "|"))),
       "print only the arguments or files with which that program runs the best strategy");
-  add("out", po::value(&options.out)->value_name("FILE.yaml"), "write the best strategy as a scenario to simulate");
+  syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml",
+                  "write the best strategy as a scenario to simulate");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
       "stop after that long with the best so far, as Ctrl-C does");

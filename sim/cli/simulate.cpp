@@ -48,9 +48,9 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "one task per pass of a chunk, or one per kernel and collective");
   add("unfolded", po::bool_switch(&options.unfolded), "simulate every rank, not one for all that behave alike");
-  add("trace", po::value(&options.trace)->value_name("FILE.h5"), "write all tasks, memory and power as HDF5");
-  add("timeline", po::value(&options.timeline)->value_name("FILE.json"),
-      "write a timeline for Perfetto or chrome://tracing");
+  syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write all tasks, memory and power as HDF5");
+  syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
+                  "write a timeline for Perfetto or chrome://tracing");
   add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");

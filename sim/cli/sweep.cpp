@@ -5,14 +5,18 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "report/text_table.hpp"
+#include "sweep/journal.hpp"
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
+#include "sweep/sweep_estimate.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace mirfak {
@@ -21,6 +25,9 @@ namespace {
 
 namespace po = boost::program_options;
 
+constexpr std::int64_t kUsualPoints = 10'000'000;    // their table takes some 6 GB of memory
+constexpr std::uint64_t kPointsToAnnounce = 10'000;  // fewer are done before an estimate of them is
+
 struct Options {
   std::vector<std::string> files;  // the sweep, or with --merge the shards' tables
   std::string out;
@@ -28,6 +35,8 @@ struct Options {
   std::string shard;
   std::vector<std::string> overrides;
   SweepOptions run;
+  std::int64_t points = kUsualPoints;
+  bool estimate = false;
   std::string format;
   std::string data;
 };
@@ -40,17 +49,24 @@ CommandSyntax syntax_for(Options& options) {
       "R.h5.part until the table is written, however the run ends; --resume continues from there.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
-  add("out", po::value(&options.out)->value_name("R.h5"), "the table to write");
+  syntax.add_file(FileRole::output, "out", options.out, "R.h5", "the table to write");
   add("resume", po::bool_switch(&options.run.resume), "continue an interrupted run, if there is one");
   add("shard", po::value(&options.shard)->value_name("I/N"),
       "simulate only part I of N equal ones, from 1: for job arrays");
-  add("merge", po::value(&options.merge)->value_name("R.h5"), "put the tables of all shards together instead");
+  syntax.add_file(FileRole::output, "merge", options.merge, "R.h5", "put the tables of all shards together instead");
   add("jobs", po::value(&options.run.jobs)->default_value(0)->value_name("N"), "threads; 0: one for each core");
+  add("points", po::value(&options.points)->default_value(kUsualPoints)->value_name("N"),
+      "the most points that the sweep may have; more are refused, with an estimate of what they take");
+  add("estimate", po::bool_switch(&options.estimate), "say what the run would take, and do nothing");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario; may be given several times");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/ and hw_profiles/");
+  syntax.more_files = [&](std::vector<FileArgument>& files) {
+    if (options.out.empty()) return;
+    files.push_back({FileRole::output, "the finished points of --out", journal_of(options.out)});
+  };
   return syntax;
 }
 
@@ -93,6 +109,7 @@ std::string json_of(const std::string& out, std::uint64_t points, std::uint64_t 
 CommandOutput run_merge(const Options& options, OutputFormat format, const Surroundings& surroundings) {
   const bool other = !options.out.empty() || options.run.resume || !options.shard.empty() || !options.overrides.empty();
   if (other) fail_input({}, "--merge takes only the tables to merge, no options of a run", "see mirfak sweep --help");
+  if (is_being_written(journal_of(options.merge))) fail_running(journal_of(options.merge));
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   const SweepTable table = merge_sweeps(files, options.merge);
   Counts counts{};
@@ -100,6 +117,30 @@ CommandOutput run_merge(const Options& options, OutputFormat format, const Surro
   return {format == OutputFormat::json ? json_of(options.merge, table.rows(), 0, counts, surroundings)
                                        : text_of(options.merge, table.rows(), counts),
           {}};
+}
+
+// Before the work: what it will take, where that is asked for, worth saying, or too much.
+std::optional<CommandOutput> estimated(const SweepFile& sweep, const DataFolders& folders, const Options& options,
+                                       OutputFormat format, const Surroundings& surroundings) {
+  const bool refused = sweep.points() > static_cast<std::uint64_t>(options.points);
+  const bool announced = surroundings.progress && sweep.points() >= kPointsToAnnounce;
+  if (!refused && !announced && !options.estimate) return std::nullopt;
+  const SweepEstimate estimate = estimate_sweep(sweep, folders, options.run);
+  if (options.estimate) {
+    if (format == OutputFormat::text) return CommandOutput{estimate_text(estimate) + "\n", {}};
+    const nlohmann::ordered_json json = {{"points", estimate.points},         {"sampled", estimate.sampled},
+                                         {"threads", estimate.threads},       {"seconds", estimate.seconds},
+                                         {"disk_bytes", estimate.disk_bytes}, {"memory_bytes", estimate.memory_bytes}};
+    return CommandOutput{json.dump(2) + "\n", {}};
+  }
+  if (refused) {
+    fail_input({options.files.front(), 0, 0},
+               fmt::format("the axes make {} points, and --points allows {}\n  {}", sweep.points(), options.points,
+                           estimate_text(estimate)),
+               fmt::format("fewer values on the axes, or --points {} to run them all", sweep.points()));
+  }
+  surroundings.progress(estimate_text(estimate) + "\n");
+  return std::nullopt;
 }
 
 CommandOutput interrupted(const Options& options, const SweepOutcome& outcome) {
@@ -119,12 +160,15 @@ CommandOutput run_sweep_command(std::span<const std::string> arguments, const Su
   const OutputFormat format = format_choice(options.format);
   if (!options.merge.empty()) return run_merge(options, format, surroundings);
   if (options.files.size() > 1) fail_input({}, "expected one sweep file", "several tables need --merge R.h5");
-  if (options.out.empty()) fail_input({}, "--out is missing: the table to write", "for example --out results.h5");
+  if (options.out.empty() && !options.estimate)
+    fail_input({}, "--out is missing: the table to write", "for example --out results.h5");
   if (options.run.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.run.jobs));
+  if (options.points < 1) fail_input({}, fmt::format("--points: expected 1 or more, found {}", options.points));
   read_shard(options.shard, options.run);
 
   const DataFolders folders = data_folders(options.data);
   const SweepFile sweep = load_sweep(options.files.front(), options.overrides);
+  if (auto output = estimated(sweep, folders, options, format, surroundings)) return *std::move(output);
   const InterruptWatch watch;
   options.run.interrupted = InterruptWatch::interrupted;
   options.run.progress = surroundings.progress;

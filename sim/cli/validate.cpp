@@ -35,6 +35,12 @@ struct ValidateOptions {
   std::string data;
 };
 
+// The plot stands beside the report; the reasons of errors are read from beside the report, if they are there.
+std::filesystem::path plot_beside(std::filesystem::path report) { return report.replace_extension(".svg"); }
+std::filesystem::path findings_beside(const std::filesystem::path& report) {
+  return report.parent_path() / "findings.yaml";
+}
+
 CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
       "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 [OPTION]...",
@@ -47,28 +53,32 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
-  add("out", po::value(&options.out)->value_name("ERRORS.csv"),
-      "write a row per run, or per task: predicted, measured, error");
-  add("report", po::value(&options.report)->value_name("REPORT.md"),
-      "write an error report as Markdown and its plot as SVG; reasons come from findings.yaml beside it");
+  syntax.add_file(FileRole::output, "out", options.out, "ERRORS.csv",
+                  "write a row per run, or per task: predicted, measured, error");
+  syntax.add_file(FileRole::output, "report", options.report, "REPORT.md",
+                  "write an error report as Markdown and its plot as SVG; reasons come from findings.yaml beside it");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
       "which graded rows count; rows without a tier always do");
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
       "how many of the worst rows, or operators, to list");
   add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
       "print only how the row at this line is read, cell by cell, and the scenario it becomes");
-  add("map", po::value(&options.map)->value_name("MAP.yaml"),
-      "read the tables by this mapping file, and then by the common vocabulary");
+  syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml",
+                  "read the tables by this mapping file, and then by the common vocabulary");
   add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
       "holds models/, hw_profiles/ and validate/published/");
+  syntax.more_files = [&](std::vector<FileArgument>& files) {
+    if (options.report.empty()) return;
+    files.push_back({FileRole::output, "the plot of --report", plot_beside(options.report)});
+    files.push_back({FileRole::input, "the findings of --report", findings_beside(options.report)});
+  };
   return syntax;
 }
 
-// The plot stands beside the report; the reasons of errors are read from beside the report, if they are there.
 void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables) {
   const std::filesystem::path report = options.report;
-  const std::filesystem::path plot = std::filesystem::path(report).replace_extension(".svg");
-  const std::filesystem::path findings = report.parent_path() / "findings.yaml";
+  const std::filesystem::path plot = plot_beside(report);
+  const std::filesystem::path findings = findings_beside(report);
   const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};
   write_text_file(plot, validation_plot(tables));
   write_text_file(report, validation_markdown(tables, found, plot.filename().string()));

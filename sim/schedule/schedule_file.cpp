@@ -1,6 +1,7 @@
 #include "schedule/schedule_file.hpp"
 
 #include "base/error.hpp"
+#include "base/read_files.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -238,6 +239,7 @@ class Builder {
 std::string text_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) fail_input({path.string(), 0, 0}, "cannot be read", "give the path of a schedule in PyTorch's CSV format");
+  note_read_file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

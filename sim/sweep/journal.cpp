@@ -1,8 +1,8 @@
 #include "sweep/journal.hpp"
 
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
 
-#include <fmt/format.h>
 #include <boost/crc.hpp>
 
 #include <cerrno>
@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace mirfak {
@@ -55,19 +56,37 @@ std::optional<std::string> read_record(std::istream& in) {
   return record;
 }
 
+// Whether the open file still has this name: the process that had it locked removes it at its end.
+bool is_file_at(const std::filesystem::path& path, int file) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
 }  // namespace
+
+void fail_running(const std::filesystem::path& path) {
+  fail_input({path.string(), 0, 0}, "this sweep is running now: another process writes its finished points here",
+             "wait until it ends, or choose another --out");
+}
+
+bool is_being_written(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return locked;
+}
 
 Journal::Journal(const std::filesystem::path& path, std::string_view header,
                  const std::function<void(std::string_view)>& differs,
                  const std::function<void(std::string_view)>& each)
     : path_(path) {
-  const Location where{path.string()};
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (file_ < 0) fail_input(where, fmt::format("cannot be written: {}", std::strerror(errno)));
+  if (file_ < 0) fail_to_write(path, errno);
   try {
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      fail_input(where, "another run of this sweep is writing to it", "wait for it, or choose another --out");
-    }
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0 || !is_file_at(path, file_)) fail_running(path);
     std::uint64_t whole = 0;
     std::ifstream in(path, std::ios::binary);
     if (const std::optional<std::string> found = read_record(in)) {
@@ -78,7 +97,7 @@ Journal::Journal(const std::filesystem::path& path, std::string_view header,
         whole = static_cast<std::uint64_t>(in.tellg());
       }
     }
-    if (::ftruncate(file_, static_cast<off_t>(whole)) != 0 || ::lseek(file_, 0, SEEK_END) < 0) fail("cut");
+    if (::ftruncate(file_, static_cast<off_t>(whole)) != 0 || ::lseek(file_, 0, SEEK_END) < 0) fail();
     if (whole == 0) write_record(header);
   } catch (...) {
     ::close(file_);
@@ -94,9 +113,7 @@ void for_each_record(const std::filesystem::path& path, const std::function<void
 
 Journal::~Journal() { ::close(file_); }
 
-void Journal::fail(const char* what) const {
-  fail_internal(fmt::format("{}: cannot be {}: {}", path_.string(), what, std::strerror(errno)));
-}
+void Journal::fail() const { fail_to_write(path_, errno); }
 
 void Journal::write_record(std::string_view record) {
   const RecordHead head{record.size(), checksum_of(record)};
@@ -106,7 +123,7 @@ void Journal::write_record(std::string_view record) {
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t written = ::write(file_, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("written");
+    if (written < 0) fail();
     left.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -116,13 +133,13 @@ void Journal::append(std::string_view record) {
   write_record(record);
   const std::int64_t now = now_ms();
   if (now - synced_at_ms_ < kSyncEveryMs) return;
-  if (::fdatasync(file_) != 0) fail("written");
+  if (::fdatasync(file_) != 0) fail();
   synced_at_ms_ = now;
 }
 
 void Journal::sync() {
   const std::lock_guard lock(mutex_);
-  if (::fdatasync(file_) != 0) fail("written");
+  if (::fdatasync(file_) != 0) fail();
 }
 
 void Journal::remove() {

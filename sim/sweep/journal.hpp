@@ -29,13 +29,18 @@ class Journal {
 
  private:
   void write_record(std::string_view record);
-  [[noreturn]] void fail(const char* what) const;
+  [[noreturn]] void fail() const;
 
   std::filesystem::path path_;
   int file_ = -1;
   std::mutex mutex_;
   std::int64_t synced_at_ms_ = 0;
 };
+
+// Error(input): a process has the journal at `path` for itself.
+[[noreturn]] void fail_running(const std::filesystem::path& path);
+// Whether a process has the journal at `path` for itself now.
+bool is_being_written(const std::filesystem::path& path);
 
 // Calls `each` with every whole record behind the header.
 void for_each_record(const std::filesystem::path& path, const std::function<void(std::string_view)>& each);

@@ -72,7 +72,7 @@ class SweepRun {
   }
 
   SweepOutcome run() {
-    const StagedFile check(out_);  // a place that cannot be written to shows before the work
+    check_writable(out_);
     if (!options_.resume) refuse_existing();
     if (fs::exists(out_)) return complete_already();
     open_journal();
@@ -110,6 +110,7 @@ class SweepRun {
 };
 
 void SweepRun::refuse_existing() const {
+  if (is_being_written(journal_of(out_))) fail_running(journal_of(out_));
   if (fs::exists(out_)) fail_input({out_.string()}, "this file exists", "delete it, or choose another --out");
   if (fs::exists(journal_of(out_))) {
     fail_input({journal_of(out_).string()}, "an earlier run of this sweep was interrupted",

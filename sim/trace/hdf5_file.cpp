@@ -5,13 +5,14 @@
 #include "trace/hdf5_file.hpp"
 
 #include "base/error.hpp"
+#include "base/read_files.hpp"
+#include "base/staged_file.hpp"
 
 #include <fmt/format.h>
 #include <hdf5.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <type_traits>
 #include <utility>
@@ -115,6 +116,7 @@ Hdf5File Hdf5File::create(const std::filesystem::path& path) {
 
 Hdf5File Hdf5File::open(const std::filesystem::path& path) {
   quieten();
+  note_read_file(path);
   Hdf5File file(path, Hdf5Handle());
   file.file_ =
       Hdf5Handle(file.checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "opening the file"), H5Fclose);
@@ -130,7 +132,7 @@ void Hdf5File::write_out() {
   std::ofstream out(path_, std::ios::binary | std::ios::trunc);
   out.write(image.data(), static_cast<std::streamsize>(size));
   out.close();
-  if (!out) fail_internal(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)));
+  if (!out) fail_to_write(path_, errno);
 }
 
 void Hdf5File::add_group(const std::string& name) {

@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -65,7 +64,7 @@ class TimelineWriter {
         index_(program_),
         path_(path.string()),
         out_(path, std::ios::binary | std::ios::trunc) {
-    if (!out_) fail_internal(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
+    if (!out_) fail();
     describe_classes();
   }
 
@@ -89,7 +88,7 @@ class TimelineWriter {
     bool numbered = false;  // the microbatch is part of the name
   };
 
-  [[noreturn]] void fail() const { fail_internal(fmt::format("{}: writing failed: {}", path_, std::strerror(errno))); }
+  [[noreturn]] void fail() const { fail_to_write(path_, errno); }
 
   template <typename... Args>
   void text(fmt::format_string<Args...> format, Args&&... args) {

@@ -1,10 +1,12 @@
 #include "base/staged_file.hpp"
 
 #include "base/error.hpp"
+#include "base/read_files.hpp"
 #include "support/scratch_folder.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <fstream>
 
 using namespace mirfak;
@@ -74,4 +76,66 @@ TEST_CASE("a commit without a file is an error") {
   const ScratchFolder folder;
   StagedFile staged(folder / "file");
   CHECK_THROWS_AS(staged.commit(), Error);
+}
+
+TEST_CASE("one file by several paths, there or not") {
+  const ScratchFolder folder;
+  const std::filesystem::path& at = folder.path();
+  write(at / "file", "text");
+  std::filesystem::create_directory(at / "sub");
+  std::filesystem::create_hard_link(at / "file", at / "hard");
+  std::filesystem::create_symlink("file", at / "soft");
+  std::filesystem::create_symlink("new", at / "dangling");
+  std::filesystem::create_symlink("circle", at / "circle");
+  for (const auto& other : {at / "file", at / "sub/../file", at / "hard", at / "soft"}) {
+    CHECK(is_same_file(at / "file", other));
+  }
+  CHECK(is_same_file(at / "new", at / "sub" / ".." / "new"));
+  CHECK(is_same_file(at / "new", at / "dangling"));
+  CHECK_FALSE(is_same_file(at / "file", at / "new"));
+  CHECK_FALSE(is_same_file(at / "new", at / "sub" / "new"));
+  CHECK_FALSE(is_same_file(at / "circle", at / "file"));
+}
+
+TEST_CASE("a trial of writing leaves nothing, and what is there as it is") {
+  const ScratchFolder folder;
+  write(folder / "old", "text");
+  check_writable(folder / "old");
+  check_writable(folder / "new");
+  CHECK(read_text_file(folder / "old") == "text");
+  CHECK(folder.files() == std::vector<std::string>{"old"});
+}
+
+TEST_CASE("a file that was read is replaced by its own new text only") {
+  const ScratchFolder folder;
+  write(folder / "file", "text");
+  std::filesystem::create_hard_link(folder / "file", folder / "hard");
+  {
+    const ReadFiles reading;
+    CHECK_FALSE(was_read(folder / "file"));
+    note_read_file(folder / "file");
+    CHECK(was_read(folder / "hard"));
+    CHECK_THROWS_WITH_AS(write_text_file(folder / "hard", ""), doctest::Contains("was read as an input"), Error);
+    CHECK_NOTHROW(StagedFile(folder / "hard", StagedFile::Replaces::what_it_read));
+  }
+  CHECK_FALSE(was_read(folder / "file"));
+  write_text_file(folder / "file", "other");
+  CHECK(read_text_file(folder / "hard") == "text");
+}
+
+TEST_CASE("what cannot be written is a fault of the machine where it is full, else of the place") {
+  const auto failure = [](int reason) {
+    try {
+      fail_to_write("sub/file.partial-12-0", reason);
+    } catch (const Error& error) {
+      CHECK(error.where().file == "sub/file");
+      return error;
+    }
+  };
+  CHECK(failure(ENOSPC).kind() == ErrorKind::internal);
+  CHECK(failure(ENOSPC).message() == "cannot be written: no space left in the folder 'sub'");
+  CHECK(failure(EFBIG).kind() == ErrorKind::internal);
+  CHECK(failure(EACCES).kind() == ErrorKind::input);
+  CHECK(failure(EACCES).message() == "cannot be written: no permission to write in the folder 'sub'");
+  CHECK(failure(EROFS).message() == "cannot be written: the folder 'sub' is on a read-only file system");
 }

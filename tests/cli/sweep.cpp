@@ -132,3 +132,62 @@ TEST_CASE("a sweep refuses what it cannot do") {
   refused({"--merge", "r.h5", "sweep.yaml"}, "this is not a table of mirfak sweep");
   CHECK(folder.names() == std::vector<std::string>{"sweep.yaml"});
 }
+
+TEST_CASE("a second sweep on a live one says that it is running, and not to delete its file") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  for (const char* resume : {"", " --resume"}) {
+    const Finished finished = run_shell(
+        fmt::format("rm -f r.h5; mirfak sweep sweep.yaml --out r.h5 --jobs 1 >/dev/null & running=$!; "
+                    "while [ ! -s r.h5.part ] && kill -0 $running; do :; done; kill -STOP $running || exit 77; "
+                    "test -e r.h5.part || exit 77; mirfak sweep sweep.yaml --out r.h5{}; status=$?; "
+                    "kill -CONT $running; wait $running; exit $status",
+                    resume),
+        folder.path());
+    if (finished.status == 77) continue;  // it was faster
+    CHECK(finished.status == 2);
+    CHECK_MESSAGE(finished.err.find("r.h5.part: this sweep is running now") != std::string::npos, finished.err);
+    CHECK(finished.err.find("delete") == std::string::npos);
+    CHECK(folder.names() == std::vector<std::string>{"r.h5", "sweep.yaml"});  // the first one was not disturbed
+  }
+}
+
+TEST_CASE("a sweep says beforehand what it takes") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml", kSweep);
+  const Finished finished = sweep(folder, {"sweep.yaml", "--estimate", "--jobs", "2", "--format", "json"});
+  REQUIRE(finished.status == 0);
+  const nlohmann::json estimate = nlohmann::json::parse(finished.out);
+  CHECK(estimate["points"] == 1536);
+  CHECK(estimate["threads"] == 2);
+  CHECK(estimate["sampled"].get<int>() > 0);
+  CHECK(estimate["sampled"].get<int>() <= 1536);
+  CHECK(estimate["seconds"].get<double>() > 0);
+  REQUIRE(sweep(folder, {"sweep.yaml", "--out", "r.h5"}).status == 0);
+  const auto size = static_cast<double>(fs::file_size(folder.path() / "r.h5"));
+  CHECK(estimate["disk_bytes"].get<double>() > size / 5);  // an order of magnitude
+  CHECK(estimate["disk_bytes"].get<double>() < size * 5);
+  const Finished part = sweep(folder, {"sweep.yaml", "--estimate", "--shard", "1/4", "--format", "json"});
+  CHECK(nlohmann::json::parse(part.out)["points"] == 384);
+  CHECK(folder.names() == std::vector<std::string>{"r.h5", "sweep.yaml"});
+}
+
+TEST_CASE("a sweep of absurdly many points is refused with what it would take, and the option that allows it") {
+  const ScratchFolder folder;
+  std::string large = kSweep;
+  large += "      training.tokens: {from: 1000000000, to: 66534000000, step: 1000000}\n";
+  large.replace(large.find("{from: 8, to: 512, step: 8}"), 27, "{from: 1, to: 2730, step: 1}");
+  folder.write("sweep.yaml", large);
+  const Finished finished = sweep(folder, {"sweep.yaml", "--out", "r.h5"});
+  CHECK(finished.status == 2);
+  for (const char* said :
+       {"sweep.yaml: the axes make 4293853200 points, and --points allows 10000000", "4293853200 points: about ",
+        " on disk, ", " of memory", "--points 4293853200 to run them all"}) {
+    CHECK_MESSAGE(finished.err.find(said) != std::string::npos, finished.err);
+  }
+  CHECK(folder.names() == std::vector<std::string>{"sweep.yaml"});
+  folder.write("sweep.yaml", kSweep);
+  CHECK(sweep(folder, {"sweep.yaml", "--out", "r.h5", "--points", "1535"}).status == 2);
+  CHECK(sweep(folder, {"sweep.yaml", "--out", "r.h5", "--points", "0"}).status == 2);
+  CHECK(sweep(folder, {"sweep.yaml", "--out", "r.h5", "--points", "1536"}).status == 0);
+}

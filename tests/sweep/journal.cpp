@@ -73,7 +73,7 @@ TEST_CASE("a journal of something else, or of a run that goes on, is refused") {
   const auto path = folder / "journal";
   Journal journal(
       path, "header", [](std::string_view) {}, [](std::string_view) {});
-  CHECK_THROWS_WITH_AS(records_of(path), doctest::Contains("another run"), Error);
+  CHECK_THROWS_WITH_AS(records_of(path), doctest::Contains("is running now"), Error);
   Journal other(
       folder / "other", "theirs", [](std::string_view) {}, [](std::string_view) {});
   other.append("x");

@@ -62,7 +62,7 @@ CommandSyntax syntax_for(RunOptions& options) {
       "on GPUs: capture the iteration once as a CUDA graph; auto: where the scenario has training.cuda_graphs: full");
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as strategy.tensor=4; may be given several times");
-  add("out", po::value(&options.out)->value_name("FILE.h5"), "write the trace");
+  syntax.add_file(FileRole::later_output, "out", options.out, "FILE.h5", "write the trace");
   add("iterations", po::value(&options.iterations)->default_value(5)->value_name("N"), "how many to measure");
   add("warmup", po::value(&options.warmup)->default_value(1)->value_name("N"), "... after so many");
   add("settle", po::value(&options.settle)->default_value(0)->value_name("SECONDS"),
@@ -137,9 +137,7 @@ void check_job(const Job& job, const RunOptions& options, int processes) {
 // Fails before anything is measured where the trace could not be written after it.
 void check_output(const std::string& out) {
   if (out.empty()) return;
-  const StagedFile staged(out);
-  std::ofstream file(staged.path());
-  if (!file) fail_input({out, 0, 0}, "cannot be written", "choose a folder that you may write to");
+  check_writable(out);
 }
 
 double begin_of(std::span<const TaskTime> times) {

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+
+namespace mirfak {
+
+// The files that were read while a ReadFiles exists, so that no output replaces one of them: a scenario names models,
+// schedules, profiles and prices that no command line shows. One at a time, by the program around a command; without
+// one, nothing is noted. Thread-safe.
+class ReadFiles {
+ public:
+  ReadFiles();
+  ~ReadFiles();
+  ReadFiles(const ReadFiles&) = delete;
+  ReadFiles& operator=(const ReadFiles&) = delete;
+};
+
+// Called by whatever opens a file of the user's.
+void note_read_file(const std::filesystem::path& path);
+// Whether this file, by whatever path, was noted.
+bool was_read(const std::filesystem::path& path);
+
+}  // namespace mirfak
