@@ -169,6 +169,14 @@ ParameterFit fit_and_note(const GpuSpec& gpu, const Samples& samples, FittedSect
 
 namespace {
 
+// Of a call, no more than any kernel does: scores of half the pairs where tokens see those before them only, of a
+// window, and for the backward pass twice the products.
+double least_flop(const MeasuredAttention& sample) {
+  const AttentionShape& s = sample.shape;
+  const double keys = s.window > 0 ? std::min(s.window, s.keys) : s.keys;
+  return (sample.backward ? 2 : 1) * (s.causal ? 2 : 4) * s.batch * s.heads * s.queries * keys * s.head_dim;
+}
+
 bool is_backward(const CsvTable& table, std::size_t row) {
   const std::optional<std::size_t> pass = table.find("pass");
   if (!pass) return std::filesystem::path(table.name()).stem() == "attention_backward";
@@ -190,6 +198,11 @@ std::vector<MeasuredAttention> read_attention_table(const CsvTable& table, const
     return static_cast<double>(table.integer(row, table.require(column), 1, 1 << 30));
   };
   const std::optional<std::size_t> causal = table.find("causal");
+  const std::size_t time = table.require("latency_us");
+  const GpuSpec gpu = target.gpu_spec();
+  const bool sixteen_bit = gpu.peak_flops.contains(Precision::fp16);
+  const double peak = highest_flops(gpu, sixteen_bit ? Precision::fp16 : Precision::fp32);
+  const std::string limit = fmt::format("{}'s peak of {:.4g} TFLOP/s", gpu.name, peak / 1e12);
   std::vector<MeasuredAttention> out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (!target.selects(table, row)) continue;
@@ -202,7 +215,8 @@ std::vector<MeasuredAttention> read_attention_table(const CsvTable& table, const
     sample.shape.head_dim = size(row, "head_dim");
     sample.shape.causal = !causal || table.integer(row, *causal, 0, 1) == 1;
     if (const auto window = table.find("window")) sample.shape.window = table.number(row, *window, 0, 1e9);
-    sample.seconds = table.number(row, table.require("latency_us"), 1e-3, 1e9) * 1e-6;
+    sample.seconds = table.number(row, time, 1e-3, 1e9) * 1e-6;
+    target.check_possible(table, row, time, sample.seconds, least_flop(sample) / peak, limit);
     if (sample.shape.batch * sample.shape.queries >= kAttentionTokens) out.push_back(sample);
   }
   return out;

@@ -1,22 +1,18 @@
 #include "calibration/calibration.hpp"
 
-#include <fmt/format.h>
+#include "calibration/table_columns.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace mirfak {
 
 namespace {
 
-const TableKind& kind_of(const CsvTable& table) {
-  const std::vector<TableKind>& kinds = table_kinds();
-  const auto found =
-      std::find_if(kinds.begin(), kinds.end(), [&](const TableKind& kind) { return kind.recognises(table); });
-  if (found != kinds.end()) return *found;
-  std::string known;
-  for (const TableKind& kind : kinds)
-    known += fmt::format("{}{}: {}", known.empty() ? "" : "; ", kind.name, kind.columns);
-  fail_input({table.name(), 0, 0}, "no known kind of measured table has these columns", "expected " + known);
+void check_counted(const FittedSection& section, const CsvTable& table) {
+  const FitScore& score = section.scores.front();
+  if (score.fitted.count + score.held_out.count > 0) return;
+  fail_input({table.name(), 0, 0}, fmt::format("no row of the tables counts for {}", section.name()),
+             "check --only, and what the rows measure");
 }
 
 }  // namespace
@@ -31,8 +27,16 @@ std::vector<FittedSection> calibrate(std::vector<CsvTable> tables, const Calibra
       if (kinds[i] == &kind) own.push_back(std::move(tables[i]));
     }
     if (own.empty()) continue;
-    for (FittedSection& section : kind.fit(own, target)) {
+    std::vector<FittedSection> sections = kind.fit(own, target);
+    if (sections.empty()) {
+      fail_input({own.front().name(), 0, 0}, "the table has no row that says anything of a profile",
+                 fmt::format("check --only, and what the rows measure; a table of the kind {} has {}", kind.name,
+                             kind.columns));
+    }
+    for (FittedSection& section : sections) {
+      check_counted(section, own.front());
       section.source = target.source_of(section.source, own);
+      section.profile = kind.profile;
       out.push_back(std::move(section));
     }
   }

@@ -4,8 +4,8 @@
 
 namespace mirfak {
 
-// The constants that the tables determine, in the order of table_kinds(). Error(input) for a table that no kind
-// recognises, with the headers that are known, and for faults of a table at their place.
+// The constants that the tables determine, in the order of table_kinds(). Error(input) as of kind_of(), for a table of
+// which no row counts, and for faults of a table at their place: times that the hardware cannot reach among them.
 std::vector<FittedSection> calibrate(std::vector<CsvTable> tables, const CalibrationTarget& target);
 
 }  // namespace mirfak

@@ -5,6 +5,7 @@
 #include "calibration/collective_table.hpp"
 
 #include "base/middle.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "calibration/parameter_fit.hpp"
 #include "calibration/send_fit.hpp"
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -29,6 +31,20 @@ std::optional<CollectiveKind> kind_of(const std::string& name) {
   if (name == "reduce_scatter") return CollectiveKind::reduce_scatter;
   if (name == "alltoall") return CollectiveKind::all_to_all;
   return std::nullopt;
+}
+
+// Other programs of nccl-tests, of which a profile holds nothing; sends have a fit of their own.
+constexpr std::array<std::string_view, 6> kOthers = {"sendrecv", "broadcast", "reduce",
+                                                     "gather",   "scatter",   "hypercube"};
+
+void check_name(const CsvTable& table, std::size_t row, std::size_t column) {
+  const std::string& name = table.text(row, column);
+  if (kind_of(name) || std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return;
+  std::vector<std::string> known = {"all_reduce", "all_gather", "reduce_scatter", "alltoall"};
+  known.insert(known.end(), kOthers.begin(), kOthers.end());
+  const std::string close = nearest(name, known);
+  table.fail(row, column, fmt::format("'{}' is no collective that is known", excerpt(name)),
+             close.empty() ? "expected " + join_or(known) : fmt::format("did you mean '{}'?", close));
 }
 
 NcclVersion version_of(const std::string& text) {
@@ -167,6 +183,7 @@ std::vector<MeasuredCollective> read_collective_table(const CsvTable& table, con
   const std::optional<std::size_t> version = table.find("nccl_version");
   std::map<std::tuple<CollectiveKind, int, double, NcclVersion>, std::vector<double>> repeated;
   for (std::size_t row = 0; row < table.rows(); ++row) {
+    check_name(table, row, collective);
     const std::optional<CollectiveKind> kind = kind_of(table.text(row, collective));
     if (!kind || !target.selects(table, row) || table.integer(row, nodes, 1, 1 << 20) > 1) continue;
     const double size = table.number(row, bytes, 0, 1e13);

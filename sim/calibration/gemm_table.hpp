@@ -19,7 +19,8 @@ struct MeasuredGemm {
   double seconds = 0;
 };
 
-// The rows that `target` selects, in their order. Error(input) at the field of a fault.
+// The rows that `target` selects, in their order. The target's GPU computes in its precision. Error(input) at the field
+// of a fault, and of a time that the GPU cannot reach.
 std::vector<MeasuredGemm> read_gemm_table(const CsvTable& table, const CalibrationTarget& target);
 
 // Section gemm.<precision> of a GPU: the constants of GemmModel, or, when the target asks for scores only, those of the

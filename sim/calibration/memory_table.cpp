@@ -32,6 +32,8 @@ constexpr std::string_view kLaunch = "launch";
 // decide, and what they take in a CUDA graph, of which the formula knows a share of kernel_launch_s.
 constexpr std::array<std::string_view, 2> kOtherLaunches = {"launch_host", "launch_graph"};
 
+constexpr double kBeyondCaches = 16;  // so many times the second-level cache comes from memory, for the most part
+
 class MemoryFitting {
  public:
   MemoryFitting(MemoryTable table, const CalibrationTarget& target)
@@ -116,6 +118,9 @@ MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& ta
   const std::size_t kernel = table.require("kernel");
   const std::size_t bytes = table.require("bytes");
   const std::size_t time = table.require("time_us");
+  const GpuSpec gpu = target.gpu_spec();
+  const std::string limit =
+      fmt::format("{}'s memory bandwidth of {:.4g} GB/s", gpu.name, gpu.memory_bandwidth.value / 1e9);
   MemoryTable out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (!target.selects(table, row)) continue;
@@ -134,7 +139,11 @@ MemoryTable read_memory_table(const CsvTable& table, const CalibrationTarget& ta
       table.fail(row, kernel, fmt::format("'{}' is no kernel that is known", excerpt(name)),
                  "expected " + join_or(names));
     }
-    out.kernels.push_back({known->kind, table.number(row, bytes, 1, 1e15), seconds});
+    const double moved = table.number(row, bytes, 1, 1e15);
+    if (moved > kBeyondCaches * gpu.l2_bytes.value) {
+      target.check_possible(table, row, time, seconds, moved / gpu.memory_bandwidth.value, limit);
+    }
+    out.kernels.push_back({known->kind, moved, seconds});
   }
   return out;
 }

@@ -20,11 +20,15 @@ std::vector<MeasuredSend> read_sends(const CsvTable& table, const CalibrationTar
   const std::size_t nodes = table.require("n_nodes");
   const std::size_t bytes = table.require("bytes");
   const std::size_t time = table.require("time_us");
+  const LinkSpec link = target.link_spec();
   std::vector<MeasuredSend> out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (table.text(row, collective) != "sendrecv" || !target.selects(table, row)) continue;
     if (table.integer(row, nodes, 1, 1 << 20) > 1) continue;
-    out.push_back({table.number(row, bytes, 1, 1e13), 1e-6 * table.number(row, time, 1e-3, 1e12)});
+    const MeasuredSend send{table.number(row, bytes, 1, 1e13), 1e-6 * table.number(row, time, 1e-3, 1e12)};
+    target.check_possible(table, row, time, send.seconds, send.bytes / link.bandwidth.value,
+                          fmt::format("{}'s bandwidth of {:.4g} GB/s", link.name, link.bandwidth.value / 1e9));
+    out.push_back(send);
   }
   return out;
 }

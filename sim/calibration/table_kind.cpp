@@ -1,5 +1,6 @@
 #include "calibration/table_kind.hpp"
 
+#include "base/units.hpp"
 #include "calibration/attention_table.hpp"
 #include "calibration/collective_table.hpp"
 #include "calibration/energy_table.hpp"
@@ -7,6 +8,7 @@
 #include "calibration/memory_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -36,6 +38,30 @@ bool CalibrationTarget::selects(const CsvTable& table, std::size_t row) const {
   });
 }
 
+void CalibrationTarget::check_possible(const CsvTable& table, std::size_t row, std::size_t column, double seconds,
+                                       double least_s, std::string_view what) const {
+  constexpr double kRounding = 0.01;  // of a time with two digits
+  if (own_peaks || seconds >= least_s * (1 - kRounding)) return;
+  table.fail(row, column,
+             fmt::format("{} is {:.3g} times as fast as {} allows", format_seconds(seconds), least_s / seconds, what),
+             "check --gpu or --link, --precision, and the units of the columns");
+}
+
+double highest_flops(const GpuSpec& gpu, Precision precision) {
+  return gpu.peak_flops.at(precision).value * std::max(1.0, gpu.clock_max_hz.value / gpu.clock_peak_hz.value);
+}
+
+std::string FittedSection::name() const { return path.empty() ? source_key : fmt::format("{}", fmt::join(path, ".")); }
+
+double FittedSection::median_error() const {
+  return std::max(scores.back().fitted.median_ape, scores.back().held_out.median_ape);
+}
+
+bool is_doubtful(const FittedSection& section) {
+  constexpr double kMaxMedianError = 0.5;
+  return section.median_error() > kMaxMedianError;
+}
+
 FitScore score_where(std::string name, const ParameterFit& fit, const std::function<bool(std::size_t)>& counts) {
   const auto part = [&](const std::vector<PredictedPair>& pairs, const std::vector<std::size_t>& samples) {
     std::vector<PredictedPair> chosen;
@@ -49,11 +75,12 @@ FitScore score_where(std::string name, const ParameterFit& fit, const std::funct
 
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
-      {"gemm", kGemmColumns, is_gemm_table, fit_gemm_tables},
-      {"attention", kAttentionColumns, is_attention_table, fit_attention_tables},
-      {"energy", kEnergyColumns, is_energy_table, fit_energy_tables},
-      {"memory", kMemoryColumns, is_memory_table, fit_memory_tables},
-      {"collective", kCollectiveColumns, is_collective_table, fit_collective_tables},
+      {"gemm", kGemmColumns, "b,B", ProfileKind::gpu, is_gemm_table, fit_gemm_tables},
+      {"attention", kAttentionColumns, "window,causal,pass", ProfileKind::gpu, is_attention_table,
+       fit_attention_tables},
+      {"energy", kEnergyColumns, "", ProfileKind::gpu, is_energy_table, fit_energy_tables},
+      {"memory", kMemoryColumns, "", ProfileKind::gpu, is_memory_table, fit_memory_tables},
+      {"collective", kCollectiveColumns, "nccl_version", ProfileKind::link, is_collective_table, fit_collective_tables},
   };
   return kinds;
 }

@@ -30,6 +30,7 @@ struct CalibrationTarget {
   std::string source;                  // where the tables are from, for the profile; empty: their names
   bool score_only = false;             // keep the profile's constants: how well do they describe these tables?
   std::string attention = "trtllm";    // whose calls tables of attention measure: one of attention_kernel_names()
+  bool own_peaks = false;              // the profile's peaks were made of these tables: no row can be above them
 
   // The named GPU or link: Error(input) that names the option when there is none.
   GpuSpec gpu_spec() const;
@@ -38,7 +39,14 @@ struct CalibrationTarget {
   std::string source_of(std::string_view fit, std::span<const CsvTable> tables) const;
   // Whether a row counts. A column that the table lacks is Error(input).
   bool selects(const CsvTable& table, std::size_t row) const;
+  // Error(input) at the field of a time that is shorter than `least_s`, what the hardware needs at its peak. `what` of
+  // it: "h100's peak of 989 TFLOP/s in bf16".
+  void check_possible(const CsvTable& table, std::size_t row, std::size_t column, double seconds, double least_s,
+                      std::string_view what) const;
 };
+
+// The highest rate of a GPU in a precision, at the highest clock that it may run at, in FLOP/s.
+double highest_flops(const GpuSpec& gpu, Precision precision);
 
 struct FittedConstant {
   std::string name;  // its key in the profile; "head_dims.64.tail": under the keys head_dims and 64
@@ -63,12 +71,21 @@ struct FittedSection {
   std::string source_key;                      // its key there, "gemm_bf16"
   std::vector<std::vector<std::string>> kept;  // keys below `path` that stay as a profile has them: {"head_dims", "64"}
   std::vector<FitScore> scores;                // at least one; the last one is written into the profile
+  ProfileKind profile = ProfileKind::gpu;      // or link: what it is a part of
+
+  std::string name() const;     // "gemm.bf16", or its source's where it has no path
+  double median_error() const;  // of the last score, the larger of the fitted and the held-out part
 };
+
+// Whether half of the measurements are off by more than a half: the formula does not describe the tables.
+bool is_doubtful(const FittedSection& section);
 
 // A kind of measured table: how to recognise one by its header, and how to fit the constants it determines.
 struct TableKind {
-  std::string_view name;     // "gemm"
-  std::string_view columns;  // the headers it is recognised by, for people
+  std::string_view name;      // "gemm"
+  std::string_view columns;   // the headers it is recognised by: "m,n,k,latency_us or m,n,k,time_ms"
+  std::string_view optional;  // what else it reads: "window,causal"
+  ProfileKind profile;        // what its constants are a part of
   bool (*recognises)(const CsvTable& table);
   // All tables of this kind that were given, at least one. Error(input) at the field of a fault.
   std::vector<FittedSection> (*fit)(std::span<const CsvTable> tables, const CalibrationTarget& target);

@@ -5,6 +5,8 @@
 #include "calibration/collective_table.hpp"
 #include "calibration/machine_profile.hpp"
 #include "calibration/profile_text.hpp"
+#include "calibration/profile_update.hpp"
+#include "calibration/table_columns.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
@@ -12,12 +14,11 @@
 #include "report/calibration_report.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 namespace mirfak {
 
@@ -63,8 +64,10 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
       "which kernels the tables of attention timed; cudnn: those that mirfak-measure times");
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
-  syntax.add_file(FileRole::as_added, "out", options.out, "PROFILE.yaml",
-                  "put the constants, their source and errors into this profile; a new file gets nothing else");
+  syntax.add_file(
+      FileRole::as_added, "out", options.out, "PROFILE.yaml",
+      "put the constants, their source and errors into this profile; a new file is a copy of that of --gpu or "
+      "--link with them");
   syntax.add_file(FileRole::input, "machine", options.machine, "MACHINE.csv",
                   "make profiles of the machine described here");
   add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
@@ -91,19 +94,24 @@ RowFilter filter_of(const std::string& text) {
   return {text.substr(0, sign), text.substr(sign + 1)};
 }
 
-std::string text_of_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+std::string unread_text(const std::vector<UnreadColumn>& columns) {
+  std::string out;
+  for (const UnreadColumn& column : columns) {
+    out += fmt::format("{}: the column '{}' is not read{}\n", column.where.text(), excerpt(column.name),
+                       column.nearest.empty() ? "" : fmt::format("; it is like '{}'", column.nearest));
+  }
+  return out.empty() ? out : "\n" + out;
 }
 
-void write_profile(const std::filesystem::path& path, const std::vector<FittedSection>& sections) {
-  StagedFile file(path, StagedFile::Replaces::what_it_read);
-  std::error_code ignored;
-  const std::string before = std::filesystem::exists(path, ignored) ? text_of_file(path) : std::string();
-  file.write(with_sections(before, sections));
-  file.commit();
+std::string printed(const std::vector<FittedSection>& sections, const std::vector<UnreadColumn>& unread,
+                    OutputFormat format) {
+  if (format == OutputFormat::text) return calibration_text(sections) + unread_text(unread);
+  nlohmann::ordered_json out = calibration_json(sections);
+  out["unread_columns"] = nlohmann::ordered_json::array();
+  for (const UnreadColumn& column : unread) {
+    out["unread_columns"].push_back({{"place", column.where.text()}, {"name", column.name}});
+  }
+  return out.dump(2) + "\n";
 }
 
 void check_machine_options(const CalibrateOptions& options) {
@@ -134,6 +142,7 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
   core.write(profiles.core);
   link.write(profiles.link);
   CalibrationTarget target{catalog, core.path().string(), link.path().string(), Precision::fp32, {}, options.source};
+  target.own_peaks = true;
   for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
 
   const auto collectives = std::stable_partition(tables.begin(), tables.end(),
@@ -143,6 +152,8 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
   std::vector<FittedSection> all = calibrate(std::move(tables), target);
   core.write(with_sections(profiles.core, all));
   link.write(with_sections(profiles.link, of_link));
+  check_profile(core, ProfileKind::gpu, catalog);
+  check_profile(link, ProfileKind::link, catalog);
   node.write(profiles.node);
   for (StagedFile* file : {&core, &link, &node}) file->commit();
   for (FittedSection& section : of_link) all.push_back(std::move(section));
@@ -168,11 +179,12 @@ CommandOutput run_calibrate(std::span<const std::string> arguments, const Surrou
 
   std::vector<CsvTable> tables;
   for (const std::string& file : options.files) tables.push_back(CsvTable::from_file(file));
+  const std::vector<UnreadColumn> unread = unread_columns(tables, target.filters);
   const bool of_machine = !options.machine.empty();
   const std::vector<FittedSection> sections =
       of_machine ? calibrate_machine(options, std::move(tables), catalog) : calibrate(std::move(tables), target);
-  if (!of_machine && !options.out.empty()) write_profile(options.out, sections);
-  return {format == OutputFormat::json ? calibration_json(sections).dump(2) + "\n" : calibration_text(sections), {}};
+  if (!of_machine && !options.out.empty()) update_profile(options.out, sections, target);
+  return {printed(sections, unread, format), {}};
 }
 
 }  // namespace mirfak

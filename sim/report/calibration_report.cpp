@@ -11,10 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string name_of(const FittedSection& section) {
-  return section.path.empty() ? section.source_key : fmt::format("{}", fmt::join(section.path, "."));
-}
-
 void add_part(TextTable& table, const std::string& name, const std::string& part, const ErrorStatistics& errors) {
   if (errors.count == 0) return;
   table.add_row({name, part, std::to_string(errors.count), format_percent(errors.median_ape),
@@ -40,8 +36,12 @@ std::string calibration_text(const std::vector<FittedSection>& sections) {
       add_part(errors, score.name, "fitted", score.fitted);
       add_part(errors, score.name, "held out", score.held_out);
     }
-    out += fmt::format("{}{}\n  {}\n\n{}\n{}", out.empty() ? "" : "\n", name_of(section), section.source,
+    out += fmt::format("{}{}\n  {}\n\n{}\n{}", out.empty() ? "" : "\n", section.name(), section.source,
                        constants.text(), errors.text());
+    if (is_doubtful(section)) {
+      out += fmt::format("WARNING: off by {} in the median: these constants do not describe the tables\n",
+                         format_percent(section.median_error()));
+    }
   }
   return out;
 }
@@ -56,9 +56,10 @@ Json calibration_json(const std::vector<FittedSection>& sections) {
       scores.push_back(
           {{"name", score.name}, {"fitted", part_json(score.fitted)}, {"held_out", part_json(score.held_out)}});
     }
-    out.push_back({{"name", name_of(section)},
+    out.push_back({{"name", section.name()},
                    {"constants", std::move(constants)},
                    {"source", section.source},
+                   {"doubtful", is_doubtful(section)},
                    {"scores", std::move(scores)}});
   }
   return {{"sections", std::move(out)}};
