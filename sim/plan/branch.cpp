@@ -51,8 +51,8 @@ void StateChoice::apply_to(Strategy& strategy) const {
 }
 
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
-               SharedBlocks& shared, bool energy)
-    : layout_(std::move(layout)), job_(layout_->job), energy_(energy) {
+               SharedBlocks& shared, bool energy, double headroom)
+    : layout_(std::move(layout)), job_(layout_->job), energy_(energy), headroom_(headroom) {
   job_.strategy = strategy;
   plain_ = std::all_of(space.schedule.begin(), space.schedule.end(), [](ScheduleId id) {
     const Schedule& order = schedule_of(id);
@@ -247,8 +247,9 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
     double room = 0;  // for layers
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
-      const double capacity = costs.hardware->hardware.gpu.memory_bytes.value - job_.framework.memory.platform_bytes;
-      room += std::max(0.0, capacity) / (state + std::min(microbatches, job_.strategy.pipeline - stage) * kept);
+      const double usable = usable_bytes(costs.hardware->hardware.gpu.memory_bytes.value, headroom_);
+      room += std::max(0.0, usable - job_.framework.memory.platform_bytes) /
+              (state + std::min(microbatches, job_.strategy.pipeline - stage) * kept);
     }
     constexpr double rounding = 1e-9;
     if (room < static_cast<double>(job_.model.layers) * (1 - rounding)) return false;

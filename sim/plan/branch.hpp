@@ -83,9 +83,9 @@ struct StateTerms {
 class Branch {
  public:
   // `strategy`: layout and blocks; the rest as `space` says. Bounds the branch as if its work could be divided at will;
-  // its energy too where that is asked for, else by 0.
+  // its energy too where that is asked for, else by 0. `headroom`: the share of memory that its strategies keep free.
   Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
-         SharedBlocks& shared, bool energy);
+         SharedBlocks& shared, bool energy, double headroom = 0);
   // Counts its strategies, and bounds it by the best of its pipelines. What says "listed" below needs it.
   void list(const StrategySpace& space, SharedBlocks& shared);
   // Prices its blocks and transfers; listed. What says "priced" below needs it.
@@ -93,6 +93,7 @@ class Branch {
 
   const Job& job() const { return job_; }
   const LayoutCosts& layout() const { return *layout_; }
+  double headroom() const { return headroom_; }
   BlockSet& blocks() const { return *set_; }                       // priced
   std::span<const LayerBlocks> layers() const { return layers_; }  // priced
   PipelineShape shape(const PipelineChoice& choice, int replica_class) const;
@@ -134,6 +135,7 @@ class Branch {
   std::shared_ptr<const LayoutCosts> layout_;
   Job job_;
   bool energy_ = false;
+  double headroom_ = 0;
   std::shared_ptr<BlockSet> set_;
   std::vector<LayerBlocks> layers_;
   std::vector<BlockId> kept_of_;  // of each block: the same layer if it is not recomputed, else the block itself

@@ -3,7 +3,6 @@
 #include "program/optimizer_offload.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace mirfak {
 
@@ -26,11 +25,11 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
 
 }  // namespace
 
-double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
+MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts) {
+  MemoryRoom room;
   // An order that depends on times is known once they are: it is asked again then (score_iteration).
-  if (schedule_of(choice.schedule).needs_times) return -std::numeric_limits<double>::infinity();
-  double worst = -std::numeric_limits<double>::infinity();
+  if (schedule_of(choice.schedule).needs_times) return room;
   for (int own = 0; own < branch.layout().count(); ++own) {
     const std::shared_ptr<const ScheduleFacts::Moments> moments =
         facts.moments(choice.schedule, branch.shape(choice, own));
@@ -42,11 +41,11 @@ double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::
       first += v;
       const double max = std::max(states[place].step_workspace, fullest((*moments)[stage], runs));
       const NodeHardware& node = branch.layout().costs[place].hardware->hardware;
-      worst = std::max(worst, states[place].resident + max - node.gpu.memory_bytes.value);
-      worst = std::max(worst, states[place].host - host_memory_share(node.spec));
+      room.add(states[place].resident + max, node.gpu.memory_bytes.value, branch.headroom());
+      room.add(states[place].host, host_memory_share(node.spec), branch.headroom());
     }
   }
-  return worst;
+  return room;
 }
 
 std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineChoice& choice,

@@ -9,10 +9,10 @@
 
 namespace mirfak {
 
-// Bytes that the fullest stage of a strategy lacks, on its device or its host, as account_memory() finds it pass by
-// pass, from the fullest moments of its schedule; 0 or less: it fits. `chunks`: stage after stage; `states`: of each
-// stage and class of replicas.
-double memory_shortage(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
+// The room that a strategy leaves on its stages, where the headroom of the branch is kept free: as account_memory()
+// finds it pass by pass, from the fullest moments of its schedule. `chunks`: stage after stage; `states`: of each stage
+// and class of replicas.
+MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts);
 
 // What each chunk keeps and needs, stage after stage.

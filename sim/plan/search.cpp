@@ -131,8 +131,15 @@ class Search {
     std::int64_t against_rules = 0;
     std::int64_t too_large = 0;
     double min_shortage = std::numeric_limits<double>::infinity();
+    double most_free = -std::numeric_limits<double>::infinity();
     std::int64_t bounded = 0;
     bool simulated = false;
+
+    void count_too_large(const MemoryRoom& room) {
+      ++too_large;
+      min_shortage = std::min(min_shortage, room.shortage);
+      most_free = std::max(most_free, room.free);
+    }
 
     void add(Node child, const Standing& standing) {
       if (standing.excludes(child.bound)) {
@@ -201,6 +208,7 @@ class Search {
   std::int64_t bounded_ = 0;
   std::int64_t simulated_ = 0;
   double min_shortage_ = std::numeric_limits<double>::infinity();
+  double most_free_ = -std::numeric_limits<double>::infinity();
   std::array<std::atomic<std::int64_t>, kSteps> spent_{};
 };
 
@@ -387,7 +395,7 @@ void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& o
     }
     Node child = blocks;
     child.kind = Node::Kind::unlisted;
-    child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_));
+    child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_), spec_.headroom);
     child.bound = merit(blocks.cluster, *child.branch);
     child.key = key_of(child.bound);
     child.place.order = site.order;
@@ -491,10 +499,9 @@ void Search::add_strategies(const Node& node, Outcome& out) {
       continue;
     }
     const std::vector<StateTerms> states = branch.state_terms(chunks, child.state);
-    const double shortage = memory_shortage(branch, node.pipeline, memory, states, facts_);
-    if (shortage > 0) {
-      out.min_shortage = std::min(out.min_shortage, shortage);
-      ++out.too_large;
+    const MemoryRoom room = memory_room(branch, node.pipeline, memory, states, facts_);
+    if (room.shortage > 0) {
+      out.count_too_large(room);
       continue;
     }
     child.bound = merit(node.cluster, iteration_bound(branch, passes, states, child.state), passes.energy_j);
@@ -533,9 +540,9 @@ Search::Outcome Search::judge(const Node& node) {
     const double waiting_j = rates.blocked_w * to_seconds(bound.time);
     return standing_.excludes(merit(node.cluster, bound.time, std::max(0.0, bound.energy_j - waiting_j)));
   };
-  const auto score = score_iteration(job, set.blocks, set.bodies, hopeless, set.memory);
-  if (score && !score->fits) {
-    out.too_large = 1;
+  const auto score = score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, spec_.headroom);
+  if (score && score->room.shortage > 0) {
+    out.count_too_large(score->room);
     return out;
   }
   out.simulated = score.has_value();
@@ -557,6 +564,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
     against_rules_ += outcome.against_rules;
     too_large_ += outcome.too_large;
     min_shortage_ = std::min(min_shortage_, outcome.min_shortage);
+    most_free_ = std::max(most_free_, outcome.most_free);
     simulated_ += outcome.simulated ? 1 : 0;
     bounded_ += outcome.bounded;
     if (outcome.entry) standing_.add(std::move(*outcome.entry));
@@ -615,6 +623,7 @@ SearchResult Search::result() {
                 {"after bounds", left -= bounded_, seconds(after_bounds)},
                 {"simulated", simulated_, seconds(simulated)}};
   if (std::isfinite(min_shortage_)) out.min_shortage_bytes = min_shortage_;
+  if (most_free_ >= 0) out.headroom_that_fits = most_free_;
   out.left_out = cluster_bound_.left_out();
   return out;
 }

@@ -31,6 +31,7 @@ struct SearchSpec {
   double deadline_s = 0;    // of an iteration; 0: none
   double budget_usd = 0;    // of an iteration; 0: none
   double power_cap_w = 0;   // of all GPUs on average over an iteration; 0: none
+  double headroom = 0.05;   // share of each memory to keep free, in [0, 1): what a job needs is a prediction
   bool exhaustive = false;  // simulate whatever fits in memory: to check bounds by
 };
 
@@ -68,8 +69,11 @@ struct LeftOut {
 struct SearchResult {
   std::vector<FoundStrategy> strategies;  // best first; of a Pareto set, fastest first
   std::vector<FunnelStep> funnel;
-  // Of the strategies that do not fit in memory, how much the one that is nearest lacks on its fullest stage; 0: none.
+  // Of the strategies that do not fit in memory, how much the one that is nearest lacks on its fullest stage beside the
+  // headroom; 0: none.
   double min_shortage_bytes = 0;
+  // The largest headroom, below the one asked for, with which one of them would fit. Nothing: none fits without any.
+  std::optional<double> headroom_that_fits;
   std::vector<LeftOut> left_out;
   bool complete = true;  // else it was stopped: the strategies are the best of those that were simulated until then
 };

@@ -22,10 +22,11 @@ struct SearchOutcome {
   // the best are near-copies. Nothing: there is none; of a Pareto set it is not asked.
   std::optional<SimulatedStrategy> other_layout;
   std::vector<FunnelStep> funnel;
-  double min_shortage_bytes = 0;  // SearchResult
-  double search_time_s = 0;       // of the search itself
-  std::vector<LeftOut> left_out;  // SearchResult
-  bool complete = true;           // SearchResult
+  double min_shortage_bytes = 0;             // SearchResult
+  std::optional<double> headroom_that_fits;  // SearchResult
+  double search_time_s = 0;                  // of the search itself
+  std::vector<LeftOut> left_out;             // SearchResult
+  bool complete = true;                      // SearchResult
   // Where nothing keeps the limits: the fastest and the cheapest without them, and what the GPUs of the fewest nodes
   // draw that only wait, in W. No fastest: nothing runs.
   std::optional<FoundStrategy> fastest;

@@ -168,6 +168,20 @@ std::span<const MemoryPart> memory_parts() {
   return parts;
 }
 
+void MemoryRoom::add(double needed, double capacity, double headroom) {
+  shortage = std::max(shortage, needed - usable_bytes(capacity, headroom));
+  if (needed > 0) free = std::min(free, 1 - needed / capacity);  // of no memory: minus infinity
+}
+
+MemoryRoom memory_room(std::span<const StageMemory> stages, double headroom) {
+  MemoryRoom room;
+  for (const StageMemory& stage : stages) {
+    room.add(stage.peak.total(), stage.capacity, headroom);
+    room.add(stage.host, stage.host_capacity, headroom);
+  }
+  return room;
+}
+
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks) {
   const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<BlockMemory> out;

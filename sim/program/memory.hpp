@@ -5,6 +5,7 @@
 #include "program/stage_plan.hpp"
 
 #include <array>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,18 @@ struct StageMemory {
 
   friend bool operator==(const StageMemory&, const StageMemory&) = default;
 };
+
+// Of a memory of so many bytes those that may be used, where a share of it, the headroom, is kept free.
+inline double usable_bytes(double capacity, double headroom) { return capacity * (1 - headroom); }
+
+// How much room some stages leave in the memories of their devices and hosts.
+struct MemoryRoom {
+  double shortage = -std::numeric_limits<double>::infinity();  // bytes beyond those usable, at most; 0 or less: it fits
+  double free = 1;  // the least share of a memory that stays free; below 0: it does not fit without headroom either
+
+  void add(double needed, double capacity, double headroom);
+};
+MemoryRoom memory_room(std::span<const StageMemory> stages, double headroom);
 
 // Walks each stage's passes in order: a forward pass adds what its chunk keeps, a backward pass frees it, but for what
 // the half that makes gradients of weights still needs where it is split, and while one runs it needs its workspace

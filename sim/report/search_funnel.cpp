@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 
 namespace mirfak {
 
@@ -20,7 +22,7 @@ struct StepMeaning {
 constexpr std::array kMeanings = {
     StepMeaning{"enumerated", "all of the space, on every choice of nodes"},
     StepMeaning{"after rules", "keep the rules of model, framework and scenario"},
-    StepMeaning{"after memory", "not known to need more memory than there is"},
+    StepMeaning{"after memory", "not known to need more memory than they may use"},
     StepMeaning{"after bounds", "could be among the results, or within the limits"},
     StepMeaning{"simulated", "judged by the engine"},
 };
@@ -60,7 +62,24 @@ std::string possible_text(const SearchReport& report) {
 
 std::string shortage_text(const SearchReport& report) {
   if (report.outcome.min_shortage_bytes <= 0) return {};
-  return fmt::format("; the nearest lacks {} on its fullest stage", format_bytes(report.outcome.min_shortage_bytes));
+  const double headroom = report.scenario.search.spec.headroom;
+  const std::string kept =
+      headroom > 0 ? fmt::format(", where {} of every memory stays free", format_percent(headroom)) : std::string();
+  return fmt::format("{}; the nearest lacks {} on its fullest stage", kept,
+                     format_bytes(report.outcome.min_shortage_bytes));
+}
+
+// Rounded down, so that it fits.
+std::string fitting_headroom_text(double headroom) {
+  constexpr double parts = 1000;
+  return fmt::format("it fits with search.headroom: {}", std::floor(headroom * parts) / parts);
+}
+
+std::string memory_hint(const SearchReport& report) {
+  const std::string remedies =
+      "allow recompute: full, zero: 1, more tensor or pipeline parallelism in search.space, or take more nodes";
+  const std::optional<double> fits = report.outcome.headroom_that_fits;
+  return fits ? fitting_headroom_text(*fits) + "; or " + remedies : remedies;
 }
 
 }  // namespace
@@ -99,7 +118,7 @@ SearchFailure search_failure(const SearchReport& report) {
   }
   if (fitting == 0) {
     return {fmt::format("none of {} strategies that keep the rules fits in memory{}", valid, shortage_text(report)),
-            "allow recompute: full, zero: 1, more tensor or pipeline parallelism in search.space, or take more nodes"};
+            memory_hint(report)};
   }
   const std::string lost = valid > fitting
                                ? fmt::format(", and {} need too much memory{}", valid - fitting, shortage_text(report))

@@ -74,6 +74,7 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   out["limits"] = {{"deadline_days", limit_json(search.deadline_days)},
                    {"budget_usd", limit_json(search.budget_usd)},
                    {"power_cap_w", limit_json(search.spec.power_cap_w)}};
+  out["headroom"] = search.spec.headroom;
   Json& strategies = out["strategies"] = Json::array();
   for (const SimulatedStrategy& strategy : report.outcome.strategies) strategies.push_back(strategy_entry(strategy));
   Json& funnel = out["funnel"] = Json::array();
@@ -86,6 +87,8 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
     left_out.push_back({{"nodes", type.nodes}, {"reason", type.reason}});
   }
   out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
+  const std::optional<double> fits = report.outcome.headroom_that_fits;
+  out["headroom_that_fits"] = fits ? Json(*fits) : Json(nullptr);
   out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;
   return out;

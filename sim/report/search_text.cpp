@@ -48,6 +48,8 @@ std::string headline(const SearchReport& report) {
   table.add_row({"batch", fmt::format("{} sequences of {} tokens, {}, {}", job.training.global_batch,
                                       job.training.sequence_length, job.training.precision, job.framework.name)});
   table.add_row({"wanted", objective_text(report.scenario.search)});
+  table.add_row({"memory", spec.headroom > 0 ? format_percent(spec.headroom) + " of every memory stays free"
+                                             : std::string("all of it may be used")});
   table.add_row({"searched", fmt::format("{} strategies in {}, {} of them simulated", count_of(report, "enumerated"),
                                          format_seconds(report.outcome.search_time_s), count_of(report, "simulated"))});
   const std::string unpriced = job.cluster.missing_prices();

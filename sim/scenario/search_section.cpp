@@ -74,6 +74,14 @@ void read_limits(Mapping& section, const TrainingSpec& training, SearchSection& 
   if (power && search.spec.power_cap_w == 0) power->fail("expected more than 0", "leave it out for no limit");
 }
 
+double read_headroom(Mapping& section, double otherwise) {
+  const std::optional<Node> found = section.find("headroom");
+  if (!found) return otherwise;
+  const double headroom = found->as_number(0, 1);
+  if (headroom == 1) found->fail("expected less than 1", "0.05 keeps 5 % of every memory free");
+  return headroom;
+}
+
 void read_rules(Mapping& section, SearchSpec& spec) {
   const std::optional<Node> rules = section.find("rules");
   if (!rules) return;
@@ -139,6 +147,7 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   read_nodes(keys, job.cluster, search.spec);
   read_rules(keys, search.spec);
   read_limits(keys, job.training, search);
+  search.spec.headroom = read_headroom(keys, search.spec.headroom);
   read_space(keys, search.spec.space);
   keys.finish();
   return search;
@@ -181,6 +190,7 @@ std::string search_yaml(const SearchSection& search) {
   line("  ", "deadline_days", limit(search.deadline_days));
   line("  ", "budget_usd", limit(search.budget_usd));
   line("  ", "power_cap_w", limit(spec.power_cap_w));
+  line("  ", "headroom", spec.headroom);
   out += "  space:\n";
   for (const SearchDimension& dimension : search_dimensions()) {
     line("    ", dimension.key, values_text(dimension.values(spec.space), dimension));

@@ -5,8 +5,6 @@
 #include "program/lowering.hpp"
 #include "program/memory.hpp"
 
-#include <algorithm>
-
 namespace mirfak {
 
 double energy_of_iteration(std::span<const StagePlan> plans, const Program& program, double iteration_time_s) {
@@ -35,22 +33,22 @@ std::vector<double> energy_of_plans(std::span<const StagePlan> plans, const Prog
 
 namespace {
 
-bool fit(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-         std::span<const BlockMemory> of_blocks) {
-  const std::vector<StageMemory> memory = account_memory(job, blocks, plans, of_blocks);
-  return std::all_of(memory.begin(), memory.end(), [](const StageMemory& stage) { return stage.fits(); });
+MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                   std::span<const BlockMemory> of_blocks, double headroom) {
+  if (!schedule_of(job.strategy.schedule).needs_times) return {};
+  return memory_room(account_memory(job, blocks, plans, of_blocks), headroom);
 }
 
 }  // namespace
 
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks) {
+                                              std::span<const BlockMemory> of_blocks, double headroom) {
   const std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   const Program program = lower(job, blocks, plans);
-  const bool fits = !schedule_of(job.strategy.schedule).needs_times || fit(job, blocks, plans, of_blocks);
+  const MemoryRoom room = room_of(job, blocks, plans, of_blocks, headroom);
   const auto score = [&](Picoseconds time) {
-    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), fits};
+    return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless(out)) return std::nullopt;

@@ -3,6 +3,7 @@
 #include "program/block_memory.hpp"
 #include "program/body_cache.hpp"
 #include "program/job.hpp"
+#include "program/memory.hpp"
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
 
@@ -17,16 +18,16 @@ namespace mirfak {
 struct IterationScore {
   Picoseconds time = 0;
   double energy_j = 0;  // of all GPUs
-  bool fits = true;     // in memory; of schedules that say their order beforehand a search knows that already
+  MemoryRoom room;      // of schedules that say their order beforehand a search knows it already: all of it
 };
 
 // Plans, lowers and executes an iteration whose blocks and bodies are known. Where tasks share links, the max-plus
 // sweep runs first. It ignores sharing, so the iteration is no shorter than it says. `hopeless` says whether an
 // iteration of at least this score is of no interest; then nothing is returned. `of_blocks`: memory_of_blocks(job,
-// blocks).
+// blocks); `headroom`: the share of memory to keep free.
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
-                                              std::span<const BlockMemory> of_blocks);
+                                              std::span<const BlockMemory> of_blocks, double headroom = 0);
 
 // All GPUs in an iteration that takes so long: each draws its blocked power throughout, and what its tasks draw above
 // it (arXiv 2312.06902, eq. 3).

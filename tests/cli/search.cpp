@@ -63,11 +63,12 @@ void check_in_order(const std::string& text, const std::vector<std::string>& par
 TEST_CASE("the JSON of a search has the keys that programs rely on") {
   const json result = Searches().result();
   for (const char* key : {"scenario", "model", "objective", "limits", "strategies", "funnel", "search_time_s",
-                          "wall_time_s", "least_shortage_bytes"}) {
+                          "wall_time_s", "least_shortage_bytes", "headroom", "headroom_that_fits"}) {
     CAPTURE(key);
     CHECK(result.contains(key));
   }
   CHECK(result.at("objective") == "time");
+  CHECK(result.at("headroom") == 0.05);
   CHECK(result.at("limits").at("budget_usd").is_null());
   REQUIRE(result.at("strategies").size() == 4);
   double before = 0;
@@ -80,6 +81,7 @@ TEST_CASE("the JSON of a search has the keys that programs rely on") {
     CHECK(strategy.at("strategy").at("sequence_parallel").is_boolean());
     CHECK(strategy.at("strategy").at("schedule").is_string());
     CHECK(strategy.at("nodes") == json::parse(R"([{"type": "dgx-a100-80g", "count": 2}])"));
+    CHECK(strategy.at("memory_peak_bytes") <= 0.95 * strategy.at("memory_capacity_bytes").get<double>());
     CHECK(strategy.at("iteration_time_s") >= before);
     before = strategy.at("iteration_time_s");
   }
@@ -140,8 +142,8 @@ TEST_CASE("the text says what was searched, the best, and where the others were 
   CHECK(finished.err.empty());
   check_in_order(finished.out,
                  {"scenario  s.yaml\n", "model     gpt3-1.3b", "cluster   2 x dgx-a100-80g", "batch     64",
-                  "wanted    least time", "searched  ", "All of them: 16 a100-80g", "iteration", "MFU", "\n1  ",
-                  "\n4  ", "Training on 300 G tokens",
+                  "wanted    least time", "memory    5.0 % of every memory stays free", "searched  ",
+                  "All of them: 16 a100-80g", "iteration", "MFU", "\n1  ", "\n4  ", "Training on 300 G tokens",
                   "The best against the runner-up: ", "Where the strategies were lost", "enumerated", "simulated"});
   std::istringstream lines(finished.out);
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);
@@ -178,8 +180,9 @@ TEST_CASE("limits on the command line are those of the section") {
   const Finished shown = search({"--show-space", "--deadline", "30", "--budget", "1e6", "--power-cap", "5e4",
                                  "--objective", "cost", "--top", "7"});
   REQUIRE(shown.status == 0);
-  for (const char* part : {"\n  deadline_days: 30\n", "\n  budget_usd: 1000000\n", "\n  power_cap_w: 50000\n",
-                           "\n  objective: cost\n", "\n  top: 7\n", "\n    context: [1]\n"}) {
+  for (const char* part :
+       {"\n  headroom: 0.05\n", "\n  deadline_days: 30\n", "\n  budget_usd: 1000000\n", "\n  power_cap_w: 50000\n",
+        "\n  objective: cost\n", "\n  top: 7\n", "\n    context: [1]\n"}) {
     CHECK_MESSAGE(contains(shown.out, part), part << " in:\n" << shown.out);
   }
   const Searches again(shown.out);
@@ -194,6 +197,9 @@ TEST_CASE("a search that finds nothing says why, and what to change") {
   CHECK(contains(memory.err, "take more nodes"));
   CHECK(contains(memory.out, "Where the strategies were lost"));
 
+  CHECK(!contains(memory.err, "it fits with search.headroom"));
+  CHECK(contains(memory.err, "the nearest lacks "));
+
   const Finished deadline = search({"--deadline", "0.01", "--format", "json"});
   CHECK(deadline.status == 3);
   CHECK(contains(deadline.err, "no strategy keeps the limits; fastest possible "));
@@ -207,6 +213,29 @@ TEST_CASE("a search that finds nothing says why, and what to change") {
   const Finished rules = search({"--set", "search.space.micro_batch=[128]"});
   CHECK(rules.status == 3);
   CHECK(contains(rules.err, "keeps the rules"));
+}
+
+TEST_CASE("a job that fits only without the headroom is told with which one it fits") {
+  const Searches search;
+  const std::vector<std::string> one_layout = {"--set", "strategy.tensor=8",
+                                               "--set", "strategy.pipeline=2",
+                                               "--set", "search.space.micro_batch=[16]",
+                                               "--set", "strategy.recompute=none",
+                                               "--set", "strategy.sequence_parallel=true"};
+  const auto with = [&](const std::string& headroom) {
+    std::vector<std::string> options = one_layout;
+    options.insert(options.end(), {"--set", "search.headroom=" + headroom});
+    return search(options);
+  };
+  const Finished refused = with("0.99");
+  REQUIRE(refused.status == 3);
+  CHECK_MESSAGE(contains(refused.err, "where 99.0 % of every memory stays free; the nearest lacks "), refused.err);
+  const std::string before = "it fits with search.headroom: ";
+  REQUIRE_MESSAGE(contains(refused.err, before), refused.err);
+  const double fits = std::stod(refused.err.substr(refused.err.find(before) + before.size()));
+  CHECK(fits > 0);
+  CHECK(with(std::to_string(fits)).status == 0);
+  CHECK(with(std::to_string(fits + 0.001)).status == 3);
 }
 
 TEST_CASE("launch arguments of the best, and nothing else") {
@@ -262,6 +291,8 @@ TEST_CASE("what a search does not take is refused before it starts") {
       {{"--objective", "tme"}, "--set search.objective=tme: search.objective: "},
       {{"--top", "0"}, "search.top: "},
       {{"--power-cap", "0"}, "search.power_cap_w: expected more than 0"},
+      {{"--set", "search.headroom=1"}, "search.headroom: expected less than 1"},
+      {{"--set", "search.headroom=-0.1"}, "search.headroom: expected a number from 0 to 1"},
       {{"--time-limit", "-1"}, "--time-limit: expected 0"},
       {{"--objective", "cost", "--set", "cluster.nodes[0].type=titan-rtx-8", "--set", "training.precision=fp16"},
        "search.objective: nobody is known to offer"},

@@ -378,6 +378,16 @@ double usd_per_s(const Cluster& cluster) {
   return sum;
 }
 
+double least_free(const IterationResult& result) {
+  double free = 1;
+  for (const StageResult& stage : result.stages) {
+    const StageMemory& memory = stage.memory;
+    free = std::min(free, (memory.capacity - memory.peak.total()) / memory.capacity);
+    if (memory.host > 0) free = std::min(free, (memory.host_capacity - memory.host) / memory.host_capacity);
+  }
+  return free;
+}
+
 }  // namespace
 
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order) {
@@ -390,7 +400,7 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
     own.strategy = strategies[i].strategy;
     const auto simulation = simulate(std::move(own));
     const IterationResult& result = simulation.result;
-    judged[i] = {strategies[i].strategy, result.fits, result.iteration_time_s, rate * result.iteration_time_s,
+    judged[i] = {strategies[i].strategy, least_free(result), result.iteration_time_s, rate * result.iteration_time_s,
                  result.energy_j};
   });
   std::vector<JudgedStrategy> out;
@@ -403,7 +413,7 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
 std::vector<JudgedStrategy> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec) {
   std::vector<JudgedStrategy> out;
   for (const JudgedStrategy& judged : all) {
-    if (judged.fits && within_limits(judged, spec)) out.push_back(judged);
+    if (judged.free >= spec.headroom && within_limits(judged, spec)) out.push_back(judged);
   }
   if (spec.objective == SearchObjective::pareto) out = not_dominated(out);
   std::stable_sort(out.begin(), out.end(), [&](const JudgedStrategy& a, const JudgedStrategy& b) {

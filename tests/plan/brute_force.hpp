@@ -11,7 +11,7 @@ namespace mirfak::test {
 // A strategy that keeps all rules, simulated by itself.
 struct JudgedStrategy {
   Strategy strategy;
-  bool fits = false;
+  double free = 0;  // the least share of a device's or host's memory that it leaves; below 0: it does not fit
   double time_s = 0;
   double cost_usd = 0;
   double energy_j = 0;

@@ -22,8 +22,8 @@ struct Case {
   SmallSpace space;
   std::vector<JudgedStrategy> all;
 
-  std::int64_t fitting() const {
-    return std::count_if(all.begin(), all.end(), [](const auto& one) { return one.fits; });
+  std::int64_t fitting(double headroom = 0) const {
+    return std::count_if(all.begin(), all.end(), [&](const auto& one) { return one.free >= headroom; });
   }
 };
 
@@ -43,7 +43,7 @@ const std::vector<Case>& cases() {
 double median(const Case& of, const std::function<double(const JudgedStrategy&)>& figure) {
   std::vector<double> values;
   for (const JudgedStrategy& judged : of.all) {
-    if (judged.fits) values.push_back(figure(judged));
+    if (judged.free >= 0) values.push_back(figure(judged));
   }
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -115,6 +115,42 @@ TEST_CASE("a search finds what simulating every strategy finds, for every object
   }
 }
 
+TEST_CASE("a search keeps the headroom free that it is asked for, and none of what keeps it is lost") {
+  std::int64_t lost = 0;
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    for (const double headroom : {0.0, 0.05, 0.2}) {
+      CAPTURE(headroom);
+      SearchSpec spec;
+      spec.space = each.space.space;
+      spec.headroom = headroom;
+      check_same(search(each.space.job, spec), best_of(each.all, spec));
+    }
+    lost += each.fitting() - each.fitting(0.05);
+    CHECK(each.fitting(0.05) >= 10);
+    CHECK(each.fitting(0.2) < each.fitting(0.05));
+  }
+  CHECK(lost > 0);
+}
+
+TEST_CASE("where nothing keeps the headroom, the most that something could keep is told") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.top = 1;
+    double most = 0;
+    for (const JudgedStrategy& judged : each.all) most = std::max(most, judged.free);
+    spec.headroom = most + 0.01;
+    const SearchResult none = search(each.space.job, spec);
+    CHECK(none.strategies.empty());
+    REQUIRE(none.headroom_that_fits);
+    CHECK(*none.headroom_that_fits == doctest::Approx(most).epsilon(1e-9));
+    spec.headroom = *none.headroom_that_fits - 1e-9;
+    CHECK(search(each.space.job, spec).strategies.size() == 1);
+  }
+}
+
 TEST_CASE("a search that bounds nothing simulates each strategy that fits, and finds the same") {
   for (const Case& each : cases()) {
     CAPTURE(each.space.name);
@@ -125,8 +161,8 @@ TEST_CASE("a search that bounds nothing simulates each strategy that fits, and f
       spec.exhaustive = true;
       const SearchResult found = search(each.space.job, spec);
       check_same(found, best_of(each.all, spec));
-      CHECK(count(found, "simulated") == each.fitting());
-      CHECK(count(found, "after bounds") == each.fitting());
+      CHECK(count(found, "simulated") == each.fitting(spec.headroom));
+      CHECK(count(found, "after bounds") == each.fitting(spec.headroom));
       // Where nothing of a branch can fit, nobody asks which of it keeps the rules.
       CHECK(count(found, "after rules") >= static_cast<std::int64_t>(each.all.size()));
     }
@@ -196,7 +232,7 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
   const auto quantile = [&](const std::function<double(const JudgedStrategy&)>& figure, std::size_t percent) {
     std::vector<double> values;
     for (const JudgedStrategy& judged : all) {
-      if (judged.fits) values.push_back(figure(judged));
+      if (judged.free >= 0) values.push_back(figure(judged));
     }
     std::sort(values.begin(), values.end());
     return values[values.size() * percent / 100];
@@ -212,17 +248,20 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
     plain.space = of.space;
     plain.objective = objective;
     plain.any_count = true;
-    std::vector<SearchSpec> asked(6, plain);
+    std::vector<SearchSpec> asked(8, plain);
     asked[1].deadline_s = quantile(time_s, 20);
     asked[2].budget_usd = quantile(cost_usd, 20);
     asked[3].power_cap_w = quantile(power_w, 5);
     asked[4].power_cap_w = quantile(power_w, 40);
     asked[5].power_cap_w = quantile(power_w, 60);
     asked[5].deadline_s = quantile(time_s, 50);
+    asked[6].headroom = 0;
+    asked[7].headroom = 0.2;
     for (const SearchSpec& spec : asked) {
       CAPTURE(spec.deadline_s);
       CAPTURE(spec.budget_usd);
       CAPTURE(spec.power_cap_w);
+      CAPTURE(spec.headroom);
       const std::vector<JudgedStrategy> expected = best_of(all, spec);
       capped += spec.power_cap_w > 0 ? expected.size() : 0;
       check_same(search(of.job, spec), expected);
@@ -279,6 +318,7 @@ TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of ot
   SearchSpec spec;
   spec.space = of.space;
   spec.space.pipeline = {1};
+  spec.headroom = 0;  // without stages there is little room
   spec.objective = SearchObjective::pareto;
   spec.any_count = true;
   bool mixed = false;

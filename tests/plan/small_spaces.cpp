@@ -54,7 +54,7 @@ SmallSpace zero_bubble() {
 SmallSpace grouped() {
   SmallSpace out{
       "groups of recomputed layers on one node",
-      small_job(small_model(10, 1024, false), small_cluster("dgx-a100-80g", 1, 2.75 * kGB), "megatron-core", 64),
+      small_job(small_model(10, 1024, false), small_cluster("dgx-a100-80g", 1, 2.9 * kGB), "megatron-core", 64),
       smallest_space()};
   out.space.tensor = {1, 2, 4};
   out.space.pipeline = {1, 2, 4};
@@ -71,7 +71,7 @@ SmallSpace grouped() {
 SmallSpace uneven_end_chunks() {
   SmallSpace out{
       "tied dense model on one node: ends of an interleaved pipeline with fewer layers, or none",
-      small_job(small_model(13, 768, true), small_cluster("dgx-a100-80g", 1, 2.6 * kGB), "megatron-core", 16),
+      small_job(small_model(13, 768, true), small_cluster("dgx-a100-80g", 1, 2.75 * kGB), "megatron-core", 16),
       smallest_space()};
   out.space.tensor = {1, 2};
   out.space.pipeline = {2, 4, 8};
