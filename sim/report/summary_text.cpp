@@ -204,7 +204,10 @@ std::string memory_table(const Simulation& simulation) {
     cells.insert(cells.end(), row.cells.begin(), row.cells.end());
     table.add_row(std::move(cells));
   }
-  std::string title = "\nPeak memory of a GPU, GiB (in flight: forward passes of chunks kept for backward)\n";
+  const IterationResult& result = simulation.result;
+  std::string title = fmt::format(
+      "\nPeak memory of a GPU, GiB: {} of capacity (in flight: forward passes of chunks kept for backward)\n",
+      format_percent(result.memory_peak_bytes / result.memory_capacity_bytes));
   if (every > 1) {
     title += fmt::format("  of {} stages{}, the fullest and the last among them\n", simulation.job.strategy.pipeline,
                          mixed ? fmt::format(" and {} classes of replicas", classes_of(simulation.plans)) : "");

@@ -119,6 +119,22 @@ TEST_CASE("out of memory is an answer: complete, with the reason, and status 3")
   CHECK(text.err == finished.err);
 }
 
+TEST_CASE("the text says how full the fullest stage is") {
+  for (const char* recompute : {"strategy.recompute=full", "strategy.recompute=none"}) {
+    CAPTURE(recompute);
+    const std::vector<std::string> arguments = {"simulate", kScenario, "--set", recompute};
+    std::vector<std::string> as_json = arguments;
+    as_json.insert(as_json.end(), {"--format", "json"});
+    const json result = json::parse(run(as_json).out);
+    const double share =
+        result.at("memory_peak_bytes").get<double>() / result.at("memory_capacity_bytes").get<double>();
+    const std::string out = run(arguments).out;
+    const std::string before = "Peak memory of a GPU, GiB: ";
+    REQUIRE(out.find(before) != std::string::npos);
+    CHECK(std::stod(out.substr(out.find(before) + before.size())) == doctest::Approx(100 * share).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("what remedies a lack of memory is what the strategy does not do yet") {
   const Finished finished =
       run({"simulate", kScenario, "--set", "cluster.nodes[0].type=dgx-1-v100-16g", "--set", "strategy.schedule=1f1b"});
