@@ -116,6 +116,10 @@ class Search {
     std::int64_t strategies = 1;  // below it
     PipelineChoice pipeline;
     StateChoice state;
+
+    bool excluded_by(const Standing& standing) const {
+      return kind < Kind::unlisted ? standing.excludes(bound) : standing.excludes(bound, place);
+    }
   };
   struct Later {
     bool operator()(const Node& a, const Node& b) const {
@@ -142,7 +146,7 @@ class Search {
     }
 
     void add(Node child, const Standing& standing) {
-      if (standing.excludes(child.bound)) {
+      if (child.excluded_by(standing)) {
         bounded += child.strategies;
       } else {
         children.push_back(std::move(child));
@@ -262,11 +266,11 @@ void Search::plant() {
 std::vector<Search::Node> Search::take() {
   std::vector<Node> out;
   std::size_t simulations = 0;
-  const std::size_t max_nodes = standing_.entries().empty() ? kFirstBatch : kBatch;
+  const std::size_t max_nodes = standing_.empty() ? kFirstBatch : kBatch;
   while (!queue_.empty() && out.size() < max_nodes) {
     Node node = queue_.top();
     queue_.pop();
-    if (standing_.excludes(node.bound)) {
+    if (node.excluded_by(standing_)) {
       bounded_ += node.strategies;
       continue;
     }
@@ -407,7 +411,7 @@ void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& o
 
 // Those of which nothing can fit are not listed unless everything is.
 void Search::add_listed(Node child, Outcome& out) {
-  if (lazy() && standing_.excludes(child.bound)) return;
+  if (lazy() && child.excluded_by(standing_)) return;
   if (lazy() && !desperate_ && !child.branch->may_fit(states_of(*child.branch), shared_)) {
     out.set_aside.push_back(std::move(child));
     return;
@@ -432,7 +436,7 @@ Search::Outcome Search::expand_branch(const Node& node) {
   node.branch->price(shared_);
   const auto states = static_cast<std::int64_t>(states_of(*node.branch).size());
   const auto may = [&](Picoseconds bound) {
-    return !standing_.excludes(merit(node.cluster, bound, node.branch->min_energy_j()));
+    return !standing_.excludes(merit(node.cluster, bound, node.branch->min_energy_j()), node.place);
   };
   const auto add = [&](const PipelineChoice& choice, std::size_t number) {
     Node child = node;
@@ -473,7 +477,7 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
   Outcome out;
   add_strategies(node, out);
   std::optional<Node> next = next_of_row(node);
-  for (int i = 1; i < tries && next && out.children.empty() && !standing_.excludes(next->bound); ++i) {
+  for (int i = 1; i < tries && next && out.children.empty() && !next->excluded_by(standing_); ++i) {
     add_strategies(*next, out);
     next = next_of_row(*next);
   }
@@ -536,9 +540,9 @@ Search::Outcome Search::judge(const Node& node) {
     return Merit{seconds, rates.usd_per_s * seconds, score.energy_j};
   };
   const auto hopeless = [&](const IterationScore& bound) {
-    if (spec_.power_cap_w == 0) return standing_.excludes(merit_of(bound));
+    if (spec_.power_cap_w == 0) return standing_.excludes(merit_of(bound), node.place);
     const double waiting_j = rates.blocked_w * to_seconds(bound.time);
-    return standing_.excludes(merit(node.cluster, bound.time, std::max(0.0, bound.energy_j - waiting_j)));
+    return standing_.excludes(merit(node.cluster, bound.time, std::max(0.0, bound.energy_j - waiting_j)), node.place);
   };
   const auto score = score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, spec_.headroom);
   if (score && score->room.shortage > 0) {
@@ -549,7 +553,7 @@ Search::Outcome Search::judge(const Node& node) {
   out.bounded = score ? 0 : 1;
   if (!score) return out;
   const Merit merit = merit_of(*score);
-  out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}}};
+  out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}}};
   return out;
 }
 
@@ -572,7 +576,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
   }
   for (Outcome& outcome : outcomes) {
     for (Node& child : outcome.children) {
-      if (standing_.excludes(child.bound)) {
+      if (child.excluded_by(standing_)) {
         bounded_ += child.strategies;
       } else {
         queue_.push(std::move(child));
@@ -584,7 +588,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
 SearchResult Search::run() {
   plant();
   walk();
-  if (standing_.entries().empty() && !stopped_) look_for_least_shortage();
+  if (standing_.empty() && !stopped_) look_for_least_shortage();
   report_progress();
   return result();
 }
@@ -614,7 +618,7 @@ void Search::look_for_least_shortage() {
 SearchResult Search::result() {
   SearchResult out;
   out.complete = !stopped_;
-  for (const Standing::Entry& entry : standing_.entries()) out.strategies.push_back(entry.found);
+  out.strategies = standing_.found();
   const auto seconds = [&](Step step) { return static_cast<double>(spent_[step].load()) * 1e-9; };
   std::int64_t left = enumerated_;
   out.funnel = {{"enumerated", left, seconds(enumerated)},

@@ -4,6 +4,7 @@
 #include "program/job.hpp"
 #include "strategy/rule_expression.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,7 +22,7 @@ struct SearchSpec {
   StrategySpace space;
   std::vector<RuleExpression> rules;  // the user's, beside strategy/rules.hpp
   SearchObjective objective = SearchObjective::time;
-  int top = 10;  // strategies to find; the Pareto set is found whole
+  int top = 10;  // layouts to find; the Pareto set is found whole
 
   // Which part of the job's cluster to use: all of it, or any number of nodes of each type up to those there are.
   bool any_count = false;
@@ -42,6 +43,10 @@ struct PlannedEnergy {
   double min_energy_j = 0;  // ... and what it needs
 };
 
+// Strategies of one layout have the same sizes of groups on the same nodes: tensor, context, pipeline, data, expert and
+// expert-tensor parallelism. They are variants of the best of them.
+constexpr std::size_t kMaxVariants = 3;  // to tell of each layout
+
 // A strategy as the engine judges it.
 struct FoundStrategy {
   Job job;  // on the nodes that it uses, in the order of ranks
@@ -49,6 +54,9 @@ struct FoundStrategy {
   double cost_usd = 0;                   // 0: no price is known
   double energy_j = 0;                   // at the highest clocks
   std::optional<PlannedEnergy> planned;  // of a Pareto set, where the replicas of each stage are alike
+  // The next best of its layout, best first, that are better than the last layout found, where as many were found as
+  // asked for; of a Pareto set none. Without variants of their own.
+  std::vector<FoundStrategy> variants;
 };
 
 // How many strategies are left behind a step of the search, and the processor time that it took. A strategy is dropped
@@ -67,7 +75,7 @@ struct LeftOut {
 };
 
 struct SearchResult {
-  std::vector<FoundStrategy> strategies;  // best first; of a Pareto set, fastest first
+  std::vector<FoundStrategy> strategies;  // the best of each layout, best first; of a Pareto set, fastest first
   std::vector<FunnelStep> funnel;
   // Of the strategies that do not fit in memory, how much the one that is nearest lacks on its fullest stage beside the
   // headroom; 0: none.

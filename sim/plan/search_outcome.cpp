@@ -1,11 +1,8 @@
 #include "plan/search_outcome.hpp"
 
 #include "base/parallel.hpp"
-#include "base/yaml.hpp"
 #include "plan/candidate_clusters.hpp"
 #include "plan/cluster_rates.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,41 +17,6 @@ SimulatedStrategy simulated(FoundStrategy found) {
   const Simulation simulation = simulate(found.job);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   return {std::move(found), simulation.result, took.count()};
-}
-
-bool same_nodes(const Cluster& a, const Cluster& b) {
-  return std::equal(a.groups().begin(), a.groups().end(), b.groups().begin(), b.groups().end(),
-                    [](const NodeGroup& left, const NodeGroup& right) {
-                      return left.count == right.count && left.hardware.spec.name == right.hardware.spec.name;
-                    });
-}
-
-bool same_layout(const Job& a, const Job& b) {
-  const Strategy& s = a.strategy;
-  const Strategy& t = b.strategy;
-  return s.tensor == t.tensor && s.context == t.context && s.pipeline == t.pipeline && s.data == t.data &&
-         s.expert == t.expert && s.tensor_of_experts() == t.tensor_of_experts() && same_nodes(a.cluster, b.cluster);
-}
-
-RuleExpression another_layout_than(const Strategy& s) {
-  const std::string text = fmt::format("not (tensor == {} and context == {} and pipeline == {} and expert == {})",
-                                       s.tensor, s.context, s.pipeline, s.expert);
-  const Document document = Document::from_text(quoted_yaml(text), "the search for another layout");
-  return RuleExpression::parse(Node(document));
-}
-
-std::optional<SimulatedStrategy> best_of_another_layout(const Job& job, SearchSpec spec,
-                                                        const std::vector<SimulatedStrategy>& strategies, int threads) {
-  const Job& best = strategies.front().found.job;
-  const auto other = std::find_if(strategies.begin(), strategies.end(), [&](const SimulatedStrategy& strategy) {
-    return !same_layout(strategy.found.job, best);
-  });
-  if (other != strategies.end()) return *other;
-  spec.top = 1;
-  spec.rules.push_back(another_layout_than(best.strategy));
-  SearchResult result = search(job, spec, threads);
-  if (result.strategies.empty() || same_layout(result.strategies.front().job, best)) return std::nullopt;
-  return simulated(std::move(result.strategies.front()));
 }
 
 std::optional<FoundStrategy> best_without_limits(const Job& job, SearchSpec spec, SearchObjective objective,
@@ -90,12 +52,18 @@ void find_extremes(const Job& job, const SearchSpec& spec, int threads, const Se
   out.least_waiting_w = least_waiting_w(job, spec);
 }
 
+// To compare the best with.
+SearchSpec with_another_layout(SearchSpec spec) {
+  spec.top = std::max(spec.top, 2);
+  return spec;
+}
+
 }  // namespace
 
 SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int threads, const SearchProgress& progress,
                                   const SearchStop& stop) {
   const auto started = std::chrono::steady_clock::now();
-  SearchResult result = search(job, spec, threads, progress, stop);
+  SearchResult result = search(job, with_another_layout(spec), threads, progress, stop);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
   SearchOutcome out;
   out.funnel = std::move(result.funnel);
@@ -104,15 +72,15 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   out.left_out = std::move(result.left_out);
   out.complete = result.complete;
   out.search_time_s = took.count();
-  out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}}, {}, 0});
+  out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}, {}}, {}, 0});
   parallel_for(
       result.strategies.size(), [&](std::size_t i) { out.strategies[i] = simulated(std::move(result.strategies[i])); },
       threads);
-  if (!out.complete) return out;
-  if (out.strategies.empty()) find_extremes(job, spec, threads, stop, out);
-  if (!out.strategies.empty() && spec.objective != SearchObjective::pareto) {
-    out.other_layout = best_of_another_layout(job, spec, out.strategies, threads);
-  }
+  if (out.strategies.empty() && out.complete) find_extremes(job, spec, threads, stop, out);
+  if (spec.objective == SearchObjective::pareto) return out;
+  if (out.strategies.size() > 1) out.other_layout = out.strategies[1];
+  const auto asked = std::min(out.strategies.size(), static_cast<std::size_t>(spec.top));
+  out.strategies.erase(out.strategies.begin() + static_cast<std::ptrdiff_t>(asked), out.strategies.end());
   return out;
 }
 

@@ -17,9 +17,9 @@ struct SimulatedStrategy {
 
 // What a search came to: all that reports on it say.
 struct SearchOutcome {
-  std::vector<SimulatedStrategy> strategies;  // best first; of a Pareto set, fastest first
-  // The best strategy whose layout, sizes of groups and nodes, is not that of the best of all: neighbours in a list of
-  // the best are near-copies. Nothing: there is none; of a Pareto set it is not asked.
+  std::vector<SimulatedStrategy> strategies;  // SearchResult
+  // The best strategy whose layout is not that of the best of all, asked for or not. Nothing: there is none, or the
+  // search was stopped; of a Pareto set it is not asked.
   std::optional<SimulatedStrategy> other_layout;
   std::vector<FunnelStep> funnel;
   double min_shortage_bytes = 0;             // SearchResult
@@ -34,8 +34,8 @@ struct SearchOutcome {
   double least_waiting_w = 0;
 };
 
-// Searches, and simulates what was found, on up to `threads` threads (0: all cores). Where all that was found has one
-// layout, searches once more for the best of another.
+// Searches, and simulates what was found, on up to `threads` threads (0: all cores). Two layouts are looked for even
+// where one is asked for.
 SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int threads = 0,
                                   const SearchProgress& progress = {}, const SearchStop& stop = {});
 

@@ -1,6 +1,8 @@
-// The best strategies as a table. Neighbours in it are near-copies, so a parameter has a column only where they differ.
+// The best strategy of each of the best layouts as a table, in which a parameter has a column only where they differ,
+// and how its variants differ from each.
 
 #include "base/units.hpp"
+#include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
 #include "report/text_table.hpp"
@@ -44,12 +46,33 @@ std::vector<std::string> figures(const SimulatedStrategy& strategy, bool priced)
   return cells;
 }
 
+std::string variants_text(const SearchReport& report) {
+  const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
+  TextTable table("rrl");
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < report.outcome.strategies.size(); ++i) {
+    const FoundStrategy& best = report.outcome.strategies[i].found;
+    for (const FoundStrategy& variant : best.variants) {
+      const bool first = &variant == &best.variants.front();
+      table.add_row({first ? fmt::format("{}", i + 1) : std::string(),
+                     format_signed_percent(measure.value(variant) / measure.value(best) - 1),
+                     differences_text(variant.job, best.job)});
+      ++count;
+    }
+  }
+  if (count == 0) return {};
+  return fmt::format("\nVariants: the next best of a layout, up to {} that are better than the last one listed\n",
+                     kMaxVariants) +
+         table.text();
+}
+
 }  // namespace
 
 std::string best_strategies_text(const SearchReport& report) {
   std::vector<const StrategyColumn*> shown;
   std::vector<std::string> agreed;
   for (const StrategyColumn& column : strategy_columns()) {
+    if (!tells_something(column, report.outcome.strategies.front().found.job)) continue;
     if (!all_agree(report, column)) {
       shown.push_back(&column);
     } else if (std::string words = column.words(report.outcome.strategies.front().found.job); !words.empty()) {
@@ -74,7 +97,7 @@ std::string best_strategies_text(const SearchReport& report) {
   const bool overlaps =
       std::any_of(shown.begin(), shown.end(), [](const auto* of) { return of->heading == "overlap"; });
   if (overlaps) out += "overlap: t tensor communication, g gradient reduction, p parameter gather\n";
-  return out;
+  return out + variants_text(report);
 }
 
 }  // namespace mirfak

@@ -3,6 +3,7 @@
 
 #include "base/units.hpp"
 #include "report/job_text.hpp"
+#include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
 #include "report/text_table.hpp"
@@ -21,28 +22,12 @@ constexpr double kShown = 0.02;     // activities that make less of the differen
 constexpr double kMentioned = 0.1;  // ... and no place in the sentence
 constexpr std::size_t kMaxMentioned = 3;
 
-struct Measure {
-  const char* better;  // "faster"
-  double (*value)(const IterationResult&);
-};
-
-Measure measure_of(SearchObjective objective) {
-  switch (objective) {
-    case SearchObjective::cost:
-      return {"cheaper", [](const IterationResult& r) { return r.cost_usd; }};
-    case SearchObjective::energy:
-      return {"thriftier", [](const IterationResult& r) { return r.energy_j; }};
-    default:
-      return {"faster", [](const IterationResult& r) { return r.iteration_time_s; }};
-  }
-}
-
 std::string with_sign(double value, std::string (*format)(double)) {
   return (value < 0 ? "-" : "+") + format(std::abs(value));
 }
 
-std::string advantage(const IterationResult& best, const IterationResult& other, SearchObjective objective) {
-  const Measure measure = measure_of(objective);
+std::string advantage(const FoundStrategy& best, const FoundStrategy& other, SearchObjective objective) {
+  const SearchMeasure measure = measure_of(objective);
   const double share = measure.value(other) > 0 ? 1 - measure.value(best) / measure.value(other) : 0;
   constexpr double nothing = 5e-5;  // would show as 0.0 %
   if (share < nothing) return "as good";
@@ -87,24 +72,31 @@ std::string differences_table(const IterationResult& best, const IterationResult
   return (mentioned.empty() ? std::string() : "  the time: " + mentioned + '\n') + table.text();
 }
 
+// The second best of all: a variant of the best, or another layout.
+const FoundStrategy* runner_up(const SearchReport& report) {
+  const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
+  const std::vector<FoundStrategy>& variants = report.outcome.strategies.front().found.variants;
+  const FoundStrategy* variant = variants.empty() ? nullptr : &variants.front();
+  const FoundStrategy* other = report.outcome.other_layout ? &report.outcome.other_layout->found : nullptr;
+  if (variant == nullptr || other == nullptr) return variant == nullptr ? other : variant;
+  return measure.value(*variant) <= measure.value(*other) ? variant : other;
+}
+
 }  // namespace
 
 std::string search_comparison_text(const SearchReport& report) {
   const SimulatedStrategy& best = report.outcome.strategies.front();
   const SearchObjective objective = report.scenario.search.spec.objective;
   std::string out;
-  if (report.outcome.strategies.size() > 1) {
-    const SimulatedStrategy& next = report.outcome.strategies[1];
-    out += fmt::format("\nThe best against the runner-up: {}\n  it has {}\n",
-                       advantage(best.iteration, next.iteration, objective),
-                       differences_text(best.found.job, next.found.job));
+  if (const FoundStrategy* next = runner_up(report)) {
+    out += fmt::format("\nThe best against the runner-up: {}\n  it has {}\n", advantage(best.found, *next, objective),
+                       differences_text(best.found.job, next->job));
   }
   if (!report.outcome.other_layout) return out;
   const SimulatedStrategy& other = *report.outcome.other_layout;
   return out +
          fmt::format("\nThe best against the best of another layout: {}\n  it has {}\n",
-                     advantage(best.iteration, other.iteration, objective),
-                     differences_text(best.found.job, other.found.job)) +
+                     advantage(best.found, other.found, objective), differences_text(best.found.job, other.found.job)) +
          differences_table(best.iteration, other.iteration);
 }
 

@@ -49,6 +49,17 @@ Json nodes_json(const Cluster& cluster) {
   return out;
 }
 
+Json variants_json(const SimulatedStrategy& strategy) {
+  Json out = Json::array();
+  for (const FoundStrategy& variant : strategy.found.variants) {
+    out.push_back({{"strategy", strategy_json(variant.job.strategy)},
+                   {"iteration_time_s", variant.iteration_time_s},
+                   {"cost_usd_per_iteration", strategy.iteration.priced ? Json(variant.cost_usd) : Json(nullptr)},
+                   {"energy_j", variant.energy_j}});
+  }
+  return out;
+}
+
 Json strategy_entry(const SimulatedStrategy& strategy) {
   Json out = Json::object();
   out["strategy"] = strategy_json(strategy.found.job.strategy);
@@ -57,6 +68,7 @@ Json strategy_entry(const SimulatedStrategy& strategy) {
     out["planned"] = {
         {"energy_j", planned->energy_j}, {"t_star_s", planned->t_star_s}, {"least_energy_j", planned->min_energy_j}};
   }
+  out["variants"] = variants_json(strategy);
   out.update(result_json(strategy.found.job, strategy.iteration, strategy.wall_time_s));
   return out;
 }

@@ -208,6 +208,10 @@ const std::vector<StrategyColumn>& strategy_columns() {
   return columns;
 }
 
+bool tells_something(const StrategyColumn& column, const Job& job) {
+  return column.heading != "etp" || job.model.mixture.experts > 0;
+}
+
 std::string shares_text(const Strategy& strategy) {
   const std::vector<int>& shares = strategy.replica_microbatches;
   std::string out;
@@ -230,8 +234,7 @@ std::string nodes_text(const Cluster& cluster) {
 std::string differences_text(const Job& job, const Job& from) {
   std::string out;
   for (const StrategyColumn& column : strategy_columns()) {
-    // Without experts it follows from the tensor-parallel size.
-    if (column.heading == "etp" && job.model.mixture.experts == 0) continue;
+    if (!tells_something(column, job)) continue;
     const std::string own = column.cell(job);
     const std::string other = column.cell(from);
     if (own == other) continue;

@@ -17,6 +17,9 @@ struct StrategyColumn {
   std::function<std::string(const Job&)> words;  // the same for people who see no heading; "": not worth a word
 };
 const std::vector<StrategyColumn>& strategy_columns();
+// Whether the column tells more of the job's strategies than the others do: without experts, the size of their tensor
+// groups follows from that of all.
+bool tells_something(const StrategyColumn& column, const Job& job);
 
 // Microbatches of replicas where they differ: "8x23 8x9", so many replicas of so many each; "" where they do not.
 std::string shares_text(const Strategy& strategy);

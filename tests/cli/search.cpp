@@ -73,7 +73,8 @@ TEST_CASE("the JSON of a search has the keys that programs rely on") {
   REQUIRE(result.at("strategies").size() == 4);
   double before = 0;
   for (const json& strategy : result.at("strategies")) {
-    for (const char* key : {"strategy", "nodes", "iteration_time_s", "mfu", "fits", "energy_j", "stages", "gpus"}) {
+    for (const char* key :
+         {"strategy", "nodes", "variants", "iteration_time_s", "mfu", "fits", "energy_j", "stages", "gpus"}) {
       CAPTURE(key);
       CHECK(strategy.contains(key));
     }
@@ -94,6 +95,34 @@ TEST_CASE("the JSON of a search has the keys that programs rely on") {
   REQUIRE(!steps.empty());
   CHECK(steps.front() == "enumerated");
   CHECK(steps.back() == "simulated");
+}
+
+TEST_CASE("the list has each layout once, and variants of it under it") {
+  const Searches search;
+  const auto layout_of = [](const json& strategy) {
+    std::vector<int> out;
+    for (const char* key : {"tensor", "context", "pipeline", "data", "expert"}) out.push_back(strategy.at(key));
+    return out;
+  };
+  std::vector<std::vector<int>> layouts;
+  std::size_t count = 0;
+  const json result = search.result();
+  const double last = result.at("strategies").back().at("iteration_time_s");
+  for (const json& best : result.at("strategies")) {
+    layouts.push_back(layout_of(best.at("strategy")));
+    for (const json& variant : best.at("variants")) {
+      CHECK(layout_of(variant.at("strategy")) == layouts.back());
+      CHECK(variant.at("strategy") != best.at("strategy"));
+      CHECK(variant.at("iteration_time_s") >= best.at("iteration_time_s"));
+      CHECK(variant.at("iteration_time_s") <= last);
+      CHECK(variant.at("energy_j") > 0);
+      CHECK(variant.at("cost_usd_per_iteration") > 0);
+      ++count;
+    }
+  }
+  CHECK(count > 0);
+  std::sort(layouts.begin(), layouts.end());
+  CHECK(std::adjacent_find(layouts.begin(), layouts.end()) == layouts.end());
 }
 
 TEST_CASE("a search gives the same on any number of threads") {
@@ -143,7 +172,8 @@ TEST_CASE("the text says what was searched, the best, and where the others were 
   check_in_order(finished.out,
                  {"scenario  s.yaml\n", "model     gpt3-1.3b", "cluster   2 x dgx-a100-80g", "batch     64",
                   "wanted    least time", "memory    5.0 % of every memory stays free", "searched  ",
-                  "All of them: 16 a100-80g", "iteration", "MFU", "\n1  ", "\n4  ", "Training on 300 G tokens",
+                  "All of them: 16 a100-80g", "iteration", "MFU", "\n1  ", "\n4  ",
+                  "Variants: the next best of a layout", " instead of ", "Training on 300 G tokens",
                   "The best against the runner-up: ", "Where the strategies were lost", "enumerated", "simulated"});
   std::istringstream lines(finished.out);
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);

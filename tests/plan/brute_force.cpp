@@ -378,6 +378,13 @@ double usd_per_s(const Cluster& cluster) {
   return sum;
 }
 
+std::string layout_of(const Cluster& cluster, const Strategy& s) {
+  std::string out;
+  for (const NodeGroup& group : cluster.groups()) out += fmt::format("{} {} ", group.count, group.hardware.spec.name);
+  return out +
+         fmt::format("{} {} {} {} {} {}", s.tensor, s.context, s.pipeline, s.data, s.expert, s.tensor_of_experts());
+}
+
 double least_free(const IterationResult& result) {
   double free = 1;
   for (const StageResult& stage : result.stages) {
@@ -400,7 +407,11 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
     own.strategy = strategies[i].strategy;
     const auto simulation = simulate(std::move(own));
     const IterationResult& result = simulation.result;
-    judged[i] = {strategies[i].strategy, least_free(result), result.iteration_time_s, rate * result.iteration_time_s,
+    judged[i] = {strategies[i].strategy,
+                 layout_of(strategies[i].cluster, strategies[i].strategy),
+                 least_free(result),
+                 result.iteration_time_s,
+                 rate * result.iteration_time_s,
                  result.energy_j};
   });
   std::vector<JudgedStrategy> out;
@@ -410,17 +421,27 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
   return out;
 }
 
-std::vector<JudgedStrategy> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec) {
-  std::vector<JudgedStrategy> out;
+std::vector<FoundLayout> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec) {
+  std::vector<JudgedStrategy> kept;
   for (const JudgedStrategy& judged : all) {
-    if (judged.free >= spec.headroom && within_limits(judged, spec)) out.push_back(judged);
+    if (judged.free >= spec.headroom && within_limits(judged, spec)) kept.push_back(judged);
   }
-  if (spec.objective == SearchObjective::pareto) out = not_dominated(out);
-  std::stable_sort(out.begin(), out.end(), [&](const JudgedStrategy& a, const JudgedStrategy& b) {
+  const bool pareto = spec.objective == SearchObjective::pareto;
+  if (pareto) kept = not_dominated(kept);
+  std::stable_sort(kept.begin(), kept.end(), [&](const JudgedStrategy& a, const JudgedStrategy& b) {
     return std::pair(value_of(a, spec.objective), a.time_s) < std::pair(value_of(b, spec.objective), b.time_s);
   });
-  const auto top = static_cast<std::size_t>(spec.top);
-  if (spec.objective != SearchObjective::pareto && out.size() > top) out.resize(top);
+  std::vector<FoundLayout> out;
+  for (JudgedStrategy& judged : kept) {
+    const auto known = std::find_if(out.begin(), out.end(),
+                                    [&](const FoundLayout& found) { return found.best.layout == judged.layout; });
+    if (pareto || known == out.end()) {
+      out.push_back({std::move(judged), {}});
+      if (!pareto && static_cast<int>(out.size()) == spec.top) break;
+    } else if (known->variants.size() < kMaxVariants) {
+      known->variants.push_back(std::move(judged));
+    }
+  }
   return out;
 }
 

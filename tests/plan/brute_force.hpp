@@ -11,7 +11,8 @@ namespace mirfak::test {
 // A strategy that keeps all rules, simulated by itself.
 struct JudgedStrategy {
   Strategy strategy;
-  double free = 0;  // the least share of a device's or host's memory that it leaves; below 0: it does not fit
+  std::string layout;  // its nodes in their order, and the sizes of its groups
+  double free = 0;     // the least share of a device's or host's memory that it leaves; below 0: it does not fit
   double time_s = 0;
   double cost_usd = 0;
   double energy_j = 0;
@@ -22,8 +23,12 @@ struct JudgedStrategy {
 // each; `first_order`: of all orders of the types, this one is asked for what does not depend on the order.
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order = true);
 
-// What a search for `spec` has to find among them.
-std::vector<JudgedStrategy> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec);
+// What a search for `spec` has to find among them: of each layout the best, and its variants.
+struct FoundLayout {
+  JudgedStrategy best;
+  std::vector<JudgedStrategy> variants;
+};
+std::vector<FoundLayout> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec);
 
 // All fields, to compare and to print.
 std::string text_of(const Strategy& strategy);

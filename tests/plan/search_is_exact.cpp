@@ -73,14 +73,23 @@ std::vector<SearchSpec> questions(const Case& of) {
   return out;
 }
 
-void check_same(const SearchResult& found, const std::vector<JudgedStrategy>& expected) {
+void check_same(const FoundStrategy& found, const JudgedStrategy& expected) {
+  CHECK(text_of(found.job.strategy) == text_of(expected.strategy));
+  CHECK(found.iteration_time_s == expected.time_s);
+  CHECK(found.cost_usd == expected.cost_usd);
+  CHECK(found.energy_j == expected.energy_j);
+}
+
+void check_same(const SearchResult& found, const std::vector<FoundLayout>& expected) {
   REQUIRE(found.strategies.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CAPTURE(i);
-    CHECK(text_of(found.strategies[i].job.strategy) == text_of(expected[i].strategy));
-    CHECK(found.strategies[i].iteration_time_s == expected[i].time_s);
-    CHECK(found.strategies[i].cost_usd == expected[i].cost_usd);
-    CHECK(found.strategies[i].energy_j == expected[i].energy_j);
+    check_same(found.strategies[i], expected[i].best);
+    REQUIRE(found.strategies[i].variants.size() == expected[i].variants.size());
+    for (std::size_t k = 0; k < expected[i].variants.size(); ++k) {
+      CAPTURE(k);
+      check_same(found.strategies[i].variants[k], expected[i].variants[k]);
+    }
   }
 }
 
@@ -113,6 +122,27 @@ TEST_CASE("a search finds what simulating every strategy finds, for every object
       check_same(search(each.space.job, spec), best_of(each.all, spec));
     }
   }
+}
+
+TEST_CASE("as many layouts are found as asked for, each once, with variants that are no further from it") {
+  bool with_variants = false;
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    for (const int top : {1, 2, 3, 1000}) {
+      CAPTURE(top);
+      SearchSpec spec;
+      spec.space = each.space.space;
+      spec.top = top;
+      const SearchResult found = search(each.space.job, spec);
+      check_same(found, best_of(each.all, spec));
+      for (const FoundStrategy& strategy : found.strategies) {
+        with_variants = with_variants || !strategy.variants.empty();
+        for (const FoundStrategy& variant : strategy.variants) CHECK(variant.variants.empty());
+      }
+      CHECK((top > 1 || found.strategies.front().variants.empty()));
+    }
+  }
+  CHECK(with_variants);
 }
 
 TEST_CASE("a search keeps the headroom free that it is asked for, and none of what keeps it is lost") {
@@ -262,7 +292,7 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
       CAPTURE(spec.budget_usd);
       CAPTURE(spec.power_cap_w);
       CAPTURE(spec.headroom);
-      const std::vector<JudgedStrategy> expected = best_of(all, spec);
+      const std::vector<FoundLayout> expected = best_of(all, spec);
       capped += spec.power_cap_w > 0 ? expected.size() : 0;
       check_same(search(of.job, spec), expected);
     }
