@@ -23,11 +23,12 @@ using Values = std::map<std::string, std::string>;
 const std::filesystem::path kSource = MIRFAK_SOURCE_DIR;
 
 // A job on H100 nodes. `strategy` and `training`: what stands behind the batch, the first with its braces' content.
-Job job(const std::string& model, int nodes, const std::string& strategy, const std::string& training = "") {
+Job job(const std::string& model, int nodes, const std::string& strategy, const std::string& training = "",
+        int tokens = 2048) {
   const std::string text = fmt::format(
       "model: {}\ncluster: {{nodes: [{{type: hgx-h100, count: {}}}]}}\n"
-      "training: {{global_batch: 256, sequence_length: 4096{}}}\nstrategy: {{{}}}\n",
-      model, nodes, training, strategy);
+      "training: {{global_batch: 256, sequence_length: {}{}}}\nstrategy: {{{}}}\n",
+      model, nodes, tokens, training, strategy);
   return parse_scenario(Document::from_text(text, "launch.yaml"), {kSource / "models", kSource / "hw_profiles"}).job;
 }
 
@@ -173,7 +174,7 @@ TEST_CASE("Megatron-LM: a dense model with interleaving") {
                        {"--microbatch-group-size-per-virtual-pipeline-stage", "8"},
                        {"--micro-batch-size", "2"},
                        {"--global-batch-size", "256"},
-                       {"--seq-length", "4096"},
+                       {"--seq-length", "2048"},
                        {"--recompute-granularity", "full"},
                        {"--recompute-method", "block"},
                        {"--recompute-num-layers", "3"},
@@ -278,7 +279,7 @@ TEST_CASE("Megatron-LM refuses what it cannot express") {
   refused(job("llama3-8b", 1, "tensor: 1", ", precision: fp8, fp8_parameters: true"), "training.fp8_parameters");
   refused(job("mixtral-8x7b", 2, "pipeline: 2, expert: 8, overlap_expert: true"), "strategy.overlap_expert");
   refused(job("bloom-176b", 2, "tensor: 8"), "model.embedding_norm");
-  refused(job("bert-large", 1, "tensor: 1"), "model.causal");
+  refused(job("bert-large", 1, "tensor: 1", "", 512), "model.causal");
 }
 
 TEST_CASE("torchtitan: sharding, stages and batches") {
@@ -291,7 +292,7 @@ TEST_CASE("torchtitan: sharding, stages and batches") {
                        {"model.flavor", "70B"},
                        {"training.local_batch_size", "64"},
                        {"training.global_batch_size", "256"},
-                       {"training.seq_len", "4096"},
+                       {"training.seq_len", "2048"},
                        {"training.mixed_precision_param", "bfloat16"},
                        {"parallelism.data_parallel_shard_degree", "4"},
                        {"parallelism.data_parallel_replicate_degree", "1"},
