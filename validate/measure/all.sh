@@ -176,6 +176,7 @@ bandwidth=$(awk -F, '$1 == "sendrecv" && $6 > 0 && $5 / $6 > best { best = $5 / 
 cat >"$out/profile/link.yaml" <<LINK
 # The memory of one GPU, as the link between ranks that share it.
 title: $card, ranks that share it
+joins: [gpus, host, nodes]
 sources:
   measured: "mirfak-measure collectives --loopback 2 on $card"
 bandwidth: [$bandwidth, measured]
