@@ -41,9 +41,9 @@ fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.
 
 // Where a link leads, also to a file that is not there yet: that name is what a commit replaces.
 fs::path behind_links(fs::path path) {
-  constexpr int kMostLinks = 40;  // as the system's
+  constexpr int kMaxLinks = 40;  // as the system's
   std::error_code failed;
-  for (int i = 0; i < kMostLinks && fs::is_symlink(path, failed); ++i) {
+  for (int i = 0; i < kMaxLinks && fs::is_symlink(path, failed); ++i) {
     const fs::path next = fs::read_symlink(path, failed);
     if (failed) break;
     path = next.is_absolute() ? next : folder_of(path) / next;
@@ -102,7 +102,10 @@ void fail_to_write(const fs::path& path, int reason) {
   const std::string folder = folder_of(target).string();
   std::string what = std::strerror(reason);
   std::string hint;
-  if (reason == EACCES || reason == EPERM) {
+  if (reason == ENOENT) {
+    what = fmt::format("there is no folder '{}'", folder);
+    hint = "create it first";
+  } else if (reason == EACCES || reason == EPERM) {
     what = fmt::format("no permission to write in the folder '{}'", folder);
     hint = "choose a folder that you may write to";
   } else if (reason == EROFS) {

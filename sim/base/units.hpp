@@ -7,6 +7,7 @@ namespace mirfak {
 inline constexpr double kGiB = 1073741824.0;
 inline constexpr double kGB = 1e9;
 inline constexpr double kMegahertz = 1e6;
+inline constexpr double kSecondsPerHour = 3600;
 
 // Quantities for people to read, with an SI (or binary) prefix and three significant digits: more would promise what a
 // prediction with an error of some percent cannot keep. Files for programs hold full precision instead.

@@ -11,6 +11,7 @@
 #include "cli/options.hpp"
 #include "cluster/catalog.hpp"
 #include "cluster/cluster.hpp"
+#include "cluster/profiles.hpp"
 #include "model/model_loader.hpp"
 #include "report/text_table.hpp"
 #include "schedule/schedule.hpp"
@@ -146,12 +147,8 @@ Listing list_links(const DataFolders& folders) {
   const Catalog catalog(folders.hardware);
   for (const std::string& name : catalog.names(ProfileKind::link)) {
     const LinkSpec link = catalog.link(name);
-    std::string ends;
-    for (const LinkEnd end : link.joins) {
-      ends += (ends.empty() ? "" : ", ") + link_end_names()[static_cast<std::size_t>(end)];
-    }
     out.rows.push_back({name, link.title, link.bandwidth.value, link.efficiency.value, link.base_latency_s.value,
-                        link.latency_s.value, ends});
+                        link.latency_s.value, link_ends_text(link)});
   }
   return out;
 }

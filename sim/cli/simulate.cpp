@@ -96,7 +96,9 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
 
   CommandOutput output;
-  const std::vector<std::string> notes = notes_on_keys(scenario, sources, simulation.result);
+  const bool as_usual = !lowering.unfolded && !lowering.operators;
+  const std::vector<std::string> notes =
+      notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   output.text = format == OutputFormat::json ? json_report(simulation, notes, surroundings)
                                              : text_report(scenario, simulation, notes, options.explain, surroundings);
   if (!simulation.result.fits) {

@@ -88,9 +88,7 @@ LinkSpec Catalog::link(const FileReference& reference) const {
 LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
   LinkSpec found = link(reference);
   if (std::find(found.joins.begin(), found.joins.end(), to) != found.joins.end()) return found;
-  std::vector<std::string> ends;
-  for (const LinkEnd end : found.joins) ends.push_back(link_end_names()[static_cast<std::size_t>(end)]);
-  reference.fail(fmt::format("'{}' joins a GPU to {}, not to {}", found.name, fmt::join(ends, " and "),
+  reference.fail(fmt::format("'{}' joins a GPU to {}, not to {}", found.name, link_ends_text(found),
                              link_end_names()[static_cast<std::size_t>(to)]),
                  "`mirfak list links` shows what links join");
 }

@@ -126,4 +126,12 @@ LinkSpec read_link_profile(ProfileFile& file) {
   return link;
 }
 
+std::string link_ends_text(const LinkSpec& link) {
+  std::string text;
+  for (const LinkEnd end : link.joins) {
+    text += (text.empty() ? "" : ", ") + link_end_names()[static_cast<std::size_t>(end)];
+  }
+  return text;
+}
+
 }  // namespace mirfak

@@ -33,4 +33,6 @@ struct NodeProfile {
 };
 NodeProfile read_node_profile(ProfileFile& file);  // valid as long as `file`
 
+std::string link_ends_text(const LinkSpec& link);  // what it joins a GPU to: "gpus, host"
+
 }  // namespace mirfak

@@ -27,7 +27,6 @@ void read_gpt2_sizes(Config& config, ModelSpec& model) {
   model.ffn = config.size_or({"n_inner"}, kMaxFfn, 4 * model.hidden);
   model.vocab = config.size({"vocab_size"}, kMaxVocabulary);
   model.max_sequence = config.size({"n_positions", "max_position_embeddings"}, kMaxSequence);
-  config.size({"n_head", "num_attention_heads"}, kMaxHeads);
   model.dropout = config.dropout("resid_pdrop", 0.1);
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
   config.expect_flag("add_cross_attention", false, false, "expected a decoder without cross attention");
@@ -39,7 +38,7 @@ ModelSpec read_gpt2(Config& config) {
   read_gpt2_sizes(config, model);
   model.activation = read_activation(config, {"activation_function"}, "gelu_new", Mlp::plain);
   read_heads(model, config.node(),
-             {.heads = config.find({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
+             {.heads = config.require({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
   return model;
 }
 
@@ -49,7 +48,7 @@ ModelSpec read_gpt_bigcode(Config& config) {
   read_gpt2_sizes(config, model);
   model.activation = read_activation(config, {"activation_function"}, "gelu_pytorch_tanh", Mlp::plain);
   read_heads(model, config.node(),
-             {.heads = config.find({"n_head", "num_attention_heads"}),
+             {.heads = config.require({"n_head", "num_attention_heads"}),
               .kv_heads = {},
               .head_dim = {},
               .default_kv_heads = config.flag("multi_query", true) ? 1 : 0});
@@ -105,13 +104,12 @@ ModelSpec read_opt(Config& config) {
   model.ffn = config.size({"ffn_dim"}, kMaxFfn);
   model.vocab = config.size({"vocab_size"}, kMaxVocabulary);
   model.max_sequence = config.size({"max_position_embeddings"}, kMaxSequence);
-  config.size({"num_attention_heads"}, kMaxHeads);
   model.activation = read_activation(config, {"activation_function"}, "relu", Mlp::plain);
   model.dropout = config.dropout("dropout", 0.1);
   model.linear_bias = config.flag("enable_bias", true);
   model.qkv_bias = model.linear_bias;
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
-  read_heads(model, config.node(), {.heads = config.find({"num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
+  read_heads(model, config.node(), {.heads = config.require({"num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
 
   config.expect_flag("do_layer_norm_before", true, true, "expected layer norms before attention and MLP, not after");
   config.expect_flag("layer_norm_elementwise_affine", true, true, "expected layer norms with weights");
@@ -136,9 +134,8 @@ ModelSpec read_bloom(Config& config) {
   model.embedding_norm = true;
   model.dropout = config.dropout("hidden_dropout", 0);
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
-  config.size({"n_head", "num_attention_heads"}, kMaxHeads);
   read_heads(model, config.node(),
-             {.heads = config.find({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
+             {.heads = config.require({"n_head", "num_attention_heads"}), .kv_heads = {}, .head_dim = {}});
   return model;
 }
 

@@ -39,11 +39,10 @@ ModelSpec read_llama_block(Config& config, const LlamaClass& of) {
   model.linear_bias = false;
   model.qkv_bias = false;
   model.tied_embeddings = config.flag("tie_word_embeddings", of.tied);
-  config.size({"num_attention_heads"}, kMaxHeads);
-  if (!of.as_many_kv_heads && !config.is_null("num_key_value_heads")) config.size({"num_key_value_heads"}, kMaxHeads);
-  if (of.states_head_dim) config.size({"head_dim"}, kMaxHeadDim);
+  if (!of.as_many_kv_heads && !config.is_null("num_key_value_heads")) config.require({"num_key_value_heads"});
+  if (of.states_head_dim) config.require({"head_dim"});
   read_heads(model, config.node(),
-             {.heads = config.find({"num_attention_heads"}),
+             {.heads = config.require({"num_attention_heads"}),
               .kv_heads = config.find({"num_key_value_heads"}),
               .head_dim = config.find({"head_dim"})});
   return model;

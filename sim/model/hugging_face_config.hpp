@@ -22,11 +22,13 @@ class Config {
   // Error(input) where two of the names are stated and say different things.
   std::optional<Node> find(Keys keys);
 
-  // A size that says the shape: it must be stated, since the class's default would be another model.
-  std::int64_t size(Keys keys, std::int64_t maximum) {
+  // What says the shape must be stated, since the class's default would be another model.
+  Node require(Keys keys) {
     const std::optional<Node> found = find(keys);
-    return (found ? *found : fields_.require(*keys.begin())).as_integer(1, maximum);
+    return found ? *found : fields_.require(*keys.begin());
   }
+
+  std::int64_t size(Keys keys, std::int64_t maximum) { return require(keys).as_integer(1, maximum); }
 
   // Where the class has a formula instead of a figure.
   std::int64_t size_or(Keys keys, std::int64_t maximum, std::int64_t fallback) {

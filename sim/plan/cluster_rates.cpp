@@ -1,5 +1,7 @@
 #include "plan/cluster_rates.hpp"
 
+#include "base/units.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -7,7 +9,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kSecondsPerHour = 3600;
 constexpr double kRounding = 1 - 1e-9;  // the engine adds up in another order
 
 }  // namespace

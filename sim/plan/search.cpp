@@ -135,14 +135,14 @@ class Search {
     std::int64_t against_rules = 0;
     std::int64_t too_large = 0;
     double min_shortage = std::numeric_limits<double>::infinity();
-    double most_free = -std::numeric_limits<double>::infinity();
+    double max_free = -std::numeric_limits<double>::infinity();
     std::int64_t bounded = 0;
     bool simulated = false;
 
     void count_too_large(const MemoryRoom& room) {
       ++too_large;
       min_shortage = std::min(min_shortage, room.shortage);
-      most_free = std::max(most_free, room.free);
+      max_free = std::max(max_free, room.free);
     }
 
     void add(Node child, const Standing& standing) {
@@ -212,7 +212,7 @@ class Search {
   std::int64_t bounded_ = 0;
   std::int64_t simulated_ = 0;
   double min_shortage_ = std::numeric_limits<double>::infinity();
-  double most_free_ = -std::numeric_limits<double>::infinity();
+  double max_free_ = -std::numeric_limits<double>::infinity();
   std::array<std::atomic<std::int64_t>, kSteps> spent_{};
 };
 
@@ -568,7 +568,7 @@ void Search::settle(std::vector<Outcome>& outcomes) {
     against_rules_ += outcome.against_rules;
     too_large_ += outcome.too_large;
     min_shortage_ = std::min(min_shortage_, outcome.min_shortage);
-    most_free_ = std::max(most_free_, outcome.most_free);
+    max_free_ = std::max(max_free_, outcome.max_free);
     simulated_ += outcome.simulated ? 1 : 0;
     bounded_ += outcome.bounded;
     if (outcome.entry) standing_.add(std::move(*outcome.entry));
@@ -627,7 +627,7 @@ SearchResult Search::result() {
                 {"after bounds", left -= bounded_, seconds(after_bounds)},
                 {"simulated", simulated_, seconds(simulated)}};
   if (std::isfinite(min_shortage_)) out.min_shortage_bytes = min_shortage_;
-  if (most_free_ >= 0) out.headroom_that_fits = most_free_;
+  if (max_free_ >= 0) out.headroom_that_fits = max_free_;
   out.left_out = cluster_bound_.left_out();
   return out;
 }

@@ -115,21 +115,21 @@ SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const La
                            const StageCosts& costs) {
   const GpuSpec& gpu = costs.hardware->hardware.gpu;
   PowerMix kernels;
-  const double most_s = stretch_of(job, blocks, layers, costs, kernels).waiting_s();
+  const double max_wait_s = stretch_of(job, blocks, layers, costs, kernels).waiting_s();
   const auto settled = [&](double waiting_s) {
     PowerMix mix = kernels;
     mix.add_other(waiting_s, waiting_draw(gpu));
     return std::min(mix.clock_share(), gpu.sustained_share.value);
   };
   SettledClock out;
-  out.highest = settled(most_s);
+  out.highest = settled(max_wait_s);
   out.share = out.without_waiting = settled(0);
   constexpr int kSteps = 2;
   for (int i = 0; i < kSteps && out.share < out.highest; ++i) {
     StageCosts slower = costs;
     slower.kernels.set_clock_share(out.share);
     PowerMix of_slower;
-    out.share = settled(std::min(most_s, stretch_of(job, blocks, layers, slower, of_slower).waiting_s()));
+    out.share = settled(std::min(max_wait_s, stretch_of(job, blocks, layers, slower, of_slower).waiting_s()));
   }
   return out;
 }

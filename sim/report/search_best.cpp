@@ -72,7 +72,7 @@ std::string best_strategies_text(const SearchReport& report) {
   std::vector<const StrategyColumn*> shown;
   std::vector<std::string> agreed;
   for (const StrategyColumn& column : strategy_columns()) {
-    if (!tells_something(column, report.outcome.strategies.front().found.job)) continue;
+    if (!column.tells(report.outcome.strategies.front().found.job)) continue;
     if (!all_agree(report, column)) {
       shown.push_back(&column);
     } else if (std::string words = column.words(report.outcome.strategies.front().found.job); !words.empty()) {

@@ -180,6 +180,9 @@ std::vector<StrategyColumn> with_other_fields(std::vector<StrategyColumn> column
   return columns;
 }
 
+// Without experts, the size of their tensor groups follows from that of all.
+bool has_experts(const Job& job) { return job.model.mixture.experts > 0; }
+
 }  // namespace
 
 const std::vector<StrategyColumn>& strategy_columns() {
@@ -188,7 +191,7 @@ const std::vector<StrategyColumn>& strategy_columns() {
       column("tp", "tensor", tensor_words),
       column("cp", "context", context_words),
       column("ep", "expert", expert_words),
-      {"etp", {"expert_tensor"}, expert_tensor_cell, expert_tensor_words},
+      {"etp", {"expert_tensor"}, expert_tensor_cell, expert_tensor_words, has_experts},
       column("pp", "pipeline", pipeline_words),
       column("vpp", "virtual_pipeline", chunks_words),
       column("dp", "data", data_words),
@@ -206,10 +209,6 @@ const std::vector<StrategyColumn>& strategy_columns() {
       {"overlap", {"overlap_tensor", "overlap_grad_reduce", "overlap_param_gather"}, overlap_cell, overlap_words},
   });
   return columns;
-}
-
-bool tells_something(const StrategyColumn& column, const Job& job) {
-  return column.heading != "etp" || job.model.mixture.experts > 0;
 }
 
 std::string shares_text(const Strategy& strategy) {
@@ -234,7 +233,7 @@ std::string nodes_text(const Cluster& cluster) {
 std::string differences_text(const Job& job, const Job& from) {
   std::string out;
   for (const StrategyColumn& column : strategy_columns()) {
-    if (!tells_something(column, job)) continue;
+    if (!column.tells(job)) continue;
     const std::string own = column.cell(job);
     const std::string other = column.cell(from);
     if (own == other) continue;

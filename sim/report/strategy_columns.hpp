@@ -15,11 +15,10 @@ struct StrategyColumn {
   std::vector<std::string_view> keys;  // of `strategy` that it tells of
   std::function<std::string(const Job&)> cell;
   std::function<std::string(const Job&)> words;  // the same for people who see no heading; "": not worth a word
+  // Whether it tells more of this job's strategies than the other columns do.
+  bool (*tells)(const Job&) = [](const Job&) { return true; };
 };
 const std::vector<StrategyColumn>& strategy_columns();
-// Whether the column tells more of the job's strategies than the others do: without experts, the size of their tensor
-// groups follows from that of all.
-bool tells_something(const StrategyColumn& column, const Job& job);
 
 // Microbatches of replicas where they differ: "8x23 8x9", so many replicas of so many each; "" where they do not.
 std::string shares_text(const Strategy& strategy);

@@ -1,5 +1,6 @@
 #include "simulation/iteration.hpp"
 
+#include "base/units.hpp"
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
 #include "simulation/breakdown.hpp"
@@ -14,8 +15,6 @@
 namespace mirfak {
 
 namespace {
-
-constexpr double kSecondsPerHour = 3600;
 
 double at(const ActivitySeconds& seconds, Activity activity) { return seconds[static_cast<std::size_t>(activity)]; }
 

@@ -59,6 +59,11 @@ TEST_CASE("a key that changes nothing is noted with its place, in text and JSON"
   const json result = result_of(scenario, {"--set", "strategy.microbatch_group=4"});
   CHECK(result.at("notes") == json::array({note}));
   CHECK(result_of(scenario).at("notes").empty());
+  const std::vector<std::vector<std::string>> details = {{"--unfolded"}, {"--detail", "operators"}};
+  for (std::vector<std::string> options : details) {
+    options.insert(options.end(), {"--set", "strategy.microbatch_group=4"});
+    CHECK(result_of(scenario, options).at("notes") == json::array({note}));
+  }
   const std::string text = run({"simulate", scenario, "--set", "strategy.microbatch_group=4"}).out;
   CHECK(text.find("Notes\n  " + note + "\n") != std::string::npos);
 }

@@ -41,12 +41,13 @@ double gemm_s(const IterationResult& result) { return result.activity_s[static_c
 }  // namespace
 
 TEST_CASE("no law is broken in drawn scenarios of every GPU and precision") {
-  constexpr int kDraws = 8;
+  constexpr int kDraws = 8;      // of a GPU in a precision
+  constexpr int kMaxDraws = 64;  // of a GPU whose memory or precisions let few run
   std::mt19937 random(20261122);
   for (const GpuOnNode& gpu : all_gpus()) {
     int ran = 0;
-    for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8-delayed", "fp8-block", "mxfp8", "nvfp4"}) {
-      for (int draw = 0; draw < kDraws; ++draw) {
+    for (int draw = 0; draw < kDraws || (ran < kDraws && draw < kMaxDraws); ++draw) {
+      for (const char* precision : {"fp32", "tf32", "fp16", "bf16", "fp8-delayed", "fp8-block", "mxfp8", "nvfp4"}) {
         const std::string text =
             random_scenario({fmt::format("[{{type: {}, count: {}}}]", gpu.node, 1 + random() % 2), precision}, random);
         const std::optional<Simulation> found = simulated(text);
@@ -63,7 +64,7 @@ TEST_CASE("no law is broken in drawn scenarios of every GPU and precision") {
       }
     }
     CAPTURE(gpu.gpu);
-    CHECK(ran > kDraws / 2);
+    CHECK(ran >= kDraws);
   }
 }
 

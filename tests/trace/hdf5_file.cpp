@@ -57,12 +57,12 @@ TEST_CASE("what is written is read back: numbers, texts, columns longer than a c
 
 TEST_CASE("failures are errors that name the file and the reason") {
   const ScratchFolder folder;
-  const auto fails_with = [](const std::string& expected, auto action) {
+  const auto fails_with = [](const std::string& expected, auto action, ErrorKind kind = ErrorKind::internal) {
     try {
       action();
       FAIL("no error");
     } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::internal);
+      CHECK(error.kind() == kind);
       CAPTURE(error.message());
       CHECK(error.message().find(expected) != std::string::npos);
     }
@@ -70,7 +70,9 @@ TEST_CASE("failures are errors that name the file and the reason") {
   fails_with("absent.h5", [&] { Hdf5File::open(folder / "absent.h5"); });
   std::ofstream(folder / "text.h5") << "no HDF5 file";
   fails_with("text.h5", [&] { Hdf5File::open(folder / "text.h5"); });
-  fails_with("no-folder", [&] { Hdf5File::create(folder.path() / "no-folder" / "file.h5").write_out(); });
+  fails_with(
+      "there is no folder", [&] { Hdf5File::create(folder.path() / "no-folder" / "file.h5").write_out(); },
+      ErrorKind::input);
   Hdf5File file = Hdf5File::create(folder / "file.h5");
   fails_with("/no/such/group", [&] { file.write("/no/such/group/text", std::string_view("text")); });
   fails_with("/absent", [&] { file.read_column<double>("/absent"); });
