@@ -9,6 +9,7 @@
 #include "report/search_json.hpp"
 #include "report/search_report.hpp"
 #include "report/search_text.hpp"
+#include "scenario/idle_keys.hpp"
 #include "scenario/search_scenario.hpp"
 
 #include <fmt/format.h>
@@ -141,7 +142,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
 
   const InterruptWatch watch;
   const SearchOutcome outcome = searched(scenario, options, surroundings);
-  const SearchReport report{scenario, outcome};
+  SearchReport report{scenario, outcome, {}};
   CommandOutput output;
   if (outcome.strategies.empty()) {
     const SearchFailure failure = search_failure(report);
@@ -151,6 +152,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
     return output;
   }
   const Job& best = outcome.strategies.front().found.job;
+  report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
   output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
   if (!options.out.empty()) write_best(options.out, scenario, best);
   if (InterruptWatch::interrupted()) {

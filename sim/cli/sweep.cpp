@@ -4,11 +4,13 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
+#include "report/job_text.hpp"
 #include "report/text_table.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
 #include "sweep/sweep_estimate.hpp"
+#include "sweep/sweep_notes.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -87,23 +89,38 @@ void read_shard(const std::string& text, SweepOptions& run) {
   }
 }
 
-using Counts = std::array<std::uint64_t, kPointStatuses>;
+// What cannot run needs no reason here: one asks a sweep where that begins.
+bool needs_reason(PointStatus status) { return status == PointStatus::input || status == PointStatus::internal; }
 
-std::string text_of(const std::string& out, std::uint64_t points, const Counts& counts) {
-  TextTable table("lr", 2);
+std::string text_of(const std::string& out, const SweepOutcome& outcome) {
+  TextTable table("lrl", 2);
   for (std::size_t i = 0; i < kPointStatuses; ++i) {
-    if (counts[i] > 0) table.add_row({std::string(name_of(static_cast<PointStatus>(i))), std::to_string(counts[i])});
+    if (outcome.by_status[i] == 0) continue;
+    const auto status = static_cast<PointStatus>(i);
+    table.add_row({std::string(name_of(status)), std::to_string(outcome.by_status[i]),
+                   needs_reason(status) ? outcome.reasons[i] : ""});
   }
-  return fmt::format("{}: {} points\n{}", out, points, table.text());
+  return fmt::format("{}: {} points\n{}{}", out, outcome.points, table.text(), notes_text(outcome.notes));
 }
 
-std::string json_of(const std::string& out, std::uint64_t points, std::uint64_t before, const Counts& counts,
-                    const Surroundings& surroundings) {
+std::string json_of(const std::string& out, const SweepOutcome& outcome, const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  nlohmann::ordered_json json = {{"out", out}, {"points", points}, {"resumed", before}};
-  for (std::size_t i = 0; i < kPointStatuses; ++i) json[std::string(name_of(static_cast<PointStatus>(i)))] = counts[i];
+  nlohmann::ordered_json json = {{"out", out}, {"points", outcome.points}, {"resumed", outcome.before}};
+  auto reasons = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < kPointStatuses; ++i) {
+    const std::string name(name_of(static_cast<PointStatus>(i)));
+    json[name] = outcome.by_status[i];
+    if (!outcome.reasons[i].empty()) reasons[name] = outcome.reasons[i];
+  }
+  json["reasons"] = reasons;
+  json["notes"] = outcome.notes;
   json["wall_time_s"] = so_far.count();
   return json.dump(2) + "\n";
+}
+
+std::string printed(const std::string& out, const SweepOutcome& outcome, OutputFormat format,
+                    const Surroundings& surroundings) {
+  return format == OutputFormat::json ? json_of(out, outcome, surroundings) : text_of(out, outcome);
 }
 
 CommandOutput run_merge(const Options& options, OutputFormat format, const Surroundings& surroundings) {
@@ -112,11 +129,12 @@ CommandOutput run_merge(const Options& options, OutputFormat format, const Surro
   if (is_being_written(journal_of(options.merge))) fail_running(journal_of(options.merge));
   const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
   const SweepTable table = merge_sweeps(files, options.merge);
-  Counts counts{};
-  for (std::size_t i = 0; i < kPointStatuses; ++i) counts[i] = table.count(static_cast<PointStatus>(i));
-  return {format == OutputFormat::json ? json_of(options.merge, table.rows(), 0, counts, surroundings)
-                                       : text_of(options.merge, table.rows(), counts),
-          {}};
+  SweepOutcome outcome;
+  outcome.points = table.rows();
+  for (std::size_t i = 0; i < kPointStatuses; ++i) outcome.by_status[i] = table.count(static_cast<PointStatus>(i));
+  outcome.reasons = first_reasons(table);
+  outcome.notes = notes_on_axes(table);
+  return {printed(options.merge, outcome, format, surroundings), {}};
 }
 
 // Before the work: what it will take, where that is asked for, worth saying, or too much.
@@ -175,10 +193,7 @@ CommandOutput run_sweep_command(std::span<const std::string> arguments, const Su
   options.run.columns = surroundings.progress_columns;
   const SweepOutcome outcome = run_sweep(sweep, folders, options.out, options.run);
   if (!outcome.complete) return interrupted(options, outcome);
-  return {format == OutputFormat::json
-              ? json_of(options.out, outcome.points, outcome.before, outcome.by_status, surroundings)
-              : text_of(options.out, outcome.points, outcome.by_status),
-          {}};
+  return {printed(options.out, outcome, format, surroundings), {}};
 }
 
 }  // namespace mirfak

@@ -60,4 +60,10 @@ std::string strategy_text(const Job& job) {
   return out;
 }
 
+std::string notes_text(std::span<const std::string> notes) {
+  std::string out = notes.empty() ? "" : "\nNotes\n";
+  for (const std::string& note : notes) out += fmt::format("  {}\n", note);
+  return out;
+}
+
 }  // namespace mirfak

@@ -2,11 +2,14 @@
 
 #include "program/job.hpp"
 
+#include <span>
 #include <string>
 
 namespace mirfak {
 
 std::string cluster_text(const Cluster& cluster);  // "8 x hgx-h100 (8 NVIDIA H100 SXM), rail-optimized fabric"
 std::string strategy_text(const Job& job);         // "tp 8, pp 4, dp 2, 1f1b, no recomputation, ZeRO 1"
+
+std::string notes_text(std::span<const std::string> notes);  // a section of a report; "" without notes
 
 }  // namespace mirfak

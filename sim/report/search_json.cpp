@@ -101,6 +101,7 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   out["least_shortage_bytes"] = limit_json(report.outcome.min_shortage_bytes);
   const std::optional<double> fits = report.outcome.headroom_that_fits;
   out["headroom_that_fits"] = fits ? Json(*fits) : Json(nullptr);
+  out["notes"] = report.notes;
   out["search_time_s"] = report.outcome.search_time_s;
   out["wall_time_s"] = wall_time_s;
   return out;

@@ -6,6 +6,7 @@
 #include "report/stage_holders.hpp"
 #include "report/strategy_columns.hpp"
 #include "report/text_table.hpp"
+#include "simulation/laws.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -59,6 +60,13 @@ std::string headline(const SearchReport& report) {
   return table.text();
 }
 
+std::string best_notes_text(const SearchReport& report) {
+  const SimulatedStrategy& best = report.outcome.strategies.front();
+  std::vector<std::string> notes = notes_on(best.found.job, best.iteration);
+  notes.insert(notes.end(), report.notes.begin(), report.notes.end());
+  return notes_text(notes);
+}
+
 std::string training_text(const SimulatedStrategy& best) {
   const IterationResult& r = best.iteration;
   if (r.training_time_s <= 0) return {};
@@ -77,10 +85,10 @@ std::string search_text(const SearchReport& report) {
   if (report.outcome.strategies.empty()) return out + funnel_text(report);
   const Job& best = report.outcome.strategies.front().found.job;
   if (report.scenario.search.spec.objective == SearchObjective::pareto) {
-    return out + '\n' + pareto_text(report) + funnel_text(report);
+    return out + '\n' + pareto_text(report) + best_notes_text(report) + funnel_text(report);
   }
   return out + '\n' + best_strategies_text(report) + training_text(report.outcome.strategies.front()) +
-         stage_holders_text(best) + search_comparison_text(report) + funnel_text(report);
+         stage_holders_text(best) + search_comparison_text(report) + best_notes_text(report) + funnel_text(report);
 }
 
 }  // namespace mirfak

@@ -215,14 +215,10 @@ std::string memory_table(const Simulation& simulation) {
   return title + table.text();
 }
 
-std::string notes_text(const Simulation& simulation, std::span<const std::string> of_scenario) {
+std::vector<std::string> all_notes(const Simulation& simulation, std::span<const std::string> of_scenario) {
   std::vector<std::string> notes = notes_on(simulation.job, simulation.result);
   notes.insert(notes.end(), of_scenario.begin(), of_scenario.end());
-  std::string out;
-  for (const std::string& note : notes) {
-    out += fmt::format("{}  {}\n", out.empty() ? "\nNotes\n" : "", note);
-  }
-  return out;
+  return notes;
 }
 
 }  // namespace
@@ -231,7 +227,7 @@ std::string summary_text(const Scenario& scenario, const Simulation& simulation,
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + replica_table(simulation) + memory_table(simulation);
-  out += notes_text(simulation, notes);
+  out += notes_text(all_notes(simulation, notes));
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -121,13 +122,29 @@ std::string text_of(const Value& value) {
   return "null";
 }
 
+std::vector<char> idle_of(const Scenario& scenario, const std::vector<StatedKey>& keys, const ScenarioSources& sources,
+                          const IterationResult& result) {
+  std::vector<char> idle(keys.size());
+  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], sources, result) ? 0 : 1; });
+  return idle;
+}
+
+// A search may leave entries of cluster.nodes out: then their numbers are others.
+bool has_as_many_nodes(const Value& one, const Value& other) {
+  const auto entries = [](const Value& root) {
+    const Value* cluster = root.find("cluster");
+    const Value* nodes = cluster != nullptr ? cluster->find("nodes") : nullptr;
+    return nodes != nullptr ? nodes->items.size() : 0;
+  };
+  return entries(one) == entries(other);
+}
+
 }  // namespace
 
 std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources,
                                const IterationResult& result) {
   const std::vector<StatedKey> keys = stated_keys(scenario.document.root());
-  std::vector<char> idle(keys.size());
-  parallel_for(keys.size(), [&](std::size_t i) { idle[i] = acts(scenario, keys[i], sources, result) ? 0 : 1; });
+  const std::vector<char> idle = idle_of(scenario, keys, sources, result);
   std::vector<IdleKey> out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (idle[i] != 0) out.push_back({keys[i].name, text_of(*keys[i].value), keys[i].value->where});
@@ -143,6 +160,30 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
                                        const IterationResult& result) {
   std::vector<std::string> notes;
   for (const IdleKey& idle : idle_keys(scenario, sources, result)) notes.push_back(note_on(idle));
+  return notes;
+}
+
+std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
+  const std::filesystem::path folder = std::filesystem::path(search.name).parent_path();
+  const Scenario best =
+      parse_scenario(Document::from_text(found_scenario(search, found, folder), search.name), sources);
+  const bool same_nodes = has_as_many_nodes(search.document.root(), best.document.root());
+  const std::vector<StatedKey> stated = stated_keys(search.document.root());
+  const std::vector<StatedKey> of_best = stated_keys(best.document.root());
+  std::vector<StatedKey> keys;
+  std::vector<IdleKey> as_stated;
+  for (const StatedKey& key : stated) {
+    const auto same = [&](const StatedKey& of) { return of.name == key.name; };
+    const auto there = std::find_if(of_best.begin(), of_best.end(), same);
+    if (there == of_best.end() || (key.name.starts_with("cluster.nodes[") && !same_nodes)) continue;
+    keys.push_back(*there);
+    as_stated.push_back({key.name, text_of(*key.value), key.value->where});
+  }
+  const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
+  std::vector<std::string> notes;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (idle[i] != 0) notes.push_back(note_on(as_stated[i]));
+  }
   return notes;
 }
 

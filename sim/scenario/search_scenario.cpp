@@ -57,6 +57,7 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
 SearchScenario parse_search(const Document& document, const DataFolders& folders) {
   ScenarioSections sections = read_sections(document, ScenarioSources(folders));
   SearchScenario scenario{document.name(),
+                          document,
                           {std::move(sections.model),
                            std::move(sections.cluster),
                            std::move(sections.training),
@@ -97,7 +98,10 @@ std::string found_scenario(const SearchScenario& scenario, const Job& found, con
   std::error_code unknown;
   const fs::path from_here = fs::exists(beside, unknown) ? beside : fs::path(model.as_string());  // of an override
   Value moved = model.value();
-  moved.scalar = fs::absolute(from_here).lexically_normal().lexically_proximate(fs::absolute(folder)).string();
+  moved.scalar = fs::absolute(from_here)
+                     .lexically_normal()
+                     .lexically_proximate(fs::absolute(folder.empty() ? "." : folder).lexically_normal())
+                     .string();
   if (moved.scalar.find('/') == std::string::npos) moved.scalar.insert(0, "./");
   return resolved_yaml(found, {Node(searched, moved, "model"), cluster});
 }

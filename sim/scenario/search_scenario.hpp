@@ -13,8 +13,9 @@ namespace mirfak {
 
 // A scenario file as a search understands it: what stands under `strategy` is fixed, `search` bounds the rest.
 struct SearchScenario {
-  std::string name;  // of the file
-  Job job;           // what to train, and on which cluster; its strategy does not matter
+  std::string name;   // of the file
+  Document document;  // as read, overrides applied
+  Job job;            // what to train, and on which cluster; its strategy does not matter
   SearchSection search;
   std::string resolved;  // as YAML with every default and limit written out: reads back as the same search
 };

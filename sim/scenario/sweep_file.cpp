@@ -145,6 +145,18 @@ void SweepFile::find_digits(std::uint64_t point, std::vector<std::uint32_t>& dig
   }
 }
 
+Document SweepFile::document_at(std::uint64_t point) const {
+  std::vector<std::uint32_t> digits;
+  find_digits(point, digits);
+  Document document = base_;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    for (const AxisColumn& column : axes_[i].columns) {
+      document.assign(column.path, column.values[digits[i]], column.where);
+    }
+  }
+  return document;
+}
+
 std::uint64_t SweepFile::point_at(std::uint64_t position) const {
   std::vector<std::uint64_t> digits(axes_.size());
   for (std::size_t i = axes_.size(); i-- > 0;) {

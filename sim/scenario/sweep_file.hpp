@@ -45,6 +45,8 @@ class SweepFile {
   // For each axis, the index of its value at a point.
   void find_digits(std::uint64_t point, std::vector<std::uint32_t>& digits) const;
 
+  Document document_at(std::uint64_t point) const;  // the scenario with the values of the axes in place
+
   // The order in which points are best read and simulated: neighbours share as much as they can. Models and clusters
   // change slowest, what only changes the number of microbatches fastest. A permutation of the points.
   std::uint64_t point_at(std::uint64_t position) const;

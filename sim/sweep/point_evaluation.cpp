@@ -32,6 +32,11 @@ std::string reason_of(const Error& error) {
 
 }  // namespace
 
+void fail_as_read(const SweepFile& sweep, const DataFolders& folders, std::uint64_t point, std::string_view reason) {
+  PointReader(sweep, Catalog(folders.hardware), folders).read(point);
+  fail_input({sweep.name(), 0, 0}, fmt::format("point {}: {}", point, reason));
+}
+
 Evaluator& PointEvaluation::evaluator() {
   const auto known = std::find_if(evaluators_.begin(), evaluators_.end(),
                                   [&](const OfSetting& one) { return one.setting == reader_.setting(); });

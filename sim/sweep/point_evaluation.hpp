@@ -6,6 +6,7 @@
 
 #include <list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirfak {
@@ -17,6 +18,10 @@ struct PointResult {
   std::vector<double> figures;  // point_figure_keys(); empty where nothing was simulated
   ResolvedSections resolved;    // empty where the scenario could not be read
 };
+
+// What became of a point that cannot be read (PointStatus::input), as an error at its place.
+[[noreturn]] void fail_as_read(const SweepFile& sweep, const DataFolders& folders, std::uint64_t point,
+                               std::string_view reason);
 
 // Simulates points of a sweep, one after the other. For one thread.
 class PointEvaluation {

@@ -12,6 +12,7 @@
 #include "sweep/journal.hpp"
 #include "sweep/point_evaluation.hpp"
 #include "sweep/sweep_hdf5.hpp"
+#include "sweep/sweep_notes.hpp"
 #include "sweep/work_blocks.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ std::string difference(std::string_view found, std::string_view wanted) {
     const std::string_view ours = first_line(wanted);
     if (theirs != ours) return fmt::format(fmt::runtime(what), theirs, ours);
   }
-  return "its scenario or its axes are others";
+  return "its scenario or its axes are not the same";
 }
 
 [[noreturn]] void fail_other(const fs::path& file, std::string_view found, std::string_view wanted) {
@@ -93,6 +94,8 @@ class SweepRun {
   bool stopped() const { return stop_ || (options_.interrupted && options_.interrupted()); }
   std::optional<std::uint64_t> next_block();
   void finish();
+  void refuse_if_none_is_read(const SweepTable& table);
+  void tell(const SweepTable& table);
   void mark(std::uint64_t block);
 
   const SweepFile& sweep_;
@@ -123,9 +126,9 @@ SweepOutcome SweepRun::complete_already() {
   if (text_of(table.heading) != text_of(heading_)) fail_other(out_, text_of(table.heading), text_of(heading_));
   std::error_code ignored;
   fs::remove(journal_of(out_), ignored);  // of a run that was killed between its last two steps
-  outcome_.complete = outcome_.was_complete = true;
+  outcome_.was_complete = true;
   outcome_.before = outcome_.done = table.rows();
-  for (std::size_t i = 0; i < kPointStatuses; ++i) outcome_.by_status[i] = table.count(static_cast<PointStatus>(i));
+  tell(table);
   return outcome_;
 }
 
@@ -218,10 +221,25 @@ void SweepRun::finish() {
     read_block_record(record, table);
   });
   if (table.rows() != outcome_.points) fail_internal(journal_of(out_).string() + ": lost some of its records");
+  refuse_if_none_is_read(table);
   write_sweep_table(out_, table);
   journal_->remove();
+  tell(table);
+}
+
+// What is wrong at every point is the sweep's fault, such as the misspelt key of an axis.
+void SweepRun::refuse_if_none_is_read(const SweepTable& table) {
+  if (table.rows() != sweep_.points() || table.count(PointStatus::input) != table.rows()) return;
+  journal_->remove();
+  fail_as_read(sweep_, folders_, table.point(0), table.reason(0));
+}
+
+void SweepRun::tell(const SweepTable& table) {
   outcome_.complete = true;
   for (std::size_t i = 0; i < kPointStatuses; ++i) outcome_.by_status[i] = table.count(static_cast<PointStatus>(i));
+  outcome_.reasons = first_reasons(table);
+  outcome_.notes = notes_on_axes(table);
+  for (std::string& note : notes_on_keys(sweep_, folders_, table)) outcome_.notes.push_back(std::move(note));
 }
 
 }  // namespace

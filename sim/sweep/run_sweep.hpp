@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -29,7 +31,10 @@ struct SweepOutcome {
   std::uint64_t points = 0;   // of the shard
   std::uint64_t before = 0;   // of these, those that an earlier run had finished
   std::uint64_t done = 0;     // all that are finished now
-  std::array<std::uint64_t, kPointStatuses> by_status{};  // where complete
+  // Where complete:
+  std::array<std::uint64_t, kPointStatuses> by_status{};
+  std::array<std::string, kPointStatuses> reasons;  // of the first point of each status but `ok`
+  std::vector<std::string> notes;                   // on axes and keys that change nothing
 };
 
 // The journal of a run: where finished points are until the table is written.
@@ -38,8 +43,8 @@ std::filesystem::path journal_of(const std::filesystem::path& out);
 // Simulates all points of a sweep on all cores and writes their table to `out`. Finished points go to a journal beside
 // it, which outlives a run that is killed at any moment; `resume` goes on from there, and is a fresh start where there
 // is none. The table has the same bytes whatever the threads, interruptions and machines. Error(input): a fault of the
-// sweep or its scenario that no axis value has to answer for; a table or a journal that is there already, without
-// `resume`; one of another sweep, or of the same with other data or another mirfak, with it.
+// sweep or its scenario that no axis value has to answer for, or that is at every point; a table or a journal that is
+// there already, without `resume`; one of another sweep, or of the same with other data or another mirfak, with it.
 SweepOutcome run_sweep(const SweepFile& sweep, const DataFolders& folders, const std::filesystem::path& out,
                        const SweepOptions& options);
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <utility>
 
 namespace mirfak {
 
@@ -38,7 +39,11 @@ class Sample {
     for (std::uint64_t position = begin; position < end && (points_ == 0 || Clock::now() < until); ++position) {
       const Clock::time_point start = Clock::now();
       const std::uint64_t point = sweep_.point_at(position);
-      record.append(static_cast<std::uint32_t>(point), evaluation_.at(point));
+      const PointResult& result = evaluation_.at(point);
+      record.append(static_cast<std::uint32_t>(point), result);
+      if (result.status == PointStatus::input) {
+        if (unread_++ == 0) first_unread_ = {point, result.reason};
+      }
       const double seconds = seconds_since(start);
       ++points_;
       if (position == begin) {
@@ -54,6 +59,11 @@ class Sample {
   }
 
   std::uint64_t points() const { return points_; }
+
+  // Error(input) if none of the points could be read.
+  void check(const DataFolders& folders) const {
+    if (unread_ == points_ && points_ > 0) fail_as_read(sweep_, folders, first_unread_.first, first_unread_.second);
+  }
   // Of so many points, of which `fresh` cost what the first of a run does.
   double seconds(double points, double fresh) const { return total(first_seconds_, later_seconds_, points, fresh); }
   double bytes(double points, double fresh) const { return total(first_bytes_, later_bytes_, points, fresh); }
@@ -70,6 +80,8 @@ class Sample {
   PointEvaluation evaluation_;
   std::uint64_t points_ = 0;
   std::uint64_t runs_ = 0;
+  std::uint64_t unread_ = 0;
+  std::pair<std::uint64_t, std::string> first_unread_;  // and its reason
   double first_seconds_ = 0;
   double later_seconds_ = 0;
   double first_bytes_ = 0;
@@ -96,6 +108,7 @@ SweepEstimate estimate_sweep(const SweepFile& sweep, const DataFolders& folders,
     sample.take_run(first, std::min(sweep.points(), first + kRun),
                     begin + std::chrono::duration_cast<Clock::duration>(share));
   }
+  sample.check(folders);
   const auto points = static_cast<double>(out.points);
   const double fresh = std::ceil(points / kPointsBetweenFresh);
   const auto row = static_cast<double>(point_figure_keys().size() * sizeof(double) + kRowOverhead);

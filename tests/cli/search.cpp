@@ -160,9 +160,11 @@ TEST_CASE("a model that is named by a path is found from where the best is writt
   const auto here = [&](std::vector<std::string> arguments) {
     return run(Invocation{std::move(arguments), folder.path()});
   };
-  REQUIRE(here({"search", "s.yaml", "--out", "below/best.yaml"}).status == 0);
-  const Finished finished = here({"simulate", "below/best.yaml"});
-  CHECK_MESSAGE(finished.status == 0, finished.err);
+  for (const std::string best : {"below/best.yaml", "best.yaml"}) {
+    REQUIRE(here({"search", "s.yaml", "--out", best}).status == 0);
+    const Finished finished = here({"simulate", best});
+    CHECK_MESSAGE(finished.status == 0, finished.err);
+  }
 }
 
 TEST_CASE("the text says what was searched, the best, and where the others were lost") {
@@ -177,6 +179,16 @@ TEST_CASE("the text says what was searched, the best, and where the others were 
                   "The best against the runner-up: ", "Where the strategies were lost", "enumerated", "simulated"});
   std::istringstream lines(finished.out);
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 110, line);
+}
+
+TEST_CASE("a stated key that changes nothing in the best strategy is noted with its place, in text and JSON") {
+  const Searches of;
+  const std::vector<std::string> set = {"--set", "training.fp8_parameters=true"};
+  const std::string note = "--set " + set[1] + ": training.fp8_parameters: true changes nothing in this job";
+  CHECK(of.result(set).at("notes") == json::array({note}));
+  CHECK(contains(of(set).out, "\nNotes\n"));
+  CHECK(contains(of(set).out, "  " + note + "\n"));
+  CHECK(of.result().at("notes").empty());
 }
 
 TEST_CASE("the best is compared with the best of another layout where one is among the results") {

@@ -4,6 +4,7 @@
 #include "fixture.hpp"
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
+#include "sweep/sweep_estimate.hpp"
 #include "sweep/sweep_hdf5.hpp"
 #include "sweep/work_blocks.hpp"
 
@@ -62,6 +63,37 @@ TEST_CASE("every point is a row with its status, and what cannot run says why") 
   }
   CHECK(table.count(PointStatus::out_of_memory) > 0);
   CHECK(table.count(PointStatus::ok) > 0);
+}
+
+TEST_CASE("an axis and a key that change nothing are noted, and only these") {
+  const std::string head =
+      "scenario:\n"
+      "  model: gpt3-1.3b\n"
+      "  cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+      "  training: {global_batch: 64}\n"
+      "  strategy: {zero: 1, recompute_modules: [mlp]}\n"
+      "axes:\n"
+      "  - grid: {strategy.tensor: [1, 2]}\n";
+  const Folder folder;
+  const SweepOutcome idle =
+      run(sweep_of(head + "  - grid: {strategy.microbatch_group: [1, 2, 4]}\n"), folder / "idle.h5");
+  REQUIRE(idle.notes.size() == 2);
+  CHECK(idle.notes[0] == "strategy.microbatch_group: its 3 values give the same figures everywhere");
+  CHECK(idle.notes[1].find("strategy.recompute_modules: [mlp] changes nothing in this job (looked at in 3 of 6") !=
+        std::string::npos);
+  const SweepOutcome acting =
+      run(sweep_of(head + "  - grid: {strategy.recompute: [none, selective]}\n"), folder / "r.h5");
+  CHECK(acting.notes.empty());
+}
+
+TEST_CASE("what cannot be read at any point is an error of the sweep, at its place, and leaves nothing behind") {
+  const SweepFile sweep = sweep_of(
+      "scenario: {model: gpt3-1.3b, cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}, training: {global_batch: 8}}\n"
+      "axes: [{grid: {strategy.tensr: [1, 2]}}]\n");
+  const Folder folder;
+  CHECK(refused([&] { run(sweep, folder / "r.h5"); }) == "strategy.tensr: unknown key");
+  CHECK(fs::is_empty(folder.path()));
+  CHECK(refused([&] { estimate_sweep(sweep, data_folders(), {}); }) == "strategy.tensr: unknown key");
 }
 
 TEST_CASE("threads do not show") {
@@ -157,7 +189,7 @@ TEST_CASE("what is there already is not overwritten, and what belongs to another
       "scenario: {model: gpt3-1.3b, cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}, training: {global_batch: 8}}\n"
       "axes: [{grid: {strategy.tensor: [1, 2]}}]\n");
   CHECK(refused([&] { run(other, folder / "r.h5", resume); }) ==
-        "cannot be resumed: its scenario or its axes are others");
+        "cannot be resumed: its scenario or its axes are not the same");
   CHECK(run(mixed_sweep(), folder / "r.h5", resume).complete);
   CHECK(refused([&] { run(mixed_sweep(), folder / "r.h5"); }) == "this file exists");
   CHECK(refused([&] { run(other, folder / "r.h5", resume); }).starts_with("cannot be resumed"));
