@@ -1,5 +1,6 @@
 #include "plan/branch.hpp"
 
+#include "plan/layout_bound.hpp"
 #include "plan/microbatch_shares.hpp"
 #include "program/memory.hpp"
 #include "program/optimizer_offload.hpp"
@@ -50,14 +51,25 @@ void StateChoice::apply_to(Strategy& strategy) const {
   strategy.offload_optimizer = offload_optimizer;
 }
 
+double min_state(const Job& job, const LayerBound& layers, std::span<const StateChoice> choices) {
+  double state = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const auto same = [&](const StateChoice& before) {
+      return before.zero == choices[i].zero && before.offload_optimizer == choices[i].offload_optimizer;
+    };
+    if (std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
+    Job with = job;
+    choices[i].apply_to(with.strategy);
+    state = std::min(state, layers.min_state(with));
+  }
+  return state;
+}
+
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
                SharedBlocks& shared, bool energy, double headroom)
     : layout_(std::move(layout)), job_(layout_->job), energy_(energy), headroom_(headroom) {
   job_.strategy = strategy;
-  plain_ = std::all_of(space.schedule.begin(), space.schedule.end(), [](ScheduleId id) {
-    const Schedule& order = schedule_of(id);
-    return !order.splits && order.looped && order.chunks <= 1;
-  });
+  plain_ = space.loops();
   shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
   bound_at_will(*shared.layers_of(job_), space);
 }
@@ -223,36 +235,24 @@ std::size_t Branch::best_share(const Lines& lines) const {
   return low;
 }
 
-// n(s) layers on stage s need n(s) a(s) bytes of the c(s) that it has for them, so all of them are at most the sum of
-// c(s) / a(s). Where nothing is recomputed, a stage holds a microbatch for each that follows it, and one more; other
-// placements and orders hold what they hold.
+// Where nothing is recomputed, a stage keeps a microbatch for each that follows it, and one more; other placements and
+// orders keep what they do.
 bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
   const std::shared_ptr<LayerBound> layers = shared.layers_of(job_);
-  double state = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    const auto same = [&](const StateChoice& before) {
-      return before.zero == choices[i].zero && before.offload_optimizer == choices[i].offload_optimizer;
-    };
-    if (std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
-    Job job = job_;
-    choices[i].apply_to(job.strategy);
-    state = std::min(state, layers->min_state(job));
-  }
+  const double state = min_state(job_, *layers, choices);
   const bool all_kept = plain_ && job_.strategy.recompute == Recompute::none && job_.strategy.offload_layers == 0;
   const double kept = all_kept ? layers->min_kept() : 0;
   for (int own = 0; own < layout_->count(); ++own) {
     const auto index = static_cast<std::size_t>(own);
     int microbatches = job_.strategy.pipeline;
     for (const auto& share : shares_) microbatches = std::min(microbatches, (*share)[index]);
-    double room = 0;  // for layers
+    std::vector<double> usable;
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
-      const double usable = usable_bytes(costs.hardware->hardware.gpu.memory_bytes.value, headroom_);
-      room += std::max(0.0, usable - job_.framework.memory.platform_bytes) /
-              (state + std::min(microbatches, job_.strategy.pipeline - stage) * kept);
+      usable.push_back(usable_bytes(costs.hardware->hardware.gpu.memory_bytes.value, headroom_) -
+                       job_.framework.memory.platform_bytes);
     }
-    constexpr double rounding = 1e-9;
-    if (room < static_cast<double>(job_.model.layers) * (1 - rounding)) return false;
+    if (!layers_may_fit(usable, job_.model.layers, {state, kept}, microbatches)) return false;
   }
   return true;
 }

@@ -64,6 +64,9 @@ struct StateChoice {
   void apply_to(Strategy& strategy) const;
 };
 
+// Bytes of parameters, gradients and optimizer state that a layer adds to its stage at least, in the best of `choices`.
+double min_state(const Job& job, const LayerBound& layers, std::span<const StateChoice> choices);
+
 // Of collectives of a stage's replicas, one behind the other.
 Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs);
 

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "plan/layout.hpp"
+#include "program/memory.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/stage_plan.hpp"
 #include "strategy/rules.hpp"
@@ -33,33 +34,44 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
 
 }  // namespace
 
-ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared, bool energy)
-    : job_(job), space_(space), shared_(shared), energy_(energy), plain_(space.plain()) {}
+ClusterBound::ClusterBound(const Job& job, const StrategySpace& space,
+                           const std::array<std::vector<StateChoice>, 2>& states, double headroom, SharedBlocks& shared,
+                           bool energy)
+    : job_(job),
+      space_(space),
+      shared_(shared),
+      energy_(energy),
+      states_(states),
+      headroom_(headroom),
+      plain_(space.plain()),
+      loops_(space.loops()) {}
 
 ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
   return {layout.tensor, layout.context, layout.expert, layout.expert_tensor};
 }
 
-// Where teams divide the GPUs of a node they all lie alike, wherever their stage is: what the blocks of one communicate
-// takes as long as in the smallest job. Other teams are bounded by their kernels.
-ClusterBound::PerSequence ClusterBound::of_blocks(const Job& job, const Strategy& choice) {
+// Teams that divide the GPUs of a node, or take whole nodes, lie nowhere better than in the smallest job, whose nodes
+// are the first of their type: what the blocks of one communicate takes no less. Other teams are bounded by their kernels.
+ClusterBound::OfBlocks ClusterBound::of_blocks(const Job& job, const Strategy& choice) {
   const std::optional<Job> smallest = smallest_job(job, choice);
-  if (!smallest) return {kNone, kNone};
+  if (!smallest) return {{kNone, kNone}, choice, nullptr};
   const LayoutCosts costs(*smallest, smallest->strategy);
-  const auto terms = shared_.layers_of(*smallest)->on(*smallest, costs.costs.front(), energy_);
+  const std::shared_ptr<LayerBound> layers = shared_.layers_of(*smallest);
+  const auto terms = layers->on(*smallest, costs.costs.front(), energy_);
   const NodeSpec& node = costs.costs.front().hardware->hardware.spec;
-  const bool alike = plain_ && choice.expert == 1 && std::min(node.gpus, node.scale_up_domain) % choice.team() == 0 &&
-                     node.gpus % choice.team() == 0;
+  const int team = choice.team();
+  const bool within_nodes = std::min(node.gpus, node.scale_up_domain) % team == 0 && node.gpus % team == 0;
+  const bool alike = plain_ && choice.expert == 1 && (within_nodes || team % node.gpus == 0);
   const double seconds = alike ? to_seconds(terms->device.back()) : terms->kernels_s;
-  const double share = static_cast<double>(choice.team()) / choice.micro_batch;
-  return {seconds * share, terms->energy_j * share};
+  const double share = static_cast<double>(team) / choice.micro_batch;
+  return {{seconds * share, terms->energy_j * share}, choice, layers};
 }
 
 // The fastest and the thriftiest need not be the same.
 ClusterBound::OfSizes ClusterBound::of_sizes(const Job& job, const Strategy& sizes) {
   OfSizes out{{kNone, kNone}, {}};
   for (const Strategy& choice : block_choices(space_, sizes, job_.framework)) {
-    const PerSequence& with = out.with.emplace_back(of_blocks(job, choice));
+    const PerSequence& with = out.with.emplace_back(of_blocks(job, choice)).rate;
     out.any.seconds = std::min(out.any.seconds, with.seconds);
     out.any.joules = std::min(out.any.joules, with.joules);
   }
@@ -67,7 +79,7 @@ ClusterBound::OfSizes ClusterBound::of_sizes(const Job& job, const Strategy& siz
 }
 
 // Of each type that is used.
-const std::vector<const ClusterBound::OfType*>& ClusterBound::of_types(const NodeCounts& counts) {
+const ClusterBound::Types& ClusterBound::of_types(const NodeCounts& counts) {
   std::vector<bool> used;
   for (const int count : counts) used.push_back(count > 0);
   const std::lock_guard lock(mutex_);
@@ -147,12 +159,89 @@ ClusterBound::Least ClusterBound::least(const NodeCounts& counts) {
   return with(counts, [](const OfType& type) { return type.any; });
 }
 
+LayoutShape ClusterBound::shape_of(const Strategy& layout, const Strategy& choice) const {
+  LayoutShape shape;
+  shape.stages = layout.pipeline;
+  shape.replicas = layout.data;
+  shape.microbatches = static_cast<double>(job_.training.global_batch) / choice.micro_batch;
+  shape.layers = job_.model.layers;
+  shape.max_chunks = space_.max_chunks(job_.model.layers, layout.pipeline);
+  shape.even_chunks = shape.max_chunks == 1 || space_.uneven_end_chunks == 0;
+  return shape;
+}
+
+// None where the blocks run on none of some type.
+std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const Types& types, const Strategy& layout,
+                                                std::size_t choice) const {
+  std::vector<TeamsOfType> out;
+  auto type = types.begin();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    const OfBlocks& with = (*type++)->in.at(sizes_of(layout)).with[choice];
+    if (!with.layers) return {};
+    const NodeHardware& hardware = job_.cluster.groups()[i].hardware;
+    const int team = layout.team();
+    const double gpus = static_cast<double>(counts[i]) * hardware.spec.gpus;
+    out.push_back({gpus / team, with.rate.seconds * with.choice.micro_batch / team,
+                   usable_bytes(hardware.gpu.memory_bytes.value, headroom_) - job_.framework.memory.platform_bytes});
+  }
+  return out;
+}
+
+LayerBytes ClusterBound::bytes_of(const OfBlocks& blocks, const Strategy& layout) {
+  const bool gathers = gathers_in_passes(job_.framework, blocks.choice.zero);
+  const bool all_kept = loops_ && blocks.choice.recompute == Recompute::none && blocks.choice.offload_layers == 0;
+  const double kept = all_kept ? blocks.layers->min_kept() : 0;
+  const std::tuple key(sizes_of(layout), gathers, layout.data);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = states_of_layers_.find(key); known != states_of_layers_.end()) return {known->second, kept};
+  }
+  Job job = job_;
+  job.strategy = blocks.choice;
+  job.strategy.pipeline = layout.pipeline;
+  job.strategy.data = layout.data;
+  const double state = min_state(job, *blocks.layers, states_[gathers ? 1 : 0]);
+  const std::lock_guard lock(mutex_);
+  states_of_layers_.emplace(key, state);
+  return {state, kept};
+}
+
+bool ClusterBound::may_fit(std::span<const TeamsOfType> teams, const OfBlocks& blocks, const Strategy& layout) {
+  return layers_may_fit(teams, shape_of(layout, blocks.choice), bytes_of(blocks, layout));
+}
+
+bool ClusterBound::may_fit(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
+  const Types& types = of_types(counts);
+  const std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
+  return teams.empty() || may_fit(teams, types.front()->in.at(sizes_of(layout)).with[choice], layout);
+}
+
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout) {
-  return with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).any; });
+  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).any; });
+  if (!loops_ || !std::isfinite(out.seconds)) return out;
+  const Types& types = of_types(counts);
+  const std::vector<OfBlocks>& choices = types.front()->in.at(sizes_of(layout)).with;
+  double any = kNone;
+  double fitting = kNone;
+  for (std::size_t choice = 0; choice < choices.size(); ++choice) {
+    const std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
+    if (teams.empty()) continue;
+    const double seconds = least_seconds(teams, shape_of(layout, choices[choice].choice));
+    any = std::min(any, seconds);
+    if (seconds < fitting && may_fit(teams, choices[choice], layout)) fitting = seconds;
+  }
+  out.seconds = std::max(out.seconds, std::isfinite(fitting) ? fitting : any);
+  return out;
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
-  return with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).with[choice]; });
+  Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).with[choice].rate; });
+  if (!loops_ || !std::isfinite(out.seconds)) return out;
+  const Types& types = of_types(counts);
+  const Strategy& blocks = types.front()->in.at(sizes_of(layout)).with[choice].choice;
+  out.seconds = std::max(out.seconds, least_seconds(teams_of(counts, types, layout, choice), shape_of(layout, blocks)));
+  return out;
 }
 
 }  // namespace mirfak

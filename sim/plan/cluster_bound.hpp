@@ -1,16 +1,22 @@
 #pragma once
 
+#include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
+#include "plan/layout_bound.hpp"
 #include "plan/shared_blocks.hpp"
 #include "plan/strategy_space.hpp"
 #include "plan/work_division.hpp"
 #include "program/block_hardware.hpp"
 
+#include <array>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -19,8 +25,10 @@ namespace mirfak {
 // by several threads at once.
 class ClusterBound {
  public:
-  // `energy`: whether energies are asked for; else they are 0.
-  ClusterBound(const Job& job, const StrategySpace& space, SharedBlocks& shared, bool energy);
+  // `states`: of branches that do not gather parameters in every pass, and of those that do. `headroom`: the share of
+  // memory that is kept free. `energy`: whether energies are asked for; else they are 0.
+  ClusterBound(const Job& job, const StrategySpace& space, const std::array<std::vector<StateChoice>, 2>& states,
+               double headroom, SharedBlocks& shared, bool energy);
 
   // What an iteration needs at least, in any layout or in one with these sizes of groups.
   struct Least {
@@ -32,9 +40,12 @@ class ClusterBound {
   Least least(const NodeCounts& counts);
   // Types on which nothing of the space runs, and why; of those asked for so far.
   std::vector<LeftOut> left_out();
+  // With its best choice of blocks of those that may fit in memory, if there are any.
   Least least(const NodeCounts& counts, const Strategy& layout);
   // With one choice of blocks: the `choice`-th of block_choices().
   Least least(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
+  // Whether strategies with these blocks may fit in memory.
+  bool may_fit(const NodeCounts& counts, const Strategy& layout, std::size_t choice);
 
  private:
   // Of one GPU.
@@ -43,9 +54,14 @@ class ClusterBound {
     double joules = 0;
   };
   using Sizes = std::tuple<int, int, int, int>;  // tensor, context, expert, expert_tensor
+  struct OfBlocks {
+    PerSequence rate;
+    Strategy choice;
+    std::shared_ptr<LayerBound> layers;  // null: they do not run
+  };
   struct OfSizes {
     PerSequence any;
-    std::vector<PerSequence> with;  // each choice of blocks
+    std::vector<OfBlocks> with;  // each choice of blocks
   };
   struct OfType {
     PerSequence any;
@@ -53,11 +69,17 @@ class ClusterBound {
     std::string reason;  // why there is none
   };
   static Sizes sizes_of(const Strategy& layout);
-  const std::vector<const OfType*>& of_types(const NodeCounts& counts);
+  using Types = std::vector<const OfType*>;  // of those that are used
+  const Types& of_types(const NodeCounts& counts);
   const OfType& of_type(const NodeCounts& counts, std::size_t type);
   void rate(OfType& out, const Job& job);
   OfSizes of_sizes(const Job& job, const Strategy& sizes);
-  PerSequence of_blocks(const Job& job, const Strategy& choice);
+  OfBlocks of_blocks(const Job& job, const Strategy& choice);
+  LayoutShape shape_of(const Strategy& layout, const Strategy& choice) const;
+  std::vector<TeamsOfType> teams_of(const NodeCounts& counts, const Types& types, const Strategy& layout,
+                                    std::size_t choice) const;
+  bool may_fit(std::span<const TeamsOfType> teams, const OfBlocks& blocks, const Strategy& layout);
+  LayerBytes bytes_of(const OfBlocks& blocks, const Strategy& layout);
   template <typename Pick>
   Least with(const NodeCounts& counts, const Pick& pick);
 
@@ -65,10 +87,14 @@ class ClusterBound {
   const StrategySpace& space_;
   SharedBlocks& shared_;
   bool energy_;
+  const std::array<std::vector<StateChoice>, 2>& states_;
+  double headroom_;
   bool plain_;  // no communication of a pass hides behind another
+  bool loops_;  // ... and layouts are bounded by their stages
   std::mutex mutex_;
   std::map<std::pair<std::string, BlockHardware>, OfType> of_type_;
-  std::map<std::vector<bool>, std::vector<const OfType*>> of_types_;  // by which are used
+  std::map<std::vector<bool>, Types> of_types_;  // by which are used
+  std::map<std::tuple<Sizes, bool, int>, double> states_of_layers_;   // by gathering and replicas
 };
 
 }  // namespace mirfak

@@ -91,9 +91,9 @@ class Search {
         stop_(stop),
         shared_(spec.space.demanding_schedule()),
         rules_(job, spec.rules),
-        cluster_bound_(job, spec.space, shared_, energy_counts(spec)),
-        clusters_(node_choices(job.cluster, spec)),
         states_(state_choices(spec.space, job.framework)),
+        cluster_bound_(job, spec.space, states_, spec.headroom, shared_, energy_counts(spec)),
+        clusters_(node_choices(job.cluster, spec)),
         standing_(spec) {
     for (const NodeCounts& counts : clusters_) rates_.push_back(rates_of(job.cluster, counts, spec.power_cap_w));
   }
@@ -197,11 +197,11 @@ class Search {
   SharedBlocks shared_;
   RuleFilter rules_;
   ScheduleFacts facts_;
+  std::array<std::vector<StateChoice>, 2> states_;
   ClusterBound cluster_bound_;
   RecentCosts recent_costs_;
   std::vector<NodeCounts> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
-  std::array<std::vector<StateChoice>, 2> states_;
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
   Standing standing_;
   std::vector<Node> set_aside_;
@@ -368,7 +368,12 @@ Search::Outcome Search::expand_layout(const Node& node) {
     child.choice = choice;
     child.bound = merit(node.cluster, least);
     child.key = key_of(child.bound);
-    out.add(std::move(child), standing_);
+    if (!desperate_ && !child.excluded_by(standing_) &&
+        !cluster_bound_.may_fit(clusters_[node.cluster], layout, choice)) {
+      out.set_aside.push_back(std::move(child));
+    } else {
+      out.add(std::move(child), standing_);
+    }
   }
   return out;
 }

@@ -83,4 +83,22 @@ bool StrategySpace::plain() const {
                       [](ScheduleId id) { return schedule_of(id).splits || schedule_of(id).pairs; });
 }
 
+bool StrategySpace::loops() const {
+  return std::all_of(schedule.begin(), schedule.end(), [](ScheduleId id) {
+    const Schedule& order = schedule_of(id);
+    return !order.splits && !order.pairs && order.looped && order.chunks <= 1;
+  });
+}
+
+int StrategySpace::max_chunks(std::int64_t layers, int stages) const {
+  const bool interleaves =
+      std::any_of(schedule.begin(), schedule.end(), [](ScheduleId id) { return schedule_of(id).in_groups; });
+  int max = 1;
+  for (const int chunks : virtual_pipeline) {
+    const bool enough = std::int64_t{chunks} * stages <= layers + 2 * uneven_end_chunks;
+    if (interleaves && enough) max = std::max(max, chunks);
+  }
+  return max;
+}
+
 }  // namespace mirfak

@@ -47,6 +47,10 @@ struct StrategySpace {
   ScheduleId demanding_schedule() const;
   // Whether all schedules run whole passes one by one.
   bool plain() const;
+  // Whether they do so in a loop of stages whose chunks the search chooses: what the closest bounds are for.
+  bool loops() const;
+  // Of a stage, at most, where every one of them has a layer at least.
+  int max_chunks(std::int64_t layers, int stages) const;
 };
 
 // A list of a space, the field of strategies that takes its values (kStrategyFields), and what tells the two apart.

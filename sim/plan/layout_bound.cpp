@@ -1,0 +1,113 @@
+#include "plan/layout_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+std::vector<TeamsOfType> fastest_first(std::span<const TeamsOfType> types) {
+  std::vector<TeamsOfType> out(types.begin(), types.end());
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  return out;
+}
+
+// Models a second that one replica of `stages` teams does, each alone if it waited for nothing, of `m` microbatches: the
+// dual weights of its stages. A stage that others would wait for too long is left out.
+double replica_rate(const LayoutShape& shape, double seconds, double m) {
+  const double alone = 1 / seconds;
+  double weights = 0;
+  for (int stage = shape.stages - 1; stage >= 0; --stage) {
+    const bool waited_for = stage > 0 || shape.even_chunks;
+    const double others = waited_for ? weights / shape.max_chunks : 0;
+    weights += std::max(0.0, alone - others) / m;
+  }
+  return weights * m;
+}
+
+// All replicas have the same devices, and as many microbatches.
+double least_of_alike(const TeamsOfType& type, const LayoutShape& shape) {
+  const double m = shape.microbatches / shape.replicas;
+  const auto layers = static_cast<double>(shape.layers);
+  const double of_largest = std::ceil(layers / shape.stages) / layers;
+  return std::max(m / replica_rate(shape, type.seconds, m), m * of_largest * type.seconds);
+}
+
+// The rate of all teams, those of each stage slowed down by `share` against those of the stage before.
+double rate_of_all(std::span<const TeamsOfType> fastest_first, const LayoutShape& shape, double share) {
+  double rate = 0;
+  double factor = 1;
+  double room = shape.replicas;  // in the stage
+  bool first = true;
+  for (const TeamsOfType& type : fastest_first) {
+    for (double left = type.teams; left > 0;) {
+      const double here = std::min(left, room);
+      rate += here * factor / type.seconds;
+      left -= here;
+      room -= here;
+      if (room > 0) continue;
+      room = shape.replicas;
+      if (!first || shape.even_chunks) factor *= share;
+      first = false;
+    }
+  }
+  return rate;
+}
+
+// Replicas may differ: more microbatches make the passes around them weigh less, and no replica has more than the
+// fastest teams do in that time.
+double least_of_different(std::span<const TeamsOfType> types, const LayoutShape& shape) {
+  const std::vector<TeamsOfType> sorted = fastest_first(types);
+  const auto seconds_with = [&](double share) { return shape.microbatches / rate_of_all(sorted, shape, share); };
+  const auto share_within = [&](double seconds) {
+    const double others = shape.replicas - 1;  // have one each
+    const double by_time = seconds * shape.stages / sorted.front().seconds;
+    const double m = shape.replicas == 1 ? shape.microbatches : std::min(shape.microbatches - others, by_time);
+    // Where a stage could be left out, the sums of all replicas cannot be taken together.
+    const bool all_count =
+        shape.max_chunks * m * sorted.front().seconds >= shape.stages * sorted.back().seconds;
+    return all_count ? 1 - 1 / (shape.max_chunks * m) : 1;
+  };
+  // What the first finds is no lower than the least, so that the share within it is no lower either.
+  const double high = seconds_with(share_within(seconds_with(1)));
+  return seconds_with(share_within(high));
+}
+
+}  // namespace
+
+double least_seconds(std::span<const TeamsOfType> types, const LayoutShape& shape) {
+  const double seconds = types.size() == 1 ? least_of_alike(types.front(), shape) : least_of_different(types, shape);
+  return seconds * (1 - kRounding);
+}
+
+bool layers_may_fit(std::span<const double> usable, std::int64_t layers, const LayerBytes& bytes, double microbatches) {
+  const auto stages = static_cast<double>(usable.size());
+  double room = 0;
+  for (std::size_t stage = 0; stage < usable.size(); ++stage) {
+    const double in_flight = std::min(microbatches, stages - static_cast<double>(stage));
+    room += std::max(0.0, usable[stage]) / (bytes.state + in_flight * bytes.kept);
+  }
+  return room >= static_cast<double>(layers) * (1 - kRounding);
+}
+
+// Large memories help most in the last stages, where least is in flight. A type lies on as many stages as it has teams
+// for, and on one more where it begins within one.
+bool layers_may_fit(std::span<const TeamsOfType> types, const LayoutShape& shape, const LayerBytes& bytes) {
+  std::vector<TeamsOfType> largest_first(types.begin(), types.end());
+  std::sort(largest_first.begin(), largest_first.end(),
+            [](const auto& a, const auto& b) { return a.usable_bytes > b.usable_bytes; });
+  std::vector<double> usable;
+  for (const TeamsOfType& type : largest_first) {
+    const double stages = std::floor((type.teams - 1) / shape.replicas) + 2;
+    for (double i = 0; i < stages && static_cast<int>(usable.size()) < shape.stages; ++i) {
+      usable.push_back(type.usable_bytes);
+    }
+  }
+  std::reverse(usable.begin(), usable.end());
+  return layers_may_fit(usable, shape.layers, bytes, shape.microbatches / shape.replicas);
+}
+
+}  // namespace mirfak
