@@ -54,7 +54,7 @@ Value& step_into(Value& value, const Step& step, const Location& where) {
     if (value.kind != Value::Kind::sequence) fail_input(where, "the value before the index is not a list");
     if (*step.index >= value.items.size()) {
       fail_input(where,
-                 fmt::format("index {} is outside the list, which has {} items", *step.index, value.items.size()));
+                 fmt::format("index {} is outside the list, whose length is {}", *step.index, value.items.size()));
     }
     return value.items[*step.index];
   }

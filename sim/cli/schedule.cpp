@@ -137,7 +137,7 @@ void check_memory(const DrawnSchedule& subject, int limit) {
       const Pass& pass = order[i];
       if (is_forward(pass.kind) && ++now > max_passes) {
         fail_infeasible(location_of(subject.schedule, {stage, i}),
-                        fmt::format("stage {} keeps more than {} microbatches from {} on", stage, limit,
+                        fmt::format("stage {} keeps more microbatches than {} from {} on", stage, limit,
                                     pass_text(subject.placement, stage, pass)),
                         "a later forward pass, or an earlier backward pass of weights, needs less");
       }

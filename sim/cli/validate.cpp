@@ -136,7 +136,7 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   ValidateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
-  if (options.worst < 0) fail_input({}, "--worst: expected at least 0");
+  if (options.worst < 0) fail_input({}, fmt::format("--worst: expected 0 or more, found {}", options.worst));
   if (std::any_of(options.files.begin(), options.files.end(), is_trace)) return compare(options, format);
   const DataFolders folders = data_folders(options.data);
 

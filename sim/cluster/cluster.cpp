@@ -218,9 +218,11 @@ GroupShape shape_of(const Cluster& cluster, std::span<const int> devices) {
   for (const int device : devices) places.push_back(cluster.place_of(device));
 
   // Devices of a node, a domain and a group are contiguous, so one order serves to count all three.
-  std::sort(places.begin(), places.end(), [](const DevicePlace& a, const DevicePlace& b) {
-    return std::pair(a.node, a.local) < std::pair(b.node, b.local);
-  });
+  if (!std::is_sorted(devices.begin(), devices.end())) {
+    std::sort(places.begin(), places.end(), [](const DevicePlace& a, const DevicePlace& b) {
+      return std::pair(a.node, a.local) < std::pair(b.node, b.local);
+    });
+  }
   const auto count = [&](int DevicePlace::*member, int& different, int& most, int& fewest) {
     int same = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {

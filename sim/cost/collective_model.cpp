@@ -55,18 +55,19 @@ double steps_of_ring(CollectiveKind kind, double ranks) {
 
 }  // namespace
 
+int nodes_per_leaf(const Cluster& cluster, int device) {
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.type == FabricType::full_bisection) return 1;
+  if (fabric.type == FabricType::rail_optimized) return fabric.leaf_ports;
+  const int ports = cluster.group_of(device).hardware.spec.ports;
+  return std::max(1, fabric.leaf_ports / std::max(1, ports));
+}
+
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices) {
   CommunicationGroup group;
   group.shape = shape_of(cluster, devices);
-  const Fabric& fabric = cluster.fabric();
-  if (fabric.type == FabricType::full_bisection || devices.empty()) return group;
-  const auto leaf_of = [&](int device) {
-    const int ports = cluster.group_of(device).hardware.spec.ports;
-    const int nodes_per_leaf = fabric.type == FabricType::rail_optimized
-                                   ? fabric.leaf_ports
-                                   : std::max(1, fabric.leaf_ports / std::max(1, ports));
-    return cluster.place_of(device).node / nodes_per_leaf;
-  };
+  if (cluster.fabric().type == FabricType::full_bisection || devices.empty()) return group;
+  const auto leaf_of = [&](int device) { return cluster.place_of(device).node / nodes_per_leaf(cluster, device); };
   const int first = leaf_of(devices.front());
   group.crosses_leaves =
       std::any_of(devices.begin(), devices.end(), [&](int device) { return leaf_of(device) != first; });

@@ -17,6 +17,8 @@ struct CommunicationGroup {
   friend auto operator<=>(const CommunicationGroup&, const CommunicationGroup&) = default;
 };
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices);
+// How many nodes like a device's share a leaf switch; of a fabric without spines, one.
+int nodes_per_leaf(const Cluster& cluster, int device);
 
 // What one collective, or one transfer between two devices, costs.
 struct CommunicationCost {

@@ -165,7 +165,7 @@ ClockedProgram profiled_pipeline(const StageProfile& profile, const PipelineShap
   const auto chunks = static_cast<std::size_t>(shape.chunks);
   if (profile.stages.size() != stages && profile.stages.size() != stages * chunks) {
     fail_input({profile.name, 1, 1},
-               fmt::format("the profile has {} stages, the pipeline {}{}", profile.stages.size(), stages,
+               fmt::format("stages of the profile: {}, of the pipeline: {}{}", profile.stages.size(), stages,
                            chunks > 1 ? fmt::format(" of {} chunks", chunks) : std::string()),
                "choose --stages (and --chunks) so that they agree");
   }

@@ -51,7 +51,8 @@ ClusterBound::Sizes ClusterBound::sizes_of(const Strategy& layout) {
 }
 
 // Teams that divide the GPUs of a node, or take whole nodes, lie nowhere better than in the smallest job, whose nodes
-// are the first of their type: what the blocks of one communicate takes no less. Other teams are bounded by their kernels.
+// are the first of their type: what the blocks of one communicate takes no less. Other teams are bounded by their
+// kernels.
 ClusterBound::OfBlocks ClusterBound::of_blocks(const Job& job, const Strategy& choice) {
   const std::optional<Job> smallest = smallest_job(job, choice);
   if (!smallest) return {{kNone, kNone}, choice, nullptr};

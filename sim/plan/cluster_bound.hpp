@@ -93,8 +93,8 @@ class ClusterBound {
   bool loops_;  // ... and layouts are bounded by their stages
   std::mutex mutex_;
   std::map<std::pair<std::string, BlockHardware>, OfType> of_type_;
-  std::map<std::vector<bool>, Types> of_types_;  // by which are used
-  std::map<std::tuple<Sizes, bool, int>, double> states_of_layers_;   // by gathering and replicas
+  std::map<std::vector<bool>, Types> of_types_;                      // by which are used
+  std::map<std::tuple<Sizes, bool, int>, double> states_of_layers_;  // by gathering and replicas
 };
 
 }  // namespace mirfak

@@ -14,11 +14,23 @@ namespace mirfak {
 
 namespace {
 
-double kernels_s(const Body& body) {
+Picoseconds kernels(const Body& body) {
   Picoseconds sum = 0;
   for (const BodyStep& step : body.steps) sum += step.stream == StreamKind::compute ? step.device : 0;
-  return to_seconds(sum);
+  return sum;
 }
+
+// ... of some steps, without what they wait for.
+Picoseconds kernels(const Body& body, const std::vector<bool>& some) {
+  Picoseconds sum = 0;
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const BodyStep& step = body.steps[i];
+    sum += some[i] && step.stream == StreamKind::compute ? step.device - step.held : 0;
+  }
+  return sum;
+}
+
+Picoseconds device(const BlockBodies& bodies) { return bodies.folded_forward.device + bodies.folded_backward.device; }
 
 double highest_draw(const Body& body) {
   double out = 0;
@@ -38,15 +50,16 @@ LayerBound::LayerBound(const Job& job) {
 std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs, bool energy) {
   const PricePlace place(costs, 1);
   const std::shared_ptr<Clocks> clocks = clocks_on(job, costs, place);
-  const double highest = highest_clock(job, costs, *clocks);
-  const std::tuple key(place, highest, energy);
+  const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
+  const std::tuple key(place, recomputed, energy);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
   }
   // Prediction modules have kernels of their own: of their jobs' energy nothing is said.
   const bool says_energy = energy && job.model.prediction_layers == 0;
-  auto made = std::make_shared<const Terms>(price(job, costs, highest, says_energy ? clocks->lowest : 0));
+  auto made = std::make_shared<const Terms>(
+      price(job, costs, highest_clocks(job, costs, *clocks), says_energy ? clocks->lowest : 0));
   const std::lock_guard lock(mutex_);
   return known_.emplace(key, std::move(made)).first->second;
 }
@@ -70,22 +83,37 @@ std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const 
   return clocks_.emplace(place, std::move(made)).first->second;
 }
 
-// A mix of layers settles between the clocks that each of them would settle at alone.
-double LayerBound::highest_clock(const Job& job, const StageCosts& costs, Clocks& clocks) {
+std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks) {
   const GpuSpec& gpu = costs.hardware->hardware.gpu;
-  if (job.model.prediction_layers > 0) return std::min(1.0, gpu.sustained_share.value);
-  const std::pair recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
+  if (job.model.prediction_layers > 0) return {{0, std::min(1.0, gpu.sustained_share.value)}};
+  const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = clocks.highest.find(recomputed); known != clocks.highest.end()) return known->second;
   }
-  double highest = 0;
-  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
-    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1]);
-    highest = std::max(highest, highest_settled_clock(clocks.bodies[kind], gpu, again));
-  }
+  const std::vector<Span> spans = spans_of(job, gpu, clocks);
   const std::lock_guard lock(mutex_);
-  return clocks.highest.emplace(recomputed, highest).first->second;
+  return clocks.highest.emplace(recomputed, spans).first->second;
+}
+
+// A mix of layers settles between the clocks that each of them would settle at alone. Where there are several kinds,
+// any share of each may be recomputed.
+std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const {
+  constexpr int kSpans = 8;
+  double highest = 0;
+  std::vector<Span> spans;
+  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
+    RunAgain again{steps_run_again(job, blocks_.all[kind + 1])};
+    highest = std::max(highest, highest_settled_clock(clocks.bodies[kind], gpu, again));
+    for (int i = 0; i < kSpans && clocks.bodies.size() == 1; ++i) {
+      again.from = static_cast<double>(i) / kSpans;
+      again.to = static_cast<double>(i + 1) / kSpans;
+      const double clock = highest_settled_clock(clocks.bodies[kind], gpu, again);
+      // At an equal clock, more work takes longer.
+      if (spans.empty() || clock > spans.back().clock) spans.push_back({again.from, clock});
+    }
+  }
+  return spans.empty() ? std::vector<Span>{{0, highest}} : spans;
 }
 
 // Of every kind of layer.
@@ -98,21 +126,45 @@ std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& cos
   return out;
 }
 
-// `lowest`: 0 where nothing is said of energy.
-LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, double highest, double lowest) const {
-  const std::vector<BlockBodies> fastest = price_kinds(job, costs, highest);
-  std::vector<BlockBodies> thriftiest;
-  if (lowest > 0) thriftiest = price_kinds(job, costs, lowest);
-  Terms out;
-  if (fastest.size() == 1) out.of_each = fastest.front().folded_forward.device + fastest.front().folded_backward.device;
-  out.device.push_back(0);
+// Layers at some clock, this share of them recomputed: of what was there, the shorter stays.
+void LayerBound::add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const {
+  const auto again = [&](std::size_t kind) {
+    const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1]);
+    return share * static_cast<double>(kernels(bodies[kind].forward, steps));
+  };
+  std::vector<Picoseconds> of_kind;
+  std::vector<double> kernels_of_kind;
+  for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
+    const double more = share > 0 ? again(kind) : 0;
+    of_kind.push_back(device(bodies[kind]) + static_cast<Picoseconds>(more));
+    const auto alone = static_cast<double>(kernels(bodies[kind].forward) + kernels(bodies[kind].backward));
+    kernels_of_kind.push_back((alone + more) * 1e-12);
+  }
+  Terms here;
+  if (bodies.size() == 1) here.of_each = of_kind.front();
+  here.device.push_back(0);
   for (const BlockId layer : layers_) {
     const auto kind = static_cast<std::size_t>(layer - 1);
-    const BlockBodies& bodies = fastest[kind];
-    out.device.push_back(out.device.back() + bodies.folded_forward.device + bodies.folded_backward.device);
-    out.kernels_s += kernels_s(bodies.forward) + kernels_s(bodies.backward);
-    if (thriftiest.empty()) continue;
-    out.energy_j += thriftiest[kind].folded_forward.energy_j + thriftiest[kind].folded_backward.energy_j;
+    here.device.push_back(here.device.back() + of_kind[kind]);
+    here.kernels_s += kernels_of_kind[kind];
+  }
+  const bool first = out.device.empty();
+  out.kernels_s = first ? here.kernels_s : std::min(out.kernels_s, here.kernels_s);
+  if (!first && out.device.back() <= here.device.back()) return;
+  out.of_each = here.of_each;
+  out.device = std::move(here.device);
+}
+
+// `lowest`: 0 where nothing is said of energy.
+LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, const std::vector<Span>& spans,
+                                    double lowest) const {
+  Terms out;
+  for (const Span& span : spans) add_times(job, price_kinds(job, costs, span.clock), span.share, out);
+  if (lowest == 0) return out;
+  const std::vector<BlockBodies> thriftiest = price_kinds(job, costs, lowest);
+  for (const BlockId layer : layers_) {
+    const BlockBodies& bodies = thriftiest[static_cast<std::size_t>(layer - 1)];
+    out.energy_j += bodies.folded_forward.energy_j + bodies.folded_backward.energy_j;
   }
   return out;
 }

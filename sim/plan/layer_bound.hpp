@@ -13,8 +13,9 @@
 
 namespace mirfak {
 
-// What the layers of a model take and hold if none of them is recomputed: the least that any strategy with such blocks
-// needs, at far less work than pricing all blocks. May be used by several threads at once.
+// What the layers of a model take and hold at least, however many of them are recomputed as the strategy says: the
+// least that any strategy with such blocks needs, at far less work than pricing all blocks. May be used by several
+// threads at once.
 class LayerBound {
  public:
   // Of one device and one microbatch, forward and backward.
@@ -31,8 +32,8 @@ class LayerBound {
   };
 
   explicit LayerBound(const Job& job);
-  // `job`: one for which these layers are sharded alike. Times at the highest clock that devices settle at, whatever of
-  // the layers the job's strategy recomputes; with `energy`, energies at the lowest, else 0.
+  // `job`: one for which these layers are sharded alike. Times at the highest clock that devices settle at; with
+  // `energy`, energies at the lowest, else 0.
   std::shared_ptr<const Terms> on(const Job& job, const StageCosts& costs, bool energy);
   // Bytes of parameters, gradients and optimizer state that a layer adds to its stage at least.
   double min_state(const Job& job) const;
@@ -40,15 +41,25 @@ class LayerBound {
   double min_kept() const;
 
  private:
+  // What is recomputed of a layer that is.
+  using Recomputed = std::pair<Recompute, unsigned long>;
+  // The highest clock where at least this share of the layers is recomputed, and at most that of the next span. The
+  // more are, the less a device may draw for all of them, and the higher is the clock, but the more work there is.
+  struct Span {
+    double share = 0;
+    double clock = 1;
+  };
   // What a place's bodies say at the full clock.
   struct Clocks {
-    std::map<std::pair<Recompute, unsigned long>, double> highest;  // by what is recomputed
+    std::map<Recomputed, std::vector<Span>> highest;
     double lowest = 1;
     std::vector<BlockBodies> bodies;  // of each kind
   };
   std::shared_ptr<Clocks> clocks_on(const Job& job, const StageCosts& costs, const PricePlace& place);
-  double highest_clock(const Job& job, const StageCosts& costs, Clocks& clocks);
-  Terms price(const Job& job, StageCosts costs, double highest, double lowest) const;
+  std::vector<Span> highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks);
+  std::vector<Span> spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const;
+  Terms price(const Job& job, StageCosts costs, const std::vector<Span>& spans, double lowest) const;
+  void add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const;
   std::vector<BlockBodies> price_kinds(const Job& job, StageCosts& costs, double clock) const;
 
   // Each kind of layer; embedding and head are empty.
@@ -56,7 +67,7 @@ class LayerBound {
   std::vector<BlockId> layers_;
   std::mutex mutex_;
   std::map<PricePlace, std::shared_ptr<Clocks>> clocks_;
-  std::map<std::tuple<PricePlace, double, bool>, std::shared_ptr<const Terms>> known_;
+  std::map<std::tuple<PricePlace, Recomputed, bool>, std::shared_ptr<const Terms>> known_;
 };
 
 }  // namespace mirfak

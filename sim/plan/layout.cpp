@@ -32,9 +32,13 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
     : job(with(std::move(of), strategy)), classes(replica_classes(job)) {
   std::vector<StagePrices> known;
   std::vector<std::vector<StageHardware>> hardware;
+  costs.reserve(static_cast<std::size_t>(strategy.pipeline) * classes.size());
   for (int stage = 0; stage < strategy.pipeline; ++stage) {
     std::vector<StageHardware> nodes;
-    for (int own = 0; own < count(); ++own) nodes.emplace_back(costs.emplace_back(job, classes, stage, own));
+    for (int own = 0; own < count(); ++own) {
+      const StageCosts* const same_stage = own > 0 ? &costs[place(stage, 0)] : nullptr;
+      nodes.emplace_back(costs.emplace_back(job, classes, stage, own, same_stage));
+    }
     for (int own = 0; own < count(); ++own) {
       const StageCosts& at = costs[place(stage, own)];
       StagePrices kind{{at, 1}, {at.data_group, at.shard_group, at.expert_data_group, at.across_group}, nodes};

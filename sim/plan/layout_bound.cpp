@@ -15,8 +15,8 @@ std::vector<TeamsOfType> fastest_first(std::span<const TeamsOfType> types) {
   return out;
 }
 
-// Models a second that one replica of `stages` teams does, each alone if it waited for nothing, of `m` microbatches: the
-// dual weights of its stages. A stage that others would wait for too long is left out.
+// Models a second that one replica of `stages` teams does, each alone if it waited for nothing, of `m` microbatches:
+// the dual weights of its stages. A stage that others would wait for too long is left out.
 double replica_rate(const LayoutShape& shape, double seconds, double m) {
   const double alone = 1 / seconds;
   double weights = 0;
@@ -67,8 +67,7 @@ double least_of_different(std::span<const TeamsOfType> types, const LayoutShape&
     const double by_time = seconds * shape.stages / sorted.front().seconds;
     const double m = shape.replicas == 1 ? shape.microbatches : std::min(shape.microbatches - others, by_time);
     // Where a stage could be left out, the sums of all replicas cannot be taken together.
-    const bool all_count =
-        shape.max_chunks * m * sorted.front().seconds >= shape.stages * sorted.back().seconds;
+    const bool all_count = shape.max_chunks * m * sorted.front().seconds >= shape.stages * sorted.back().seconds;
     return all_count ? 1 - 1 / (shape.max_chunks * m) : 1;
   };
   // What the first finds is no lower than the least, so that the share within it is no lower either.

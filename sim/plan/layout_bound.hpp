@@ -23,9 +23,9 @@ struct LayoutShape {
   bool even_chunks = false;  // of the first stage too: each has the stage's share
 };
 
-// What no iteration of the layout is below, in s, wherever the types lie and however layers and microbatches are divided
-// over them: for pipelines of plain chunks in a loop (PipelineChoice::plain). Stage s starts when the first chunks of
-// those before it ran once and ends before they ran backward, so that
+// What no iteration of the layout is below, in s, wherever the types lie and however layers and microbatches are
+// divided over them: for pipelines of plain chunks in a loop (PipelineChoice::plain). Stage s starts when the first
+// chunks of those before it ran once and ends before they ran backward, so that
 //   time >= sum over j < s of x(j) / chunks + m x(s),   x(j): what stage j takes for a microbatch
 // for every s; the dual of the linear program that divides the layers is summed up backwards, and is least with the
 // fastest teams in the first stages. `types`: not empty, in any order.
@@ -37,9 +37,9 @@ struct LayerBytes {
   double kept = 0;  // of each microbatch in flight
 };
 
-// Whether n(s) layers of each stage fit, added up: n(s) layers need n(s) a(s) bytes of the c(s) that stage s may use, so all
-// of them are at most the sum of c(s) / a(s). Stage s holds a microbatch for each stage behind it and one more, at most
-// all. `usable`: of each stage.
+// Whether n(s) layers of each stage fit, added up: n(s) layers need n(s) a(s) bytes of the c(s) that stage s may use,
+// so all of them are at most the sum of c(s) / a(s). Stage s holds a microbatch for each stage behind it and one more,
+// at most all. `usable`: of each stage.
 bool layers_may_fit(std::span<const double> usable, std::int64_t layers, const LayerBytes& bytes, double microbatches);
 
 // The same for the replica that has most microbatches, wherever the types lie.

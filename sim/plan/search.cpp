@@ -59,6 +59,10 @@ bool energy_counts(const SearchSpec& spec) {
   return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto || spec.power_cap_w > 0;
 }
 
+std::ptrdiff_t types_of(const NodeCounts& counts) {
+  return std::count_if(counts.begin(), counts.end(), [](int count) { return count > 0; });
+}
+
 constexpr std::size_t kBatch = 32;       // nodes taken out of the queue together
 constexpr std::size_t kFirstBatch = 4;   // ... until there is a standing to bound by
 constexpr std::size_t kSimulations = 4;  // ... of these, strategies to simulate
@@ -126,6 +130,12 @@ class Search {
       return std::tuple(a.key, a.place) > std::tuple(b.key, b.place);
     }
   };
+  // Deepest first: to something that can be simulated.
+  struct Shallower {
+    bool operator()(const Node& a, const Node& b) const {
+      return std::tuple(b.kind, a.key, a.place) > std::tuple(a.kind, b.key, b.place);
+    }
+  };
   // What became of a node.
   struct Outcome {
     std::vector<Node> children;
@@ -156,10 +166,12 @@ class Search {
   std::vector<Node> layouts_of(const Node& cluster) const;
   void add_branches(const Node& blocks, const Strategy& choice, Outcome& out);
   void add_listed(Node unlisted, Outcome& out);
-  void plant();
+  void plant(bool mixes);
   void walk();
   void look_for_least_shortage();
   std::vector<Node> take();
+  std::optional<Node> next();
+  std::optional<double> least_possible();
   void settle(std::vector<Outcome>& outcomes);
   Outcome work_on(const Node& node);
   Outcome expand_cluster(const Node& node);
@@ -203,8 +215,11 @@ class Search {
   std::vector<NodeCounts> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
+  // What was put into the queue since the last strategy was simulated, until there is one to exclude by.
+  std::priority_queue<Node, std::vector<Node>, Shallower> dive_;
   Standing standing_;
   std::vector<Node> set_aside_;
+  bool planted_ = false;    // something runs somewhere
   bool desperate_ = false;  // for want of a strategy, those are asked too that cannot fit
   std::int64_t enumerated_ = 0;
   std::int64_t against_rules_ = 0;
@@ -241,8 +256,10 @@ double Search::key_of(const Merit& bound) const {
   }
 }
 
-void Search::plant() {
+// Choices of nodes of one type, or of several.
+void Search::plant(bool mixes) {
   for (std::size_t i = 0; i < clusters_.size(); ++i) {
+    if ((types_of(clusters_[i]) > 1) != mixes) continue;
     Node node;
     node.kind = Node::Kind::cluster;
     node.cluster = static_cast<std::uint32_t>(i);
@@ -256,29 +273,41 @@ void Search::plant() {
     node.key = key_of(node.bound);
     queue_.push(std::move(node));
   }
-  const std::vector<LeftOut> left_out = cluster_bound_.left_out();
-  if (queue_.empty() && !left_out.empty()) {
-    fail_infeasible({}, "nothing runs on " + left_out.front().nodes + ": " + left_out.front().reason,
-                    "leave these nodes out, or set search.nodes: up-to so that jobs without them are found");
-  }
+  planted_ = planted_ || !queue_.empty();
 }
 
 std::vector<Search::Node> Search::take() {
   std::vector<Node> out;
   std::size_t simulations = 0;
   const std::size_t max_nodes = standing_.empty() ? kFirstBatch : kBatch;
-  while (!queue_.empty() && out.size() < max_nodes) {
-    Node node = queue_.top();
-    queue_.pop();
-    if (node.excluded_by(standing_)) {
-      bounded_ += node.strategies;
-      continue;
-    }
-    const bool last = node.kind == Node::Kind::candidate && ++simulations == kSimulations;
-    out.push_back(std::move(node));
+  while (out.size() < max_nodes) {
+    std::optional<Node> node = next();
+    if (!node) break;
+    const bool last = node->kind == Node::Kind::candidate && ++simulations == kSimulations;
+    out.push_back(*std::move(node));
     if (last) break;
   }
   return out;
+}
+
+// The most promising that may matter. As long as nothing is known to exclude by, what was found last goes first.
+std::optional<Search::Node> Search::next() {
+  while (!dive_.empty() && !standing_.empty()) {
+    queue_.push(dive_.top());
+    dive_.pop();
+  }
+  if (!dive_.empty()) {
+    Node node = dive_.top();
+    dive_.pop();
+    return node;
+  }
+  while (!queue_.empty()) {
+    Node node = queue_.top();
+    queue_.pop();
+    if (!node.excluded_by(standing_)) return node;
+    bounded_ += node.strategies;
+  }
+  return std::nullopt;
 }
 
 Strategy Search::strategy_of(const Node& node) const {
@@ -584,15 +613,23 @@ void Search::settle(std::vector<Outcome>& outcomes) {
       if (child.excluded_by(standing_)) {
         bounded_ += child.strategies;
       } else {
-        queue_.push(std::move(child));
+        standing_.empty() && !desperate_ ? dive_.push(std::move(child)) : queue_.push(std::move(child));
       }
     }
   }
 }
 
+// Few choices have one type: what is found on them excludes most of the mixes.
 SearchResult Search::run() {
-  plant();
-  walk();
+  for (const bool mixes : {false, true}) {
+    plant(mixes);
+    if (!stopped_) walk();
+  }
+  const std::vector<LeftOut> left_out = cluster_bound_.left_out();
+  if (!planted_ && !left_out.empty()) {
+    fail_infeasible({}, "nothing runs on " + left_out.front().nodes + ": " + left_out.front().reason,
+                    "leave these nodes out, or set search.nodes: up-to so that jobs without them are found");
+  }
   if (standing_.empty() && !stopped_) look_for_least_shortage();
   report_progress();
   return result();
@@ -600,8 +637,11 @@ SearchResult Search::run() {
 
 void Search::walk() {
   for (std::vector<Node> batch = take(); !batch.empty(); batch = take()) {
-    stopped_ = stopped_ || (stop_ && stop_());
-    if (stopped_) return;
+    stopped_ = stop_ && stop_();
+    if (stopped_) {
+      for (Node& node : batch) queue_.push(std::move(node));
+      return;
+    }
     std::vector<Outcome> outcomes(batch.size());
     parallel_for(
         batch.size(), [&](std::size_t i) { outcomes[i] = work_on(batch[i]); }, threads_);
@@ -620,8 +660,20 @@ void Search::look_for_least_shortage() {
   walk();
 }
 
+// Of what was found and of what was not looked at.
+std::optional<double> Search::least_possible() {
+  if (!stopped_ || spec_.objective == SearchObjective::pareto) return std::nullopt;
+  double least = queue_.empty() ? std::numeric_limits<double>::infinity() : queue_.top().key;
+  for (; !dive_.empty(); dive_.pop()) least = std::min(least, dive_.top().key);
+  for (const FoundStrategy& found : standing_.found()) {
+    least = std::min(least, key_of({found.iteration_time_s, found.cost_usd, found.energy_j}));
+  }
+  return std::isfinite(least) ? std::optional(least) : std::nullopt;
+}
+
 SearchResult Search::result() {
   SearchResult out;
+  out.least_possible = least_possible();
   out.complete = !stopped_;
   out.strategies = standing_.found();
   const auto seconds = [&](Step step) { return static_cast<double>(spent_[step].load()) * 1e-9; };

@@ -29,10 +29,11 @@ struct SearchSpec {
   std::vector<int> node_counts;  // ... these numbers; empty: powers of two and all there are
   bool mixed = true;             // one job may have several node types
 
-  double deadline_s = 0;    // of an iteration; 0: none
-  double budget_usd = 0;    // of an iteration; 0: none
-  double power_cap_w = 0;   // of all GPUs on average over an iteration; 0: none
-  double headroom = 0.05;   // share of each memory to keep free, in [0, 1): what a job needs is a prediction
+  double deadline_s = 0;   // of an iteration; 0: none
+  double budget_usd = 0;   // of an iteration; 0: none
+  double power_cap_w = 0;  // of all GPUs on average over an iteration; 0: none
+  double headroom = 0.05;  // share of each memory to keep free, in [0, 1): what a job needs is a prediction
+  double tolerance = 0;  // share by which what is not found may be better than the last that is; 0: the search is exact
   bool exhaustive = false;  // simulate whatever fits in memory: to check bounds by
 };
 
@@ -84,6 +85,8 @@ struct SearchResult {
   std::optional<double> headroom_that_fits;
   std::vector<LeftOut> left_out;
   bool complete = true;  // else it was stopped: the strategies are the best of those that were simulated until then
+  // Of a stopped search that is not for a Pareto set: no strategy is below in the objective (s, USD or J).
+  std::optional<double> least_possible;
 };
 
 // Called now and then by the thread that asked for the search, with strategies dealt with and in all.
@@ -92,10 +95,10 @@ using SearchProgress = std::function<void(std::int64_t done, std::int64_t total)
 // Asked now and then, from the same thread: whether to stop and tell what was found until then. Empty: never.
 using SearchStop = std::function<bool()>;
 
-// Finds the best strategies to train the model of `job` on nodes of its cluster, exactly: those that simulating all
-// would find, whatever the number of threads. The job's own strategy does not matter. No strategies: none keeps the
-// rules, fits in memory and is within the limits; the funnel says where they were lost. Error(infeasible) where of all
-// nodes to use there are some on which nothing runs.
+// Finds the best strategies to train the model of `job` on nodes of its cluster, exactly unless a tolerance is asked
+// for: those that simulating all would find, whatever the number of threads. The job's own strategy does not matter. No
+// strategies: none keeps the rules, fits in memory and is within the limits; the funnel says where they were lost.
+// Error(infeasible) where of all nodes to use there are some on which nothing runs.
 SearchResult search(const Job& job, const SearchSpec& spec, int threads = 0, const SearchProgress& progress = {},
                     const SearchStop& stop = {});
 

@@ -71,6 +71,7 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   out.headroom_that_fits = result.headroom_that_fits;
   out.left_out = std::move(result.left_out);
   out.complete = result.complete;
+  out.least_possible = result.least_possible;
   out.search_time_s = took.count();
   out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}, {}}, {}, 0});
   parallel_for(

@@ -27,6 +27,7 @@ struct SearchOutcome {
   double search_time_s = 0;                  // of the search itself
   std::vector<LeftOut> left_out;             // SearchResult
   bool complete = true;                      // SearchResult
+  std::optional<double> least_possible;      // SearchResult
   // Where nothing keeps the limits: the fastest and the cheapest without them, and what the GPUs of the fewest nodes
   // draw that only wait, in W. No fastest: nothing runs.
   std::optional<FoundStrategy> fastest;

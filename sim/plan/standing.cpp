@@ -38,20 +38,26 @@ bool Standing::before(const Entry& a, const Entry& b) const {
   return std::tuple(value(a.merit), a.merit.time_s, a.place) < std::tuple(value(b.merit), b.merit.time_s, b.place);
 }
 
+Merit Standing::stretched(const Merit& bound) const {
+  const double factor = 1 + spec_.tolerance;
+  return {bound.time_s * factor, bound.cost_usd * factor, bound.energy_j * factor};
+}
+
 bool Standing::excludes(const Merit& bound) const {
   if (!within_limits(bound)) return true;
   if (spec_.exhaustive) return false;
+  const Merit least = stretched(bound);
   if (spec_.objective == SearchObjective::pareto) {
-    return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return dominates(row.front().merit, bound); });
+    return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return dominates(row.front().merit, least); });
   }
-  return full() && value(bound) > value(rows_.back().front().merit);
+  return full() && value(least) > value(rows_.back().front().merit);
 }
 
 bool Standing::excludes(const Merit& bound, const TreePlace& place) const {
   if (excludes(bound)) return true;
   if (spec_.exhaustive) return false;
   const auto needed = needed_.find(place.layout_place());
-  return needed != needed_.end() && value(bound) > needed->second;
+  return needed != needed_.end() && value(stretched(bound)) > needed->second;
 }
 
 void Standing::add(Entry entry) {

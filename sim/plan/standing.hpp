@@ -67,6 +67,7 @@ class Standing {
   void add_row(Row row);
   double value(const Merit& merit) const;
   bool within_limits(const Merit& merit) const;
+  Merit stretched(const Merit& bound) const;  // by the tolerance
 
   const SearchSpec& spec_;
   std::vector<Row> rows_;                       // by their first entries

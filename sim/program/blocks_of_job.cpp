@@ -417,7 +417,8 @@ std::vector<CollectiveModel> other_models(const Job& job, std::span<const Replic
 
 }  // namespace
 
-StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own)
+StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own,
+                       const StageCosts* same_stage)
     : hardware(&job.hardware_of(stage, classes[static_cast<std::size_t>(own)].first())),
       kernels(hardware->hardware.gpu, {job.precision(), job.product_precision()}, job.framework.fusion.attention),
       communication(hardware->hardware, job.cluster.fabric()),
@@ -427,10 +428,11 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
   tensor_group = group(job.tensor_group(stage, first));
   context_group = group(job.context_group(stage, first));
   expert_group = group(job.group_over(stage, expert_axes(job.strategy), first));
-  data_group = group(job.data_group(stage));
-  shard_group = group(job.shard_group(stage, first));
-  expert_data_group = group(job.expert_data_group(stage));
-  across_group = group(job.across_group(stage));
+  data_group = same_stage != nullptr ? same_stage->data_group : group(job.data_group(stage));
+  const bool one_shard_group = job.strategy.shards() == job.strategy.replicas();
+  shard_group = one_shard_group ? data_group : group(job.shard_group(stage, first));
+  expert_data_group = same_stage != nullptr ? same_stage->expert_data_group : group(job.expert_data_group(stage));
+  across_group = same_stage != nullptr ? same_stage->across_group : group(job.across_group(stage));
 }
 
 const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {

@@ -55,8 +55,10 @@ std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept);
 
 // The kernel and communication models of the replicas of one class (program/replica_classes.hpp) on one stage.
 struct StageCosts {
-  // `classes`: all of the job; `own`: the index of these replicas' class.
-  StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own);
+  // `classes`: all of the job; `own`: the index of these replicas' class. `same_stage`: of another class, if it is
+  // there already; their groups of all replicas are the same.
+  StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own,
+             const StageCosts* same_stage = nullptr);
 
   const NodeGroup* hardware;  // of the job's cluster
   KernelModel kernels;

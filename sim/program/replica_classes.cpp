@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -35,7 +36,7 @@ struct StageSignature {
 
 struct Signature {
   int microbatches = 0;
-  std::vector<StageSignature> stages;
+  std::vector<int> stages;  // numbers of their signatures
 
   friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -85,30 +86,82 @@ RankFactors factors_of(const Job& job, int stage, int replica) {
   return job.cluster.perturbations().of(job.rank_of(stage, replica, 0));
 }
 
-// `placed`: not of uniform() jobs, whose placement tells no replicas apart.
-StageSignature signature_of(const Job& job, int stage, int replica, bool perturbed, bool placed) {
-  const int stages = job.strategy.pipeline;
-  StageSignature out;
-  if (perturbed) out.factors = factors_of(job, stage, replica);
-  if (!placed) return out;
-  job.hardware_of(stage, replica);  // refuses a team on several types
-  out.hardware = first_alike(job.cluster, job.rank_of(stage, replica, 0));
-  out.places = {place_of(job, job.tensor_group(stage, replica)), place_of(job, job.context_group(stage, replica)),
-                place_of(job, job.group_over(stage, expert_axes(job.strategy), replica))};
-  for (const int other : {(stage + 1) % stages, (stage + stages - 1) % stages}) {
-    if (other == stage) continue;
-    out.places.push_back(place_of(job, {job.rank_of(stage, replica, 0), job.rank_of(other, replica, 0)}));
-  }
-  return out;
-}
+// Numbers equal signatures of stages alike.
+class Signatures {
+ public:
+  // `placed`: not of uniform() jobs, whose placement tells no replicas apart.
+  Signatures(const Job& job, bool perturbed, bool placed) : job_(job), perturbed_(perturbed), placed_(placed) {}
 
-Signature signature_of(const Job& job, int replica, bool perturbed, bool placed) {
-  Signature out{microbatches(job.strategy, job.training, replica), {}};
-  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    out.stages.push_back(signature_of(job, stage, replica, perturbed, placed));
+  Signature of(int replica) {
+    Signature out{microbatches(job_.strategy, job_.training, replica), {}};
+    for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
+      const StageSignature own = of_stage(stage, replica);
+      const auto found = std::find(known_.begin(), known_.end(), own);
+      out.stages.push_back(static_cast<int>(found - known_.begin()));
+      if (found == known_.end()) known_.push_back(own);
+    }
+    return out;
   }
-  return out;
-}
+
+ private:
+  using Groups = std::array<Place, 3>;  // tensor, context, expert
+  // Where the ranks of a replica's groups, which are in a row, begin: in a node and its domain, and below a leaf.
+  using Position = std::tuple<std::size_t, int, int, int>;
+
+  StageSignature of_stage(int stage, int replica) {
+    const int stages = job_.strategy.pipeline;
+    StageSignature out;
+    if (perturbed_) out.factors = factors_of(job_, stage, replica);
+    if (!placed_) return out;
+    job_.hardware_of(stage, replica);  // refuses a team on several types
+    const int first = job_.rank_of(stage, replica, 0);
+    out.hardware = first_alike(job_.cluster, first);
+    const Groups groups = groups_of(stage, replica);
+    out.places.assign(groups.begin(), groups.end());
+    for (const int other : {(stage + 1) % stages, (stage + stages - 1) % stages}) {
+      if (other != stage) out.places.push_back(place_of_pair(first, job_.rank_of(other, replica, 0)));
+    }
+    return out;
+  }
+
+  // As of a group of two, without making one.
+  Place place_of_pair(int one, int other) const {
+    const Cluster& cluster = job_.cluster;
+    const DevicePlace a = cluster.place_of(one);
+    const DevicePlace b = cluster.place_of(other);
+    const bool one_node = a.node == b.node;
+    const bool crosses = cluster.fabric().type != FabricType::full_bisection &&
+                         a.node / nodes_per_leaf(cluster, one) != b.node / nodes_per_leaf(cluster, other);
+    return {one_node ? 1 : 2, one_node ? 2 : 1, crosses, a.domain != b.domain};
+  }
+
+  // The same wherever they begin alike, in nodes of one entry of the cluster.
+  Groups groups_of(int stage, int replica) {
+    const int first = job_.rank_of(stage, replica, 0);
+    const int last = first + job_.strategy.expert_span().data * job_.strategy.team() - 1;
+    const Cluster& cluster = job_.cluster;
+    const DevicePlace begin = cluster.place_of(first);
+    if (cluster.place_of(last).group != begin.group) return make_groups(stage, replica);
+    const NodeGroup& nodes = cluster.group_of(first);
+    const int within = first - nodes.first_device;
+    const Position position(static_cast<std::size_t>(begin.group), begin.node % nodes_per_leaf(cluster, first),
+                            begin.local, within % nodes.hardware.spec.scale_up_domain);
+    const auto known = groups_.find(position);
+    return known != groups_.end() ? known->second
+                                  : groups_.emplace(position, make_groups(stage, replica)).first->second;
+  }
+
+  Groups make_groups(int stage, int replica) const {
+    return {place_of(job_, job_.tensor_group(stage, replica)), place_of(job_, job_.context_group(stage, replica)),
+            place_of(job_, job_.group_over(stage, expert_axes(job_.strategy), replica))};
+  }
+
+  const Job& job_;
+  bool perturbed_;
+  bool placed_;
+  std::vector<StageSignature> known_;
+  std::map<Position, Groups> groups_;
+};
 
 // Every class has a plan for each stage.
 void check_count(const Job& job, std::size_t classes) {
@@ -124,6 +177,7 @@ void check_count(const Job& job, std::size_t classes) {
 // Which class each replica belongs to. Replicas that divide experts among them take the placement of their first.
 std::vector<int> number_classes(const Job& job, bool perturbed, bool placed) {
   const int together = job.strategy.expert_span().data;
+  Signatures signatures(job, perturbed, placed);
   std::vector<Signature> known;
   std::vector<int> numbers;
   for (int replica = 0; replica < job.strategy.data; ++replica) {
@@ -132,7 +186,7 @@ std::vector<int> number_classes(const Job& job, bool perturbed, bool placed) {
       numbers.push_back(numbers[static_cast<std::size_t>(block)]);
       continue;
     }
-    Signature own = signature_of(job, replica, perturbed, placed);
+    Signature own = signatures.of(replica);
     const auto found = std::find(known.begin(), known.end(), own);
     numbers.push_back(static_cast<int>(found - known.begin()));
     if (found == known.end()) known.push_back(std::move(own));

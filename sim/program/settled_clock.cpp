@@ -18,7 +18,7 @@ namespace {
 double waiting_draw(const GpuSpec& gpu) { return gpu.blocked_w.value / gpu.tdp_w.value; }
 
 // Returns for how long the device is busy.
-double add_kernel(PowerMix& mix, const BodyStep& step, int times) {
+double add_kernel(PowerMix& mix, const BodyStep& step, double times) {
   const double seconds = to_seconds(step.device - step.held);
   mix.add_clocked(times * step.clocked_s, step.draw);
   mix.add_other(times * (seconds - step.clocked_s), kMemoryBoundDraw);
@@ -55,17 +55,15 @@ Picoseconds backward_device(const BlockBodies& bodies, bool halves) {
   return std::min(whole, bodies.folded_backward_input.device + bodies.folded_backward_weight.device);
 }
 
-// Some steps of a body, with all that they may wait.
-PowerMix mix_of(const Body& body, const std::vector<bool>& some, double draw_of_waiting) {
-  PowerMix out;
+// Some steps of a body so many times, with all that they may wait.
+void add_some(PowerMix& mix, const Body& body, const std::vector<bool>& some, double times, double draw_of_waiting) {
   for (std::size_t i = 0; i < some.size(); ++i) {
     if (!some[i]) continue;
     const BodyStep& step = body.steps[i];
     const bool kernel = step.stream == StreamKind::compute;
-    if (kernel) add_kernel(out, step, 1);
-    out.add_other(to_seconds(step.host + (kernel ? 0 : step.device)), draw_of_waiting);
+    if (kernel) add_kernel(mix, step, times);
+    mix.add_other(times * to_seconds(step.host + (kernel ? 0 : step.device)), draw_of_waiting);
   }
-  return out;
 }
 
 }  // namespace
@@ -134,13 +132,14 @@ SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const La
   return out;
 }
 
-double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& again) {
+double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again) {
   PowerMix mix;
   add(mix, kept.forward, kept.folded_forward, waiting_draw(gpu));
   add(mix, kept.backward, kept.folded_backward, waiting_draw(gpu));
-  const PowerMix more = mix_of(kept.forward, again, waiting_draw(gpu));
-  const double clock = again.empty() ? mix.clock_share() : mix.highest_clock_share({&more, 1});
-  return std::min(clock, gpu.sustained_share.value);
+  add_some(mix, kept.forward, again.steps, again.from, waiting_draw(gpu));
+  PowerMix more;
+  add_some(more, kept.forward, again.steps, again.to - again.from, waiting_draw(gpu));
+  return std::min(mix.highest_clock_share({&more, 1}), gpu.sustained_share.value);
 }
 
 }  // namespace mirfak

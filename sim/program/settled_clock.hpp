@@ -17,8 +17,15 @@ LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage);
 SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
                            const StageCosts& costs);
 
+// Forward steps that run again in front of the backward pass, in a share of the layers between two.
+struct RunAgain {
+  std::vector<bool> steps;  // which; empty: none
+  double from = 0;
+  double to = 1;
+};
+
 // Of a layer with these bodies, priced at the full clock, no less than the clock of any mix of it with itself where
-// some of its forward steps run again in front of the backward pass: those that `again` says of each. Empty: none do.
-double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& again);
+// steps run again.
+double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again);
 
 }  // namespace mirfak

@@ -87,6 +87,7 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
                    {"budget_usd", limit_json(search.budget_usd)},
                    {"power_cap_w", limit_json(search.spec.power_cap_w)}};
   out["headroom"] = search.spec.headroom;
+  out["tolerance"] = search.spec.tolerance;
   Json& strategies = out["strategies"] = Json::array();
   for (const SimulatedStrategy& strategy : report.outcome.strategies) strategies.push_back(strategy_entry(strategy));
   Json& funnel = out["funnel"] = Json::array();
@@ -94,6 +95,8 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
     funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});
   }
   out["complete"] = report.outcome.complete;
+  const std::optional<double> least = report.outcome.least_possible;
+  out["least_possible"] = least ? Json(*least) : Json(nullptr);
   Json& left_out = out["left_out"] = Json::array();
   for (const LeftOut& type : report.outcome.left_out) {
     left_out.push_back({{"nodes", type.nodes}, {"reason", type.reason}});

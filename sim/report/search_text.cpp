@@ -37,6 +37,26 @@ std::string count_of(const SearchReport& report, std::string_view step) {
   return "0";
 }
 
+std::string objective_text(SearchObjective objective, double value) {
+  if (objective == SearchObjective::cost) return format_usd(value);
+  return objective == SearchObjective::energy ? format_joules(value) : format_seconds(value);
+}
+
+// With how far from the best of all it can be, at most.
+std::string stopped_text(const SearchReport& report) {
+  std::string out = "early: the best of what was simulated, not of all";
+  const SearchOutcome& outcome = report.outcome;
+  if (!outcome.least_possible || outcome.strategies.empty()) return out;
+  const SearchObjective objective = report.scenario.search.spec.objective;
+  const FoundStrategy& best = outcome.strategies.front().found;
+  const double value = objective == SearchObjective::cost     ? best.cost_usd
+                       : objective == SearchObjective::energy ? best.energy_j
+                                                              : best.iteration_time_s;
+  return out + fmt::format("; an iteration needs {} at least, {} less",
+                           objective_text(objective, *outcome.least_possible),
+                           format_percent(1 - *outcome.least_possible / value));
+}
+
 std::string headline(const SearchReport& report) {
   const Job& job = report.scenario.job;
   const SearchSpec& spec = report.scenario.search.spec;
@@ -56,7 +76,10 @@ std::string headline(const SearchReport& report) {
   const std::string unpriced = job.cluster.missing_prices();
   if (!unpriced.empty()) table.add_row({"cost", unpriced});
   for (const LeftOut& type : report.outcome.left_out) table.add_row({"left out", type.nodes + ": " + type.reason});
-  if (!report.outcome.complete) table.add_row({"stopped", "early: the best of what was simulated, not of all"});
+  if (spec.tolerance > 0) {
+    table.add_row({"tolerance", "what is not listed is at most " + format_percent(spec.tolerance) + " better"});
+  }
+  if (!report.outcome.complete) table.add_row({"stopped", stopped_text(report)});
   return table.text();
 }
 

@@ -148,6 +148,7 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   read_rules(keys, search.spec);
   read_limits(keys, job.training, search);
   search.spec.headroom = read_headroom(keys, search.spec.headroom);
+  search.spec.tolerance = keys.number_or("tolerance", search.spec.tolerance, 0, 1);
   read_space(keys, search.spec.space);
   keys.finish();
   return search;
@@ -191,6 +192,7 @@ std::string search_yaml(const SearchSection& search) {
   line("  ", "budget_usd", limit(search.budget_usd));
   line("  ", "power_cap_w", limit(spec.power_cap_w));
   line("  ", "headroom", spec.headroom);
+  line("  ", "tolerance", spec.tolerance);
   out += "  space:\n";
   for (const SearchDimension& dimension : search_dimensions()) {
     line("    ", dimension.key, values_text(dimension.values(spec.space), dimension));

@@ -40,7 +40,7 @@ TEST_CASE("what is wrong is named with its line and column") {
   CHECK(contains(failure("a,a\n"), "t.csv:1:3: "));
   CHECK(contains(failure("a,\n"), "t.csv:1:3: "));
   CHECK(contains(failure("a,b\n1\n"), "t.csv:2:1: "));
-  CHECK(contains(failure("a,b\n1,2,3\n"), "expected 2 fields as in the header, found 3"));
+  CHECK(contains(failure("a,b\n1,2,3\n"), "expected as many fields as the header has, 2, found 3"));
   CHECK(contains(failure("a,b\n1,\"2\n"), "t.csv:2:3: "));
   CHECK(contains(failure("a,b\n\"1\"2,3\n"), "t.csv:2:4: "));
 

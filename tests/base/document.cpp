@@ -216,7 +216,7 @@ TEST_CASE("overrides that cannot be applied") {
   };
   CHECK(contains(failure("a"), "--set a: expected key=value"));
   CHECK(contains(failure("=1"), "expected key=value"));
-  CHECK(contains(failure("a[2]=1"), "index 2 is outside the list, which has 2 items"));
+  CHECK(contains(failure("a[2]=1"), "index 2 is outside the list, whose length is 2"));
   CHECK(contains(failure("a[99999999999999999999999]=1"), "expected an index"));
   CHECK(contains(failure("a[-1]=1"), "expected an index such as [0], found [-1]"));
   CHECK(contains(failure("a[]=1"), "expected an index"));

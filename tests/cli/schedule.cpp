@@ -42,7 +42,7 @@ TEST_CASE("a file that keeps more than --max-in-flight is refused at the cell of
   CHECK(run({"schedule", file, "--max-in-flight", "2"}).status == 0);
   const Finished less = run({"schedule", file, "--max-in-flight", "1"});
   CHECK(less.status == 3);
-  CHECK_MESSAGE(less.err.find(file + ":2:6: stage 0 keeps more than 1 microbatches from 0F1 on") != std::string::npos,
+  CHECK_MESSAGE(less.err.find(file + ":2:6: stage 0 keeps more microbatches than 1 from 0F1 on") != std::string::npos,
                 less.err);
 }
 

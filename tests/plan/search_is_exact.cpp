@@ -343,6 +343,43 @@ TEST_CASE("a search that is stopped says so") {
   CHECK(search(each.space.job, spec).complete);
 }
 
+TEST_CASE("what a stopped search has not looked at is no better than it says") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.top = 1;
+    const double best = best_of(each.all, spec).front().best.time_s;
+    for (const int steps : {0, 1, 4, 16, 64}) {
+      int left = steps;
+      const SearchResult stopped = search(each.space.job, spec, 1, {}, [&] { return left-- <= 0; });
+      if (stopped.complete) break;
+      REQUIRE(stopped.least_possible);
+      CHECK(*stopped.least_possible <= best);
+    }
+  }
+}
+
+TEST_CASE("with a tolerance, nothing that is left out is better by more") {
+  for (const Case& each : cases()) {
+    CAPTURE(each.space.name);
+    SearchSpec spec;
+    spec.space = each.space.space;
+    spec.top = 2;
+    const auto exact = best_of(each.all, spec);
+    const std::int64_t all = search(each.space.job, spec).funnel.back().count;
+    for (const double tolerance : {0.01, 0.1, 0.5}) {
+      spec.tolerance = tolerance;
+      const SearchResult found = search(each.space.job, spec);
+      REQUIRE(found.strategies.size() == exact.size());
+      for (std::size_t i = 0; i < exact.size(); ++i) {
+        CHECK(found.strategies[i].iteration_time_s <= exact[i].best.time_s * (1 + tolerance));
+      }
+      if (tolerance == 0.5) CHECK(found.funnel.back().count <= all);
+    }
+  }
+}
+
 TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of others has one") {
   SmallSpace of = two_node_types();
   SearchSpec spec;

@@ -211,5 +211,5 @@ TEST_CASE("a fault that is no axis value's ends the sweep at its place") {
   CHECK(place("training: {global_batch: 0}}\n", "strategy.tensor") ==
         "sweep.yaml:2:26 training.global_batch: expected a whole number from 1 to 1073741824, found '0'");
   CHECK(place("training: {global_batch: 8}}\n", "cluster.nodes[3].count") ==
-        "sweep.yaml:5:7 index 3 is outside the list, which has 1 items");
+        "sweep.yaml:5:7 index 3 is outside the list, whose length is 1");
 }
