@@ -122,7 +122,8 @@ class CsvReader {
     if (record_.size() != table_.header_.size()) {
       const CsvTable::Field& first = record_.front();
       fail_input({table_.name_, first.line, first.column},
-                 fmt::format("expected as many fields as the header has, {}, found {}", table_.header_.size(), record_.size()));
+                 fmt::format("expected as many fields as the header has, {}, found {}", table_.header_.size(),
+                             record_.size()));
     }
     std::move(record_.begin(), record_.end(), std::back_inserter(table_.fields_));
   }
