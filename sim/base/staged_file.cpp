@@ -90,9 +90,10 @@ int write_whole(const fs::path& path, std::string_view bytes) {
   return failed != 0 ? failed : closed ? 0 : errno;
 }
 
-bool is_of_machine(int reason) {
-  constexpr std::array kReasons = {ENOSPC, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOMEM};
-  return std::find(kReasons.begin(), kReasons.end(), reason) != kReasons.end();
+ErrorKind kind_of(int reason) {
+  constexpr std::array kOfMachine = {ENOSPC, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOMEM};
+  const bool of_machine = std::find(kOfMachine.begin(), kOfMachine.end(), reason) != kOfMachine.end();
+  return of_machine ? ErrorKind::internal : ErrorKind::input;
 }
 
 }  // namespace
@@ -115,8 +116,12 @@ void fail_to_write(const fs::path& path, int reason) {
     what = fmt::format("no space left in the folder '{}'", folder);
     hint = "make room, or choose another folder";
   }
-  throw Error(is_of_machine(reason) ? ErrorKind::internal : ErrorKind::input, {target, 0, 0},
-              "cannot be written: " + what, hint);
+  throw Error(kind_of(reason), {target, 0, 0}, "cannot be written: " + what, hint);
+}
+
+void fail_to_remove(const fs::path& path, int reason) {
+  throw Error(kind_of(reason), {path.string(), 0, 0}, fmt::format("cannot be removed: {}", std::strerror(reason)),
+              "nothing needs it: delete it");
 }
 
 StagedFile::StagedFile(fs::path target, Replaces replaces) : target_(std::move(target)) {
@@ -126,6 +131,7 @@ StagedFile::StagedFile(fs::path target, Replaces replaces) : target_(std::move(t
 }
 
 StagedFile::~StagedFile() {
+  if (settled_) return;
   std::error_code failed;
   fs::remove(path_, failed);
 }
@@ -143,7 +149,14 @@ void StagedFile::sync() const {
 }
 
 void StagedFile::commit() {
+  sync();
   if (::rename(path_.c_str(), target_.c_str()) != 0) fail_to_write(target_, errno);
+  settled_ = true;
+}
+
+void StagedFile::discard() {
+  settled_ = true;
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) fail_to_remove(path_, errno);
 }
 
 void write_text_file(const fs::path& target, std::string_view text) {
@@ -154,8 +167,9 @@ void write_text_file(const fs::path& target, std::string_view text) {
 
 void check_writable(const fs::path& target) {
   constexpr std::size_t kPage = 4096;  // an empty file fits on a full disk
-  const StagedFile file(target, StagedFile::Replaces::what_it_read);
+  StagedFile file(target, StagedFile::Replaces::what_it_read);
   file.write(std::string(kPage, '\0'));
+  file.discard();
 }
 
 bool is_same_file(const fs::path& one, const fs::path& other) {

@@ -25,17 +25,21 @@ class StagedFile {
   // The whole content, as often as wanted. Errors as of fail_to_write().
   void write(std::string_view text) const;
 
-  // Has the disk hold what was written so far, so that the target is never a name without its content.
-  void sync() const;
-
   const std::filesystem::path& target() const { return target_; }
   const std::filesystem::path& path() const { return path_; }  // what to write to
 
-  void commit();  // the file is complete and closed; errors as of fail_to_write()
+  // The file is complete and closed. The disk has it before it takes its name, so that the target is never a name
+  // without its content, whatever happens to the machine; a device that fails late says so here. Errors as of
+  // fail_to_write().
+  void commit();
+  void discard();  // removes it now; errors as of fail_to_remove()
 
  private:
+  void sync() const;
+
   std::filesystem::path target_;
   std::filesystem::path path_;
+  bool settled_ = false;  // committed or discarded
 };
 
 // A file of this text, complete or not there. Errors as above.
@@ -49,6 +53,9 @@ void check_writable(const std::filesystem::path& target);
 // where the disk is full, the size of files limited, or the device fails; Error(input) where the user may not write
 // there.
 [[noreturn]] void fail_to_write(const std::filesystem::path& path, int reason);
+
+// The same for a file of the program's own that is in the way and cannot be removed.
+[[noreturn]] void fail_to_remove(const std::filesystem::path& path, int reason);
 
 // Whether two paths are one file, also by links and detours, and also before it exists: where a commit would put it.
 bool is_same_file(const std::filesystem::path& one, const std::filesystem::path& other);

@@ -5,10 +5,12 @@
 
 #include <boost/crc.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
 
 #include <fcntl.h>
@@ -56,6 +58,29 @@ std::optional<std::string> read_record(std::istream& in) {
   return record;
 }
 
+std::string bytes_of_record(std::string_view record) {
+  const RecordHead head{record.size(), checksum_of(record)};
+  std::string bytes(sizeof(head), '\0');
+  std::memcpy(bytes.data(), &head, sizeof(head));
+  return bytes += record;
+}
+
+// A file without a whole header is a journal only if its writer was stopped there: it is empty, ends within the header,
+// or the disk had no more of it than its length, and zeros.
+bool is_unfinished_header(const std::filesystem::path& path, std::string_view header) {
+  std::ifstream in(path, std::ios::binary);
+  std::string begin(sizeof(RecordHead), '\0');
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  if (begin.size() < sizeof(RecordHead)) return bytes_of_record(header).starts_with(begin);
+  RecordHead head;
+  std::memcpy(&head, begin.data(), sizeof(head));
+  if (head.mark == RecordHead{}.mark) return std::filesystem::file_size(path) - sizeof(head) <= head.bytes;
+  const auto is_zero = [](char byte) { return byte == '\0'; };
+  return std::all_of(begin.begin(), begin.end(), is_zero) &&
+         std::all_of(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), is_zero);
+}
+
 // Whether the open file still has this name: the process that had it locked removes it at its end.
 bool is_file_at(const std::filesystem::path& path, int file) {
   struct stat opened {};
@@ -96,9 +121,12 @@ Journal::Journal(const std::filesystem::path& path, std::string_view header,
         each(*record);
         whole = static_cast<std::uint64_t>(in.tellg());
       }
+    } else if (!is_unfinished_header(path, header)) {
+      fail_input({path.string(), 0, 0}, "this file would hold the finished points, and is something else",
+                 "move it away, or choose another --out");
     }
     if (::ftruncate(file_, static_cast<off_t>(whole)) != 0 || ::lseek(file_, 0, SEEK_END) < 0) fail();
-    if (whole == 0) write_record(header);
+    if (whole == 0) begin(header);
   } catch (...) {
     ::close(file_);
     throw;
@@ -115,11 +143,18 @@ Journal::~Journal() { ::close(file_); }
 
 void Journal::fail() const { fail_to_write(path_, errno); }
 
+// A file that is not even begun would only be in the way of the next run.
+void Journal::begin(std::string_view header) {
+  try {
+    write_record(header);
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
 void Journal::write_record(std::string_view record) {
-  const RecordHead head{record.size(), checksum_of(record)};
-  std::string bytes(sizeof(head), '\0');
-  std::memcpy(bytes.data(), &head, sizeof(head));
-  bytes += record;
+  const std::string bytes = bytes_of_record(record);
   for (std::string_view left = bytes; !left.empty();) {
     const ssize_t written = ::write(file_, left.data(), left.size());
     if (written < 0 && errno == EINTR) continue;
@@ -142,9 +177,10 @@ void Journal::sync() {
   if (::fdatasync(file_) != 0) fail();
 }
 
-void Journal::remove() {
+std::error_code Journal::remove() {
   std::error_code failed;
   std::filesystem::remove(path_, failed);
+  return failed;
 }
 
 }  // namespace mirfak

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace mirfak {
 
@@ -13,9 +14,9 @@ namespace mirfak {
 // killed at, what it had appended before is read back, and a record that it left half-written is cut off.
 class Journal {
  public:
-  // Opens or makes the file and takes it for itself: Error(input) if another process has it. Where it holds something,
-  // its header is compared with `header`: `differs` is called with the one found if they are not equal, and must throw.
-  // Then `each` is called with every whole record.
+  // Opens or makes the file and takes it for itself: Error(input) if another process has it, or if it holds something
+  // else than a journal. Where it holds one, its header is compared with `header`: `differs` is called with the one
+  // found if they are not equal, and must throw. Then `each` is called with every whole record.
   Journal(const std::filesystem::path& path, std::string_view header,
           const std::function<void(std::string_view)>& differs, const std::function<void(std::string_view)>& each);
   ~Journal();
@@ -25,9 +26,10 @@ class Journal {
   // From any thread. About once a second it waits until all so far is on the disk. Error(internal): the disk is full.
   void append(std::string_view record);
   void sync();
-  void remove();  // the file, at the end
+  std::error_code remove();  // the file, at the end
 
  private:
+  void begin(std::string_view header);
   void write_record(std::string_view record);
   [[noreturn]] void fail() const;
 

@@ -96,6 +96,7 @@ class SweepRun {
   void finish();
   void refuse_if_none_is_read(const SweepTable& table);
   void tell(const SweepTable& table);
+  std::string no_longer_needed(const std::error_code& kept) const;
   void mark(std::uint64_t block);
 
   const SweepFile& sweep_;
@@ -124,11 +125,12 @@ void SweepRun::refuse_existing() const {
 SweepOutcome SweepRun::complete_already() {
   const SweepTable table = read_sweep_table(out_);
   if (text_of(table.heading) != text_of(heading_)) fail_other(out_, text_of(table.heading), text_of(heading_));
-  std::error_code ignored;
-  fs::remove(journal_of(out_), ignored);  // of a run that was killed between its last two steps
+  std::error_code kept;
+  fs::remove(journal_of(out_), kept);  // of a run that was killed between its last two steps
   outcome_.was_complete = true;
   outcome_.before = outcome_.done = table.rows();
   tell(table);
+  if (kept) outcome_.notes.push_back(no_longer_needed(kept));
   return outcome_;
 }
 
@@ -223,8 +225,9 @@ void SweepRun::finish() {
   if (table.rows() != outcome_.points) fail_internal(journal_of(out_).string() + ": lost some of its records");
   refuse_if_none_is_read(table);
   write_sweep_table(out_, table);
-  journal_->remove();
+  const std::error_code kept = journal_->remove();
   tell(table);
+  if (kept) outcome_.notes.push_back(no_longer_needed(kept));
 }
 
 // What is wrong at every point is the sweep's fault, such as the misspelt key of an axis.
@@ -240,6 +243,11 @@ void SweepRun::tell(const SweepTable& table) {
   outcome_.reasons = first_reasons(table);
   outcome_.notes = notes_on_axes(table);
   for (std::string& note : notes_on_keys(sweep_, folders_, table)) outcome_.notes.push_back(std::move(note));
+}
+
+std::string SweepRun::no_longer_needed(const std::error_code& kept) const {
+  return fmt::format("{} could not be removed ({}), and is no longer needed", journal_of(out_).string(),
+                     kept.message());
 }
 
 }  // namespace

@@ -207,7 +207,6 @@ void write_sweep_table(const std::filesystem::path& path, const SweepTable& tabl
   Hdf5File file = Hdf5File::create(staged.path());
   SweepWriter(file, table).write();
   file.write_out();
-  staged.sync();
   staged.commit();
 }
 

@@ -78,3 +78,19 @@ TEST_CASE("a journal of something else, or of a run that goes on, is refused") {
       folder / "other", "theirs", [](std::string_view) {}, [](std::string_view) {});
   other.append("x");
 }
+
+TEST_CASE("a file that is no journal is refused and stays, and one that was never begun is taken") {
+  const Folder folder;
+  const auto path = folder / "journal";
+  const std::string zeros(64, '\0');
+  const std::string begun = {char{6}, 0, 0, 0, 0, 0, 0, 0, 'c', 'r', 'c', '.', 'f', 'r', 'i', 'm', 'h', 'e', 'a'};
+  for (const std::string& text : {std::string("notes"), std::string(5000, 'x'), zeros + "notes", begun + "d\nnotes"}) {
+    std::ofstream(path, std::ios::binary) << text;
+    CHECK_THROWS_WITH_AS(records_of(path), doctest::Contains("is something else"), Error);
+    CHECK(bytes_of(path) == text);
+  }
+  for (const std::string& text : {std::string(), zeros, begun}) {
+    std::ofstream(path, std::ios::binary) << text;
+    CHECK(records_of(path).empty());
+  }
+}
