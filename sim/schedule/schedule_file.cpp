@@ -162,8 +162,27 @@ class Builder {
   }
 
  private:
+  // Before anything is made as large as the numbers of the file say, which may be far more than it has passes.
+  void check_all_there() const {
+    std::set<std::pair<std::int32_t, std::int32_t>> there;  // microbatch and part
+    for (const auto& row : rows_) {
+      for (const PartPass& pass : row) there.emplace(pass.microbatch, pass.part);
+    }
+    auto next = there.begin();
+    for (std::int32_t microbatch = 0; microbatch < microbatches_; ++microbatch) {
+      for (std::int32_t part = 0; part < parts_; ++part, ++next) {
+        if (next != there.end() && *next == std::pair(microbatch, part)) continue;
+        fail_input({name_, 1, 1},
+                   fmt::format("no row has {}F{}, a forward pass of one of {} stage indices and {} microbatches", part,
+                               microbatch, parts_, microbatches_),
+                   "every microbatch goes through every stage index");
+      }
+    }
+  }
+
   // Parts stand in the order of the model in their stages.
   Placement place() {
+    check_all_there();
     std::vector<std::int32_t> routes(static_cast<std::size_t>(parts_) * static_cast<std::size_t>(microbatches_), -1);
     std::vector<int> holders(static_cast<std::size_t>(parts_));
     for (std::size_t stage = 0; stage < rows_.size(); ++stage) {
@@ -179,14 +198,6 @@ class Builder {
       }
       held_.emplace_back(held.begin(), held.end());
       if (held.empty()) fail_input({name_, static_cast<int>(stage) + 1, 1}, "a row without a pass", {});
-    }
-    for (std::size_t i = 0; i < routes.size(); ++i) {
-      if (routes[i] >= 0) continue;
-      const auto parts = static_cast<std::size_t>(parts_);
-      fail_input({name_, 1, 1},
-                 fmt::format("no row has {}F{}, a forward pass of one of {} stage indices and {} microbatches",
-                             i % parts, i / parts, parts, microbatches_),
-                 "every microbatch goes through every stage index");
     }
     return {held_, routes};
   }

@@ -98,3 +98,9 @@ TEST_CASE("faults are named with their row and cell") {
   CHECK(starts(fault("0F0,0F1,0B1,0B0\n1F0,1B0,1F1,1B1\n"), "none"));
   CHECK(starts(fault("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"), "1:5 deadlock: 0B0 waits for 1B (or I) 0"));
 }
+
+TEST_CASE("large numbers in a short file cost nothing") {
+  CHECK(
+      starts(fault("8880W0\n6W68888\n"), "1:1 no row has 0F0, a forward pass of one of 8881 stage indices and 68889"));
+  CHECK(starts(fault("0F0,0B0,1000000F1000000\n"), "1:1 no row has 1F0, a forward pass of one of 1000001 stage"));
+}

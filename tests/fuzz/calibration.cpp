@@ -1,0 +1,44 @@
+// Any bytes are either a table of measurements from which constants follow, or an input error that says where or what
+// is missing.
+
+#include "calibration/calibration.hpp"
+#include "base/error.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+using namespace mirfak;
+
+constexpr std::size_t kMaxRows = 32;  // a fit of many takes seconds, and finds nothing else
+
+const Catalog kCatalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check(const FittedSection& section) {
+  require(!section.scores.empty() && !section.source.empty());
+  for (const FittedConstant& constant : section.constants) {
+    require(!constant.name.empty() && std::isfinite(constant.value));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const CalibrationTarget target{kCatalog, "a100-80g", "nvlink3", Precision::bf16, {}, {}};
+  try {
+    CsvTable table = CsvTable::from_text({reinterpret_cast<const char*>(bytes), size}, "table.csv");
+    if (table.rows() > kMaxRows) return 0;
+    for (const FittedSection& section : calibrate({std::move(table)}, target)) check(section);
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::input);
+  }
+  return 0;
+}

@@ -1,0 +1,35 @@
+// Any bytes are either a mapping of the columns of measured runs, or an input error that says where; and the same for
+// the findings that stand beside a report.
+
+#include "base/error.hpp"
+#include "input_file.hpp"
+#include "validation/findings.hpp"
+#include "validation/run_mappings.hpp"
+
+#include <cstdlib>
+
+namespace {
+
+using namespace mirfak;
+
+const RunMappings kMappings = RunMappings::from_folder(MIRFAK_SOURCE_DIR "/validate/published");
+
+template <typename Load>
+void expect_value_or_place(const Load& load) {
+  try {
+    load();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::input || !error.where().known()) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  static const InputFile input(".yaml");
+  const std::filesystem::path& path = input.of(bytes, size);
+  expect_value_or_place([&] { combined(load_mapping(path, nullptr), kMappings.vocabulary()); });
+  expect_value_or_place([&] { kMappings.own(path); });
+  expect_value_or_place([&] { load_findings(path); });
+  return 0;
+}

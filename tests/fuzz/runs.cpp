@@ -1,0 +1,39 @@
+// Any bytes are either a table of measured runs, of which every row is a scenario or has a reason why not, or an input
+// error that says where.
+
+#include "base/csv.hpp"
+#include "base/error.hpp"
+#include "validation/validate_runs.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+using namespace mirfak;
+
+constexpr std::size_t kMaxRows = 8;
+
+const RunMappings kMappings = RunMappings::from_folder(MIRFAK_SOURCE_DIR "/validate/published");
+const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  try {
+    const auto table = CsvTable::from_text({reinterpret_cast<const char*>(bytes), size}, "none/runs.csv");
+    if (table.rows() > kMaxRows) return 0;
+    const std::vector<ValidatedRun> runs = read_runs(table, kMappings, kFolders);
+    require(runs.size() == table.rows());
+    for (const ValidatedRun& run : runs) require(!run.skipped.empty() || !run.scenario.empty());
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::input && error.where().known());
+  }
+  return 0;
+}
