@@ -44,13 +44,6 @@ Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const Sta
   return sum;
 }
 
-void StateChoice::apply_to(Strategy& strategy) const {
-  strategy.zero = zero;
-  strategy.overlap_grad_reduce = overlap_grad_reduce;
-  strategy.overlap_param_gather = overlap_param_gather;
-  strategy.offload_optimizer = offload_optimizer;
-}
-
 double min_state(const Job& job, const LayerBound& layers, std::span<const StateChoice> choices) {
   double state = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < choices.size(); ++i) {

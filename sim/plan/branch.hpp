@@ -3,6 +3,7 @@
 #include "plan/layout.hpp"
 #include "plan/pipeline_choice.hpp"
 #include "plan/shared_blocks.hpp"
+#include "plan/state_choice.hpp"
 #include "plan/work_division.hpp"
 #include "program/data_parallel.hpp"
 #include "program/stage_plan.hpp"
@@ -52,16 +53,6 @@ struct PassTerms {
     energy_j -= other.energy_j;
     return *this;
   }
-};
-
-// How the state is divided over replicas, and what of that hides behind passes.
-struct StateChoice {
-  int zero = 0;
-  bool overlap_grad_reduce = false;
-  bool overlap_param_gather = false;
-  double offload_optimizer = 0;
-
-  void apply_to(Strategy& strategy) const;
 };
 
 // Bytes of parameters, gradients and optimizer state that a layer adds to its stage at least, in the best of `choices`.

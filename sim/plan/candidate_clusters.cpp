@@ -40,6 +40,10 @@ std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluste
   return out;
 }
 
+int types_of(const NodeCounts& counts) {
+  return static_cast<int>(std::count_if(counts.begin(), counts.end(), [](int count) { return count > 0; }));
+}
+
 std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& spec) {
   std::vector<NodeCounts> choices = {{}};
   for (const NodeGroup& group : cluster.groups()) {

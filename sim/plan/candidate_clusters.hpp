@@ -11,6 +11,8 @@ namespace mirfak {
 // How many nodes of each type of a cluster a job uses, in the cluster's order of types.
 using NodeCounts = std::vector<int>;
 
+int types_of(const NodeCounts& counts);  // how many are used
+
 // All of a cluster, or so many nodes of each type, at least one in all.
 std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& spec);
 

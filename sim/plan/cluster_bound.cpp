@@ -1,6 +1,7 @@
 #include "plan/cluster_bound.hpp"
 
 #include "base/error.hpp"
+#include "plan/branch.hpp"
 #include "plan/layout.hpp"
 #include "program/memory.hpp"
 #include "program/quantization_of_job.hpp"
@@ -34,9 +35,8 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
 
 }  // namespace
 
-ClusterBound::ClusterBound(const Job& job, const StrategySpace& space,
-                           const std::array<std::vector<StateChoice>, 2>& states, double headroom, SharedBlocks& shared,
-                           bool energy)
+ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
+                           SharedBlocks& shared, bool energy)
     : job_(job),
       space_(space),
       shared_(shared),

@@ -1,14 +1,13 @@
 #pragma once
 
-#include "plan/branch.hpp"
 #include "plan/candidate_clusters.hpp"
 #include "plan/layout_bound.hpp"
 #include "plan/shared_blocks.hpp"
+#include "plan/state_choice.hpp"
 #include "plan/strategy_space.hpp"
 #include "plan/work_division.hpp"
 #include "program/block_hardware.hpp"
 
-#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,10 +24,10 @@ namespace mirfak {
 // by several threads at once.
 class ClusterBound {
  public:
-  // `states`: of branches that do not gather parameters in every pass, and of those that do. `headroom`: the share of
-  // memory that is kept free. `energy`: whether energies are asked for; else they are 0.
-  ClusterBound(const Job& job, const StrategySpace& space, const std::array<std::vector<StateChoice>, 2>& states,
-               double headroom, SharedBlocks& shared, bool energy);
+  // `states`: those of the space; must outlive this. `headroom`: the share of memory that is kept free. `energy`:
+  // whether energies are asked for; else they are 0.
+  ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
+               SharedBlocks& shared, bool energy);
 
   // What an iteration needs at least, in any layout or in one with these sizes of groups.
   struct Least {
@@ -87,7 +86,7 @@ class ClusterBound {
   const StrategySpace& space_;
   SharedBlocks& shared_;
   bool energy_;
-  const std::array<std::vector<StateChoice>, 2>& states_;
+  const StateChoices& states_;
   double headroom_;
   bool plain_;  // no communication of a pass hides behind another
   bool loops_;  // ... and layouts are bounded by their stages

@@ -37,30 +37,9 @@ namespace mirfak {
 
 namespace {
 
-// Of branches that do not gather parameters in every pass, and of those that do. No two choices mean the same:
-// gradients that are sharded are always reduced behind the passes.
-std::array<std::vector<StateChoice>, 2> state_choices(const StrategySpace& space, const Framework& framework) {
-  std::array<std::vector<StateChoice>, 2> out;
-  for (const int zero : space.zero) {
-    for (const bool reduce : space.overlap_grad_reduce) {
-      if (zero >= 2 && reduce != space.overlap_grad_reduce.front()) continue;
-      for (const bool gather : space.overlap_param_gather) {
-        for (const double offload : space.offload_optimizer) {
-          out[gathers_in_passes(framework, zero) ? 1 : 0].push_back({zero, reduce, gather, offload});
-        }
-      }
-    }
-  }
-  return out;
-}
-
 // Whether strategies are excluded by their energy.
 bool energy_counts(const SearchSpec& spec) {
   return spec.objective == SearchObjective::energy || spec.objective == SearchObjective::pareto || spec.power_cap_w > 0;
-}
-
-std::ptrdiff_t types_of(const NodeCounts& counts) {
-  return std::count_if(counts.begin(), counts.end(), [](int count) { return count > 0; });
 }
 
 constexpr std::size_t kBatch = 32;       // nodes taken out of the queue together
@@ -209,7 +188,7 @@ class Search {
   SharedBlocks shared_;
   RuleFilter rules_;
   ScheduleFacts facts_;
-  std::array<std::vector<StateChoice>, 2> states_;
+  StateChoices states_;
   ClusterBound cluster_bound_;
   RecentCosts recent_costs_;
   std::vector<NodeCounts> clusters_;

@@ -41,7 +41,7 @@ std::vector<std::string> figures(const SimulatedStrategy& strategy, bool priced)
   const IterationResult& r = strategy.iteration;
   std::vector<std::string> cells = {format_seconds(r.iteration_time_s), format_count(r.tokens_per_s),
                                     format_percent(r.mfu), format_bytes(r.memory_peak_bytes)};
-  if (priced) cells.push_back(format_usd(r.cost_usd));
+  if (priced) cells.push_back(r.priced ? format_usd(r.cost_usd) : "no price");
   cells.push_back(format_joules(r.energy_j));
   return cells;
 }
@@ -79,7 +79,9 @@ std::string best_strategies_text(const SearchReport& report) {
       agreed.push_back(std::move(words));
     }
   }
-  const bool priced = report.outcome.strategies.front().iteration.priced;
+  const std::vector<SimulatedStrategy>& strategies = report.outcome.strategies;
+  const bool priced =
+      std::any_of(strategies.begin(), strategies.end(), [](const auto& of) { return of.iteration.priced; });
   std::vector<std::string> head = {"", "iteration", "tokens/s", "MFU", "memory"};
   if (priced) head.emplace_back("cost");
   head.emplace_back("energy");

@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "report/job_text.hpp"
+#include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/stage_holders.hpp"
 #include "report/strategy_columns.hpp"
@@ -37,24 +38,15 @@ std::string count_of(const SearchReport& report, std::string_view step) {
   return "0";
 }
 
-std::string objective_text(SearchObjective objective, double value) {
-  if (objective == SearchObjective::cost) return format_usd(value);
-  return objective == SearchObjective::energy ? format_joules(value) : format_seconds(value);
-}
-
 // With how far from the best of all it can be, at most.
 std::string stopped_text(const SearchReport& report) {
   std::string out = "early: the best of what was simulated, not of all";
   const SearchOutcome& outcome = report.outcome;
   if (!outcome.least_possible || outcome.strategies.empty()) return out;
-  const SearchObjective objective = report.scenario.search.spec.objective;
-  const FoundStrategy& best = outcome.strategies.front().found;
-  const double value = objective == SearchObjective::cost     ? best.cost_usd
-                       : objective == SearchObjective::energy ? best.energy_j
-                                                              : best.iteration_time_s;
-  return out + fmt::format("; an iteration needs {} at least, {} less",
-                           objective_text(objective, *outcome.least_possible),
-                           format_percent(1 - *outcome.least_possible / value));
+  const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
+  const double best = measure.value(outcome.strategies.front().found);
+  return out + fmt::format("; an iteration needs {} at least, {} less", measure.text(*outcome.least_possible),
+                           format_percent(1 - *outcome.least_possible / best));
 }
 
 std::string headline(const SearchReport& report) {
