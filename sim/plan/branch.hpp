@@ -104,7 +104,10 @@ class Branch {
   double min_energy_j() const { return min_energy_j_; }
   // What shares its microbatches (work_division.hpp), and how many there are.
   std::span<const WorkPlace> work_places() const { return work_places_; }
-  double microbatches() const { return static_cast<double>(job_.training.global_batch / job_.strategy.micro_batch); }
+  double microbatches() const {
+    const std::int64_t whole = job_.training.global_batch / job_.strategy.micro_batch;
+    return static_cast<double>(whole);
+  }
   // Whether some of its strategies may fit in memory; listed. `choices`: all that they can choose.
   bool may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const;
 

@@ -144,7 +144,7 @@ class Search {
   };
   std::vector<Node> layouts_of(const Node& cluster) const;
   void add_branches(const Node& blocks, const Strategy& choice, Outcome& out);
-  void add_listed(Node unlisted, Outcome& out);
+  void add_listed(Node child, Outcome& out);
   void plant(bool mixes);
   void walk();
   void look_for_least_shortage();

@@ -61,11 +61,11 @@ FaultyRun run_with_fault(const WritingJob& job, Fault fault, long n) {
   const ScratchFolder beside;
   const fs::path log = beside.path() / "calls";
   const fs::path place = fs::canonical(out.folder->path());
-  out.finished =
-      run({job.words,
-           place,
-           {"LD_PRELOAD=" MIRFAK_PRELOAD, "MIRFAK_FAULT_FOLDER=" + place.string(), fmt::format("MIRFAK_FAULT_AT={}", n),
-            "MIRFAK_FAULT=" + word_of(fault), "MIRFAK_FAULT_LOG=" + log.string()}});
+  const std::string library = MIRFAK_PRELOAD;
+  const std::vector<std::string> environment = {"LD_PRELOAD=" + library, "MIRFAK_FAULT_FOLDER=" + place.string(),
+                                                fmt::format("MIRFAK_FAULT_AT={}", n), "MIRFAK_FAULT=" + word_of(fault),
+                                                "MIRFAK_FAULT_LOG=" + log.string()};
+  out.finished = run({job.words, place, environment});
   out.calls = calls_in(log, place);
   out.after = files_in(place);
   return out;

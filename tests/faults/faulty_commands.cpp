@@ -161,7 +161,9 @@ class Trial {
   }
 
   void check_files(const FaultyRun& trial, const FileCall& failed) const {
-    for (const auto& [name, text] : trial.after) {
+    for (const auto& after : trial.after) {
+      const std::string& name = after.first;
+      const std::string& text = after.second;
       CAPTURE(name);
       if (is_staged(name)) {
         // Only what could not be removed, and then that is said.
@@ -175,7 +177,8 @@ class Trial {
         CHECK(trial.finished.out.find(name + " could not be removed") != std::string::npos);
       }
     }
-    for (const auto& [name, text] : job_.before) {
+    for (const auto& before : job_.before) {
+      const std::string& name = before.first;
       if (name != job_.journal) CHECK_MESSAGE(trial.after.contains(name), name, " is lost");
     }
     if (trial.finished.status == 0) check_whole(trial.after, job_.journal);
