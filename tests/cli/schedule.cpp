@@ -11,7 +11,7 @@ namespace {
 
 // A file of 2 ranks and 3 microbatches in the folder.
 std::string written_schedule(const ScratchFolder& folder) {
-  const std::string file = (folder.path() / "order.csv").string();
+  std::string file = (folder.path() / "order.csv").string();
   REQUIRE(run({"schedule", "zb-h1", "--stages", "2", "--microbatches", "3", "--out", file}).status == 0);
   return file;
 }
