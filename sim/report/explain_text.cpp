@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <span>
 #include <utility>
@@ -294,6 +295,20 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
   }
 }
 
+// What update_body() adds up.
+std::string update_evaluation(const StagePlan& plan) {
+  std::map<Picoseconds, int> times;  // of blocks, by what one takes
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) times[plan.bodies_of(run.block).folded_update.device] += run.count;
+  }
+  times.erase(0);
+  std::string out;
+  for (const auto& [device, count] : times) {
+    out += fmt::format("{}{} * {:.6g}", out.empty() ? "" : " + ", count, to_seconds(device));
+  }
+  return out;
+}
+
 // What step_body() charges: the kernels and what the framework does beside them, or the share on the host if that takes
 // longer.
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
@@ -322,7 +337,8 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;
   rows.add(index_of(plan), "quantize parameters",
-           {format_seconds(to_seconds(update.device)), "", "", format_bytes(update.bytes) + " through memory"});
+           {format_seconds(to_seconds(update.device)), "", "",
+            with_evaluation(format_bytes(update.bytes) + " through memory", update_evaluation(plan))});
 }
 
 // Where the time of each stage goes, as a sum.

@@ -62,8 +62,9 @@ void check_in_order(const std::string& text, const std::vector<std::string>& par
 
 TEST_CASE("the JSON of a search has the keys that programs rely on") {
   const json result = Searches().result();
-  for (const char* key : {"scenario", "model", "objective", "limits", "strategies", "funnel", "search_time_s",
-                          "wall_time_s", "least_shortage_bytes", "headroom", "headroom_that_fits"}) {
+  for (const char* key :
+       {"scenario", "model", "objective", "limits", "strategies", "funnel", "search_time_s", "wall_time_s",
+        "least_shortage_bytes", "headroom", "headroom_that_fits", "tolerance", "least_possible", "notes"}) {
     CAPTURE(key);
     CHECK(result.contains(key));
   }
@@ -333,6 +334,7 @@ TEST_CASE("what a search does not take is refused before it starts") {
       {{"--objective", "tme"}, "--set search.objective=tme: search.objective: "},
       {{"--top", "0"}, "search.top: "},
       {{"--power-cap", "0"}, "search.power_cap_w: expected more than 0"},
+      {{"--tolerance", "2"}, "search.tolerance: expected a number from 0 to 1"},
       {{"--set", "search.headroom=1"}, "search.headroom: expected less than 1"},
       {{"--set", "search.headroom=-0.1"}, "search.headroom: expected a number from 0 to 1"},
       {{"--time-limit", "-1"}, "--time-limit: expected 0"},
