@@ -181,14 +181,15 @@ const Subject& llama(bool smoke) {
 void print_llama(bool smoke) {
   const Subject& subject = llama(smoke);
   const Job job = job_of(subject);
-  const SearchSpec spec = whole_space(job);
+  SearchSpec spec = whole_space(job);
+  spec.top = 1;  // as Astra's figure
   Timed best = timed_search(job, spec);
   for (int i = 0; i < (smoke ? 0 : 4); ++i) {
     Timed again = timed_search(job, spec);
     if (again.wall_s < best.wall_s) best = std::move(again);
   }
-  fmt::print("{} on {} {} GPUs, batch {}, {} cores (goal 0.3 s on two; Astra reports 1.27 s)\n", subject.model,
-             subject.gpus, subject.node, subject.batch, std::thread::hardware_concurrency());
+  fmt::print("{} on {} {} GPUs, batch {}, {} cores, the best layout (goal 0.3 s on two; Astra reports 1.27 s)\n",
+             subject.model, subject.gpus, subject.node, subject.batch, std::thread::hardware_concurrency());
   fmt::print(
       "{:.3f} s, {:.3f} s of processors, {} strategies, {} simulated, {:.0f} strategies/s and core (goal 50,000; "
       "Calculon 472), peak {:.0f} MiB\n{}\n",
