@@ -154,7 +154,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
     return output;
   }
   const Job& best = outcome.strategies.front().found.job;
-  report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
+  if (!target) report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
   output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
   if (!options.out.empty()) write_best(options.out, scenario, best);
   if (InterruptWatch::interrupted()) {

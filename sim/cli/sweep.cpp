@@ -10,7 +10,6 @@
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
 #include "sweep/sweep_estimate.hpp"
-#include "sweep/sweep_notes.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -131,9 +130,7 @@ CommandOutput run_merge(const Options& options, OutputFormat format, const Surro
   const SweepTable table = merge_sweeps(files, options.merge);
   SweepOutcome outcome;
   outcome.points = table.rows();
-  for (std::size_t i = 0; i < kPointStatuses; ++i) outcome.by_status[i] = table.count(static_cast<PointStatus>(i));
-  outcome.reasons = first_reasons(table);
-  outcome.notes = notes_on_axes(table);
+  tell(table, outcome);
   return {printed(options.merge, outcome, format, surroundings), {}};
 }
 

@@ -58,6 +58,11 @@ double min_state(const Job& job, const LayerBound& layers, std::span<const State
   return state;
 }
 
+double min_kept(const Strategy& strategy, const LayerBound& layers, bool loops) {
+  const bool all_kept = loops && strategy.recompute == Recompute::none && strategy.offload_layers == 0;
+  return all_kept ? layers.min_kept() : 0;
+}
+
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
                SharedBlocks& shared, bool energy, double headroom)
     : layout_(std::move(layout)), job_(layout_->job), energy_(energy), headroom_(headroom) {
@@ -228,13 +233,10 @@ std::size_t Branch::best_share(const Lines& lines) const {
   return low;
 }
 
-// Where nothing is recomputed, a stage keeps a microbatch for each that follows it, and one more; other placements and
-// orders keep what they do.
 bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
   const std::shared_ptr<LayerBound> layers = shared.layers_of(job_);
   const double state = min_state(job_, *layers, choices);
-  const bool all_kept = plain_ && job_.strategy.recompute == Recompute::none && job_.strategy.offload_layers == 0;
-  const double kept = all_kept ? layers->min_kept() : 0;
+  const double kept = min_kept(job_.strategy, *layers, plain_);
   for (int own = 0; own < layout_->count(); ++own) {
     const auto index = static_cast<std::size_t>(own);
     int microbatches = job_.strategy.pipeline;

@@ -57,6 +57,9 @@ struct PassTerms {
 
 // Bytes of parameters, gradients and optimizer state that a layer adds to its stage at least, in the best of `choices`.
 double min_state(const Job& job, const LayerBound& layers, std::span<const StateChoice> choices);
+// Bytes that a layer keeps of each microbatch in flight, at least. `loops`: all its pipelines are plain
+// (PipelineChoice); other placements and orders keep what they do.
+double min_kept(const Strategy& strategy, const LayerBound& layers, bool loops);
 
 // Of collectives of a stage's replicas, one behind the other.
 Picoseconds time_of(const std::vector<ReplicaCollective>& collectives, const StageCosts& costs);

@@ -191,8 +191,7 @@ std::vector<TeamsOfType> ClusterBound::teams_of(const NodeCounts& counts, const 
 
 LayerBytes ClusterBound::bytes_of(const OfBlocks& blocks, const Strategy& layout) {
   const bool gathers = gathers_in_passes(job_.framework, blocks.choice.zero);
-  const bool all_kept = loops_ && blocks.choice.recompute == Recompute::none && blocks.choice.offload_layers == 0;
-  const double kept = all_kept ? blocks.layers->min_kept() : 0;
+  const double kept = min_kept(blocks.choice, *blocks.layers, loops_);
   const std::tuple key(sizes_of(layout), gathers, layout.data);
   {
     const std::lock_guard lock(mutex_);

@@ -100,20 +100,22 @@ std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const S
 // any share of each may be recomputed.
 std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const {
   constexpr int kSpans = 8;
-  double highest = 0;
-  std::vector<Span> spans;
-  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
-    RunAgain again{steps_run_again(job, blocks_.all[kind + 1])};
-    highest = std::max(highest, highest_settled_clock(clocks.bodies[kind], gpu, again));
-    for (int i = 0; i < kSpans && clocks.bodies.size() == 1; ++i) {
-      again.from = static_cast<double>(i) / kSpans;
-      again.to = static_cast<double>(i + 1) / kSpans;
-      const double clock = highest_settled_clock(clocks.bodies[kind], gpu, again);
-      // At an equal clock, more work takes longer.
-      if (spans.empty() || clock > spans.back().clock) spans.push_back({again.from, clock});
-    }
+  const auto highest = [&](std::size_t kind, double from, double to) {
+    return highest_settled_clock(clocks.bodies[kind], gpu, {steps_run_again(job, blocks_.all[kind + 1]), from, to});
+  };
+  if (clocks.bodies.size() > 1) {
+    double of_all = 0;
+    for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) of_all = std::max(of_all, highest(kind, 0, 1));
+    return {{0, of_all}};
   }
-  return spans.empty() ? std::vector<Span>{{0, highest}} : spans;
+  std::vector<Span> spans;
+  for (int i = 0; i < kSpans; ++i) {
+    const double from = static_cast<double>(i) / kSpans;
+    const double clock = highest(0, from, static_cast<double>(i + 1) / kSpans);
+    // At an equal clock, more work takes longer.
+    if (spans.empty() || clock > spans.back().clock) spans.push_back({from, clock});
+  }
+  return spans;
 }
 
 // Of every kind of layer.
@@ -130,15 +132,14 @@ std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& cos
 void LayerBound::add_times(const Job& job, const std::vector<BlockBodies>& bodies, double share, Terms& out) const {
   const auto again = [&](std::size_t kind) {
     const std::vector<bool> steps = steps_run_again(job, blocks_.all[kind + 1]);
-    return share * static_cast<double>(kernels(bodies[kind].forward, steps));
+    return static_cast<Picoseconds>(share * static_cast<double>(kernels(bodies[kind].forward, steps)));
   };
   std::vector<Picoseconds> of_kind;
   std::vector<double> kernels_of_kind;
   for (std::size_t kind = 0; kind < bodies.size(); ++kind) {
-    const double more = share > 0 ? again(kind) : 0;
-    of_kind.push_back(device(bodies[kind]) + static_cast<Picoseconds>(more));
-    const auto alone = static_cast<double>(kernels(bodies[kind].forward) + kernels(bodies[kind].backward));
-    kernels_of_kind.push_back((alone + more) * 1e-12);
+    const Picoseconds more = share > 0 ? again(kind) : 0;
+    of_kind.push_back(device(bodies[kind]) + more);
+    kernels_of_kind.push_back(to_seconds(kernels(bodies[kind].forward) + kernels(bodies[kind].backward) + more));
   }
   Terms here;
   if (bodies.size() == 1) here.of_each = of_kind.front();

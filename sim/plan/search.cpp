@@ -150,6 +150,7 @@ class Search {
   void look_for_least_shortage();
   std::vector<Node> take();
   std::optional<Node> next();
+  void end_dive();
   std::optional<double> least_possible();
   void settle(std::vector<Outcome>& outcomes);
   Outcome work_on(const Node& node);
@@ -194,7 +195,7 @@ class Search {
   std::vector<NodeCounts> clusters_;
   std::vector<ClusterRates> rates_;  // of each cluster
   std::priority_queue<Node, std::vector<Node>, Later> queue_;
-  // What was put into the queue since the last strategy was simulated, until there is one to exclude by.
+  // What was found as long as no strategy was simulated: it goes before the queue.
   std::priority_queue<Node, std::vector<Node>, Shallower> dive_;
   Standing standing_;
   std::vector<Node> set_aside_;
@@ -271,10 +272,7 @@ std::vector<Search::Node> Search::take() {
 
 // The most promising that may matter. As long as nothing is known to exclude by, what was found last goes first.
 std::optional<Search::Node> Search::next() {
-  while (!dive_.empty() && !standing_.empty()) {
-    queue_.push(dive_.top());
-    dive_.pop();
-  }
+  if (!standing_.empty()) end_dive();
   if (!dive_.empty()) {
     Node node = dive_.top();
     dive_.pop();
@@ -287,6 +285,10 @@ std::optional<Search::Node> Search::next() {
     bounded_ += node.strategies;
   }
   return std::nullopt;
+}
+
+void Search::end_dive() {
+  for (; !dive_.empty(); dive_.pop()) queue_.push(dive_.top());
 }
 
 Strategy Search::strategy_of(const Node& node) const {
@@ -642,8 +644,8 @@ void Search::look_for_least_shortage() {
 // Of what was found and of what was not looked at.
 std::optional<double> Search::least_possible() {
   if (!stopped_ || spec_.objective == SearchObjective::pareto) return std::nullopt;
+  end_dive();
   double least = queue_.empty() ? std::numeric_limits<double>::infinity() : queue_.top().key;
-  for (; !dive_.empty(); dive_.pop()) least = std::min(least, dive_.top().key);
   for (const FoundStrategy& found : standing_.found()) {
     least = std::min(least, key_of({found.iteration_time_s, found.cost_usd, found.energy_j}));
   }

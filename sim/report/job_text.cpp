@@ -1,6 +1,7 @@
 #include "report/job_text.hpp"
 
 #include "schedule/schedule.hpp"
+#include "simulation/laws.hpp"
 
 #include <fmt/format.h>
 
@@ -64,6 +65,12 @@ std::string notes_text(std::span<const std::string> notes) {
   std::string out = notes.empty() ? "" : "\nNotes\n";
   for (const std::string& note : notes) out += fmt::format("  {}\n", note);
   return out;
+}
+
+std::string notes_text(const Job& job, const IterationResult& result, std::span<const std::string> of_scenario) {
+  std::vector<std::string> notes = notes_on(job, result);
+  notes.insert(notes.end(), of_scenario.begin(), of_scenario.end());
+  return notes_text(notes);
 }
 
 }  // namespace mirfak

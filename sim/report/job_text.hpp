@@ -1,6 +1,7 @@
 #pragma once
 
 #include "program/job.hpp"
+#include "simulation/iteration.hpp"
 
 #include <span>
 #include <string>
@@ -11,5 +12,7 @@ std::string cluster_text(const Cluster& cluster);  // "8 x hgx-h100 (8 NVIDIA H1
 std::string strategy_text(const Job& job);         // "tp 8, pp 4, dp 2, 1f1b, no recomputation, ZeRO 1"
 
 std::string notes_text(std::span<const std::string> notes);  // a section of a report; "" without notes
+// Those on the figures (simulation/laws.hpp), and behind them those on the scenario.
+std::string notes_text(const Job& job, const IterationResult& result, std::span<const std::string> of_scenario);
 
 }  // namespace mirfak

@@ -7,7 +7,6 @@
 #include "report/stage_holders.hpp"
 #include "report/strategy_columns.hpp"
 #include "report/text_table.hpp"
-#include "simulation/laws.hpp"
 #include "strategy/rules.hpp"
 
 #include <fmt/format.h>
@@ -77,9 +76,7 @@ std::string headline(const SearchReport& report) {
 
 std::string best_notes_text(const SearchReport& report) {
   const SimulatedStrategy& best = report.outcome.strategies.front();
-  std::vector<std::string> notes = notes_on(best.found.job, best.iteration);
-  notes.insert(notes.end(), report.notes.begin(), report.notes.end());
-  return notes_text(notes);
+  return notes_text(best.found.job, best.iteration, report.notes);
 }
 
 std::string training_text(const SimulatedStrategy& best) {

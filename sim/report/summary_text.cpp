@@ -4,7 +4,6 @@
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
-#include "simulation/laws.hpp"
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
@@ -215,19 +214,13 @@ std::string memory_table(const Simulation& simulation) {
   return title + table.text();
 }
 
-std::vector<std::string> all_notes(const Simulation& simulation, std::span<const std::string> of_scenario) {
-  std::vector<std::string> notes = notes_on(simulation.job, simulation.result);
-  notes.insert(notes.end(), of_scenario.begin(), of_scenario.end());
-  return notes;
-}
-
 }  // namespace
 
 std::string summary_text(const Scenario& scenario, const Simulation& simulation, std::span<const std::string> notes) {
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + replica_table(simulation) + memory_table(simulation);
-  out += notes_text(all_notes(simulation, notes));
+  out += notes_text(simulation.job, result, notes);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;
 }

@@ -95,7 +95,7 @@ class SweepRun {
   std::optional<std::uint64_t> next_block();
   void finish();
   void refuse_if_none_is_read(const SweepTable& table);
-  void tell(const SweepTable& table);
+  void tell_all(const SweepTable& table);
   std::string no_longer_needed(const std::error_code& kept) const;
   void mark(std::uint64_t block);
 
@@ -129,7 +129,7 @@ SweepOutcome SweepRun::complete_already() {
   fs::remove(journal_of(out_), kept);  // of a run that was killed between its last two steps
   outcome_.was_complete = true;
   outcome_.before = outcome_.done = table.rows();
-  tell(table);
+  tell_all(table);
   if (kept) outcome_.notes.push_back(no_longer_needed(kept));
   return outcome_;
 }
@@ -226,7 +226,7 @@ void SweepRun::finish() {
   refuse_if_none_is_read(table);
   write_sweep_table(out_, table);
   const std::error_code kept = journal_->remove();
-  tell(table);
+  tell_all(table);
   if (kept) outcome_.notes.push_back(no_longer_needed(kept));
 }
 
@@ -237,11 +237,8 @@ void SweepRun::refuse_if_none_is_read(const SweepTable& table) {
   fail_as_read(sweep_, folders_, table.point(0), table.reason(0));
 }
 
-void SweepRun::tell(const SweepTable& table) {
-  outcome_.complete = true;
-  for (std::size_t i = 0; i < kPointStatuses; ++i) outcome_.by_status[i] = table.count(static_cast<PointStatus>(i));
-  outcome_.reasons = first_reasons(table);
-  outcome_.notes = notes_on_axes(table);
+void SweepRun::tell_all(const SweepTable& table) {
+  tell(table, outcome_);
   for (std::string& note : notes_on_keys(sweep_, folders_, table)) outcome_.notes.push_back(std::move(note));
 }
 
@@ -251,6 +248,13 @@ std::string SweepRun::no_longer_needed(const std::error_code& kept) const {
 }
 
 }  // namespace
+
+void tell(const SweepTable& table, SweepOutcome& outcome) {
+  outcome.complete = true;
+  for (std::size_t i = 0; i < kPointStatuses; ++i) outcome.by_status[i] = table.count(static_cast<PointStatus>(i));
+  outcome.reasons = first_reasons(table);
+  outcome.notes = notes_on_axes(table);
+}
 
 fs::path journal_of(const fs::path& out) {
   fs::path path = out;

@@ -37,6 +37,9 @@ struct SweepOutcome {
   std::vector<std::string> notes;                   // on axes and keys that change nothing
 };
 
+// Takes over what a complete table says by itself: counts, reasons, and notes on axes.
+void tell(const SweepTable& table, SweepOutcome& outcome);
+
 // The journal of a run: where finished points are until the table is written.
 std::filesystem::path journal_of(const std::filesystem::path& out);
 
