@@ -1,5 +1,6 @@
 #include "base/csv.hpp"
 
+#include "base/characters.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
 
@@ -138,6 +139,7 @@ class CsvReader {
 
 CsvTable CsvTable::from_text(std::string_view text, std::string name) {
   CsvTable table;
+  check_characters(text, name, "expected a table in UTF-8, as spreadsheets save it under 'CSV UTF-8'");
   table.name_ = std::move(name);
   CsvReader(text, table).read();
   return table;

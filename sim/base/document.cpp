@@ -1,5 +1,6 @@
 #include "base/document.hpp"
 
+#include "base/characters.hpp"
 #include "base/key_path.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
@@ -111,7 +112,7 @@ void Document::override_value(std::string_view assignment) {
   }
   Value value;
   try {
-    check_characters(std::string(assignment), where.file);
+    check_characters(assignment, where.file, "expected text in UTF-8");
     value = parse_yaml(std::string(assignment.substr(equals + 1)), where.file);
   } catch (const Error& error) {
     fail_input(where, error.message(), error.hint());

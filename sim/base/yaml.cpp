@@ -8,11 +8,11 @@
 // not finished, and a second document in the file is an error instead of being dropped in silence.
 #include "base/yaml.hpp"
 
+#include "base/characters.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
 #include <yaml.h>
-#include <boost/locale/utf.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -352,31 +352,8 @@ class Writer {
 
 }  // namespace
 
-void check_characters(const std::string& text, const std::string& name) {
-  using Utf8 = boost::locale::utf::utf_traits<char>;
-  Location where{name, 1, 1};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at != end) {
-    const char* const begin = at;
-    const boost::locale::utf::code_point character = Utf8::decode(at, end);
-    std::string problem;
-    if (character == boost::locale::utf::illegal || character == boost::locale::utf::incomplete) {
-      problem = fmt::format("the byte 0x{:02x} is not UTF-8 text", static_cast<unsigned char>(*begin));
-    } else if ((character < 0x20 && character != '\t' && character != '\n' && character != '\r') || character == 0x7f) {
-      problem = fmt::format("the control character 0x{:02x} does not belong in this file", character);
-    }
-    if (!problem.empty()) {
-      throw Error(ErrorKind::input, where, std::move(problem), "expected YAML or JSON text in UTF-8",
-                  nth_line(text, where.line));
-    }
-    where.column = character == '\n' ? 1 : where.column + static_cast<int>(at - begin);
-    where.line += character == '\n' ? 1 : 0;
-  }
-}
-
 Value parse_yaml(const std::string& text, const std::string& name) {
-  check_characters(text, name);
+  check_characters(text, name, "expected YAML or JSON text in UTF-8");
   return ValueBuilder(name, text).read();
 }
 

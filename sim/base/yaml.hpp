@@ -12,10 +12,6 @@ namespace mirfak {
 // length of the text and those limits, whatever the text says.
 Value parse_yaml(const std::string& text, const std::string& name);
 
-// Throws Error(input) at the first byte that is not part of UTF-8 text or is a control character other than tab and
-// line end.
-void check_characters(const std::string& text, const std::string& name);
-
 // Text that parse_yaml reads back as an equal value, places apart; words that could be taken for YAML's own signs
 // come back quoted.
 std::string emit_yaml(const Value& value);

@@ -43,6 +43,8 @@ TEST_CASE("what is wrong is named with its line and column") {
   CHECK(contains(failure("a,b\n1,2,3\n"), "expected as many fields as the header has, 2, found 3"));
   CHECK(contains(failure("a,b\n1,\"2\n"), "t.csv:2:3: "));
   CHECK(contains(failure("a,b\n\"1\"2,3\n"), "t.csv:2:4: "));
+  CHECK(contains(failure("a,b\n1,\xe9\n"), "t.csv:2:3: the byte 0xe9 is not UTF-8 text"));
+  CHECK(contains(failure("a,b\n1,\x01\n"), "t.csv:2:3: the control character 0x01"));
 
   const CsvTable table = CsvTable::from_text("time_us,size\n-1,2.5\nnan,12x\n", "t.csv");
   CHECK(contains(failure_of([&] { table.number(0, 0, 0, 1e9); }), "t.csv:2:1: "));

@@ -4,11 +4,11 @@
 #include "base/error.hpp"
 #include "block/compile.hpp"
 #include "graph/backward.hpp"
+#include "require.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 namespace {
@@ -16,10 +16,6 @@ namespace {
 using namespace mirfak;
 
 const std::filesystem::path kBlocks = MIRFAK_SOURCE_DIR "/models/blocks";
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_block(block::Library& library, const std::shared_ptr<const block::BlockFile>& file,
                  const std::string& name) {
@@ -39,7 +35,7 @@ void expect_value_or_place(const Check& check) {
   try {
     check();
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::input && error.where().known());
+    require_refusal(error);
   }
 }
 

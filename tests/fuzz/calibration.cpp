@@ -3,11 +3,11 @@
 
 #include "calibration/calibration.hpp"
 #include "base/error.hpp"
+#include "require.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace {
@@ -17,10 +17,6 @@ using namespace mirfak;
 constexpr std::size_t kMaxRows = 32;  // a fit of many takes seconds, and finds nothing else
 
 const Catalog kCatalog(MIRFAK_SOURCE_DIR "/hw_profiles");
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check(const FittedSection& section) {
   require(!section.scores.empty() && !section.source.empty());
@@ -38,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     if (table.rows() > kMaxRows) return 0;
     for (const FittedSection& section : calibrate({std::move(table)}, target)) check(section);
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::input);
+    require(error.kind() == ErrorKind::input, error.what());
   }
   return 0;
 }

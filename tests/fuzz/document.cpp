@@ -2,23 +2,19 @@
 
 #include "base/document.hpp"
 #include "base/error.hpp"
+#include "require.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   try {
     const auto document = mirfak::Document::from_text(std::string(bytes, bytes + size), "input.yaml");
     const auto again = mirfak::Document::from_text(document.to_yaml(), "output.yaml");
-    if (again.to_yaml() != document.to_yaml()) {
-      std::abort();
-    }
+    mirfak::require(again.to_yaml() == document.to_yaml());
   } catch (const mirfak::Error& error) {
-    if (error.kind() != mirfak::ErrorKind::input || !error.where().known()) {
-      std::abort();
-    }
+    mirfak::require_refusal(error);
   }
   return 0;
 }

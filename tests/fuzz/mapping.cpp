@@ -3,10 +3,9 @@
 
 #include "base/error.hpp"
 #include "input_file.hpp"
+#include "require.hpp"
 #include "validation/findings.hpp"
 #include "validation/run_mappings.hpp"
-
-#include <cstdlib>
 
 namespace {
 
@@ -19,7 +18,7 @@ void expect_value_or_place(const Load& load) {
   try {
     load();
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::input || !error.where().known()) std::abort();
+    require_refusal(error);
   }
 }
 

@@ -3,11 +3,11 @@
 #include "base/document.hpp"
 #include "base/error.hpp"
 #include "model/model_loader.hpp"
+#include "require.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -15,21 +15,17 @@ namespace {
 
 const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
 void check(const mirfak::ModelSpec& model) {
   const bool of_blocks = !model.blocks.empty();  // may begin from other data than words
-  require(model.layers > 0 && model.hidden > 0 && model.ffn > 0 && model.max_sequence > 0);
-  require(model.vocab > 0 || of_blocks);
-  require(model.heads > 0 && model.kv_heads > 0 && model.head_dim > 0 && model.heads % model.kv_heads == 0);
-  require(model.dropout >= 0 && model.dropout <= 1);
+  mirfak::require(model.layers > 0 && model.hidden > 0 && model.ffn > 0 && model.max_sequence > 0);
+  mirfak::require(model.vocab > 0 || of_blocks);
+  mirfak::require(model.heads > 0 && model.kv_heads > 0 && model.head_dim > 0 && model.heads % model.kv_heads == 0);
+  mirfak::require(model.dropout >= 0 && model.dropout <= 1);
   const mirfak::ParameterCount count = mirfak::count_parameters(model);
   // Norms after the blocks and tied embeddings leave the head nothing of its own.
-  require(std::isfinite(count.total) && count.layer >= 0 && count.head >= 0);
-  require((count.embedding > 0 && count.layer > 0) || of_blocks);
-  require(count.total >= count.embedding + count.layer + count.head);
+  mirfak::require(std::isfinite(count.total) && count.layer >= 0 && count.head >= 0);
+  mirfak::require((count.embedding > 0 && count.layer > 0) || of_blocks);
+  mirfak::require(count.total >= count.embedding + count.layer + count.head);
 }
 
 }  // namespace
@@ -39,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     check(mirfak::parse_model(mirfak::Document::from_text(std::string(bytes, bytes + size), "fuzzed/config.json"),
                               folder));
   } catch (const mirfak::Error& error) {
-    require(error.kind() == mirfak::ErrorKind::input && error.where().known());
+    mirfak::require_refusal(error);
   }
   return 0;
 }

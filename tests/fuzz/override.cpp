@@ -3,10 +3,10 @@
 
 #include "base/document.hpp"
 #include "base/error.hpp"
+#include "require.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
@@ -18,12 +18,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     try {
       document.override_value(input.substr(0, end));
     } catch (const mirfak::Error& error) {
-      if (error.kind() != mirfak::ErrorKind::input || error.where().file.rfind("--set ", 0) != 0) std::abort();
+      mirfak::require(error.kind() == mirfak::ErrorKind::input && error.where().file.rfind("--set ", 0) == 0,
+                      error.what());
     }
     const auto again = mirfak::Document::from_text(document.to_yaml(), "output.yaml");
-    if (again.to_yaml() != document.to_yaml()) std::abort();
+    mirfak::require(again.to_yaml() == document.to_yaml());
   } catch (const mirfak::Error& error) {
-    if (error.where().file != "input.yaml") std::abort();
+    mirfak::require(error.where().file == "input.yaml", error.what());
   }
   return 0;
 }

@@ -5,19 +5,15 @@
 #include "cluster/catalog.hpp"
 #include "cluster/profiles.hpp"
 #include "input_file.hpp"
+#include "require.hpp"
 
 #include <cmath>
-#include <cstdlib>
 
 namespace {
 
 using namespace mirfak;
 
 const Catalog kCatalog(MIRFAK_SOURCE_DIR "/hw_profiles");
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void require_positive(double value) { require(std::isfinite(value) && value > 0); }
 
@@ -53,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       ProfileFile file(path);
       check(file);
     } catch (const Error& error) {
-      require(error.kind() == ErrorKind::input && error.where().known());
+      require_refusal(error);
     }
   }
   return 0;

@@ -4,11 +4,11 @@
 #include "base/document.hpp"
 #include "base/error.hpp"
 #include "base/yaml.hpp"
+#include "require.hpp"
 #include "strategy/rule_expression.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 namespace {
@@ -24,7 +24,7 @@ RuleFields some_fields() {
 void evaluate(const std::string& text) {
   const auto document = Document::from_text(text, "rule.yaml");
   const RuleExpression rule = RuleExpression::parse(Node(document));
-  if (rule.text() != Node(document).as_string()) std::abort();
+  require(rule.text() == Node(document).as_string());
   rule.holds(some_fields());
 }
 
@@ -32,7 +32,7 @@ void expect_value_or_place(const std::string& text) {
   try {
     evaluate(text);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::input || error.where().file != "rule.yaml") std::abort();
+    require(error.kind() == ErrorKind::input && error.where().file == "rule.yaml", error.what());
   }
 }
 

@@ -3,11 +3,11 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
+#include "require.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace {
@@ -19,10 +19,6 @@ constexpr std::size_t kMaxRows = 8;
 const RunMappings kMappings = RunMappings::from_folder(MIRFAK_SOURCE_DIR "/validate/published");
 const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
@@ -33,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     require(runs.size() == table.rows());
     for (const ValidatedRun& run : runs) require(!run.skipped.empty() || !run.scenario.empty());
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::input && error.where().known());
+    require_refusal(error);
   }
   return 0;
 }

@@ -4,13 +4,13 @@
 #include "scenario/scenario.hpp"
 #include "base/document.hpp"
 #include "base/error.hpp"
+#include "require.hpp"
 #include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -19,10 +19,6 @@ namespace {
 using namespace mirfak;
 
 const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // In a folder that does not exist, so that no path relative to it does.
 Scenario parse(std::string text) {
@@ -33,7 +29,7 @@ std::optional<Scenario> scenario_of(const std::string& text) {
   try {
     return parse(text);
   } catch (const Error& error) {
-    require(error.kind() != ErrorKind::internal && error.where().known());
+    require(error.kind() != ErrorKind::internal && error.where().known(), error.what());
     return std::nullopt;
   }
 }
@@ -53,7 +49,7 @@ void check_simulation(const Job& job) {
     require(std::isfinite(result.iteration_time_s) && result.iteration_time_s > 0);
     require(std::isfinite(result.energy_j) && result.mfu > 0 && result.mfu < 1 && result.hfu >= result.mfu);
   } catch (const Error& error) {
-    require(error.kind() != ErrorKind::internal);
+    require(error.kind() != ErrorKind::internal, error.what());
   }
 }
 

@@ -1,11 +1,11 @@
 // Any bytes are either a schedule, which is written and read back as it is, or an input error that says where.
 
 #include "base/error.hpp"
+#include "require.hpp"
 #include "schedule/schedule_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,10 +13,6 @@
 namespace {
 
 using namespace mirfak;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 constexpr int kMaxStages = 8;
 constexpr int kMaxMicrobatches = 16;
@@ -45,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   try {
     check(schedule_of(read_schedule_text({reinterpret_cast<const char*>(bytes), size}, "input.csv")));
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::input && error.where().file == "input.csv");
+    require(error.kind() == ErrorKind::input && error.where().file == "input.csv", error.what());
   }
   return 0;
 }

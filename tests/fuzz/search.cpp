@@ -1,11 +1,11 @@
 // Any bytes are either a search, which survives its own YAML, or an error that says where.
 
 #include "base/error.hpp"
+#include "require.hpp"
 #include "scenario/search_scenario.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -15,10 +15,6 @@ using namespace mirfak;
 
 const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
 
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
 SearchScenario parse(std::string text) {
   return parse_search(Document::from_text(std::move(text), "none/s.yaml"), kFolders);
 }
@@ -27,7 +23,7 @@ std::optional<SearchScenario> search_of(const std::string& text) {
   try {
     return parse(text);
   } catch (const Error& error) {
-    require(error.kind() != ErrorKind::internal && error.where().known());
+    require(error.kind() != ErrorKind::internal && error.where().known(), error.what());
     return std::nullopt;
   }
 }

@@ -2,19 +2,15 @@
 
 #include "energy/stage_profile.hpp"
 #include "base/error.hpp"
+#include "require.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 namespace {
 
 using namespace mirfak;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 
@@ -29,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       }
     }
   } catch (const Error& error) {
-    require(error.kind() == ErrorKind::input && error.where().known());
+    require_refusal(error);
   }
   return 0;
 }

@@ -1,11 +1,11 @@
 // A sweep file either is read, and then its definition is a sweep file that says the same, or it is an input error.
 
 #include "base/error.hpp"
+#include "require.hpp"
 #include "scenario/sweep_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,11 +15,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const mirfak::SweepFile sweep = mirfak::parse_sweep(document);
     std::vector<std::uint32_t> digits;
     sweep.find_digits(sweep.points() - 1, digits);
-    if (sweep.point_at(sweep.points() - 1) != sweep.points() - 1) std::abort();
+    mirfak::require(sweep.point_at(sweep.points() - 1) == sweep.points() - 1);
     const auto again = mirfak::parse_sweep(mirfak::Document::from_text(sweep.definition(), "again.yaml"));
-    if (again.definition() != sweep.definition()) std::abort();
+    mirfak::require(again.definition() == sweep.definition());
   } catch (const mirfak::Error& error) {
-    if (error.kind() != mirfak::ErrorKind::input || error.where().file == "again.yaml") std::abort();
+    mirfak::require(error.kind() == mirfak::ErrorKind::input && error.where().file != "again.yaml", error.what());
   }
   return 0;
 }
