@@ -1,8 +1,10 @@
 #include "calibration/profile_text.hpp"
 
+#include "base/error.hpp"
 #include "base/yaml.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <span>
@@ -153,7 +155,14 @@ Lines body_of(const FittedSection& section) {
                               section.source_key));
   }
   const FitScore& score = section.scores.back();
-  out.push_back(fmt::format("measurements: {}", score.fitted.count + score.held_out.count));
+  const auto count = score.fitted.count + score.held_out.count;
+  if (count == 0) {
+    fail_input({},
+               fmt::format("{}: no row with {} was measured, which fits are judged by", fmt::join(section.path, "."),
+                           score.name),
+               "measure the sizes that training runs, or score the tables alone with --score");
+  }
+  out.push_back(fmt::format("measurements: {}", count));
   out.push_back(fmt::format("median_error: {:.4f}", score.fitted.median_ape));
   out.push_back(fmt::format("p90_error: {:.4f}", score.fitted.p90_ape));
   out.push_back(fmt::format("held_out_median_error: {:.4f}", score.held_out.median_ape));

@@ -1,6 +1,7 @@
 #include "cluster/cluster.hpp"
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "cluster/profiles.hpp"
 
@@ -48,6 +49,11 @@ void read_sharing(const Node& ranks, NodeSpec& spec) {
   spec.scale_up_domain *= spec.ranks_per_gpu;
 }
 
+void read_clock(const Node& clock, const GpuSpec& gpu, NodeSpec& spec) {
+  const double lowest = gpu.clock_min_hz.value / kMegahertz;
+  spec.clock_hz = clock.as_number(lowest, gpu.clock_max_hz.value / kMegahertz) * kMegahertz;
+}
+
 // What an entry changes of its node type: another network, only some of the GPUs used, or several ranks on each. GPUs
 // that are not used leave the ports and the host's power as they are.
 void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
@@ -63,6 +69,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
     spec.network = hardware.network.name;
   }
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxPorts));
+  if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
 }
 
 // `asked`: by the entry, else by the cluster; nullptr: by neither.

@@ -87,7 +87,8 @@ class Cluster {
   std::shared_ptr<const Held> held_;
 };
 
-// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports}], fabric:
+// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports,
+// clock_mhz}], fabric:
 // {type, oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out), perturbations
 // (perturbations.hpp). Strict; errors at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);

@@ -53,6 +53,14 @@ double GpuSpec::long_run_share(Precision precision) const {
   return other == long_run_power.end() ? 1 : other->second.value;
 }
 
+double GpuSpec::settable_clock_hz(double share) const {
+  const double highest = clock_max_hz.value;
+  const double steps = std::ceil((1 - share) * highest / clock_step_hz.value - 1e-9);
+  return std::max(clock_min_hz.value, highest - steps * clock_step_hz.value);
+}
+
+double NodeHardware::clock_limit() const { return spec.clock_hz == 0 ? 1 : spec.clock_hz / gpu.clock_max_hz.value; }
+
 double ClockPower::draw(double clock_share) const {
   return static_share.value + (1 - static_share.value) * std::pow(clock_share, exponent.value);
 }

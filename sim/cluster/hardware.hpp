@@ -110,6 +110,8 @@ struct GpuSpec {
   std::optional<Figure> like_error;               // of products (90th percentile) where constants are taken over so
   std::map<std::string, AttentionFit> attention;  // by generation of kernels ("flash-2"); empty: none runs on it
 
+  // The clock that the GPU can be set to at or below this share of the highest, but no lower than the lowest.
+  double settable_clock_hz(double share) const;
   // The fit to use for `precision`: its own, or the one of the nearest precision that has one (16-bit for fp32 and
   // tf32, next wider for fp8 and fp4).
   const GemmFit& gemm_fit(Precision precision) const { return gemm.at(fitted(precision)); }
@@ -225,6 +227,7 @@ struct NodeSpec {
   std::string gpu;        // name of a GpuSpec
   int gpus = 0;           // that ranks can be placed on; of ranks that share a GPU each counts its own
   int ranks_per_gpu = 1;  // above 1: so many in a row of those are one GPU, whose kernels take turns
+  double clock_hz = 0;    // that its GPUs are set to, which they do not exceed; 0: they are left to themselves
   std::string scale_up;   // name of the LinkSpec between the GPUs of a node
   Wiring wiring = Wiring::switched;
   int scale_up_domain = 0;  // GPUs that reach each other over it: `gpus`, or 72 for an NVL72 rack of 18 nodes
@@ -245,6 +248,8 @@ struct NodeHardware {
   LinkSpec scale_up;
   LinkSpec host_link;
   LinkSpec network;
+
+  double clock_limit() const;  // the clock that GPUs are set to, as a share of their highest; 1: none
 
   friend bool operator==(const NodeHardware&, const NodeHardware&) = default;
 };

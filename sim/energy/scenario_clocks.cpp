@@ -21,12 +21,13 @@ namespace {
 constexpr double kLowestShare = 0.4;  // of the highest clock: far below where any pass needs least energy
 constexpr std::size_t kMaxClocks = 64;
 
-// The clocks of a GPU, highest first.
-std::vector<double> clocks_of(const GpuSpec& gpu) {
-  const double highest = gpu.clock_max_hz.value;
+// The clocks of a node's GPUs, highest first.
+std::vector<double> clocks_of(const NodeHardware& node) {
+  const GpuSpec& gpu = node.gpu;
+  const double highest = gpu.clock_max_hz.value * node.clock_limit();
   const double lowest = std::max(gpu.clock_min_hz.value, kLowestShare * highest);
   const double step = gpu.clock_step_hz.value;
-  const auto steps = static_cast<std::size_t>(std::floor((highest - lowest) / step + 1e-9));
+  const auto steps = static_cast<std::size_t>(std::floor(std::max(0.0, highest - lowest) / step + 1e-9));
   const std::size_t stride = steps / kMaxClocks + 1;
   std::vector<double> out;
   for (std::size_t i = 0; i <= steps; i += stride) out.push_back(highest - static_cast<double>(i) * step);
@@ -50,7 +51,7 @@ class ClockedJob {
                       "leave it out");
     }
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-      clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware.gpu));
+      clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware));
     }
   }
 
@@ -82,7 +83,7 @@ class ClockedJob {
   Program lower_at(std::size_t setting) const {
     std::vector<double> limits;
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
-      limits.push_back(clock_of(stage, setting) / clock_of(stage, 0));
+      limits.push_back(clock_of(stage, setting) / job_.hardware_of(stage, 0).hardware.gpu.clock_max_hz.value);
     }
     std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
     // An order that depends on times is that of the highest clocks.

@@ -20,7 +20,7 @@ namespace mirfak {
 
 namespace {
 
-PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest, bool energy) {
+PassTerms terms_of(const BlockBodies& fastest, double energy_j) {
   PassTerms out;
   out.forward = fastest.folded_forward.device;
   out.backward = fastest.folded_backward.device;
@@ -29,7 +29,7 @@ PassTerms terms_of(const BlockBodies& fastest, const BlockBodies& thriftiest, bo
   out.halves = fastest.folded_backward_input.device + fastest.folded_backward_weight.device;
   out.issue_forward = fastest.folded_forward.host;
   out.issue_backward = fastest.folded_backward.host;
-  if (energy) out.energy_j = thriftiest.folded_forward.energy_j + thriftiest.folded_backward.energy_j;
+  out.energy_j = energy_j;
   return out;
 }
 
@@ -64,7 +64,7 @@ double min_kept(const Strategy& strategy, const LayerBound& layers, bool loops) 
 }
 
 Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
-               SharedBlocks& shared, bool energy, double headroom)
+               SharedBlocks& shared, const EnergyAsked& energy, double headroom)
     : layout_(std::move(layout)), job_(layout_->job), energy_(energy), headroom_(headroom) {
   job_.strategy = strategy;
   plain_ = space.loops();
@@ -82,12 +82,28 @@ void Branch::price(SharedBlocks& shared) {
   for (const std::size_t place : layout_->first_of_kind) {
     const StageCosts& costs = layout_->costs[place];
     const auto [lowest, highest] = settled_clocks(costs);
-    const auto bodies_at = [&](double clock) { return set_->bodies.price_at(job_, blocks, costs, clock, 1).bodies; };
-    const auto fastest = bodies_at(highest);
-    kinds_.push_back(kind_terms(*fastest, energy_ ? *bodies_at(lowest) : *fastest));
+    const double limit = costs.hardware->hardware.clock_limit();
+    const auto fastest = set_->bodies.price_at(job_, blocks, costs, highest, limit).bodies;
+    kinds_.push_back(kind_terms(*fastest, least_energies(costs, lowest, highest)));
     kinds_.back().fastest = fastest;
   }
   price_transfers();
+}
+
+// Of each block, in both passes; 0 where nobody asks.
+std::vector<double> Branch::least_energies(const StageCosts& costs, double lowest, double highest) {
+  std::vector<double> out(set_->blocks.all.size());
+  if (!energy_.any) return out;
+  const auto bodies_at = [&](double clock, double limit) {
+    return set_->bodies.price_at(job_, set_->blocks, costs, clock, limit).bodies;
+  };
+  for (std::size_t block = 0; block < out.size(); ++block) {
+    out[block] = least_over(energy_, costs.hardware->hardware.clock_limit(), [&](double limit) {
+      const EnergyRange range(costs.hardware->hardware, limit, lowest, highest);
+      return range.least((*bodies_at(lowest, limit))[block], (*bodies_at(highest, limit))[block]);
+    });
+  }
+  return out;
 }
 
 // A mix of layers settles no higher than the highest of the clocks that each of them would settle at alone. It may
@@ -253,9 +269,9 @@ bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared)
 }
 
 Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
-                                     const std::vector<BlockBodies>& thriftiest) const {
+                                     const std::vector<double>& energies_j) const {
   const auto of = [&](BlockId block) {
-    return terms_of(fastest[static_cast<std::size_t>(block)], thriftiest[static_cast<std::size_t>(block)], energy_);
+    return terms_of(fastest[static_cast<std::size_t>(block)], energies_j[static_cast<std::size_t>(block)]);
   };
   KindTerms out;
   out.recomputed.emplace_back();

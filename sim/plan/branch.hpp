@@ -82,7 +82,7 @@ class Branch {
   // `strategy`: layout and blocks; the rest as `space` says. Bounds the branch as if its work could be divided at will;
   // its energy too where that is asked for, else by 0. `headroom`: the share of memory that its strategies keep free.
   Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strategy, const StrategySpace& space,
-         SharedBlocks& shared, bool energy, double headroom = 0);
+         SharedBlocks& shared, const EnergyAsked& energy, double headroom = 0);
   // Counts its strategies, and bounds it by the best of its pipelines. What says "listed" below needs it.
   void list(const StrategySpace& space, SharedBlocks& shared);
   // Prices its blocks and transfers; listed. What says "priced" below needs it.
@@ -134,7 +134,7 @@ class Branch {
  private:
   std::shared_ptr<const LayoutCosts> layout_;
   Job job_;
-  bool energy_ = false;
+  EnergyAsked energy_;
   double headroom_ = 0;
   std::shared_ptr<BlockSet> set_;
   std::vector<LayerBlocks> layers_;
@@ -147,7 +147,8 @@ class Branch {
     PassTerms head;
     std::shared_ptr<const std::vector<BlockBodies>> fastest;
   };
-  KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<BlockBodies>& thriftiest) const;
+  KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<double>& energies_j) const;
+  std::vector<double> least_energies(const StageCosts& costs, double lowest, double highest);
   void append_contents(std::vector<int>& key, const std::vector<ChunkPlan>& chunks, bool in_order) const;
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
   void price_transfers();

@@ -21,7 +21,29 @@ std::vector<int> counts_of(int max, const SearchSpec& spec) {
   return counts;
 }
 
+constexpr int kPercent = 100;
+constexpr int kLowestPercent = 40;  // far below where any GPU needs least energy
+
+Cluster at_clock(const Cluster& cluster, double share) {
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : cluster.groups()) {
+    NodeHardware& hardware = nodes.emplace_back(group).hardware;
+    const double clock_hz = hardware.gpu.settable_clock_hz(share);
+    if (clock_hz < hardware.clock_limit() * hardware.gpu.clock_max_hz.value) hardware.spec.clock_hz = clock_hz;
+  }
+  return {std::move(nodes), cluster.fabric()};
+}
+
 }  // namespace
+
+std::vector<Cluster> clock_choices(const Cluster& cluster, const SearchSpec& spec) {
+  std::vector<Cluster> out = {cluster};
+  if (spec.power_cap_w == 0) return out;
+  for (int percent = kPercent - 1; percent >= kLowestPercent; --percent) {
+    out.push_back(at_clock(cluster, static_cast<double>(percent) / kPercent));
+  }
+  return out;
+}
 
 std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluster, const NodeCounts& counts) {
   std::vector<std::size_t> used;

@@ -16,6 +16,10 @@ int types_of(const NodeCounts& counts);  // how many are used
 // All of a cluster, or so many nodes of each type, at least one in all.
 std::vector<NodeCounts> node_choices(const Cluster& cluster, const SearchSpec& spec);
 
+// The cluster as it is, and, under a power cap, with the clocks of all its GPUs lower and lower: at 99 % of their
+// highest, 98 %, and so on to 40 %, each where it can be set, and never above what a node's is set to already.
+std::vector<Cluster> clock_choices(const Cluster& cluster, const SearchSpec& spec);
+
 // The clusters of these nodes with their types in every order, as stages of one type stand together: first that of
 // `cluster`.
 std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluster, const NodeCounts& counts);

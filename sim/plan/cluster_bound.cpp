@@ -36,7 +36,7 @@ std::optional<Job> smallest_job(const Job& job, const Strategy& choice) {
 }  // namespace
 
 ClusterBound::ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
-                           SharedBlocks& shared, bool energy)
+                           SharedBlocks& shared, const EnergyAsked& energy)
     : job_(job),
       space_(space),
       shared_(shared),
@@ -100,8 +100,8 @@ const ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std:
   }
   Job job = job_;
   job.cluster = Cluster(std::move(nodes), job_.cluster.fabric());
-  const std::string& name = job.cluster.groups().front().hardware.spec.name;
-  const auto [known, is_new] = of_type_.try_emplace({name, BlockHardware(job)});
+  const auto [known, is_new] =
+      of_type_.try_emplace({StageHardware(job.cluster.groups().front().hardware.spec), BlockHardware(job)});
   OfType& out = known->second;
   if (!is_new) return out;
   try {
@@ -128,8 +128,8 @@ std::vector<LeftOut> ClusterBound::left_out() {
   const std::lock_guard lock(mutex_);
   std::vector<LeftOut> out;
   for (const auto& [key, type] : of_type_) {
-    const bool known = !out.empty() && out.back().nodes == key.first;
-    if (!type.reason.empty() && !known) out.push_back({key.first, type.reason});
+    const bool known = !out.empty() && out.back().nodes == key.first.node;
+    if (!type.reason.empty() && !known) out.push_back({key.first.node, type.reason});
   }
   return out;
 }

@@ -27,7 +27,7 @@ class ClusterBound {
   // `states`: those of the space; must outlive this. `headroom`: the share of memory that is kept free. `energy`:
   // whether energies are asked for; else they are 0.
   ClusterBound(const Job& job, const StrategySpace& space, const StateChoices& states, double headroom,
-               SharedBlocks& shared, bool energy);
+               SharedBlocks& shared, const EnergyAsked& energy);
 
   // What an iteration needs at least, in any layout or in one with these sizes of groups.
   struct Least {
@@ -85,13 +85,13 @@ class ClusterBound {
   const Job& job_;
   const StrategySpace& space_;
   SharedBlocks& shared_;
-  bool energy_;
+  EnergyAsked energy_;
   const StateChoices& states_;
   double headroom_;
   bool plain_;  // no communication of a pass hides behind another
   bool loops_;  // ... and layouts are bounded by their stages
   std::mutex mutex_;
-  std::map<std::pair<std::string, BlockHardware>, OfType> of_type_;
+  std::map<std::pair<StageHardware, BlockHardware>, OfType> of_type_;
   std::map<std::vector<bool>, Types> of_types_;                      // by which are used
   std::map<std::tuple<Sizes, bool, int>, double> states_of_layers_;  // by gathering and replicas
 };

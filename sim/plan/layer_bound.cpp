@@ -32,13 +32,26 @@ Picoseconds kernels(const Body& body, const std::vector<bool>& some) {
 
 Picoseconds device(const BlockBodies& bodies) { return bodies.folded_forward.device + bodies.folded_backward.device; }
 
-double highest_draw(const Body& body) {
-  double out = 0;
-  for (const BodyStep& step : body.steps) out = std::max(out, step.draw);
-  return out;
+}  // namespace
+
+// Nodes left to themselves need more energy the higher they settle, up to the clock that they are set to. Settled at s
+// above that one, the draw of what depends on the clock changes as s^x / D(s), D the draw of clock_power, and that of
+// the rest as 1 / D(s) (energy_above_waiting_j). The latter falls; the former rises and then falls, so that it is least
+// at an end. That is of the whole draw of kernels, that of waiting included, which are busy no longer than passes take.
+EnergyRange::EnergyRange(const NodeHardware& node, double limit, double lowest, double highest)
+    : blocked_w_(node.gpu.blocked_w.value), set_(limit < highest) {
+  const auto draw = [&](double clock) { return std::pow(clock, kPowerExponent) / node.gpu.clock_power.draw(clock); };
+  if (set_) share_ = std::min(1.0, draw(std::max(lowest, limit)) / draw(highest));
 }
 
-}  // namespace
+double EnergyRange::least(const BlockBodies& at_lowest, const BlockBodies& at_highest) const {
+  const double lowest_j = at_lowest.folded_forward.energy_j + at_lowest.folded_backward.energy_j;
+  if (!set_) return lowest_j;
+  const FoldedBody& forward = at_highest.folded_forward;
+  const FoldedBody& backward = at_highest.folded_backward;
+  const double waiting_j = blocked_w_ * to_seconds(forward.device + backward.device);
+  return std::min(lowest_j, share_ * (forward.energy_j + backward.energy_j) - (1 - share_) * waiting_j);
+}
 
 LayerBound::LayerBound(const Job& job) {
   blocks_.all.emplace_back();
@@ -47,8 +60,9 @@ LayerBound::LayerBound(const Job& job) {
   for (const LayerBlocks& layer : layer_blocks(job, blocks_)) layers_.push_back(layer.kept);
 }
 
-std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs, bool energy) {
-  const PricePlace place(costs, 1);
+std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const StageCosts& costs,
+                                                        const EnergyAsked& energy) {
+  const PricePlace place(costs, costs.hardware->hardware.clock_limit());
   const std::shared_ptr<Clocks> clocks = clocks_on(job, costs, place);
   const Recomputed recomputed(job.strategy.recompute, job.strategy.recompute_modules.to_ulong());
   const std::tuple key(place, recomputed, energy);
@@ -57,14 +71,21 @@ std::shared_ptr<const LayerBound::Terms> LayerBound::on(const Job& job, const St
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
   }
   // Prediction modules have kernels of their own: of their jobs' energy nothing is said.
-  const bool says_energy = energy && job.model.prediction_layers == 0;
-  auto made = std::make_shared<const Terms>(
-      price(job, costs, highest_clocks(job, costs, *clocks), says_energy ? clocks->lowest : 0));
+  const bool says_energy = energy.any && job.model.prediction_layers == 0;
+  const std::vector<Span> spans = highest_clocks(job, costs, *clocks);
+  Terms terms = price(job, costs, spans);
+  if (says_energy) {
+    const double lowest = lowest_clock(job, costs, *clocks);
+    double highest = lowest;
+    for (const Span& span : spans) highest = std::max(highest, span.clock);
+    terms.energy_j = least_over(energy, costs.hardware->hardware.clock_limit(),
+                                [&](double limit) { return least_energy(job, costs, lowest, highest, limit); });
+  }
+  auto made = std::make_shared<const Terms>(std::move(terms));
   const std::lock_guard lock(mutex_);
   return known_.emplace(key, std::move(made)).first->second;
 }
 
-// No mix of layers settles at a lower clock than that of the kernel that draws most.
 std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const StageCosts& costs,
                                                           const PricePlace& place) {
   {
@@ -73,14 +94,19 @@ std::shared_ptr<LayerBound::Clocks> LayerBound::clocks_on(const Job& job, const 
   }
   auto made = std::make_shared<Clocks>();
   StageCosts unclocked = costs;
-  made->bodies = price_kinds(job, unclocked, 1);
-  double draw = 1;
-  for (const BlockBodies& kind : made->bodies) {
-    draw = std::max({draw, highest_draw(kind.forward), highest_draw(kind.backward)});
-  }
-  made->lowest = std::min(costs.hardware->hardware.gpu.sustained_share.value, std::pow(draw, -1 / kPowerExponent));
+  made->bodies = price_kinds(job, unclocked, 1, 1);
   const std::lock_guard lock(mutex_);
   return clocks_.emplace(place, std::move(made)).first->second;
+}
+
+// A mix of layers settles no lower than the lowest of the clocks that each of them would settle at alone.
+double LayerBound::lowest_clock(const Job& job, const StageCosts& costs, const Clocks& clocks) const {
+  double lowest = 1;
+  for (std::size_t kind = 0; kind < clocks.bodies.size(); ++kind) {
+    const std::vector<bool> again = steps_run_again(job, blocks_.all[kind + 1]);
+    lowest = std::min(lowest, lowest_settled_clock(clocks.bodies[kind], costs.hardware->hardware.gpu, again));
+  }
+  return lowest;
 }
 
 std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const StageCosts& costs, Clocks& clocks) {
@@ -119,8 +145,8 @@ std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec
 }
 
 // Of every kind of layer.
-std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& costs, double clock) const {
-  costs.kernels.set_clock_share(clock);
+std::vector<BlockBodies> LayerBound::price_kinds(const Job& job, StageCosts& costs, double clock, double limit) const {
+  costs.kernels.set_clock_share(clock, limit);
   std::vector<BlockBodies> out;
   for (std::size_t kind = 1; kind + 1 < blocks_.all.size(); ++kind) {
     out.push_back(price_block(job, blocks_.all[kind], costs));
@@ -156,18 +182,23 @@ void LayerBound::add_times(const Job& job, const std::vector<BlockBodies>& bodie
   out.device = std::move(here.device);
 }
 
-// `lowest`: 0 where nothing is said of energy.
-LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, const std::vector<Span>& spans,
-                                    double lowest) const {
+LayerBound::Terms LayerBound::price(const Job& job, StageCosts costs, const std::vector<Span>& spans) const {
   Terms out;
-  for (const Span& span : spans) add_times(job, price_kinds(job, costs, span.clock), span.share, out);
-  if (lowest == 0) return out;
-  const std::vector<BlockBodies> thriftiest = price_kinds(job, costs, lowest);
-  for (const BlockId layer : layers_) {
-    const BlockBodies& bodies = thriftiest[static_cast<std::size_t>(layer - 1)];
-    out.energy_j += bodies.folded_forward.energy_j + bodies.folded_backward.energy_j;
-  }
+  const double limit = costs.hardware->hardware.clock_limit();
+  for (const Span& span : spans) add_times(job, price_kinds(job, costs, span.clock, limit), span.share, out);
   return out;
+}
+
+double LayerBound::least_energy(const Job& job, StageCosts costs, double lowest, double highest, double limit) const {
+  const EnergyRange range(costs.hardware->hardware, limit, lowest, highest);
+  const std::vector<BlockBodies> at_lowest = price_kinds(job, costs, lowest, limit);
+  const std::vector<BlockBodies> at_highest = price_kinds(job, costs, highest, limit);
+  double energy_j = 0;
+  for (const BlockId layer : layers_) {
+    const auto kind = static_cast<std::size_t>(layer - 1);
+    energy_j += range.least(at_lowest[kind], at_highest[kind]);
+  }
+  return energy_j;
 }
 
 double LayerBound::min_state(const Job& job) const {

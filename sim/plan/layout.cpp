@@ -37,7 +37,7 @@ LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
     std::vector<StageHardware> nodes;
     for (int own = 0; own < count(); ++own) {
       const StageCosts* const same_stage = own > 0 ? &costs[place(stage, 0)] : nullptr;
-      nodes.emplace_back(costs.emplace_back(job, classes, stage, own, same_stage));
+      nodes.emplace_back(costs.emplace_back(job, classes, stage, own, same_stage).hardware->hardware.spec);
     }
     for (int own = 0; own < count(); ++own) {
       const StageCosts& at = costs[place(stage, own)];

@@ -8,26 +8,28 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "plan/branch.hpp"
-#include "plan/candidate_clusters.hpp"
 #include "plan/cluster_bound.hpp"
-#include "plan/cluster_rates.hpp"
+#include "plan/cluster_choices.hpp"
 #include "plan/layout_sites.hpp"
 #include "plan/memory_filter.hpp"
 #include "plan/pipeline_bound.hpp"
 #include "plan/planned_energy.hpp"
 #include "plan/replica_bound.hpp"
 #include "plan/rule_filter.hpp"
+#include "plan/search_node.hpp"
 #include "plan/standing.hpp"
+#include "plan/time_spent.hpp"
 #include "program/data_parallel.hpp"
 #include "simulation/score.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <queue>
@@ -44,22 +46,8 @@ bool energy_counts(const SearchSpec& spec) {
 
 constexpr std::size_t kBatch = 32;       // nodes taken out of the queue together
 constexpr std::size_t kFirstBatch = 4;   // ... until there is a standing to bound by
+constexpr std::int64_t kDive = 16;       // strategies simulated in vain after which the most promising go first
 constexpr std::size_t kSimulations = 4;  // ... of these, strategies to simulate
-
-// Processor time of all threads.
-class Clock {
- public:
-  explicit Clock(std::atomic<std::int64_t>& sum) : sum_(sum), started_(std::chrono::steady_clock::now()) {}
-  ~Clock() {
-    sum_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started_).count();
-  }
-  Clock(const Clock&) = delete;
-  Clock& operator=(const Clock&) = delete;
-
- private:
-  std::atomic<std::int64_t>& sum_;
-  std::chrono::steady_clock::time_point started_;
-};
 
 enum Step : std::uint8_t { enumerated, after_rules, after_memory, after_bounds, simulated };
 constexpr std::size_t kSteps = 5;
@@ -75,73 +63,19 @@ class Search {
         shared_(spec.space.demanding_schedule()),
         rules_(job, spec.rules),
         states_(state_choices(spec.space, job.framework)),
-        cluster_bound_(job, spec.space, states_, spec.headroom, shared_, energy_counts(spec)),
-        clusters_(node_choices(job.cluster, spec)),
+        clusters_(job, spec),
         standing_(spec) {
-    for (const NodeCounts& counts : clusters_) rates_.push_back(rates_of(job.cluster, counts, spec.power_cap_w));
+    for (std::size_t span = 0; span < clusters_.spans().size(); ++span) {
+      energy_asked_.push_back({energy_counts(spec), clusters_.lowest_share(span)});
+      bounds_.emplace_back(clusters_.job_of(span), spec.space, states_, spec.headroom, shared_, energy_asked_.back());
+    }
   }
 
   SearchResult run();
 
  private:
-  struct Node {
-    // Blocks are a choice of them in a layout, on nodes whose order is left open; an unlisted branch was not listed for
-    // want of memory; a candidate is a strategy that has been bounded with its replicas' collectives.
-    enum class Kind : std::uint8_t { cluster, layout, blocks, unlisted, branch, pipeline, strategy, candidate };
-    Merit bound;
-    double key = 0;
-    TreePlace place;
-    Kind kind{};
-    std::uint32_t cluster = 0;
-    std::shared_ptr<LayoutSites> layout;
-    std::uint32_t choice = 0;  // of blocks
-    std::shared_ptr<Branch> branch;
-    std::int64_t strategies = 1;  // below it
-    PipelineChoice pipeline;
-    StateChoice state;
-
-    bool excluded_by(const Standing& standing) const {
-      return kind < Kind::unlisted ? standing.excludes(bound) : standing.excludes(bound, place);
-    }
-  };
-  struct Later {
-    bool operator()(const Node& a, const Node& b) const {
-      return std::tuple(a.key, a.place) > std::tuple(b.key, b.place);
-    }
-  };
-  // Deepest first: to something that can be simulated.
-  struct Shallower {
-    bool operator()(const Node& a, const Node& b) const {
-      return std::tuple(b.kind, a.key, a.place) > std::tuple(a.kind, b.key, b.place);
-    }
-  };
-  // What became of a node.
-  struct Outcome {
-    std::vector<Node> children;
-    std::optional<Standing::Entry> entry;
-    std::vector<Node> set_aside;  // nothing below them fits
-    std::int64_t enumerated = 0;
-    std::int64_t against_rules = 0;
-    std::int64_t too_large = 0;
-    double min_shortage = std::numeric_limits<double>::infinity();
-    double max_free = -std::numeric_limits<double>::infinity();
-    std::int64_t bounded = 0;
-    bool simulated = false;
-
-    void count_too_large(const MemoryRoom& room) {
-      ++too_large;
-      min_shortage = std::min(min_shortage, room.shortage);
-      max_free = std::max(max_free, room.free);
-    }
-
-    void add(Node child, const Standing& standing) {
-      if (child.excluded_by(standing)) {
-        bounded += child.strategies;
-      } else {
-        children.push_back(std::move(child));
-      }
-    }
-  };
+  using Node = SearchNode;
+  using Outcome = NodeOutcome;
   std::vector<Node> layouts_of(const Node& cluster) const;
   void add_branches(const Node& blocks, const Strategy& choice, Outcome& out);
   void add_listed(Node child, Outcome& out);
@@ -154,6 +88,7 @@ class Search {
   std::optional<double> least_possible();
   void settle(std::vector<Outcome>& outcomes);
   Outcome work_on(const Node& node);
+  Outcome expand_clocks(const Node& node);
   Outcome expand_cluster(const Node& node);
   Outcome expand_layout(const Node& node);
   Outcome expand_blocks(const Node& node);
@@ -162,6 +97,11 @@ class Search {
   Outcome expand_pipeline(const Node& node);
   Outcome bound_closer(const Node& node);
   Outcome judge(const Node& node);
+  using Hopeless = std::function<bool(const IterationScore&)>;
+  std::optional<IterationScore> score_of(const Node& node, const Job& job, const Hopeless& hopeless) const;
+  Merit merit_of(const Node& node, const IterationScore& score) const;
+  bool capped() const { return spec_.power_cap_w > 0; }
+  bool lower_clocks(const Node& node, Job& job, IterationScore& score) const;
   void bound_pipeline(Node& node) const;
   const std::vector<StateChoice>& states_of(const Branch& branch) const {
     return states_[gathers_in_passes(job_.framework, branch.job().strategy.zero) ? 1 : 0];
@@ -190,13 +130,14 @@ class Search {
   RuleFilter rules_;
   ScheduleFacts facts_;
   StateChoices states_;
-  ClusterBound cluster_bound_;
   RecentCosts recent_costs_;
-  std::vector<NodeCounts> clusters_;
-  std::vector<ClusterRates> rates_;  // of each cluster
-  std::priority_queue<Node, std::vector<Node>, Later> queue_;
+  ClusterChoices clusters_;
+  // By span of clocks.
+  std::vector<EnergyAsked> energy_asked_;
+  std::deque<ClusterBound> bounds_;
+  std::priority_queue<Node, std::vector<Node>, LaterNode> queue_;
   // What was found as long as no strategy was simulated: it goes before the queue.
-  std::priority_queue<Node, std::vector<Node>, Shallower> dive_;
+  std::priority_queue<Node, std::vector<Node>, ShallowerNode> dive_;
   Standing standing_;
   std::vector<Node> set_aside_;
   bool planted_ = false;    // something runs somewhere
@@ -212,17 +153,17 @@ class Search {
 };
 
 Merit Search::merit(std::size_t cluster, Picoseconds time, double working_j) const {
-  return rates_[cluster].least(to_seconds(time), working_j);
+  return clusters_[cluster].rates.least(to_seconds(time), working_j);
 }
 
 Merit Search::merit(std::size_t cluster, const ClusterBound::Least& least) const {
   const auto sequences = static_cast<double>(job_.training.global_batch);
-  return rates_[cluster].least(least.seconds, least.working_j, least.types, sequences);
+  return clusters_[cluster].rates.least(least.seconds, least.working_j, least.types, sequences);
 }
 
 Merit Search::merit(std::size_t cluster, const Branch& branch) const {
-  return rates_[cluster].least(to_seconds(branch.bound()), branch.min_energy_j(), branch.work_places(),
-                               branch.microbatches());
+  return clusters_[cluster].rates.least(to_seconds(branch.bound()), branch.min_energy_j(), branch.work_places(),
+                                        branch.microbatches());
 }
 
 double Search::key_of(const Merit& bound) const {
@@ -236,24 +177,44 @@ double Search::key_of(const Merit& bound) const {
   }
 }
 
-// Choices of nodes of one type, or of several.
+// Choices of nodes of one type, or of several, at the clocks of the job's cluster.
 void Search::plant(bool mixes) {
-  for (std::size_t i = 0; i < clusters_.size(); ++i) {
-    if ((types_of(clusters_[i]) > 1) != mixes) continue;
+  for (std::size_t i = 0; i < clusters_.size(); i += clusters_.spans().size()) {
+    if ((types_of(clusters_[i].counts) > 1) != mixes) continue;
     Node node;
-    node.kind = Node::Kind::cluster;
     node.cluster = static_cast<std::uint32_t>(i);
-    node.place.nodes = node.cluster;
+    node.place.nodes = clusters_[i].number;
     node.strategies = 0;  // counted when they are listed
-    if (lazy()) {
-      const ClusterBound::Least least = cluster_bound_.least(clusters_[i]);
-      if (!std::isfinite(least.seconds)) continue;  // no choice of blocks runs there
-      node.bound = merit(i, least);
+    if (!lazy()) {
+      node.kind = Node::Kind::cluster;
+      queue_.push(std::move(node));
+      continue;
     }
-    node.key = key_of(node.bound);
-    queue_.push(std::move(node));
+    for (Node& child : expand_clocks(node).children) queue_.push(std::move(child));
   }
   planted_ = planted_ || !queue_.empty();
+}
+
+// Bounded by what its blocks take, and the next lower clock by what they take here: nothing is faster there.
+Search::Outcome Search::expand_clocks(const Node& node) {
+  const ClusterChoices::Choice& choice = clusters_[node.cluster];
+  const ClusterBound::Least least = bounds_[choice.span].least(choice.counts);
+  Outcome out;
+  if (!std::isfinite(least.seconds)) return out;  // no choice of blocks runs there
+  Node child = node;
+  child.kind = Node::Kind::cluster;
+  child.bound = merit(node.cluster, least);
+  child.key = key_of(child.bound);
+  out.add(std::move(child), standing_);
+  if (choice.span + 1 == clusters_.spans().size()) return out;
+  Node lower = node;
+  lower.kind = Node::Kind::clocks;
+  ++lower.cluster;
+  ++lower.place.span;
+  lower.bound = choice.rates.least(least.seconds, 0);
+  lower.key = key_of(lower.bound);
+  out.add(std::move(lower), standing_);
+  return out;
 }
 
 std::vector<Search::Node> Search::take() {
@@ -272,7 +233,7 @@ std::vector<Search::Node> Search::take() {
 
 // The most promising that may matter. As long as nothing is known to exclude by, what was found last goes first.
 std::optional<Search::Node> Search::next() {
-  if (!standing_.empty()) end_dive();
+  if (!standing_.empty() || simulated_ > kDive) end_dive();
   if (!dive_.empty()) {
     Node node = dive_.top();
     dive_.pop();
@@ -300,6 +261,8 @@ Strategy Search::strategy_of(const Node& node) const {
 
 Search::Outcome Search::work_on(const Node& node) {
   switch (node.kind) {
+    case Node::Kind::clocks:
+      return expand_clocks(node);
     case Node::Kind::cluster:
       return expand_cluster(node);
     case Node::Kind::layout:
@@ -321,12 +284,14 @@ Search::Outcome Search::work_on(const Node& node) {
 
 std::vector<Search::Node> Search::layouts_of(const Node& cluster) const {
   std::vector<Node> out;
-  const std::shared_ptr<const Cluster> nodes = in_every_order(job_.cluster, clusters_[cluster.cluster]).front();
+  const ClusterChoices::Choice& choice = clusters_[cluster.cluster];
+  const Job& job = clusters_.job_of(choice.span);
+  const std::shared_ptr<const Cluster> nodes = in_every_order(job.cluster, choice.counts).front();
   for (const Strategy& layout : layouts(spec_.space, *nodes)) {
     Node& child = out.emplace_back(cluster);
     child.kind = Node::Kind::layout;
     child.place.layout = static_cast<std::uint32_t>(out.size());
-    child.layout = std::make_shared<LayoutSites>(job_, clusters_[cluster.cluster], layout);
+    child.layout = std::make_shared<LayoutSites>(job, choice.counts, layout);
   }
   return out;
 }
@@ -336,8 +301,9 @@ Search::Outcome Search::expand_cluster(const Node& node) {
   std::vector<Node> layouts = layouts_of(node);
   Outcome out;
   if (lazy()) {
+    const ClusterChoices::Choice& choice = clusters_[node.cluster];
     for (Node& child : layouts) {
-      const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], child.layout->layout());
+      const ClusterBound::Least least = bounds_[choice.span].least(choice.counts, child.layout->layout());
       if (!std::isfinite(least.seconds)) continue;
       child.bound = merit(node.cluster, least);
       child.key = key_of(child.bound);
@@ -366,20 +332,21 @@ Search::Outcome Search::expand_cluster(const Node& node) {
 }
 
 Search::Outcome Search::expand_layout(const Node& node) {
-  const Clock clock(spent_[enumerated]);
+  const TimeSpent time(spent_[enumerated]);
   Outcome out;
   const Strategy& layout = node.layout->layout();
+  const NodeCounts& counts = clusters_[node.cluster].counts;
+  ClusterBound& bound = bounds_[node.place.span];
   const auto choices = static_cast<std::uint32_t>(block_choices(spec_.space, layout, job_.framework).size());
   for (std::uint32_t choice = 0; choice < choices; ++choice) {
-    const ClusterBound::Least least = cluster_bound_.least(clusters_[node.cluster], layout, choice);
+    const ClusterBound::Least least = bound.least(counts, layout, choice);
     if (!std::isfinite(least.seconds)) continue;
     Node child = node;
     child.kind = Node::Kind::blocks;
     child.choice = choice;
     child.bound = merit(node.cluster, least);
     child.key = key_of(child.bound);
-    if (!desperate_ && !child.excluded_by(standing_) &&
-        !cluster_bound_.may_fit(clusters_[node.cluster], layout, choice)) {
+    if (!desperate_ && !child.excluded_by(standing_) && !bound.may_fit(counts, layout, choice)) {
       out.set_aside.push_back(std::move(child));
     } else {
       out.add(std::move(child), standing_);
@@ -403,7 +370,7 @@ Search::Outcome Search::list_branch(const Node& node) {
 // On nodes in every order.
 void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& out) {
   for (LayoutSite& site : blocks.layout->sites()) {
-    const Clock clock(spent_[enumerated]);
+    const TimeSpent time(spent_[enumerated]);
     const bool allowed = rules_.allows_branch(choice, *site.cluster);
     const auto costs = allowed ? blocks.layout->costs(site, choice, recent_costs_) : nullptr;
     if (!costs) {
@@ -414,7 +381,8 @@ void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& o
     }
     Node child = blocks;
     child.kind = Node::Kind::unlisted;
-    child.branch = std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_counts(spec_), spec_.headroom);
+    child.branch =
+        std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_asked_[blocks.place.span], spec_.headroom);
     child.bound = merit(blocks.cluster, *child.branch);
     child.key = key_of(child.bound);
     child.place.order = site.order;
@@ -441,7 +409,7 @@ void Search::add_listed(Node child, Outcome& out) {
 }
 
 Search::Outcome Search::expand_branch(const Node& node) {
-  const Clock clock(spent_[after_bounds]);
+  const TimeSpent time(spent_[after_bounds]);
   Outcome out;
   if (!desperate_ && !node.branch->may_fit(states_of(*node.branch), shared_)) {
     out.too_large = node.strategies;
@@ -487,7 +455,7 @@ std::optional<Search::Node> Search::next_of_row(const Node& node) const {
 
 // Where nothing fits, the next of the row, which needs less memory, is tried at once, a few times.
 Search::Outcome Search::expand_pipeline(const Node& node) {
-  const Clock clock(spent_[after_memory]);
+  const TimeSpent time(spent_[after_memory]);
   constexpr int tries = 8;
   Outcome out;
   add_strategies(node, out);
@@ -530,7 +498,7 @@ void Search::add_strategies(const Node& node, Outcome& out) {
 }
 
 Search::Outcome Search::bound_closer(const Node& node) {
-  const Clock clock(spent_[after_bounds]);
+  const TimeSpent time(spent_[after_bounds]);
   Branch& branch = *node.branch;
   const PipelineBound passes = bound_with_replicas(branch, node.pipeline, node.state, facts_);
   const std::vector<StateTerms> states = branch.state_terms(chunks_of(branch, node.pipeline), node.state);
@@ -544,32 +512,59 @@ Search::Outcome Search::bound_closer(const Node& node) {
 }
 
 Search::Outcome Search::judge(const Node& node) {
-  const Clock clock(spent_[simulated]);
+  const TimeSpent time(spent_[simulated]);
   Outcome out;
-  BlockSet& set = node.branch->blocks();
+  const auto hopeless = [&](const IterationScore& bound) {
+    const Merit least = capped() ? merit(node.cluster, bound.time, 0) : merit_of(node, bound);
+    return standing_.excludes(least, node.place);
+  };
   Job job = node.branch->job();
   job.strategy = strategy_of(node);
-  const ClusterRates& rates = rates_[node.cluster];
-  const auto merit_of = [&](const IterationScore& score) {
-    const double seconds = to_seconds(score.time);
-    return Merit{seconds, rates.usd_per_s * seconds, score.energy_j};
-  };
-  const auto hopeless = [&](const IterationScore& bound) {
-    if (spec_.power_cap_w == 0) return standing_.excludes(merit_of(bound), node.place);
-    const double waiting_j = rates.blocked_w * to_seconds(bound.time);
-    return standing_.excludes(merit(node.cluster, bound.time, std::max(0.0, bound.energy_j - waiting_j)), node.place);
-  };
-  const auto score = score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, spec_.headroom);
+  std::optional<IterationScore> score = score_of(node, job, hopeless);
   if (score && score->room.shortage > 0) {
     out.count_too_large(score->room);
     return out;
   }
   out.simulated = score.has_value();
   out.bounded = score ? 0 : 1;
-  if (!score) return out;
-  const Merit merit = merit_of(*score);
+  if (!score || (capped() && !lower_clocks(node, job, *score))) return out;
+  const Merit merit = merit_of(node, *score);
   out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}}};
   return out;
+}
+
+std::optional<IterationScore> Search::score_of(const Node& node, const Job& job, const Hopeless& hopeless) const {
+  BlockSet& set = node.branch->blocks();
+  return score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, spec_.headroom);
+}
+
+Merit Search::merit_of(const Node& node, const IterationScore& score) const {
+  const double seconds = to_seconds(score.time);
+  return {seconds, clusters_[node.cluster].rates.usd_per_s * seconds, score.energy_j};
+}
+
+// No lower than a power cap demands; `job` and `score`: at the highest clocks of the node's span. False: it does not
+// run at clocks of that span.
+bool Search::lower_clocks(const Node& node, Job& job, IterationScore& score) const {
+  const ClockSpan span = clusters_.spans()[node.place.span];
+  std::map<std::uint32_t, IterationScore> scores = {{span.highest, score}};
+  const auto set = [&](std::uint32_t clock) {
+    job.cluster = clusters_.placed(clusters_[node.cluster], clock, node.place.order, node.place.spread > 0,
+                                   job.strategy.pipeline);
+  };
+  const auto power_w = [&](std::uint32_t clock) {
+    if (!scores.contains(clock)) {
+      set(clock);
+      scores.emplace(clock, score_of(node, job, {}).value());
+    }
+    const IterationScore& at = scores.at(clock);
+    return at.energy_j / to_seconds(at.time);
+  };
+  const std::optional<std::uint32_t> clock = clock_that_keeps(span, spec_.power_cap_w, power_w);
+  if (!clock) return false;
+  set(*clock);
+  score = scores.at(*clock);
+  return true;
 }
 
 void Search::report_progress() {
@@ -594,7 +589,8 @@ void Search::settle(std::vector<Outcome>& outcomes) {
       if (child.excluded_by(standing_)) {
         bounded_ += child.strategies;
       } else {
-        standing_.empty() && !desperate_ ? dive_.push(std::move(child)) : queue_.push(std::move(child));
+        standing_.empty() && !desperate_ && simulated_ <= kDive ? dive_.push(std::move(child))
+                                                                : queue_.push(std::move(child));
       }
     }
   }
@@ -606,7 +602,7 @@ SearchResult Search::run() {
     plant(mixes);
     if (!stopped_) walk();
   }
-  const std::vector<LeftOut> left_out = cluster_bound_.left_out();
+  const std::vector<LeftOut> left_out = bounds_.front().left_out();
   if (!planted_ && !left_out.empty()) {
     fail_infeasible({}, "nothing runs on " + left_out.front().nodes + ": " + left_out.front().reason,
                     "leave these nodes out, or set search.nodes: up-to so that jobs without them are found");
@@ -666,7 +662,7 @@ SearchResult Search::result() {
                 {"simulated", simulated_, seconds(simulated)}};
   if (std::isfinite(min_shortage_)) out.min_shortage_bytes = min_shortage_;
   if (max_free_ >= 0) out.headroom_that_fits = max_free_;
-  out.left_out = cluster_bound_.left_out();
+  out.left_out = bounds_.front().left_out();
   return out;
 }
 

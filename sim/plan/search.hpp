@@ -29,9 +29,10 @@ struct SearchSpec {
   std::vector<int> node_counts;  // ... these numbers; empty: powers of two and all there are
   bool mixed = true;             // one job may have several node types
 
-  double deadline_s = 0;   // of an iteration; 0: none
-  double budget_usd = 0;   // of an iteration; 0: none
-  double power_cap_w = 0;  // of all GPUs on average over an iteration; 0: none
+  double deadline_s = 0;  // of an iteration; 0: none
+  double budget_usd = 0;  // of an iteration; 0: none
+  // Of all GPUs on average over an iteration; 0: none. Strategies that draw more run at lower clocks (clock_choices).
+  double power_cap_w = 0;
   double headroom = 0.05;  // share of each memory to keep free, in [0, 1): what a job needs is a prediction
   double tolerance = 0;  // share by which what is not found may be better than the last that is; 0: the search is exact
   bool exhaustive = false;  // simulate whatever fits in memory: to check bounds by

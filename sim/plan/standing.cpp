@@ -63,7 +63,6 @@ bool Standing::excludes(const Merit& bound, const TreePlace& place) const {
 void Standing::add(Entry entry) {
   const Merit& merit = entry.merit;
   if (!within_limits(merit)) return;
-  if (spec_.power_cap_w > 0 && merit.energy_j > spec_.power_cap_w * merit.time_s) return;
   if (spec_.objective == SearchObjective::pareto) {
     add_to_set(std::move(entry));
   } else {

@@ -27,6 +27,7 @@ struct TreePlace {
   std::uint32_t pipeline = 0;
   std::uint32_t row = 0;  // of choices that recompute more and more
   std::uint32_t state = 0;
+  std::uint32_t span = 0;  // of clocks
 
   // Of the layout: the sizes of groups, and the nodes that they lie on.
   using Layout = std::array<std::uint32_t, 4>;

@@ -7,15 +7,16 @@
 
 namespace mirfak {
 
-StageHardware::StageHardware(const StageCosts& costs)
-    : node(costs.hardware->hardware.spec.name),
-      network(costs.hardware->hardware.spec.network),
-      gpus(costs.hardware->hardware.spec.gpus),
-      ports(costs.hardware->hardware.spec.ports),
-      scale_up_domain(costs.hardware->hardware.spec.scale_up_domain) {}
+StageHardware::StageHardware(const NodeSpec& spec)
+    : node(spec.name),
+      network(spec.network),
+      gpus(spec.gpus),
+      ports(spec.ports),
+      scale_up_domain(spec.scale_up_domain),
+      clock_hz(spec.clock_hz) {}
 
 PricePlace::PricePlace(const StageCosts& costs, double limit)
-    : hardware(costs),
+    : hardware(costs.hardware->hardware.spec),
       clock_limit(limit),
       tensor(costs.tensor_group),
       context(costs.context_group),

@@ -33,13 +33,14 @@ struct PricedBodies {
 
 // What tells the hardware of a stage's replicas apart.
 struct StageHardware {
-  explicit StageHardware(const StageCosts& costs);
+  explicit StageHardware(const NodeSpec& spec);
 
   std::string node;
   std::string network;
   int gpus = 0;
   int ports = 0;
   int scale_up_domain = 0;
+  double clock_hz = 0;
 
   friend auto operator<=>(const StageHardware&, const StageHardware&) = default;
 };

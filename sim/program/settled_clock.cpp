@@ -142,4 +142,17 @@ double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const 
   return std::min(mix.highest_clock_share({&more, 1}), gpu.sustained_share.value);
 }
 
+// Nothing waits. Between none of the layers and all the clock lies between both.
+double lowest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& steps) {
+  PowerMix mix;
+  add_kernels(mix, kept.forward, 1);
+  add_kernels(mix, kept.backward, 1);
+  const double of_kept = mix.clock_share();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const BodyStep& step = kept.forward.steps[i];
+    if (steps[i] && step.stream == StreamKind::compute) add_kernel(mix, step, 1);
+  }
+  return std::min({of_kept, mix.clock_share(), gpu.sustained_share.value});
+}
+
 }  // namespace mirfak

@@ -27,5 +27,7 @@ struct RunAgain {
 // Of a layer with these bodies, priced at the full clock, no less than the clock of any mix of it with itself where
 // steps run again.
 double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again);
+// ... no more than that of any such mix, `steps` run again in any share of the layers.
+double lowest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& steps);
 
 }  // namespace mirfak

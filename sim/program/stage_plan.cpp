@@ -266,7 +266,8 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   plans.reserve(static_cast<std::size_t>(job.strategy.pipeline) * classes.size());
   for (int i = 0; i < job.strategy.pipeline * count; ++i) {
     StagePlan& plan = plans.emplace_back(job, blocks, classes, i / count, i % count);
-    const double limit = clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)];
+    const double set = plan.costs.hardware->hardware.clock_limit();
+    const double limit = clock_limits.empty() ? set : std::min(set, clock_limits[static_cast<std::size_t>(i)]);
     const PricedBodies priced = cache.price(job, blocks, plan, limit);
     plan.costs.kernels.set_clock_share(priced.clock_share, limit);
     plan.bodies = priced.bodies;

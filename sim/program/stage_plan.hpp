@@ -132,7 +132,7 @@ struct StagePlan : StageContents {
 
 // One plan per stage and class of replicas: stage after stage, of each stage class after class, so the plan of class c
 // on stage s of a job of C classes stands at s * C + c. Plans on the same hardware share priced bodies. `clock_limits`:
-// by plan, the share of the full clock that its devices are set to; empty: they are left to themselves.
+// by plan, the share of the full clock that its devices are set to, where their nodes are not set lower.
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
                                    std::span<const double> clock_limits = {});
 // The same with bodies that other jobs share: see BodyCache for what these must have in common.

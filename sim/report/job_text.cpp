@@ -1,5 +1,6 @@
 #include "report/job_text.hpp"
 
+#include "base/units.hpp"
 #include "schedule/schedule.hpp"
 #include "simulation/laws.hpp"
 
@@ -28,9 +29,11 @@ std::string cluster_text(const Cluster& cluster) {
   for (const NodeGroup& group : cluster.groups()) {
     const NodeHardware& hardware = group.hardware;
     const int shared = hardware.spec.ranks_per_gpu;
-    out += fmt::format("{}{} x {} ({} {}{})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
+    const double clock = hardware.spec.clock_hz;
+    out += fmt::format("{}{} x {} ({} {}{}{})", out.empty() ? "" : " + ", group.count, hardware.spec.name,
                        hardware.spec.gpus / shared, hardware.gpu.title,
-                       shared > 1 ? fmt::format(", {} ranks on each", shared) : "");
+                       shared > 1 ? fmt::format(", {} ranks on each", shared) : "",
+                       clock > 0 ? fmt::format(" at {:g} MHz", clock / kMegahertz) : "");
   }
   return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
 }

@@ -1,4 +1,5 @@
 #include "base/units.hpp"
+#include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/search_text.hpp"
 #include "report/text_table.hpp"
@@ -60,6 +61,14 @@ std::string possible_text(const SearchReport& report) {
   return out + fmt::format("; the fewest GPUs draw {:.4g} kW while they wait", outcome.least_waiting_w / 1000);
 }
 
+// What a stopped search knows of what it did not look at.
+std::string least_text(const SearchReport& report) {
+  const std::optional<double> least = report.outcome.least_possible;
+  if (!least) return {};
+  const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
+  return fmt::format("; an iteration needs {} at least", measure.text(*least));
+}
+
 std::string shortage_text(const SearchReport& report) {
   if (report.outcome.min_shortage_bytes <= 0) return {};
   const double headroom = report.scenario.search.spec.headroom;
@@ -102,7 +111,8 @@ SearchFailure search_failure(const SearchReport& report) {
   const std::int64_t valid = left_after(report, "after rules");
   const std::int64_t fitting = left_after(report, "after memory");
   if (!report.outcome.complete) {
-    return {"stopped before anything that fits was simulated", "give it more time, or a smaller search.space"};
+    return {"stopped before anything that fits was simulated" + least_text(report),
+            "give it more time, or a smaller search.space"};
   }
   if (const std::string possible = possible_text(report); !possible.empty()) {
     return {"no strategy keeps the limits" + possible,

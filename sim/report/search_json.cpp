@@ -1,5 +1,6 @@
 #include "report/search_json.hpp"
 
+#include "base/units.hpp"
 #include "report/result_json.hpp"
 #include "scenario/resolved.hpp"
 
@@ -44,7 +45,9 @@ Json strategy_json(const Strategy& strategy) {
 Json nodes_json(const Cluster& cluster) {
   Json out = Json::array();
   for (const NodeGroup& group : cluster.groups()) {
+    const double clock_hz = group.hardware.spec.clock_hz;
     out.push_back({{"type", group.hardware.spec.name}, {"count", group.count}});
+    if (clock_hz > 0) out.back()["clock_mhz"] = clock_hz / kMegahertz;
   }
   return out;
 }
@@ -53,6 +56,7 @@ Json variants_json(const SimulatedStrategy& strategy) {
   Json out = Json::array();
   for (const FoundStrategy& variant : strategy.found.variants) {
     out.push_back({{"strategy", strategy_json(variant.job.strategy)},
+                   {"nodes", nodes_json(variant.job.cluster)},
                    {"iteration_time_s", variant.iteration_time_s},
                    {"cost_usd_per_iteration", strategy.iteration.priced ? Json(variant.cost_usd) : Json(nullptr)},
                    {"energy_j", variant.energy_j}});

@@ -1,5 +1,6 @@
 #include "report/strategy_columns.hpp"
 
+#include "base/units.hpp"
 #include "program/replica_classes.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
@@ -33,6 +34,21 @@ std::string gpus_cell(const Job& job) {
   for (const auto& [name, gpus] : types) out += fmt::format("{}{} {}", out.empty() ? "" : " + ", gpus, name);
   if (types.size() == 1) return out;
   return out + (replica_classes(job).size() > 1 ? " by replica" : " by stage");
+}
+
+// Of each entry of the cluster; "-": left to themselves.
+std::string clocks_cell(const Job& job) {
+  std::vector<std::string> clocks;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const double clock_hz = group.hardware.spec.clock_hz;
+    std::string text = clock_hz > 0 ? fmt::format("{:g}", clock_hz / kMegahertz) : "-";
+    if (clocks.empty() || clocks.back() != text) clocks.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(clocks, " "));
+}
+std::string clocks_words(const Job& job) {
+  const std::string clocks = clocks_cell(job);
+  return clocks == "-" ? "" : "clocks of " + clocks + " MHz";
 }
 
 std::string shares_cell(const Job& job) {
@@ -188,6 +204,7 @@ bool has_experts(const Job& job) { return job.model.mixture.experts > 0; }
 const std::vector<StrategyColumn>& strategy_columns() {
   static const std::vector<StrategyColumn> columns = with_other_fields({
       {"GPUs", {}, gpus_cell, gpus_cell},
+      {"MHz", {}, clocks_cell, clocks_words},
       column("tp", "tensor", tensor_words),
       column("cp", "context", context_words),
       column("ep", "expert", expert_words),

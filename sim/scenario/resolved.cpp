@@ -1,5 +1,6 @@
 #include "scenario/resolved.hpp"
 
+#include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "cluster/catalog.hpp"
 #include "scenario/search_dimensions.hpp"
@@ -75,6 +76,10 @@ std::string perturbations_yaml(const Perturbations& perturbations) {
   return out.empty() ? out : "  perturbations:\n    ranks:\n" + out;
 }
 
+std::string clock_yaml(const NodeSpec& node) {
+  return node.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", node.clock_hz / kMegahertz);
+}
+
 std::string cluster_yaml(const Cluster& cluster, const Node& section) {
   const std::vector<StatedNode> nodes = stated_nodes(section);
   const bool one_price = has_one_price(cluster);
@@ -86,10 +91,10 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
     const StatedNode stated = found == nodes.end() ? StatedNode{spec.name, {}, {}} : *found;
     const int shared = spec.ranks_per_gpu;
     out +=
-        fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}{}}}\n",
+        fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}{}{}}}\n",
                     quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
                     shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(network_of(spec, stated)),
-                    spec.ports, one_price ? "" : ", price: " + group.price_asked);
+                    spec.ports, clock_yaml(spec), one_price ? "" : ", price: " + group.price_asked);
   }
   const Fabric& fabric = cluster.fabric();
   out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",

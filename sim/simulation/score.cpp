@@ -51,7 +51,7 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
     return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
   };
   IterationScore out = score(Sweep().makespan(program));
-  if (hopeless(out)) return std::nullopt;
+  if (hopeless && hopeless(out)) return std::nullopt;
   if (program.shares_links()) out = score(execute_events(program).makespan);
   return out;
 }

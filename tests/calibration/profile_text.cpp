@@ -1,6 +1,7 @@
 #include "calibration/profile_text.hpp"
 
 #include "base/document.hpp"
+#include "base/error.hpp"
 
 #include <doctest/doctest.h>
 
@@ -94,6 +95,15 @@ TEST_CASE("a section that is missing joins its siblings") {
   REQUIRE(gemm->fields.size() == 3);
   CHECK(gemm->find("fp8") != nullptr);
   CHECK(gemm->find("bf16")->find("shapes")->scalar == "7");
+}
+
+TEST_CASE("a fit that nothing judges is not written") {
+  FittedSection alone = section(1e-6);
+  alone.scores.back() = {"m >= 1024", {}, {}};
+  CHECK_THROWS_WITH_AS(with_sections(kProfile, {alone}),
+                       "gemm.bf16: no row with m >= 1024 was measured, which fits are judged by\n"
+                       "  measure the sizes that training runs, or score the tables alone with --score",
+                       Error);
 }
 
 TEST_CASE("a section keeps what it says it keeps; a source goes with the last figure that named it") {

@@ -105,7 +105,7 @@ std::optional<Branch> branch_of(const Job& job, const StrategySpace& space, Shar
   if (first_violation({job.model, job.training, job.framework, any_split, job.cluster.gpus()})) return std::nullopt;
   try {
     return std::optional<Branch>(std::in_place, std::make_shared<LayoutCosts>(job, job.strategy), job.strategy, space,
-                                 shared, true);
+                                 shared, EnergyAsked{.any = true});
   } catch (const Error& error) {
     REQUIRE(error.kind() == ErrorKind::infeasible);  // a stage on several types of GPU
     return std::nullopt;

@@ -346,8 +346,7 @@ double value_of(const JudgedStrategy& judged, SearchObjective objective) {
 
 bool within_limits(const JudgedStrategy& judged, const SearchSpec& spec) {
   return (spec.deadline_s == 0 || judged.time_s <= spec.deadline_s) &&
-         (spec.budget_usd == 0 || judged.cost_usd <= spec.budget_usd) &&
-         (spec.power_cap_w == 0 || judged.energy_j <= spec.power_cap_w * judged.time_s);
+         (spec.budget_usd == 0 || judged.cost_usd <= spec.budget_usd);
 }
 
 bool no_worse(const JudgedStrategy& a, const JudgedStrategy& b) {
@@ -395,25 +394,51 @@ double least_free(const IterationResult& result) {
   return free;
 }
 
+JudgedStrategy judge(const std::shared_ptr<const Job>& job, const Cluster& cluster, const Strategy& strategy) {
+  Job own = *job;
+  own.cluster = cluster;
+  own.strategy = strategy;
+  const auto simulation = simulate(std::move(own));
+  const IterationResult& result = simulation.result;
+  const double cost_usd = usd_per_s(job->cluster) * result.iteration_time_s;
+  return {job,      cluster,        strategy, layout_of(cluster, strategy), least_free(result), result.iteration_time_s,
+          cost_usd, result.energy_j};
+}
+
+Cluster at_percent(const Cluster& cluster, int percent) {
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : cluster.groups()) {
+    const GpuSpec& gpu = nodes.emplace_back(group).hardware.gpu;
+    double clock_hz = gpu.clock_max_hz.value;
+    while (clock_hz > percent * gpu.clock_max_hz.value / 100 + 1) clock_hz -= gpu.clock_step_hz.value;
+    nodes.back().hardware.spec.clock_hz = std::max(clock_hz, gpu.clock_min_hz.value);
+  }
+  return {std::move(nodes), cluster.fabric()};
+}
+
+bool keeps_cap(const JudgedStrategy& judged, double cap_w) { return judged.energy_j / judged.time_s <= cap_w; }
+
+JudgedStrategy at_lower_clocks(const JudgedStrategy& highest, double cap_w) {
+  const auto at = [&](int percent) {
+    return judge(highest.job, at_percent(highest.cluster, percent), highest.strategy);
+  };
+  constexpr int lowest = 40;
+  if (keeps_cap(highest, cap_w)) return highest;
+  for (int percent = 99; percent >= lowest; --percent) {
+    JudgedStrategy out = at(percent);
+    if (keeps_cap(out, cap_w)) return out;
+  }
+  return highest;
+}
+
 }  // namespace
 
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order) {
   const std::vector<Placed> strategies = valid_strategies(job, space, first_order);
-  const double rate = usd_per_s(job.cluster);
+  const auto asked = std::make_shared<const Job>(job);
   std::vector<std::optional<JudgedStrategy>> judged(strategies.size());
-  parallel_for(strategies.size(), [&](std::size_t i) {
-    Job own = job;
-    own.cluster = strategies[i].cluster;
-    own.strategy = strategies[i].strategy;
-    const auto simulation = simulate(std::move(own));
-    const IterationResult& result = simulation.result;
-    judged[i] = {strategies[i].strategy,
-                 layout_of(strategies[i].cluster, strategies[i].strategy),
-                 least_free(result),
-                 result.iteration_time_s,
-                 rate * result.iteration_time_s,
-                 result.energy_j};
-  });
+  parallel_for(strategies.size(),
+               [&](std::size_t i) { judged[i] = judge(asked, strategies[i].cluster, strategies[i].strategy); });
   std::vector<JudgedStrategy> out;
   for (auto& each : judged) {
     if (each) out.push_back(std::move(*each));
@@ -421,11 +446,21 @@ std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& sp
   return out;
 }
 
+std::vector<JudgedStrategy> keeping_cap(const std::vector<JudgedStrategy>& all, double cap_w) {
+  std::vector<std::optional<JudgedStrategy>> judged(all.size());
+  parallel_for(all.size(), [&](std::size_t i) { judged[i] = at_lower_clocks(all[i], cap_w); });
+  std::vector<JudgedStrategy> out;
+  for (auto& each : judged) {
+    if (keeps_cap(*each, cap_w)) out.push_back(std::move(*each));
+  }
+  return out;
+}
+
 std::vector<FoundLayout> best_of(const std::vector<JudgedStrategy>& all, const SearchSpec& spec) {
   std::vector<JudgedStrategy> kept;
-  for (const JudgedStrategy& judged : all) {
-    if (judged.free >= spec.headroom && within_limits(judged, spec)) kept.push_back(judged);
-  }
+  std::copy_if(all.begin(), all.end(), std::back_inserter(kept),
+               [&](const JudgedStrategy& judged) { return judged.free >= spec.headroom; });
+  std::erase_if(kept, [&](const JudgedStrategy& judged) { return !within_limits(judged, spec); });
   const bool pareto = spec.objective == SearchObjective::pareto;
   if (pareto) kept = not_dominated(kept);
   std::stable_sort(kept.begin(), kept.end(), [&](const JudgedStrategy& a, const JudgedStrategy& b) {

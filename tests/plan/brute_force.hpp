@@ -3,6 +3,7 @@
 #include "plan/search.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@ namespace mirfak::test {
 
 // A strategy that keeps all rules, simulated by itself.
 struct JudgedStrategy {
+  std::shared_ptr<const Job> job;  // that was asked about
+  Cluster cluster;                 // its nodes, in the order of ranks
   Strategy strategy;
   std::string layout;  // its nodes in their order, and the sizes of its groups
   double free = 0;     // the least share of a device's or host's memory that it leaves; below 0: it does not fit
@@ -23,7 +26,12 @@ struct JudgedStrategy {
 // each; `first_order`: of all orders of the types, this one is asked for what does not depend on the order.
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order = true);
 
-// What a search for `spec` has to find among them: of each layout the best, and its variants.
+// Those that do not keep a power cap at lower clocks of all GPUs, percent by percent down to 40 %, until they do,
+// without those that never do.
+std::vector<JudgedStrategy> keeping_cap(const std::vector<JudgedStrategy>& all, double cap_w);
+
+// What a search for `spec` has to find among them: of each layout the best, and its variants. Of `all`, those that keep
+// the cap at some clock where there is one (keeping_cap).
 struct FoundLayout {
   JudgedStrategy best;
   std::vector<JudgedStrategy> variants;

@@ -12,20 +12,44 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
+#include <map>
 
 using namespace mirfak;
 using namespace mirfak::test;
 
 namespace {
 
+constexpr std::size_t kMostAtEveryClock = 130;
+
 struct Case {
   SmallSpace space;
   std::vector<JudgedStrategy> all;
+  double power_cap_w = 0;              // that most strategies keep; 0: it has too many to simulate at every clock
+  std::vector<JudgedStrategy> capped;  // all that fit and keep it at some clock
 
+  const std::vector<JudgedStrategy>& at_clocks_of(const SearchSpec& spec) const {
+    REQUIRE((spec.power_cap_w == 0 || spec.power_cap_w == power_cap_w));
+    return spec.power_cap_w == 0 ? all : capped;
+  }
   std::int64_t fitting(double headroom = 0) const {
     return std::count_if(all.begin(), all.end(), [&](const auto& one) { return one.free >= headroom; });
   }
 };
+
+double time_s(const JudgedStrategy& judged) { return judged.time_s; }
+double cost_usd(const JudgedStrategy& judged) { return judged.cost_usd; }
+double power_w(const JudgedStrategy& judged) { return judged.energy_j / judged.time_s; }
+
+double quantile(const std::vector<JudgedStrategy>& of, const std::function<double(const JudgedStrategy&)>& figure,
+                std::size_t percent) {
+  std::vector<double> values;
+  for (const JudgedStrategy& judged : of) {
+    if (judged.free >= 0) values.push_back(figure(judged));
+  }
+  std::sort(values.begin(), values.end());
+  return values[values.size() * percent / 100];
+}
 
 // Simulated once for all tests.
 const std::vector<Case>& cases() {
@@ -33,20 +57,17 @@ const std::vector<Case>& cases() {
     std::vector<Case> out;
     for (SmallSpace& space : small_spaces()) {
       std::vector<JudgedStrategy> all = simulate_all(space.job, space.space);
-      out.push_back({std::move(space), std::move(all)});
+      std::vector<JudgedStrategy> fitting;
+      std::copy_if(all.begin(), all.end(), std::back_inserter(fitting),
+                   [](const JudgedStrategy& judged) { return judged.free >= 0; });
+      const bool small = fitting.size() <= kMostAtEveryClock;
+      const double cap_w = small ? quantile(all, power_w, 60) : 0;
+      if (small) fitting = keeping_cap(fitting, cap_w);
+      out.push_back({std::move(space), std::move(all), cap_w, std::move(fitting)});
     }
     return out;
   }();
   return known;
-}
-
-double median(const Case& of, const std::function<double(const JudgedStrategy&)>& figure) {
-  std::vector<double> values;
-  for (const JudgedStrategy& judged : of.all) {
-    if (judged.free >= 0) values.push_back(figure(judged));
-  }
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // Objectives, and limits that about half of the strategies keep.
@@ -63,11 +84,12 @@ std::vector<SearchSpec> questions(const Case& of) {
   out.back().top = 1;
   out.push_back(plain);
   out.back().objective = SearchObjective::energy;
-  out.back().deadline_s = median(of, [](const JudgedStrategy& judged) { return judged.time_s; });
+  out.back().deadline_s = quantile(of.all, time_s, 50);
   out.push_back(plain);
-  out.back().budget_usd = median(of, [](const JudgedStrategy& judged) { return judged.cost_usd; });
+  out.back().budget_usd = quantile(of.all, cost_usd, 50);
+  if (of.power_cap_w == 0) return out;
   out.push_back(plain);
-  out.back().power_cap_w = median(of, [](const JudgedStrategy& judged) { return judged.energy_j / judged.time_s; });
+  out.back().power_cap_w = of.power_cap_w;
   out.push_back(out.back());
   out.back().objective = SearchObjective::pareto;
   return out;
@@ -119,7 +141,7 @@ TEST_CASE("a search finds what simulating every strategy finds, for every object
       CAPTURE(spec.deadline_s);
       CAPTURE(spec.budget_usd);
       CAPTURE(spec.power_cap_w);
-      check_same(search(each.space.job, spec), best_of(each.all, spec));
+      check_same(search(each.space.job, spec), best_of(each.at_clocks_of(spec), spec));
     }
   }
 }
@@ -134,7 +156,7 @@ TEST_CASE("as many layouts are found as asked for, each once, with variants that
       spec.space = each.space.space;
       spec.top = top;
       const SearchResult found = search(each.space.job, spec);
-      check_same(found, best_of(each.all, spec));
+      check_same(found, best_of(each.at_clocks_of(spec), spec));
       for (const FoundStrategy& strategy : found.strategies) {
         with_variants = with_variants || !strategy.variants.empty();
         for (const FoundStrategy& variant : strategy.variants) CHECK(variant.variants.empty());
@@ -154,7 +176,7 @@ TEST_CASE("a search keeps the headroom free that it is asked for, and none of wh
       SearchSpec spec;
       spec.space = each.space.space;
       spec.headroom = headroom;
-      check_same(search(each.space.job, spec), best_of(each.all, spec));
+      check_same(search(each.space.job, spec), best_of(each.at_clocks_of(spec), spec));
     }
     lost += each.fitting() - each.fitting(0.05);
     CHECK(each.fitting(0.05) >= 10);
@@ -190,7 +212,7 @@ TEST_CASE("a search that bounds nothing simulates each strategy that fits, and f
       spec.objective = objective;
       spec.exhaustive = true;
       const SearchResult found = search(each.space.job, spec);
-      check_same(found, best_of(each.all, spec));
+      check_same(found, best_of(each.at_clocks_of(spec), spec));
       CHECK(count(found, "simulated") == each.fitting(spec.headroom));
       CHECK(count(found, "after bounds") == each.fitting(spec.headroom));
       // Where nothing of a branch can fit, nobody asks which of it keeps the rules.
@@ -259,18 +281,11 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
     }
   }
   // With limits that some choices of nodes keep whole, some in part and some not at all.
-  const auto quantile = [&](const std::function<double(const JudgedStrategy&)>& figure, std::size_t percent) {
-    std::vector<double> values;
-    for (const JudgedStrategy& judged : all) {
-      if (judged.free >= 0) values.push_back(figure(judged));
-    }
-    std::sort(values.begin(), values.end());
-    return values[values.size() * percent / 100];
-  };
-  const auto time_s = [](const JudgedStrategy& judged) { return judged.time_s; };
-  const auto cost_usd = [](const JudgedStrategy& judged) { return judged.cost_usd; };
-  const auto power_w = [](const JudgedStrategy& judged) { return judged.energy_j / judged.time_s; };
   std::size_t capped = 0;
+  std::vector<JudgedStrategy> fitting;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(fitting),
+               [](const JudgedStrategy& judged) { return judged.free >= 0; });
+  std::map<double, std::vector<JudgedStrategy>> capped_at;
   for (const SearchObjective objective :
        {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
     CAPTURE(static_cast<int>(objective));
@@ -279,12 +294,12 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
     plain.objective = objective;
     plain.any_count = true;
     std::vector<SearchSpec> asked(8, plain);
-    asked[1].deadline_s = quantile(time_s, 20);
-    asked[2].budget_usd = quantile(cost_usd, 20);
-    asked[3].power_cap_w = quantile(power_w, 5);
-    asked[4].power_cap_w = quantile(power_w, 40);
-    asked[5].power_cap_w = quantile(power_w, 60);
-    asked[5].deadline_s = quantile(time_s, 50);
+    asked[1].deadline_s = quantile(all, time_s, 20);
+    asked[2].budget_usd = quantile(all, cost_usd, 20);
+    asked[3].power_cap_w = quantile(all, power_w, 30);
+    asked[4].power_cap_w = quantile(all, power_w, 60);
+    asked[5].power_cap_w = quantile(all, power_w, 60);
+    asked[5].deadline_s = quantile(all, time_s, 50);
     asked[6].headroom = 0;
     asked[7].headroom = 0.2;
     for (const SearchSpec& spec : asked) {
@@ -292,7 +307,10 @@ TEST_CASE("nodes to use: a search finds what simulating each number of them find
       CAPTURE(spec.budget_usd);
       CAPTURE(spec.power_cap_w);
       CAPTURE(spec.headroom);
-      const std::vector<FoundLayout> expected = best_of(all, spec);
+      if (spec.power_cap_w > 0 && !capped_at.contains(spec.power_cap_w)) {
+        capped_at[spec.power_cap_w] = keeping_cap(fitting, spec.power_cap_w);
+      }
+      const std::vector<FoundLayout> expected = best_of(spec.power_cap_w > 0 ? capped_at[spec.power_cap_w] : all, spec);
       capped += spec.power_cap_w > 0 ? expected.size() : 0;
       check_same(search(of.job, spec), expected);
     }
@@ -349,7 +367,7 @@ TEST_CASE("what a stopped search has not looked at is no better than it says") {
     SearchSpec spec;
     spec.space = each.space.space;
     spec.top = 1;
-    const double best = best_of(each.all, spec).front().best.time_s;
+    const double best = best_of(each.at_clocks_of(spec), spec).front().best.time_s;
     for (const int steps : {0, 1, 4, 16, 64}) {
       int left = steps;
       const SearchResult stopped = search(each.space.job, spec, 1, {}, [&] { return left-- <= 0; });
@@ -366,7 +384,7 @@ TEST_CASE("with a tolerance, nothing that is left out is better by more") {
     SearchSpec spec;
     spec.space = each.space.space;
     spec.top = 2;
-    const auto exact = best_of(each.all, spec);
+    const auto exact = best_of(each.at_clocks_of(spec), spec);
     const std::int64_t all = search(each.space.job, spec).funnel.back().count;
     for (const double tolerance : {0.01, 0.1, 0.5}) {
       spec.tolerance = tolerance;
@@ -411,8 +429,8 @@ TEST_CASE("the number of threads decides nothing, the funnel included") {
     spec.top = 3;
     const SearchResult one = search(each.space.job, spec, 1);
     const SearchResult two = search(each.space.job, spec, 2);
-    check_same(one, best_of(each.all, spec));
-    check_same(two, best_of(each.all, spec));
+    check_same(one, best_of(each.at_clocks_of(spec), spec));
+    check_same(two, best_of(each.at_clocks_of(spec), spec));
     REQUIRE(one.funnel.size() == two.funnel.size());
     for (std::size_t i = 0; i < one.funnel.size(); ++i) CHECK(one.funnel[i].count == two.funnel[i].count);
   }

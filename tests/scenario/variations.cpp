@@ -61,6 +61,21 @@ TEST_CASE("ranks that share GPUs are stated by GPU, and read back") {
   CHECK(again.job.cluster.place_of(23).gpu == first.job.cluster.place_of(21).gpu);
 }
 
+TEST_CASE("GPUs may be set to a clock, and read back") {
+  const Scenario first = parse(kInline, {"cluster.nodes[0].clock_mhz=1200"});
+  const NodeHardware& node = first.job.cluster.groups()[0].hardware;
+  CHECK(node.spec.clock_hz == 1.2e9);
+  CHECK(node.clock_limit() == 1.2e9 / node.gpu.clock_max_hz.value);
+  const Scenario again = parse(first.resolved);
+  CHECK(again.resolved == first.resolved);
+  CHECK(again.job.cluster.groups()[0].hardware == node);
+  CHECK(parse(kInline).resolved.find("clock_mhz") == std::string::npos);
+  CHECK(parse(kInline).job.cluster.groups()[0].hardware.clock_limit() == 1);
+  // 210 to 1410 MHz.
+  CHECK_THROWS_WITH_AS(parse(kInline, {"cluster.nodes[0].clock_mhz=1500"}),
+                       doctest::Contains("clock_mhz: expected a number from 210 to 1410"), Error);
+}
+
 TEST_CASE("ranks may be slower than their nodes say, and read back") {
   const Scenario first =
       parse(kInline, {"cluster.perturbations={ranks: [{rank: 5, compute: 1.2, host: 2}, {rank: 6}]}"});

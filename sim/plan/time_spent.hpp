@@ -1,0 +1,24 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace mirfak {
+
+// Adds the nanoseconds of its life to a sum over all threads.
+class TimeSpent {
+ public:
+  explicit TimeSpent(std::atomic<std::int64_t>& sum) : sum_(sum), started_(std::chrono::steady_clock::now()) {}
+  ~TimeSpent() {
+    sum_ += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - started_).count();
+  }
+  TimeSpent(const TimeSpent&) = delete;
+  TimeSpent& operator=(const TimeSpent&) = delete;
+
+ private:
+  std::atomic<std::int64_t>& sum_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace mirfak
