@@ -219,9 +219,9 @@ TEST_CASE("every key acts in some job, and wherever it does not it is noted or r
     std::set<Effect> effects;
     for (const std::string& value : of.values) {
       CAPTURE(value);
-      for (const auto& [name, base] : bases) {
-        CAPTURE(name);
-        const Effect effect = effect_of(base, of.key, value);
+      for (const auto& base : bases) {
+        CAPTURE(base.first);
+        const Effect effect = effect_of(base.second, of.key, value);
         effects.insert(effect);
         if (effect == Effect::not_understood) break;  // no value of this key, whatever the job
       }
