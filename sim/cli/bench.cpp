@@ -111,8 +111,7 @@ CommandOutput run_bench(std::span<const std::string> arguments, const Surroundin
   add("threads", po::value(&threads)->default_value(1)->value_name("N"),
       "cases at a time; 0: one for each core. More than one disturbs the times");
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
-  add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/, hw_profiles/ and scenarios/bench/");
+  add("data", data_folder_option(data), "holds models/, hw_profiles/ and scenarios/bench/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
   const OutputFormat format = format_choice(format_name);
   if (threads < 0) fail_input({}, fmt::format("--threads: expected 0 or more, found {}", threads));

@@ -118,8 +118,7 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
   add("set", po::value(&settings)->composing()->value_name("SIZE=NUMBER"),
       "a size, or the name or path of a block that it takes; repeatable");
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
-  add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(data), "holds models/ and hw_profiles/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
 
   const OutputFormat format = format_choice(format_name);

@@ -11,7 +11,9 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "model/attention_kernels.hpp"
+#include "recording/recording_files.hpp"
 #include "report/calibration_report.hpp"
+#include "report/recording_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -40,6 +42,7 @@ struct CalibrateOptions {
   std::string data;
   std::string machine;
   std::string name;
+  std::string trace;
 };
 
 // The profiles of a core, a link and a node in the folder of --out.
@@ -49,13 +52,15 @@ std::array<std::filesystem::path, 3> paths_of_machine(const std::filesystem::pat
 
 CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
-      "mirfak calibrate TABLE.csv... [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
-      "Fits the constants of the cost models to tables of measured kernels or collectives, recognised\n"
-      "by their columns. A third of the shapes, chosen by a hash, is held out of the fit and scored.\n"
-      "With --machine the tables are those that mirfak-measure wrote on the processor of MACHINE.csv. It becomes\n"
-      "a node type: profiles NAME.yaml, NAME-core.yaml and NAME-link.yaml in the folder --out.\n"
-      "The tables are described in sim/calibration/README.md.");
+      "mirfak calibrate TABLE.csv... | --trace TRACE [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
+      "Fits the constants of the cost models to tables of measured kernels or collectives, recognised by their "
+      "columns\n"
+      "(sim/calibration/README.md). A third of the shapes, chosen by a hash, is held out of the fit and scored.\n"
+      "With --machine the tables are those that mirfak-measure wrote on the processor of MACHINE.csv, which becomes a\n"
+      "node type in the folder --out. With --trace it says what a profiler recorded of a real run, what the recording\n"
+      "lacks, and how well half of its steps, replayed, predict the others (sim/recording/README.md).");
   syntax.operands = &options.files;
+  syntax.instead_of_operands = &options.trace;
   auto add = syntax.options.add_options();
   add("gpu", po::value(&options.gpu)->value_name("NAME"), "what the kernels ran on");
   add("link", po::value(&options.link)->value_name("NAME"), "what the collectives ran over");
@@ -71,12 +76,16 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   syntax.add_file(FileRole::input, "machine", options.machine, "MACHINE.csv",
                   "make profiles of the machine described here");
   add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
+  add("trace", po::value(&options.trace)->value_name("TRACE"), "a trace of PyTorch's profiler, or a folder of ranks");
   add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
   add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
-  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {
+    std::error_code unknown;
+    if (!options.trace.empty() && !std::filesystem::is_directory(options.trace, unknown)) {
+      files.push_back({FileRole::input, "--trace", options.trace});
+    }
     if (options.out.empty()) return;
     if (options.machine.empty()) return files.push_back({FileRole::update, "--out", options.out});
     for (const std::filesystem::path& path : paths_of_machine(options.out, options.name)) {
@@ -160,12 +169,54 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
   return all;
 }
 
+// What only tables are calibrated with.
+void check_trace_options(const CalibrateOptions& options) {
+  if (!options.files.empty()) {
+    fail_input({}, "--trace and tables are not calibrated together", "give either --trace or TABLE.csv...");
+  }
+  const std::array<std::pair<const char*, bool>, 9> others = {{{"--gpu", !options.gpu.empty()},
+                                                               {"--link", !options.link.empty()},
+                                                               {"--precision", !options.precision.empty()},
+                                                               {"--only", !options.only.empty()},
+                                                               {"--out", !options.out.empty()},
+                                                               {"--machine", !options.machine.empty()},
+                                                               {"--name", !options.name.empty()},
+                                                               {"--source", !options.source.empty()},
+                                                               {"--score", options.score}}};
+  for (const auto& [name, given] : others) {
+    if (given) fail_input({}, fmt::format("{} is for tables: --trace does not take it", name));
+  }
+}
+
+CommandOutput describe_trace(const CalibrateOptions& options, OutputFormat format) {
+  check_trace_options(options);
+  const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
+  std::string text;
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const Recording& recording : read_recordings(options.trace, classes)) {
+    const RecordingSummary summary = summarize(recording);
+    const ReplayScore replay = replay_steps(recording);
+    if (format == OutputFormat::text) {
+      text += (text.empty() ? "" : "\n") + recording_text(recording, summary, replay);
+    } else {
+      all.push_back(recording_json(recording, summary, replay));
+    }
+  }
+  if (format == OutputFormat::json) {
+    text = nlohmann::ordered_json{{"recordings", std::move(all)}}.dump(2, ' ', false,
+                                                                       nlohmann::json::error_handler_t::replace) +
+           "\n";
+  }
+  return {text, {}};
+}
+
 }  // namespace
 
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
   CalibrateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
+  if (!options.trace.empty()) return describe_trace(options, format);
   const Catalog catalog(data_folders(options.data).hardware);
   CalibrationTarget target{catalog, options.gpu, options.link, {}, {}, options.source, options.score};
   if (!options.precision.empty()) {

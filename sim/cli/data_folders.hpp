@@ -2,6 +2,8 @@
 
 #include "scenario/scenario.hpp"
 
+#include <boost/program_options/value_semantic.hpp>
+
 #include <filesystem>
 #include <string>
 
@@ -10,6 +12,9 @@ namespace mirfak {
 // The folder that holds models/ and hw_profiles/ unless an option says otherwise: the environment's MIRFAK_DATA,
 // else share/mirfak beside the program's bin/ where it is installed, else the source tree it was built from.
 std::filesystem::path default_data_folder();
+
+// The option that says otherwise. Help does not print the folder's path, so that it looks the same for every user.
+boost::program_options::typed_value<std::string>* data_folder_option(std::string& data);
 
 // The folders of models and hardware in `data`. Throws Error(input) if one of them is not there.
 DataFolders data_folders(const std::filesystem::path& data);

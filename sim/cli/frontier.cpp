@@ -51,8 +51,7 @@ CommandSyntax syntax_for(FrontierOptions& options) {
       "and what that saves, for the job of the YAML file SCENARIO or for measured passes of a pipeline.");
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
-  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   syntax.add_file(FileRole::input, "profile", options.profile, "P.csv",
                   "measured passes: a table with columns stage, instruction, frequency (MHz), time (s), energy (J)");
   add("stages", po::value<int>()->notifier([&](int count) { options.stages = count; })->value_name("S"),

@@ -200,6 +200,31 @@ Listing list_frameworks(const DataFolders& folders) {
   return out;
 }
 
+Json joined(const std::vector<std::string>& names) {
+  return names.empty() ? Json() : Json(fmt::format("{}", fmt::join(names, "; ")));
+}
+
+// Every constant of a framework that was chosen on measured runs, where it is stated and not where it is inherited.
+Listing list_fits(const DataFolders& folders) {
+  Listing out;
+  out.columns = {{"framework", "framework", as_word}, {"constant", "constant", as_word},
+                 {"value", "value", as_word},         {"error", "error", as_share},
+                 {"chosen_on", "chosen on", as_word}, {"judged_on", "judged on", as_word}};
+  const FrameworkCatalog frameworks(folders.hardware);
+  for (const std::string& name : frameworks.names()) {
+    const Framework& framework = frameworks.framework(name);
+    for (const HabitNote& note : framework.notes) {
+      if (note.chosen_on.empty()) continue;
+      const bool inherited = !framework.likes.empty() &&
+                             std::ranges::count(frameworks.framework(framework.likes.front()).notes.all(), note) > 0;
+      if (inherited) continue;
+      out.rows.push_back({name, note.habit, note.value, note.error ? Json(*note.error) : Json(), joined(note.chosen_on),
+                          joined(note.judged_on)});
+    }
+  }
+  return out;
+}
+
 Listing list_prices(const DataFolders& folders) {
   Listing out;
   out.columns = {{"provider", "provider", as_word},
@@ -288,7 +313,7 @@ constexpr std::array kListings = {
     NamedListing{"fabrics", list_fabrics},     NamedListing{"prices", list_prices},
     NamedListing{"schedules", list_schedules}, NamedListing{"frameworks", list_frameworks},
     NamedListing{"words", list_words},         NamedListing{"strategy", list_strategy},
-    NamedListing{"blocks", list_blocks},
+    NamedListing{"blocks", list_blocks},       NamedListing{"fits", list_fits},
 };
 
 Json json_of(const Listing& listing) {
@@ -334,8 +359,7 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   syntax.operand = &wanted;
   auto add = syntax.options.add_options();
   add("format", po::value(&format_name)->default_value("text")->value_name("text|json"), "what to print");
-  add("data", po::value(&data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(data), "holds models/ and hw_profiles/");
   add("column", po::value(&column)->value_name("NAME"), "of `words`, only those of this column of measured runs");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
 

@@ -74,8 +74,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
       "stop after that long with the best so far, as Ctrl-C does");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
-  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
 

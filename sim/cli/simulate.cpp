@@ -52,8 +52,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline for Perfetto or chrome://tracing");
   add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
-  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
 

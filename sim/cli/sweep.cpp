@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
+#include "cli/sweep_points.hpp"
 #include "report/job_text.hpp"
 #include "report/text_table.hpp"
 #include "sweep/journal.hpp"
@@ -62,8 +63,7 @@ CommandSyntax syntax_for(Options& options) {
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario; may be given several times");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
-  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/ and hw_profiles/");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {
     if (options.out.empty()) return;
     files.push_back({FileRole::output, "the finished points of --out", journal_of(options.out)});
@@ -99,7 +99,8 @@ std::string text_of(const std::string& out, const SweepOutcome& outcome) {
     table.add_row({std::string(name_of(status)), std::to_string(outcome.by_status[i]),
                    needs_reason(status) ? outcome.reasons[i] : ""});
   }
-  return fmt::format("{}: {} points\n{}{}", out, outcome.points, table.text(), notes_text(outcome.notes));
+  const std::string points = outcome.table ? points_text(*outcome.table) : "";
+  return fmt::format("{}: {} points\n{}{}{}", out, outcome.points, table.text(), points, notes_text(outcome.notes));
 }
 
 std::string json_of(const std::string& out, const SweepOutcome& outcome, const Surroundings& surroundings) {

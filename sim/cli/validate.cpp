@@ -5,6 +5,9 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
+#include "recording/kineto.hpp"
+#include "recording/recording_files.hpp"
+#include "report/recording_comparison_report.hpp"
 #include "report/trace_comparison_report.hpp"
 #include "report/validation_markdown.hpp"
 #include "report/validation_report.hpp"
@@ -28,6 +31,7 @@ struct ValidateOptions {
   std::string format;
   std::string out;
   std::string report;
+  std::string ranges;
   std::string tiers;
   int worst = 0;
   int line = 0;
@@ -43,30 +47,35 @@ std::filesystem::path findings_beside(const std::filesystem::path& report) {
 
 CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
-      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 [OPTION]...",
+      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE.json.gz [OPTION]...",
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
       "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
       "be simulated, is listed with the reason. Files say what columns and words mean (validate/published/README.md);\n"
       "`mirfak list words` prints the words, and NAME.map.yaml beside NAME.csv adds more.\n"
       "Two traces of one program, from `mirfak simulate` and from `mirfak-measure run`, are compared task by task: by\n"
-      "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ.");
+      "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ. A trace of "
+      "PyTorch's\n"
+      "profiler is compared by class of kernel, stream and path of its rank, step by step on average.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   syntax.add_file(FileRole::output, "out", options.out, "ERRORS.csv",
                   "write a row per run, or per task: predicted, measured, error");
   syntax.add_file(FileRole::output, "report", options.report, "REPORT.md",
-                  "write an error report as Markdown and its plot as SVG; reasons come from findings.yaml beside it");
+                  "write an error report and its plot (SVG); reasons come from findings.yaml beside it");
+  syntax.add_file(
+      FileRole::output, "ranges", options.ranges, "RANGES.yaml",
+      "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
+      "by a fit to the others");
   add("tiers", po::value(&options.tiers)->default_value("AB")->value_name("LETTERS"),
       "which graded rows count; rows without a tier always do");
   add("worst", po::value(&options.worst)->default_value(10)->value_name("N"),
       "how many of the worst rows, or operators, to list");
   add("line", po::value(&options.line)->default_value(0)->value_name("LINE"),
-      "print only how the row at this line is read, cell by cell, and the scenario it becomes");
+      "print only how the row at this line is read, and the scenario it becomes");
   syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml",
-                  "read the tables by this mapping file, and then by the common vocabulary");
-  add("data", po::value(&options.data)->default_value(default_data_folder().string())->value_name("FOLDER"),
-      "holds models/, hw_profiles/ and validate/published/");
+                  "read the tables by this mapping file before the common vocabulary");
+  add("data", data_folder_option(options.data), "holds models/, hw_profiles/ and validate/published/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {
     if (options.report.empty()) return;
     files.push_back({FileRole::output, "the plot of --report", plot_beside(options.report)});
@@ -82,6 +91,23 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
   const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};
   write_text_file(plot, validation_plot(tables));
   write_text_file(report, validation_markdown(tables, found, plot.filename().string()));
+}
+
+constexpr double kRangeLevel = 0.8;  // of the measurements lie in their ranges
+
+struct FittedRanges {
+  std::string file;
+  std::string text;  // how honest they are, for people
+};
+
+FittedRanges fitted_ranges(const std::string& tiers, const std::vector<ValidationTable>& tables) {
+  std::vector<ValidatedRun> runs = all_runs(tables);
+  std::erase_if(runs, [&](const ValidatedRun& run) { return !counts(run, tiers); });
+  const auto scored = std::count_if(runs.begin(), runs.end(), [](const ValidatedRun& run) { return run.scored(); });
+  const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel);
+  const std::string source =
+      fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
+  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source), "\n" + ranges_text(left_out)};
 }
 
 // How a row was read, as comments in front of its scenario.
@@ -116,11 +142,32 @@ void check_tiers(const std::string& tiers, const RunMapping& vocabulary) {
 
 bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".h5"; }
 
-CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
-  if (options.files.size() != 2 || !is_trace(options.files[0]) || !is_trace(options.files[1])) {
-    fail_input({}, "traces are compared in pairs", "give PREDICTED.h5 MEASURED.h5 and nothing else");
+// A prediction and what a profiler recorded of one rank.
+CommandOutput compare_recording(const ValidateOptions& options, OutputFormat format) {
+  if (!options.out.empty()) {
+    fail_input({}, "--out writes a row per task, and a profiler's recording has no tasks of the prediction",
+               "use --format json");
   }
-  if (!options.report.empty() || options.line > 0) fail_input({}, "--report and --line are for tables of runs");
+  const TraceFile predicted = read_trace(options.files[0]);
+  const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
+  const RecordingComparison comparison =
+      compare_with_recording(predicted, read_kineto(options.files[1], classes), classes);
+  if (format == OutputFormat::text) return {recording_comparison_text(comparison), {}};
+  return {recording_comparison_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+          {}};
+}
+
+CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
+  if (!options.report.empty() || !options.ranges.empty() || options.line > 0) {
+    fail_input({}, "--report, --ranges and --line are for tables of runs");
+  }
+  if (options.files.size() == 2 && is_trace(options.files[0]) && is_recording_file(options.files[1])) {
+    return compare_recording(options, format);
+  }
+  if (options.files.size() != 2 || !is_trace(options.files[0]) || !is_trace(options.files[1])) {
+    fail_input({}, "traces are compared in pairs",
+               "give PREDICTED.h5 MEASURED.h5, or PREDICTED.h5 TRACE.json.gz, and nothing else");
+  }
   const TraceFile predicted = read_trace(options.files[0]);
   const TraceFile measured = read_trace(options.files[1]);
   const TraceComparison comparison = compare_traces(predicted, measured);
@@ -153,11 +200,14 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
         {std::filesystem::path(file).stem().string(), validate_runs(table, mappings, folders, own ? &*own : nullptr)});
     if (options.line > 0) return row_at(tables.front(), options.line);
   }
+  FittedRanges ranges;  // before anything is written: they may not be had
+  if (!options.ranges.empty()) ranges = fitted_ranges(options.tiers, tables);
   if (!options.report.empty()) write_report(options, tables);
+  if (!options.ranges.empty()) write_text_file(options.ranges, ranges.file);
   if (!options.out.empty()) write_text_file(options.out, validation_csv(tables));
   CommandOutput output;
   output.text = format == OutputFormat::json ? validation_json(tables, options.tiers).dump(2) + "\n"
-                                             : validation_text(tables, options.tiers, options.worst);
+                                             : validation_text(tables, options.tiers, options.worst) + ranges.text;
   return output;
 }
 

@@ -33,6 +33,7 @@
 #include <memory>
 #include <optional>
 #include <queue>
+#include <thread>
 #include <tuple>
 
 namespace mirfak {
@@ -48,9 +49,6 @@ constexpr std::size_t kBatch = 32;       // nodes taken out of the queue togethe
 constexpr std::size_t kFirstBatch = 4;   // ... until there is a standing to bound by
 constexpr std::int64_t kDive = 16;       // strategies simulated in vain after which the most promising go first
 constexpr std::size_t kSimulations = 4;  // ... of these, strategies to simulate
-
-enum Step : std::uint8_t { enumerated, after_rules, after_memory, after_bounds, simulated };
-constexpr std::size_t kSteps = 5;
 
 class Search {
  public:
@@ -81,6 +79,7 @@ class Search {
   void add_listed(Node child, Outcome& out);
   void plant(bool mixes);
   void walk();
+  bool stops();
   void look_for_least_shortage();
   std::vector<Node> take();
   std::optional<Node> next();
@@ -124,7 +123,8 @@ class Search {
   int threads_;
   const SearchProgress& progress_;
   const SearchStop& stop_;
-  bool stopped_ = false;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::atomic<bool> stopped_ = false;
 
   SharedBlocks shared_;
   RuleFilter rules_;
@@ -185,8 +185,8 @@ void Search::plant(bool mixes) {
     node.cluster = static_cast<std::uint32_t>(i);
     node.place.nodes = clusters_[i].number;
     node.strategies = 0;  // counted when they are listed
-    if (!lazy()) {
-      node.kind = Node::Kind::cluster;
+    if (!lazy() || stops()) {
+      node.kind = lazy() ? Node::Kind::clocks : Node::Kind::cluster;
       queue_.push(std::move(node));
       continue;
     }
@@ -613,18 +613,31 @@ SearchResult Search::run() {
 }
 
 void Search::walk() {
-  for (std::vector<Node> batch = take(); !batch.empty(); batch = take()) {
-    stopped_ = stop_ && stop_();
-    if (stopped_) {
-      for (Node& node : batch) queue_.push(std::move(node));
-      return;
-    }
+  while (!stopped_) {
+    std::vector<Node> batch = take();
+    if (batch.empty()) return;
     std::vector<Outcome> outcomes(batch.size());
+    std::vector<std::uint8_t> done(batch.size());
     parallel_for(
-        batch.size(), [&](std::size_t i) { outcomes[i] = work_on(batch[i]); }, threads_);
+        batch.size(),
+        [&](std::size_t i) {
+          if (stops()) return;
+          outcomes[i] = work_on(batch[i]);
+          done[i] = 1;
+        },
+        threads_);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (done[i] == 0) queue_.push(std::move(batch[i]));
+    }
     settle(outcomes);
     report_progress();
   }
+}
+
+// Asks on the thread that searches; the others learn of it.
+bool Search::stops() {
+  if (stop_ && std::this_thread::get_id() == thread_ && stop_()) stopped_ = true;
+  return stopped_;
 }
 
 // Nothing was found: of the branches of which nothing fits, how many bytes the best lacks.
@@ -645,7 +658,8 @@ std::optional<double> Search::least_possible() {
   for (const FoundStrategy& found : standing_.found()) {
     least = std::min(least, key_of({found.iteration_time_s, found.cost_usd, found.energy_j}));
   }
-  return std::isfinite(least) ? std::optional(least) : std::nullopt;
+  const bool known = least > 0 && std::isfinite(least);  // 0: stopped before anything was bounded
+  return known ? std::optional(least) : std::nullopt;
 }
 
 SearchResult Search::result() {

@@ -2,9 +2,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace mirfak {
+
+// The steps of a search, each with the processor time that it took.
+enum Step : std::uint8_t { enumerated, after_rules, after_memory, after_bounds, simulated };
+constexpr std::size_t kSteps = 5;
 
 // Adds the nanoseconds of its life to a sum over all threads.
 class TimeSpent {

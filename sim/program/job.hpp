@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cluster/cluster.hpp"
+#include "cost/range_widths.hpp"
 #include "model/model_spec.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/framework.hpp"
@@ -20,6 +21,7 @@ struct Job {
   TrainingSpec training;
   Strategy strategy;
   Framework framework;
+  RangeWidths ranges = {};  // how far predictions are off; decides nothing
 
   const PrecisionRecipe& recipe() const;  // Error(input) unless training.precision is the name of one
   Precision precision() const;            // of activations, and of products outside linear layers

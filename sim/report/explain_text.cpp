@@ -11,6 +11,7 @@
 #include "program/optimizer_step.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
+#include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
 #include "strategy/rules.hpp"
 
@@ -77,6 +78,7 @@ class Explainer {
     }
     out += communication_section();
     out += sum_section();
+    out += range_section();
     out += memory_section();
     out += framework_section();
     out += formulas_.text(sources_);  // cites sources, so it comes before their list is written
@@ -97,6 +99,7 @@ class Explainer {
   void add_reductions(StageRows& rows, const StagePlan& plan);
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
   std::string sum_section() const;
+  std::string range_section() const;
   std::string memory_section();
   std::string framework_section();
 
@@ -360,6 +363,25 @@ std::string Explainer::sum_section() const {
   table.add_row({"", "", "time", "of what"});
   rows.write(simulation_, table);
   return "\nThe iteration\n" + table.text();
+}
+
+std::string Explainer::range_section() const {
+  const RangeWidths& widths = job_.ranges;
+  if (!widths.known())
+    return "\nThe range of the iteration: there is no hw_profiles/ranges.yaml, so nothing is known of it\n";
+  const UncertaintyShares shares = uncertainty_shares(job_, simulation_.result);
+  TextTable table("lrrr");
+  table.add_row({"for", "share of the iteration", "below", "above"});
+  for (std::size_t i = 0; i < kUncertainties; ++i) {
+    if (shares[i] <= 0) continue;
+    const double below = shares[i] * widths.below[i];
+    table.add_row({std::string(name_of(static_cast<Uncertainty>(i))), format_percent(shares[i]),
+                   format_signed_percent(below > 0 ? std::expm1(-below) : 0),
+                   format_signed_percent(std::expm1(shares[i] * widths.above[i]))});
+  }
+  return fmt::format("\nThe range of the iteration: {}, in which {:.0f} % of measured iterations lie (ranges.yaml)\n",
+                     range_text(simulation_.result), 100 * widths.level) +
+         table.text();
 }
 
 std::string Explainer::communication_section() {

@@ -6,8 +6,10 @@
 #include "report/search_tables.hpp"
 #include "report/strategy_columns.hpp"
 #include "report/text_table.hpp"
+#include "simulation/prediction_range.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -66,6 +68,23 @@ std::string variants_text(const SearchReport& report) {
          table.text();
 }
 
+// Which of the others predictions cannot tell from the best.
+std::string ties_text(const SearchReport& report) {
+  const std::vector<SimulatedStrategy>& strategies = report.outcome.strategies;
+  const SearchObjective objective = report.scenario.search.spec.objective;
+  if (objective == SearchObjective::pareto || strategies.size() < 2) return {};
+  const SimulatedStrategy& best = strategies.front();
+  std::vector<std::string> alike;
+  for (std::size_t i = 1; i < strategies.size(); ++i) {
+    if (ties(measure_of(objective), best, strategies[i])) alike.push_back(std::to_string(i + 1));
+  }
+  if (alike.empty()) return {};
+  const bool all = alike.size() > 1 && alike.size() + 1 == strategies.size();
+  return fmt::format("{} {} with 1: it takes {}, as {:.0f} % of measured iterations, and their ranges overlap\n",
+                     all ? "All others" : fmt::format("{}", fmt::join(alike, ", ")), alike.size() > 1 ? "tie" : "ties",
+                     range_text(best.iteration), 100 * best.found.job.ranges.level);
+}
+
 }  // namespace
 
 std::string best_strategies_text(const SearchReport& report) {
@@ -99,7 +118,7 @@ std::string best_strategies_text(const SearchReport& report) {
   const bool overlaps =
       std::any_of(shown.begin(), shown.end(), [](const auto* of) { return of->heading == "overlap"; });
   if (overlaps) out += "overlap: t tensor communication, g gradient reduction, p parameter gather\n";
-  return out + variants_text(report);
+  return out + ties_text(report) + variants_text(report);
 }
 
 }  // namespace mirfak

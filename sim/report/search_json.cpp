@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "report/result_json.hpp"
+#include "report/search_measure.hpp"
 #include "scenario/resolved.hpp"
 
 #include <nlohmann/json.hpp>
@@ -93,7 +94,12 @@ nlohmann::ordered_json search_json(const SearchReport& report, double wall_time_
   out["headroom"] = search.spec.headroom;
   out["tolerance"] = search.spec.tolerance;
   Json& strategies = out["strategies"] = Json::array();
-  for (const SimulatedStrategy& strategy : report.outcome.strategies) strategies.push_back(strategy_entry(strategy));
+  const SearchMeasure measure = measure_of(search.spec.objective);
+  for (const SimulatedStrategy& strategy : report.outcome.strategies) {
+    strategies.push_back(strategy_entry(strategy));
+    if (search.spec.objective == SearchObjective::pareto) continue;
+    strategies.back()["ties_with_best"] = ties(measure, report.outcome.strategies.front(), strategy);
+  }
   Json& funnel = out["funnel"] = Json::array();
   for (const FunnelStep& step : report.outcome.funnel) {
     funnel.push_back({{"name", step.name}, {"count", step.count}, {"time_s", step.time_s}});

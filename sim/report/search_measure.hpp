@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/units.hpp"
-#include "plan/search.hpp"
+#include "plan/search_outcome.hpp"
 
 #include <string>
 
@@ -25,6 +25,17 @@ inline SearchMeasure measure_of(SearchObjective objective) {
       return {"faster", [](const FoundStrategy& found) { return found.iteration_time_s; },
               [](double seconds) { return format_seconds(seconds); }};
   }
+}
+
+// Whether predictions cannot tell two strategies apart: what the ranges of their iterations make of the measure
+// overlaps. Nothing is known without ranges.
+inline bool ties(const SearchMeasure& measure, const SimulatedStrategy& a, const SimulatedStrategy& b) {
+  if (a.iteration.iteration_time_high_s <= 0) return false;
+  const auto scaled = [&](const SimulatedStrategy& of, double seconds) {
+    return measure.value(of.found) * seconds / of.iteration.iteration_time_s;
+  };
+  return scaled(a, a.iteration.iteration_time_high_s) >= scaled(b, b.iteration.iteration_time_low_s) &&
+         scaled(b, b.iteration.iteration_time_high_s) >= scaled(a, a.iteration.iteration_time_low_s);
 }
 
 }  // namespace mirfak

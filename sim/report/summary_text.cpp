@@ -4,6 +4,7 @@
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
+#include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
@@ -51,8 +52,11 @@ std::string price_text(const Job& job) {
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   TextTable table("lrl");
-  table.add_row(
-      {"time", format_seconds(r.iteration_time_s), fmt::format("on {} GPU{}", r.gpus, r.gpus == 1 ? "" : "s")});
+  const double level = simulation.job.ranges.level;
+  const std::string range =
+      level > 0 ? fmt::format("{}, as {:.0f} % of measured iterations; ", range_text(r), 100 * level) : std::string();
+  table.add_row({"time", format_seconds(r.iteration_time_s),
+                 fmt::format("{}on {} GPU{}", range, r.gpus, r.gpus == 1 ? "" : "s")});
   table.add_row({"tokens per second", format_count(r.tokens_per_s), format_count(r.tokens_per_s_per_gpu) + " per GPU"});
   // Where fused attention leaves out what a mask hides, TFLOP/s as papers count them are more than is executed.
   const bool leaves_out = r.executed_flop < r.hardware_flop;

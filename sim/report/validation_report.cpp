@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 namespace mirfak {
@@ -20,12 +21,14 @@ using Json = nlohmann::ordered_json;
 void add_score(TextTable& out, const SourceScore& score) {
   const ErrorStatistics& e = score.errors;
   if (e.count == 0) {
-    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-"});
+    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-", "", "-", "-"});
     return;
   }
   out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), format_percent(e.mape),
                format_percent(e.median_ape), format_percent(e.p90_ape), format_signed_percent(e.mean_error),
-               fmt::format("{:.3f}", e.spearman), std::to_string(score.too_large)});
+               fmt::format("{:.3f}", e.spearman), std::to_string(score.too_large),
+               score.mean_width > 0 ? format_percent(score.coverage) : "-",
+               score.mean_width > 0 ? format_percent(score.mean_width) : "-"});
 }
 
 std::string memory_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
@@ -54,10 +57,13 @@ std::string memory_text(const std::vector<ValidationTable>& tables, const std::s
 }
 
 std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrrrrr");
-  out.add_row({"table", "rows", "skipped", "MAPE", "median", "p90", "mean", "Spearman", "too large"});
+  TextTable out("lrrrrrrrrrr");
+  out.add_row(
+      {"table", "rows", "skipped", "MAPE", "median", "p90", "mean", "Spearman", "too large", "in range", "width"});
   double mape = 0;
   double median = 0;
+  double coverage = 0;
+  double width = 0;
   int scored = 0;
   for (const ValidationTable& table : tables) {
     const SourceScore of_table = score(table.runs, table.name, tiers);
@@ -65,12 +71,15 @@ std::string scores_text(const std::vector<ValidationTable>& tables, const std::s
     if (of_table.errors.count == 0) continue;
     mape += of_table.errors.mape;
     median += of_table.errors.median_ape;
+    coverage += of_table.coverage;
+    width += of_table.mean_width;
     ++scored;
   }
   if (tables.size() > 1 && scored > 0) {
     add_score(out, score(all_runs(tables), "all rows", tiers));
-    out.add_row(
-        {"mean of tables", std::to_string(scored), "", format_percent(mape / scored), format_percent(median / scored)});
+    out.add_row({"mean of tables", std::to_string(scored), "", format_percent(mape / scored),
+                 format_percent(median / scored), "", "", "", "", width > 0 ? format_percent(coverage / scored) : "-",
+                 width > 0 ? format_percent(width / scored) : "-"});
   }
   return out.text() + memory_text(tables, tiers);
 }
@@ -115,6 +124,10 @@ void put_statistics(Json& out, const SourceScore& score) {
   out["mean_error"] = score.errors.mean_error;
   out["spearman"] = score.errors.spearman;
   out["too_large"] = score.too_large;
+  if (score.mean_width > 0) {
+    out["coverage"] = score.coverage;
+    out["mean_width"] = score.mean_width;
+  }
   out["out_of_memory"] = {{"n", score.out_of_memory}, {"predicted_to_fit", score.wrongly_fitting}};
   if (score.memory_errors.count > 0) {
     out["memory"] = {{"n", score.memory_errors.count},
@@ -137,6 +150,10 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
               {"error", run.seconds.error()},
               {"fits", run.fits},
               {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (run.range) {
+    out["low"] = run.range->low_s;
+    out["high"] = run.range->high_s;
+  }
   if (!run.assumed.empty()) out["assumed"] = run.assumed;
   if (run.run.allocated_bytes) {
     out["allocated_bytes"] = run.allocated_bytes.predicted;
@@ -165,6 +182,18 @@ Json skipped_json(const std::string& table, const ValidatedRun& run) {
 }
 
 }  // namespace
+
+std::string ranges_text(const LeftOutRanges& left_out) {
+  TextTable out("lrrr");
+  out.add_row({"ranges fitted to the other tables", "rows", "in range", "width"});
+  for (const LeftOutTable& table : left_out.tables) {
+    out.add_row({std::filesystem::path(table.name).stem().string(), std::to_string(table.runs),
+                 format_percent(table.coverage), format_percent(table.mean_width)});
+  }
+  out.add_row({"mean of tables", std::to_string(left_out.tables.size()), format_percent(left_out.coverage),
+               format_percent(left_out.mean_width)});
+  return out.text();
+}
 
 bool counts(const ValidatedRun& run, const std::string& tiers) {
   return run.run.tier.empty() || tiers.find(run.run.tier) != std::string::npos;

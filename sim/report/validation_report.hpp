@@ -1,5 +1,6 @@
 #pragma once
 
+#include "validation/range_fit.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,9 @@ std::string what_ran(const MeasuredRun& run);  // "GPT 22B on 8 A100-80GB tp8 mb
 // A line per table and, with several, one of the mean over tables; then `worst` rows and the reasons of skipped ones.
 // `tiers`: which graded rows count (see score()).
 std::string validation_text(const std::vector<ValidationTable>& tables, const std::string& tiers, int worst);
+
+// How honest ranges are for tables that had no say in their widths.
+std::string ranges_text(const LeftOutRanges& left_out);
 
 // Keys as DESIGN 5.2 names them: rows (line, table, model, tier, predicted, measured, error, fits, ...), n, skipped,
 // mape, median_ape, p90_ape, spearman, tables (the same of each), skipped_rows.

@@ -40,7 +40,7 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
     key.places.push_back(place);
     add_keys(child, key, keys);
   };
-  if (value.kind == Value::Kind::mapping) {
+  if (value.kind == Value::Kind::mapping && value.find("value") == nullptr) {  // else a figure with its origin
     for (std::size_t i = 0; i < value.fields.size(); ++i) {
       below(of.name + '.' + value.fields[i].key, i, value.fields[i].value);
     }
@@ -64,7 +64,8 @@ std::vector<StatedKey> stated_keys(const Value& root) {
     add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
   }
   std::erase_if(keys, [](const StatedKey& key) {
-    return key.value == nullptr || std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
+    return key.value == nullptr || key.name.ends_with(".source") ||
+           std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
   });
   return keys;
 }

@@ -44,7 +44,8 @@ bool overlap(const std::vector<SweepAxis>& axes) {
 }  // namespace
 
 struct PointReader::Setting {
-  Setting(ModelSpec model, Cluster cluster) : job{std::move(model), std::move(cluster), {}, {}, {}} {}
+  Setting(ModelSpec model, Cluster cluster, const RangeWidths& ranges)
+      : job{std::move(model), std::move(cluster), {}, {}, {}, ranges} {}
 
   std::vector<std::uint32_t> digits;  // of the axes that change it
   std::uint64_t number = 0;
@@ -59,6 +60,7 @@ PointReader::PointReader(const SweepFile& sweep, Catalog catalog, DataFolders fo
     : sweep_(sweep),
       catalog_(std::move(catalog)),
       frameworks_(folders.hardware),
+      ranges_(read_range_widths(folders.hardware)),
       folders_(std::move(folders)),
       document_(sweep.base()),
       overlapping_(overlap(sweep.axes())) {
@@ -105,7 +107,7 @@ PointReader::Setting& PointReader::setting_at_digits() {
   const Node cluster = root.require("cluster");
   ModelSpec spec = model.is_mapping() ? parse_model(model, folders_.models)
                                       : load_model(model.as_string(), folders_.models, model.where());
-  settings_.emplace_front(std::move(spec), read_cluster(cluster, catalog_));
+  settings_.emplace_front(std::move(spec), read_cluster(cluster, catalog_), ranges_);
   if (settings_.size() > kSettingsKept) settings_.pop_back();
   Setting& setting = settings_.front();
   setting.digits = std::move(digits);

@@ -51,6 +51,7 @@ class PointReader {
   const SweepFile& sweep_;
   Catalog catalog_;
   FrameworkCatalog frameworks_;
+  RangeWidths ranges_;
   DataFolders folders_;
   Document document_;
   bool overlapping_ = false;             // some axis is inside another: all are applied anew for each point

@@ -130,7 +130,7 @@ std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated
 }
 
 std::string resolved_training(const TrainingSpec& training) {
-  const bool path = FileReference(training.framework).is_path();
+  const bool path = training.framework.starts_with('/');
   std::string out = fmt::format(
       "training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n", training.global_batch,
       training.sequence_length, training.precision, path ? quoted_yaml(training.framework) : training.framework);

@@ -31,7 +31,7 @@ Scenario parse_scenario(const Document& document, const ScenarioSources& sources
   Scenario scenario{document.name(),
                     document,
                     {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy,
-                     std::move(sections.framework)},
+                     std::move(sections.framework), sources.ranges},
                     {},
                     {}};
   // Of no use here, but a mistake in it is one all the same.

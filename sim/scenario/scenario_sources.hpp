@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cluster/catalog.hpp"
+#include "cost/range_widths.hpp"
 #include "scenario/data_folders.hpp"
 #include "strategy/framework_catalog.hpp"
 
@@ -8,15 +9,19 @@
 
 namespace mirfak {
 
-// What scenarios are read with: hardware and frameworks, each file of which is read once in the life of this and its
-// copies. Usable from many threads.
+// What scenarios are read with: hardware, frameworks and the errors of predictions, each file of which is read once in
+// the life of this and its copies. Usable from many threads.
 struct ScenarioSources {
   explicit ScenarioSources(DataFolders of)
-      : folders(std::move(of)), catalog(folders.hardware), frameworks(folders.hardware) {}
+      : folders(std::move(of)),
+        catalog(folders.hardware),
+        frameworks(folders.hardware),
+        ranges(read_range_widths(folders.hardware)) {}
 
   DataFolders folders;
   Catalog catalog;
   FrameworkCatalog frameworks;
+  RangeWidths ranges;
 };
 
 }  // namespace mirfak

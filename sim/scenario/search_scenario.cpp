@@ -55,14 +55,16 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
 }  // namespace
 
 SearchScenario parse_search(const Document& document, const DataFolders& folders) {
-  ScenarioSections sections = read_sections(document, ScenarioSources(folders));
+  const ScenarioSources sources(folders);
+  ScenarioSections sections = read_sections(document, sources);
   SearchScenario scenario{document.name(),
                           document,
                           {std::move(sections.model),
                            std::move(sections.cluster),
                            std::move(sections.training),
                            {},
-                           std::move(sections.framework)},
+                           std::move(sections.framework),
+                           sources.ranges},
                           {},
                           {}};
   if (scenario.job.cluster.shares_gpus()) {

@@ -62,13 +62,9 @@ Optimizer read_optimizer(Mapping& section) {
   return found ? static_cast<Optimizer>(found->as_choice(optimizer_names())) : Optimizer::adam;
 }
 
-// The name of a framework that can be read, or the path of its file.
 std::string read_framework_name(Mapping& section, const FrameworkCatalog& frameworks) {
   const std::optional<Node> found = section.find("framework");
-  if (!found) return frameworks.default_name();
-  const FileReference reference(*found);
-  frameworks.framework(reference);
-  return reference.independent();
+  return found ? frameworks.read_stated(*found) : frameworks.default_name();
 }
 
 CudaGraphs with_scope(CudaGraphs graphs, std::size_t scope) {

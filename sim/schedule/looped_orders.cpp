@@ -48,10 +48,6 @@ std::vector<Pass> one_forward_one_backward_order(const PipelineShape& shape, int
 
 // Interleaved 1F1B: each stage has several chunks, so that warm-up and drain are shorter by their number.
 std::vector<Pass> interleaved_order(const PipelineShape& shape, int stage) {
-  if (shape.microbatches == shape.stages && shape.group == shape.stages) {
-    // Megatron-LM: with a single round there is nothing to alternate with; all forward passes go first.
-    return alternate(shape, shape.microbatches * shape.chunks);
-  }
   return alternate(shape, (shape.stages - stage - 1) * 2 + (shape.chunks - 1) * shape.group);
 }
 

@@ -67,6 +67,15 @@ std::string link_note(const NodeHardware& node, const IterationResult& result) {
 
 }  // namespace
 
+bool borrows_products(const GpuSpec& gpu, Precision precision) {
+  return !gpu.like.empty() || !has_table(gpu, precision);
+}
+
+bool borrows_collectives(const NodeHardware& node) {
+  const auto& measured = node.scale_up.measured_on;
+  return std::find(measured.begin(), measured.end(), node.gpu.name) == measured.end();
+}
+
 std::vector<std::string> borrowed_figures(const Job& job, const IterationResult& result) {
   std::vector<std::string> out;
   const auto add = [&](std::string note) {
@@ -78,9 +87,9 @@ std::vector<std::string> borrowed_figures(const Job& job, const IterationResult&
     if (!has_table(node.gpu, job.product_precision())) {
       add(precision_note(node.gpu, job.product_precision(), result));
     }
-    const auto& measured = node.scale_up.measured_on;
-    const bool own = std::find(measured.begin(), measured.end(), node.gpu.name) != measured.end();
-    if (!own && node.spec.gpus > 1 && share_of_collectives(result) > 0) add(link_note(node, result));
+    if (borrows_collectives(node) && node.spec.gpus > 1 && share_of_collectives(result) > 0) {
+      add(link_note(node, result));
+    }
   }
   return out;
 }

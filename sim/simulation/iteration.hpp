@@ -27,6 +27,8 @@ struct StageResult {
 // What one iteration takes and costs. Times of all stages are on one clock that starts at 0.
 struct IterationResult {
   double iteration_time_s = 0;
+  double iteration_time_low_s = 0;  // the range that measurements keep (Job::ranges); 0: nothing is known
+  double iteration_time_high_s = 0;
   double tokens_per_s = 0;
   double tokens_per_s_per_gpu = 0;
   // By the convention of papers, of the whole job: attention over all pairs of tokens, whatever its mask hides.

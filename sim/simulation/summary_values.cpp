@@ -5,9 +5,12 @@
 namespace mirfak {
 
 std::vector<SummaryValue> summary_values(const IterationResult& result) {
+  const bool ranged = result.iteration_time_high_s > 0;
   const bool asked = result.training_time_s > 0;
   std::vector<SummaryValue> values = {
       {"iteration_time_s", result.iteration_time_s},
+      {"iteration_time_low_s", result.iteration_time_low_s, ranged},
+      {"iteration_time_high_s", result.iteration_time_high_s, ranged},
       {"tokens_per_s", result.tokens_per_s},
       {"tokens_per_s_per_gpu", result.tokens_per_s_per_gpu},
       {"tflops_per_gpu", result.tflops_per_gpu},

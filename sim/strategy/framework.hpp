@@ -168,6 +168,7 @@ struct MemoryHabits {
   double optimizer_traffic_bytes = 34;
   double optimizer_traffic_bytes_fp16 = 34;
   double platform_bytes = 0;
+  double workspace_bytes = 0;
   std::string source;
 
   friend bool operator==(const MemoryHabits&, const MemoryHabits&) = default;

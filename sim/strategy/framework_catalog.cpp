@@ -1,6 +1,7 @@
 #include "strategy/framework_catalog.hpp"
 
 #include "base/remembered.hpp"
+#include "base/yaml.hpp"
 #include "strategy/framework_file.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kEnding = ".yaml";
 
+// A framework that stands in a scenario, as one line. Neither names nor absolute paths begin so.
+bool is_mapping_text(const std::string& text) { return text.starts_with('{'); }
+
 // "a.yaml is like b.yaml is like a.yaml"
 std::string circle_text(const std::vector<fs::path>& heirs, const fs::path& file) {
   std::string out;
@@ -30,6 +34,7 @@ std::string circle_text(const std::vector<fs::path>& heirs, const fs::path& file
 
 struct FrameworkCatalog::Memory {
   Remembered<Framework> frameworks;      // by file
+  Remembered<Framework> mappings;        // by their text
   Remembered<const Framework*> by_name;  // of those in the folder
   Remembered<std::vector<std::string>> names;
   Remembered<std::string> defaults;
@@ -48,7 +53,8 @@ const Framework& FrameworkCatalog::read(const fs::path& file, const Files& heirs
   return memory_->frameworks.get(file.string(), [&] {
     Files inheriting = heirs;
     inheriting.push_back(file);
-    return read_framework(Document::from_file(file), [&](const Node& like) {
+    const Document document = Document::from_file(file);
+    return read_framework(Node(document), [&](const Node& like) {
       const fs::path other = file_of(like);
       if (std::find(inheriting.begin(), inheriting.end(), other) != inheriting.end()) {
         like.fail("frameworks inherit in a circle: " + circle_text(inheriting, other));
@@ -58,7 +64,33 @@ const Framework& FrameworkCatalog::read(const fs::path& file, const Files& heirs
   });
 }
 
+const Framework& FrameworkCatalog::read_mapping(const Node& mapping, const std::string& line) const {
+  return memory_->mappings.get(
+      line, [&] { return read_framework(mapping, [&](const Node& like) { return framework(like); }); });
+}
+
+std::string FrameworkCatalog::read_stated(const Node& stated) const {
+  if (!stated.is_mapping()) {
+    const FileReference reference(stated);
+    if (is_mapping_text(reference.name()))
+      stated.fail("a framework's keys are a mapping, this is text", "remove the quotes");
+    framework(reference);
+    return reference.independent();
+  }
+  Value value = stated.value();
+  for (Value::Field& field : value.fields) {
+    if (field.key == "like") field.value.scalar = FileReference(stated.child(field.value, "like")).independent();
+  }
+  std::string line = emit_flow_yaml(value);
+  read_mapping(stated, line);
+  return line;
+}
+
 const Framework& FrameworkCatalog::framework(const FileReference& reference) const {
+  if (is_mapping_text(reference.name())) {
+    const Document document = Document::from_text(reference.name(), "framework");
+    return read_mapping(Node(document, document.root(), "training.framework"), reference.name());
+  }
   if (reference.is_path()) return read(file_of(reference), {});
   return *memory_->by_name.get(reference.name(), [&] { return &read(file_of(reference), {}); });
 }

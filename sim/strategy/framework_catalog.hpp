@@ -18,6 +18,9 @@ class FrameworkCatalog {
  public:
   explicit FrameworkCatalog(std::filesystem::path folder);
 
+  // What a scenario states: a name, a path, or a mapping of a framework file's keys. Reads it, and returns the text by
+  // which `framework` finds it again wherever that is asked: a name, an absolute path, or a line of YAML.
+  std::string read_stated(const Node& stated) const;
   const Framework& framework(const FileReference& reference) const;  // valid as long as the catalog or a copy of it
   std::string default_name() const;
   const std::vector<std::string>& names() const;  // sorted
@@ -28,6 +31,7 @@ class FrameworkCatalog {
 
   std::filesystem::path file_of(const FileReference& reference) const;
   const Framework& read(const std::filesystem::path& file, const Files& heirs) const;
+  const Framework& read_mapping(const Node& mapping, const std::string& line) const;
 
   std::filesystem::path folder_;
   std::shared_ptr<Memory> memory_;

@@ -129,10 +129,9 @@ struct Assignment {
 
 class FrameworkReader {
  public:
-  FrameworkReader(const Document& document, const InheritedFramework& inherited)
-      : file_(document.name()), root_(Node(document)) {
+  FrameworkReader(const Node& root, const InheritedFramework& inherited) : file_(root.where().file), root_(root) {
     if (const std::optional<Node> like = root_.find("like")) inherit(inherited(*like));
-    framework_.name = std::filesystem::path(file_).stem().string();
+    framework_.name = name_of(root);
     if (const std::optional<Node> source = root_.find("source")) {
       framework_.source = read_source(*source);
     } else if (framework_.likes.empty()) {
@@ -152,6 +151,12 @@ class FrameworkReader {
   }
 
  private:
+  // Of a file, or of what stands within a scenario.
+  std::string name_of(const Node& root) const {
+    if (root.path().empty()) return std::filesystem::path(file_).stem().string();
+    return framework_.likes.empty() ? "stated" : framework_.likes.front() + " (changed)";
+  }
+
   void inherit(Framework other) {
     framework_ = std::move(other);
     framework_.likes.insert(framework_.likes.begin(), framework_.name);
@@ -224,8 +229,8 @@ class FrameworkReader {
 
 }  // namespace
 
-Framework read_framework(const Document& document, const InheritedFramework& inherited) {
-  return FrameworkReader(document, inherited).read();
+Framework read_framework(const Node& root, const InheritedFramework& inherited) {
+  return FrameworkReader(root, inherited).read();
 }
 
 }  // namespace mirfak

@@ -341,6 +341,10 @@ FrameworkOptionGroup memory() {
           {"platform_bytes", "bytes",
            "of a device, whatever the model: context, communicators, workspaces and fragmentation",
            at<group, &Habits::platform_bytes>, 0, kMaxPlatform},
+          {"workspace_bytes", "bytes",
+           "... of which the framework's own allocator holds so many, workspaces of libraries: they count where peaks "
+           "of that allocator are compared",
+           at<group, &Habits::workspace_bytes>, 0, kMaxPlatform},
       }};
 }
 

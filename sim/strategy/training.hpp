@@ -38,7 +38,7 @@ struct TrainingSpec {
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches
   LowRankAdapters adapters;        // fine-tuning of these alone
   double tokens = 0;               // of the whole training; 0: not asked
-  std::string framework;           // a name in hw_profiles/frameworks/, or the absolute path of a framework file
+  std::string framework;           // as FrameworkCatalog finds it: a name, an absolute path or a line of YAML
   std::string gradient_precision;  // in which gradients are reduced: bf16, fp16 or fp32; empty: the framework's
   Optimizer optimizer = Optimizer::adam;
 

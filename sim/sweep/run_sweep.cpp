@@ -254,6 +254,7 @@ void tell(const SweepTable& table, SweepOutcome& outcome) {
   for (std::size_t i = 0; i < kPointStatuses; ++i) outcome.by_status[i] = table.count(static_cast<PointStatus>(i));
   outcome.reasons = first_reasons(table);
   outcome.notes = notes_on_axes(table);
+  if (table.rows() <= kMostShown) outcome.table = table;
 }
 
 fs::path journal_of(const fs::path& out) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,10 @@ struct SweepOutcome {
   std::array<std::uint64_t, kPointStatuses> by_status{};
   std::array<std::string, kPointStatuses> reasons;  // of the first point of each status but `ok`
   std::vector<std::string> notes;                   // on axes and keys that change nothing
+  std::optional<SweepTable> table;                  // of few points, kMostShown or fewer: for people to read
 };
+
+inline constexpr std::size_t kMostShown = 64;
 
 // Takes over what a complete table says by itself: counts, reasons, and notes on axes.
 void tell(const SweepTable& table, SweepOutcome& outcome);

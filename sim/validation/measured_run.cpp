@@ -37,6 +37,13 @@ std::optional<double> measured_seconds(const RunReading& reading) {
   return tokens / (*rate * static_cast<double>(*gpus));
 }
 
+bool is_last_stage(const RunReading& reading) {
+  const Value* value = reading.find("measured.stage");
+  if (value == nullptr) return false;
+  if (value->scalar != "last") fail_input(value->where, "expected 'last', found '" + excerpt(value->scalar) + "'");
+  return true;
+}
+
 std::string sizes_of(const RunReading& reading) {
   std::string out;
   constexpr std::pair<std::string_view, std::string_view> kSizes[] = {
@@ -64,7 +71,9 @@ MeasuredRun measured_run(const RunReading& reading) {
   run.gpus = reading.whole_number("gpus");
   run.global_batch = reading.whole_number("training.global_batch");
   run.seconds = measured_seconds(reading);
+  run.allocated_bytes = measurement(reading, "measured.allocated_bytes", 1e6, 1e14);
   if (const auto gib = measurement(reading, "measured.allocated_gib", 1e-3, 1e5)) run.allocated_bytes = *gib * kGiB;
+  run.allocated_by_last_stage = is_last_stage(reading);
   run.out_of_memory = reading.text("measured.outcome") == kOutOfMemory;
   return run;
 }

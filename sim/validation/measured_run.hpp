@@ -18,7 +18,8 @@ struct MeasuredRun {
   std::optional<std::int64_t> gpus, global_batch;
 
   std::optional<double> seconds;          // measured, of one iteration
-  std::optional<double> allocated_bytes;  // peak of the framework's allocator on the fullest GPU: without contexts
+  std::optional<double> allocated_bytes;  // peak of the framework's allocator: without contexts
+  bool allocated_by_last_stage = false;   // it is of a GPU of the last pipeline stage; else of the fullest
   bool out_of_memory = false;             // it did not fit: nothing else was measured
 };
 

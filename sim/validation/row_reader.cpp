@@ -226,7 +226,7 @@ void RowReader::infer(const Inference& inference) {
   }
   const auto lookup = [&](const std::string& name) { return meaning_of(out_, name); };
   for (const KeyValue& each : inference.set) {
-    if (out_.find(each.key) != nullptr) continue;
+    if (out_.find(each.key) != nullptr || out_.has_below(each.key)) continue;
     std::optional<Value> value = filled_in(each.value, lookup, inference.where);
     if (value) out_.keys_.push_back({each.key, *std::move(value), false, inference.note, inference.where});
   }
@@ -265,10 +265,23 @@ void RowReader::check() {
   }
 }
 
+namespace {
+
+// Whether the table has a column of this name, or one whose cells are values of the key of this name.
+bool says(const CsvTable& table, const RunMapping& mapping, const std::string& name) {
+  if (table.find(name)) return true;
+  return std::any_of(mapping.columns.begin(), mapping.columns.end(), [&](const ColumnMapping& column) {
+    const bool of_key = std::find(column.keys.begin(), column.keys.end(), name) != column.keys.end();
+    return of_key && table.find(column.name);
+  });
+}
+
+}  // namespace
+
 void check_header(const CsvTable& table, const RunMapping& mapping) {
   for (const std::vector<std::string>& alternatives : mapping.needs) {
     const bool any = std::any_of(alternatives.begin(), alternatives.end(),
-                                 [&](const std::string& name) { return table.find(name).has_value(); });
+                                 [&](const std::string& name) { return says(table, mapping, name); });
     if (!any) table.require(alternatives.front());
   }
   for (const std::string& name : table.header()) {

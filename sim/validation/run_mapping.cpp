@@ -109,14 +109,17 @@ void MappingReader::check_columns(const Condition& condition, const Node& at) co
 void MappingReader::check_template(const Node& node, const std::vector<WordPattern>& words) const {
   std::size_t fault = 0;
   const auto names = template_names(node.value().scalar, &fault);
-  if (!names) node.fail_at(fault, "expected {name}, {name / 4} or {name * 8}");
-  for (const TemplateName& used : *names) {
+  if (!names) node.fail_at(fault, "expected {name}, {name / 4} or {name * other}");
+  const auto check = [&](const std::string& name) {
     const auto captures = [&](const WordPattern& word) {
       const std::vector<std::string> captured = word.names();
-      return std::find(captured.begin(), captured.end(), used.name) != captured.end();
+      return std::find(captured.begin(), captured.end(), name) != captured.end();
     };
-    if (!words.empty() && std::all_of(words.begin(), words.end(), captures)) continue;
-    check_name(used.name, node);
+    if (words.empty() || !std::all_of(words.begin(), words.end(), captures)) check_name(name, node);
+  };
+  for (const TemplateName& used : *names) {
+    check(used.name);
+    for (const std::string& operand : used.operand_names()) check(operand);
   }
 }
 
@@ -373,6 +376,8 @@ const std::vector<std::string>& run_key_names() {
                                                  "measured.seconds",
                                                  "measured.tokens_per_s_per_gpu",
                                                  "measured.allocated_gib",
+                                                 "measured.allocated_bytes",
+                                                 "measured.stage",
                                                  "measured.outcome"};
   return names;
 }

@@ -24,6 +24,11 @@ constexpr std::string_view kShape[] = {"model.hidden", "model.heads", "model.kv_
 
 bool is_shape(std::string_view key) { return std::find(std::begin(kShape), std::end(kShape), key) != std::end(kShape); }
 
+// What models of blocks state as well.
+bool is_of_any_model(std::string_view key) {
+  return key == "model.name" || key == "model.source" || key == "model.max_sequence";
+}
+
 // Equal, or not stated.
 bool same(const RunReading& reading, std::string_view key, std::int64_t value) {
   const std::optional<std::int64_t> stated = reading.whole_number(key);
@@ -99,16 +104,19 @@ Value ModelLibrary::model_of(const RunReading& reading) const {
         fmt::format("no model in the library has the shape of '{}'", reading.text("model.name").value_or("")),
         "add it to models/");
   }
-  if (entry == nullptr) {
+  const bool of_blocks = described != nullptr && described->find("blocks") != nullptr;
+  if (entry == nullptr && !of_blocks) {
     need(reading, "model.layers", "the number of layers");
     need(reading, "model.hidden", "the hidden size");
     need(reading, "model.heads", "the number of heads");
   }
   Value root;
   root.kind = Value::Kind::mapping;
+  // Sizes that a cell states of a model of blocks are in its `sizes`, where the mapping puts them.
   KeyPath("model", reading.where()).assign(root, entry != nullptr ? entry->value : *described, reading.where());
   for (const RunReading::Key& key : reading.keys()) {
     if (!key.name.starts_with(kModel) || (mixture && is_shape(key.name))) continue;
+    if (entry == nullptr && of_blocks && !is_of_any_model(key.name)) continue;
     // What a mapping infers completes a new model; the library's describes itself.
     if (entry != nullptr && !key.stated && root.fields.front().value.find(key.name.substr(kModel.size())) != nullptr) {
       continue;

@@ -17,7 +17,8 @@ class ModelLibrary {
   explicit ModelLibrary(const std::filesystem::path& folder);
 
   // The `model` section of the scenario of a row: the library's model of its shape and name (of several the key
-  // `library` may choose), or, where there is none, the row's `new_model`; with the row's own keys over it.
+  // `library` may choose), or, where there is none, the row's `new_model`; with the row's own keys over it, but for
+  // sizes of a new model of blocks, which its own `sizes` name.
   // Error(infeasible) at the row where neither serves, or a size is missing.
   Value model_of(const RunReading& reading) const;
 

@@ -38,6 +38,12 @@ bool RunReading::states(std::string_view key) const {
   return std::any_of(keys_.begin(), keys_.end(), [&](const Key& known) { return known.name == key && known.stated; });
 }
 
+bool RunReading::has_below(std::string_view key) const {
+  return std::any_of(keys_.begin(), keys_.end(), [&](const Key& known) {
+    return known.name.size() > key.size() && known.name.starts_with(key) && known.name[key.size()] == '.';
+  });
+}
+
 std::optional<std::string> RunReading::text(std::string_view key) const {
   const Value* value = find(key);
   if (value == nullptr || value->kind != Value::Kind::scalar) return std::nullopt;

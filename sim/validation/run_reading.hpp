@@ -43,7 +43,8 @@ class RunReading {
   const std::vector<Key>& keys() const { return keys_; }
   const Value* find(std::string_view key) const;
   bool states(std::string_view key) const;
-  std::optional<std::string> text(std::string_view key) const;           // of a scalar
+  bool has_below(std::string_view key) const;                   // "training.framework" by "training.framework.like"
+  std::optional<std::string> text(std::string_view key) const;  // of a scalar
   std::optional<std::int64_t> whole_number(std::string_view key) const;  // nullopt also for what is none
   // Ranks that work on different microbatches: GPUs / (tensor x pipeline x context); 0 where that is no whole number.
   std::int64_t data() const;

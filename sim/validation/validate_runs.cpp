@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "simulation/iteration.hpp"
+#include "simulation/prediction_range.hpp"
 #include "validation/row_reader.hpp"
 #include "validation/run_condition.hpp"
 #include "validation/run_scenario.hpp"
@@ -32,12 +33,18 @@ void predict(ValidatedRun& run, const Document& scenario, const DataFolders& fol
   run.seconds.predicted = simulation.result.iteration_time_s;
   run.fits = simulation.result.fits;
   run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
-  for (const StageResult& stage : simulation.result.stages) {
-    const MemoryUse& peak = stage.memory.peak;
-    run.allocated_bytes.predicted = std::max(run.allocated_bytes.predicted, peak.total() - peak.platform);
+  const std::vector<StageResult>& stages = simulation.result.stages;
+  const double workspaces = simulation.job.framework.memory.workspace_bytes;
+  for (std::size_t i = run.run.allocated_by_last_stage ? stages.size() - 1 : 0; i < stages.size(); ++i) {
+    const MemoryUse& peak = stages[i].memory.peak;
+    run.allocated_bytes.predicted = std::max(run.allocated_bytes.predicted, peak.total() - peak.platform + workspaces);
   }
   run.memory_peak_bytes = simulation.result.memory_peak_bytes;
   run.activity_s = simulation.result.activity_s;
+  run.uncertainty = uncertainty_shares(simulation.job, simulation.result);
+  if (simulation.job.ranges.known()) {
+    run.range = {simulation.result.iteration_time_low_s, simulation.result.iteration_time_high_s};
+  }
 }
 
 // The row with one combination of savings; nullopt where none of them says anything new.
@@ -160,6 +167,10 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
     if (!run.run.tier.empty() && tiers.find(run.run.tier) == std::string::npos) continue;
     if (run.scored()) {
       pairs.push_back(run.seconds);
+      if (run.range) {
+        out.coverage += run.in_range() ? 1 : 0;
+        out.mean_width += (run.range->high_s - run.range->low_s) / run.seconds.predicted;
+      }
       if (run.run.allocated_bytes) memory.push_back(run.allocated_bytes);
       if (!run.fits) ++out.too_large;
     } else if (run.simulated()) {
@@ -168,6 +179,10 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
     } else {
       ++out.skipped;
     }
+  }
+  if (!pairs.empty()) {
+    out.coverage /= static_cast<double>(pairs.size());
+    out.mean_width /= static_cast<double>(pairs.size());
   }
   out.errors = error_statistics(pairs);
   out.memory_errors = error_statistics(memory);

@@ -2,10 +2,12 @@
 
 #include "base/error_statistics.hpp"
 #include "cost/activity.hpp"
+#include "cost/range_widths.hpp"
 #include "scenario/scenario.hpp"
 #include "validation/measured_run.hpp"
 #include "validation/run_mappings.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +26,12 @@ struct ValidatedRun {
   bool fits = false;              // in memory, as predicted
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
+  UncertaintyShares uncertainty{};
+  std::optional<PredictionRange> range;  // that such measurements keep; absent where nothing is known
 
   bool simulated() const { return skipped.empty(); }
   bool scored() const { return simulated() && !run.out_of_memory; }  // has seconds to compare
+  bool in_range() const { return range && seconds.measured >= range->low_s && seconds.measured <= range->high_s; }
 };
 
 // Reads every row of `table` by its mapping: `own`, else the file beside the table, else that of `mappings`. Makes a
@@ -49,6 +54,8 @@ struct SourceScore {
   int too_large = 0;        // scored rows that are predicted not to fit, although they ran
   int out_of_memory = 0;    // rows that did not fit
   int wrongly_fitting = 0;  // ... and are predicted to
+  double coverage = 0;      // share of the scored rows that lie in their ranges
+  double mean_width = 0;    // of the ranges, as shares of the predictions; 0: there are none
 };
 
 // Scores of the tables that `runs` come from, by file, in the order of the first row of each; rows of tiers other than

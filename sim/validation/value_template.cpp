@@ -22,31 +22,73 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 
 bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
+constexpr std::string_view kSigns = "/*-";
+
+bool is_number(std::string_view word) { return std::isdigit(static_cast<unsigned char>(word.front())) != 0; }
+
+std::optional<std::int64_t> operand_of(const std::string& text) {
+  const std::optional<std::int64_t> operand = whole_number(text);
+  return operand && *operand >= 1 && *operand <= kMaxOperand ? operand : std::nullopt;
+}
+
+// The word at the start of `text`, which it is taken from; "": there is none.
+std::string take_word(std::string_view& text) {
+  std::size_t end = 0;
+  while (end < text.size() && is_name_character(text[end])) ++end;
+  std::string word(text.substr(0, end));
+  text.remove_prefix(end);
+  return word;
+}
+
 std::optional<TemplateName> parse_name(std::string_view inside) {
   TemplateName out;
-  std::size_t at = 0;
-  while (at < inside.size() && is_name_character(inside[at])) ++at;
-  if (at == 0) return std::nullopt;
-  out.name = inside.substr(0, at);
-  if (at == inside.size()) return out;
-  // " / 4" or " * 8"
-  if (inside.size() < at + 4 || inside[at] != ' ' || inside[at + 2] != ' ') return std::nullopt;
-  out.operation = inside[at + 1];
-  const std::optional<std::int64_t> operand = whole_number(inside.substr(at + 3));
-  const bool known = out.operation == '/' || out.operation == '*';
-  if (!known || !operand || *operand < 1 || *operand > kMaxOperand) return std::nullopt;
-  out.operand = *operand;
+  out.name = take_word(inside);
+  if (out.name.empty()) return std::nullopt;
+  while (!inside.empty()) {  // " / 4", " * ports"
+    if (inside.size() < 4 || inside[0] != ' ' || inside[2] != ' ') return std::nullopt;
+    TemplateName::Operation next{inside[1], {}};
+    inside.remove_prefix(3);
+    next.operand = take_word(inside);
+    const bool known = kSigns.find(next.sign) != std::string_view::npos;
+    if (!known || next.operand.empty() || (is_number(next.operand) && !operand_of(next.operand))) return std::nullopt;
+    out.operations.push_back(std::move(next));
+  }
   return out;
 }
 
-std::optional<std::string> result_of(const TemplateName& name, const std::string& value) {
-  if (name.operation == 0) return value;
-  const std::optional<std::int64_t> number = whole_number(value);
-  if (!number) return std::nullopt;
-  return std::to_string(name.operation == '*' ? *number * name.operand : (*number + name.operand - 1) / name.operand);
+// nullopt: less than nothing.
+std::optional<std::int64_t> computed(std::int64_t number, char sign, std::int64_t operand) {
+  if (sign == '*') return number * operand;
+  if (sign == '/') return (number + operand - 1) / operand;
+  return number >= operand ? std::optional(number - operand) : std::nullopt;
+}
+
+// nullopt, with the name of what is missing: it stands for nothing, or for no whole number where it is computed with.
+std::optional<std::string> value_of(const TemplateName& name, const NameLookup& lookup, std::string& missing) {
+  missing = name.name;
+  std::optional<std::string> text = lookup(name.name);
+  if (!text || name.operations.empty()) return text;
+  std::optional<std::int64_t> number = whole_number(*text);
+  for (const TemplateName::Operation& next : name.operations) {
+    if (!number || *number > kMaxWhole) return std::nullopt;
+    missing = next.operand;
+    const std::optional<std::string> operand_text = is_number(next.operand) ? next.operand : lookup(next.operand);
+    const std::optional<std::int64_t> operand = operand_text ? operand_of(*operand_text) : std::nullopt;
+    if (!operand) return std::nullopt;
+    number = computed(*number, next.sign, *operand);
+  }
+  return number ? std::optional(std::to_string(*number)) : std::nullopt;
 }
 
 }  // namespace
+
+std::vector<std::string> TemplateName::operand_names() const {
+  std::vector<std::string> out;
+  for (const Operation& each : operations) {
+    if (!is_number(each.operand)) out.push_back(each.operand);
+  }
+  return out;
+}
 
 std::optional<std::vector<TemplateName>> template_names(std::string_view text, std::size_t* fault) {
   std::vector<TemplateName> out;
@@ -71,10 +113,10 @@ std::optional<std::string> filled_in(std::string_view text, const NameLookup& lo
   const auto names = template_names(text);
   if (!names) return std::nullopt;
   for (const TemplateName& name : *names) {
-    const std::optional<std::string> stands_for = lookup(name.name);
-    const std::optional<std::string> value = stands_for ? result_of(name, *stands_for) : std::nullopt;
+    std::string unknown;
+    const std::optional<std::string> value = value_of(name, lookup, unknown);
     if (!value) {
-      if (missing != nullptr) *missing = name.name;
+      if (missing != nullptr) *missing = unknown;
       return std::nullopt;
     }
     out += text.substr(copied, name.begin - copied);

@@ -11,12 +11,18 @@
 
 namespace mirfak {
 
-// Texts with names in braces, which stand for what a row says: "{n}", and of whole numbers "{n_layers / 4}" (rounded
-// up) and "{rate * 8}".
+// Texts with names in braces, which stand for what a row says: "{n}", and of whole numbers, from left to right,
+// "{n_layers / 4}" (rounded up), "{rate * 8}", "{n_layers - 1}" and "{n_layers / pp / chunk}".
 struct TemplateName {
+  struct Operation {
+    char sign = '/';      // or '*' or '-'
+    std::string operand;  // a name, or a number of 1 or more
+  };
+
   std::string name;
-  char operation = 0;  // '/', '*' or 0
-  std::int64_t operand = 1;
+  std::vector<Operation> operations;
+
+  std::vector<std::string> operand_names() const;
   std::size_t begin = 0;  // of the opening brace
   std::size_t end = 0;    // behind the closing one
 };

@@ -38,7 +38,7 @@ const std::vector<Writer> kWriters = {
     {{"schedule"}, {" order.csv"}, {"--out"}},
     {{"sweep"}, {" sweep.yaml"}, {"--out"}},
     {{"sweep"}, {" 1.h5", " 2.h5"}, {"--merge"}},
-    {{"validate"}, {" runs.csv", "--map runs.map.yaml"}, {"--out", "--report"}},
+    {{"validate"}, {" runs.csv", "--map runs.map.yaml"}, {"--out", "--report", "--ranges"}},
     {{"validate"}, {" a.h5", " b.h5"}, {"--out"}},
     {{"calibrate", "--gpu", "h100"}, {" t.csv", " u.csv"}, {"--out"}},
 };

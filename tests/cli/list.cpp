@@ -79,7 +79,7 @@ TEST_CASE("a figure in a list is the figure of the source") {
 
 TEST_CASE("a text list has a line per entry and one of titles") {
   for (const std::string what :
-       {"models", "gpus", "nodes", "links", "fabrics", "prices", "schedules", "frameworks", "strategy"}) {
+       {"models", "gpus", "nodes", "links", "fabrics", "prices", "schedules", "frameworks", "strategy", "fits"}) {
     CAPTURE(what);
     const Finished finished = run({"list", what});
     CHECK(finished.status == 0);

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -150,6 +151,35 @@ TEST_CASE("a second sweep on a live one says that it is running, and not to dele
     CHECK(finished.err.find("delete") == std::string::npos);
     CHECK(folder.names() == std::vector<std::string>{"r.h5", "sweep.yaml"});  // the first one was not disturbed
   }
+}
+
+TEST_CASE(
+    "the points of a small sweep are printed, in their order and with what became of them; of a large one counts "
+    "alone") {
+  const ScratchFolder folder;
+  folder.write("sweep.yaml",
+               "scenario:\n"
+               "  model: gpt3-13b\n"
+               "  cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+               "  training: {global_batch: 16}\n"
+               "axes:\n"
+               "  - grid: {strategy.tensor: [8, 1, 3]}\n"
+               "  - grid: {strategy.sequence_parallel: [false]}\n");
+  const Finished finished = sweep(folder, {"sweep.yaml", "--out", "r.h5"});
+  REQUIRE(finished.status == 0);
+  std::vector<std::string> rows;
+  std::istringstream lines(finished.out.substr(finished.out.find("\n\n") + 2));
+  for (std::string line; std::getline(lines, line) && !line.empty();) rows.push_back(line);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].find("tensor  sequence_parallel  iteration    from      to  TFLOP/s per GPU") != std::string::npos);
+  CHECK(rows[1].find("     8              false") != std::string::npos);
+  CHECK(rows[1].find("GiB") != std::string::npos);
+  CHECK(rows[2].find("out-of-memory") != std::string::npos);
+  CHECK(rows[3].find("infeasible") != std::string::npos);
+  CHECK(rows[3].find(" - ") != std::string::npos);
+
+  folder.write("large.yaml", kSweep);
+  CHECK(sweep(folder, {"large.yaml", "--out", "l.h5"}).out.find("iteration") == std::string::npos);
 }
 
 TEST_CASE("a sweep says beforehand what it takes") {

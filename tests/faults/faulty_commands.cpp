@@ -264,6 +264,12 @@ TEST_CASE("validate, of runs") {
                    {"e.csv", "r.md", "r.svg"}});
 }
 
+TEST_CASE("validate, for ranges") {
+  check_replacing({{"validate", "a.csv", "b.csv", "c.csv", "--ranges", "r.yaml"},
+                   {{"a.csv", kRuns}, {"b.csv", kRuns}, {"c.csv", kRuns}},
+                   {"r.yaml"}});
+}
+
 TEST_CASE("validate, of traces") {
   check_replacing({{"validate", "p.h5", "m.h5", "--out", "c.csv"}, two_traces(), {"c.csv"}});
 }

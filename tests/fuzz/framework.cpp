@@ -43,7 +43,8 @@ void check(mirfak::Framework framework) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   try {
     const auto document = mirfak::Document::from_text(std::string(bytes, bytes + size), "fuzzed/framework.yaml");
-    check(mirfak::read_framework(document, [](const mirfak::Node& like) { return kFrameworks.framework(like); }));
+    check(mirfak::read_framework(mirfak::Node(document),
+                                 [](const mirfak::Node& like) { return kFrameworks.framework(like); }));
   } catch (const mirfak::Error& error) {
     mirfak::require_refusal(error);
   }

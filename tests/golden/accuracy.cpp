@@ -1,6 +1,7 @@
 // All published runs of validate/published against their predictions: a change that makes predictions worse shows here.
 // The bounds are what the models reach today, rounded up; better predictions are a reason to lower them.
 
+#include "validation/range_fit.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -22,6 +23,7 @@ struct Accuracy {
   int too_large = 0;
   ErrorStatistics memory;
   std::vector<SourceScore> scores;
+  std::vector<ValidatedRun> runs;
 
   const SourceScore& of(const std::string& name) const {
     for (const SourceScore& each : scores) {
@@ -41,8 +43,10 @@ Accuracy measure(const std::string& tiers) {
     if (entry.path().extension() == ".csv") files.insert(entry.path());
   }
   for (const std::filesystem::path& file : files) {
-    const SourceScore scored =
-        score(validate_runs(CsvTable::from_file(file), mappings, folders), file.stem().string(), tiers);
+    std::vector<ValidatedRun> runs = validate_runs(CsvTable::from_file(file), mappings, folders);
+    const SourceScore scored = score(runs, file.stem().string(), tiers);
+    std::erase_if(runs, [&](const ValidatedRun& run) { return tiers.find(run.run.tier) == std::string::npos; });
+    out.runs.insert(out.runs.end(), runs.begin(), runs.end());
     out.scores.push_back(scored);
     out.skipped += scored.skipped;
     out.too_large += scored.too_large;
@@ -74,4 +78,20 @@ TEST_CASE("published runs of tier A: mean over sources of the absolute error at 
   CHECK(accuracy.of("vtrain-multi").errors.mape <= 0.1);
   CHECK(accuracy.of("mlperf-pretrain").errors.mape <= 0.09);
   CHECK(accuracy.memory.mape <= 0.02);
+
+  // Ranges for 80 %, each table judged by widths that were fitted to the others.
+  const LeftOutRanges ranges = judge_range_widths(accuracy.runs, 0.8);
+  CHECK(ranges.coverage >= 0.75);
+  CHECK(ranges.coverage <= 0.85);
+  CHECK(ranges.mean_width <= 0.24);
+  for (const LeftOutTable& table : ranges.tables) {
+    CAPTURE(table.name);
+    if (table.runs >= 10) CHECK(table.coverage >= 0.35);  // simumax-b200; all others 0.6
+  }
+  // The ranges that predictions are printed with are those that such runs ask for.
+  const RangeWidths fitted = fit_range_widths(accuracy.runs, 0.8);
+  const RangeWidths shipped = read_range_widths(std::filesystem::path(MIRFAK_SOURCE_DIR) / "hw_profiles");
+  CHECK(shipped.level == fitted.level);
+  CHECK(shipped.above[0] == doctest::Approx(fitted.above[0]).epsilon(0.2));
+  CHECK(shipped.below[0] == doctest::Approx(fitted.below[0]).epsilon(0.2));
 }

@@ -368,13 +368,19 @@ TEST_CASE("what a stopped search has not looked at is no better than it says") {
     spec.space = each.space.space;
     spec.top = 1;
     const double best = best_of(each.at_clocks_of(spec), spec).front().best.time_s;
-    for (const int steps : {0, 1, 4, 16, 64}) {
+    int bounded = 0;
+    for (const int steps : {0, 1, 4, 16, 64, 256}) {
       int left = steps;
       const SearchResult stopped = search(each.space.job, spec, 1, {}, [&] { return left-- <= 0; });
       if (stopped.complete) break;
-      REQUIRE(stopped.least_possible);
+      if (!stopped.least_possible) {
+        CHECK_MESSAGE(bounded == 0, "once bounded, what is left stays so");
+        continue;
+      }
+      ++bounded;
       CHECK(*stopped.least_possible <= best);
     }
+    CHECK(bounded > 0);
   }
 }
 

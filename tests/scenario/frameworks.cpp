@@ -42,6 +42,31 @@ TEST_CASE("a framework is a file beside the scenario") {
       doctest::Contains("ours has ZeRO up to stage 0, not 1"), Error);
 }
 
+TEST_CASE("a framework is a mapping in the scenario, and its changes alone are changed") {
+  const ScratchFolder folder;
+  std::ofstream(folder / "ours.yaml") << kFork;
+  std::ofstream(folder / "scenario.yaml")
+      << text_with("{like: ./ours.yaml, fusion: {attention: []}, host: {backward_s: 1.0e-3/8}}");
+  const Scenario scenario = load_scenario(folder / "scenario.yaml", {}, data_folders());
+  const Framework& framework = scenario.job.framework;
+  CHECK(framework.name == "ours (changed)");
+  CHECK(framework.fusion.attention.empty());
+  CHECK(framework.host.backward_s == 1.0e-3 / 8);
+  CHECK(framework.host.forward_s == 5e-6);
+  // The resolved text reads back from wherever it lies.
+  const Scenario again = parse(scenario.resolved);
+  CHECK(again.job.framework.host == framework.host);
+  CHECK(again.resolved == scenario.resolved);
+
+  const auto refused = [](const std::string& framework_text, const char* why) {
+    CHECK_THROWS_WITH_AS(parse(text_with(framework_text)), doctest::Contains(why), Error);
+  };
+  refused("{like: megatron-cor}", "did you mean 'megatron-core'");
+  refused("{like: megatron-core, fuson: {}}", "training.framework.fuson: unknown key");
+  refused("{fusion: {attention: []}}", "the key 'source' is missing");
+  refused("'{like: megatron-core}'", "remove the quotes");
+}
+
 TEST_CASE("a search looks through what the framework of a path can do") {
   const ScratchFolder folder;
   std::ofstream(folder / "ours.yaml") << kFork;

@@ -44,6 +44,10 @@ TEST_CASE("interleaved order of two stages, two chunks, four microbatches (arXiv
   CHECK(text(order_of("interleaved-1f1b", shape, 1)) == "F0 F1 F'0 B'0 F'1 B'1 F2 B0 F3 B1 F'2 B'2 F'3 B'3 B2 B3");
 }
 
+TEST_CASE("interleaved order of a single round: microbatches go back as soon as they can") {
+  CHECK(text(order_of("interleaved-1f1b", {2, 2, 2, 2}, 1)) == "F0 F1 F'0 B'0 F'1 B'1 B0 B1");
+}
+
 TEST_CASE("every schedule runs every pass once, in an order that ends") {
   for (const Schedule& schedule : schedules()) {
     for (const int stages : {1, 2, 3, 4, 8}) {

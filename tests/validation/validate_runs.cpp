@@ -36,6 +36,20 @@ TEST_CASE("rows are predicted as they stand, and counted by tier") {
   CHECK(score(runs, "all", "ABC").errors.count == 2);
 }
 
+TEST_CASE("peaks of the last stage are compared with the last stage, those of no stage with the fullest") {
+  const std::string row = "gpt3-1.3b,2048,A100-80GB,8,1,4,1,8,1,2e10";
+  const std::string header =
+      "model,seq_len,gpu,n_gpus,tp,pp,micro_batch,global_batch,s_per_iter_derived,measured.allocated_bytes";
+  const auto of_last = validate_runs(table(header + ",measured.stage\n" + row + ",last\n"), mappings(), folders());
+  const auto of_fullest = validate_runs(table(header + "\n" + row + "\n"), mappings(), folders());
+  REQUIRE_MESSAGE(of_last[0].scored(), of_last[0].skipped);
+  CHECK(of_last[0].allocated_bytes.measured == 2e10);
+  CHECK(of_last[0].allocated_bytes.predicted > 0);
+  CHECK(of_last[0].allocated_bytes.predicted < of_fullest[0].allocated_bytes.predicted);
+  CHECK_THROWS_WITH_AS(validate_runs(table(header + ",measured.stage\n" + row + ",first\n"), mappings(), folders()),
+                       doctest::Contains("expected 'last', found 'first'"), Error);
+}
+
 TEST_CASE("a run that ran is given the least that makes it fit; one that did not is taken as it stands") {
   // 22 B on 8 A100: 41 GiB of state a GPU, and more than 39 GiB of activations unless they are recomputed.
   const auto runs =

@@ -64,15 +64,21 @@ TEST_CASE("templates are filled in, and compute with whole numbers") {
   CHECK(filled_in("{rate / 200}", kRow) == "8");
   CHECK(filled_in("{n_layers / 2}", kRow) == "31");  // rounded up
   CHECK(filled_in("{n_layers * 4}", kRow) == "244");
+  CHECK(filled_in("{rate / 200 * 3}", kRow) == "24");
+  CHECK(filled_in("{n_layers - 1}", kRow) == "60");
+  CHECK_FALSE(filled_in("{n_layers - 62}", kRow));
+  CHECK(filled_in("{rate / n_layers}", kRow) == "27");  // 1600 / 61, rounded up
   CHECK(filled_in("plain", kRow) == "plain");
   std::string missing;
   CHECK_FALSE(filled_in("{tp}", kRow, &missing));
+  CHECK(missing == "tp");
+  CHECK_FALSE(filled_in("{rate / tp}", kRow, &missing));
   CHECK(missing == "tp");
   CHECK_FALSE(filled_in("{gpu * 2}", kRow));  // no number
 }
 
 TEST_CASE("braces that are no template are found") {
-  for (const char* text : {"{", "}", "{}", "{a /2}", "{a / 0}", "{a - 1}", "{a / 99999999}", "{{a}}"}) {
+  for (const char* text : {"{", "}", "{}", "{a /2}", "{a / 0}", "{a + 1}", "{a / 99999999}", "{a / b /}", "{{a}}"}) {
     INFO(text);
     std::size_t fault = 99;
     CHECK_FALSE(template_names(text, &fault));

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "base/error.hpp"
+#include "recording/kernel_classes.hpp"
+#include "recording/recording.hpp"
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace mirfak {
+
+// Collects what a profiler wrote, in any order, and joins it: kernels with their launches, those with steps and with
+// the operators that they lie in.
+class RecordingBuilder {
+ public:
+  RecordingBuilder(std::string file, const KernelClasses& classes);
+
+  void add_kernel(RecordedKernel kernel, const std::string& name, bool copy, std::optional<std::int64_t> correlation,
+                  const RecordedCollective* collective);
+  void add_launch(std::int64_t correlation, const std::string& thread, Nanoseconds start, Nanoseconds end);
+  void add_operator(const RecordedOperator& what, const std::string& thread, Nanoseconds start, Nanoseconds end,
+                    bool backward);
+  void add_step(const std::string& name, Nanoseconds start, Nanoseconds end);
+  void add_unread(const std::string& category);
+
+  // Error(input) where no kernel was added.
+  Recording finish();
+
+ private:
+  struct Launch {
+    std::uint32_t thread;
+    Nanoseconds start;
+    Nanoseconds end;
+  };
+  struct Span {  // an operator on the host
+    std::uint32_t thread;
+    Nanoseconds start;
+    Nanoseconds end;
+    std::int32_t operator_;
+    bool backward;
+  };
+  void count();
+  void join_launches();
+  void join_steps();
+  void join_operators();
+
+  const KernelClasses& classes_;
+  Recording recording_;
+  std::uint64_t counted_ = 0;
+  std::vector<std::optional<std::int64_t>> correlations_;  // of kernels
+  std::vector<std::uint32_t> threads_;                     // of the launches of kernels
+  std::unordered_map<std::int64_t, Launch> launches_;
+  std::vector<Span> spans_;
+  std::unordered_map<std::string, std::uint32_t> names_;
+  std::vector<std::uint32_t> class_of_name_;
+  std::unordered_map<std::string, std::uint32_t> thread_ids_;
+  std::map<RecordedOperator, std::int32_t> operators_;
+  std::map<RecordedCollective, std::int32_t> collectives_;
+};
+
+// Bytes of so many elements; Error(input) at `where` where the product cannot be.
+std::int64_t bytes_of(std::int64_t elements, std::int64_t element_bytes, const Location& where);
+
+}  // namespace mirfak

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "recording/recording.hpp"
+#include "recording/recording_summary.hpp"
+#include "recording/step_replay.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// What a recording says, and what it could not say: steps, GPU time by class, communication, host, replay.
+std::string recording_text(const Recording& recording, const RecordingSummary& summary, const ReplayScore& replay);
+nlohmann::ordered_json recording_json(const Recording& recording, const RecordingSummary& summary,
+                                      const ReplayScore& replay);
+
+// Sentences on what the recording lacks and what that means.
+std::vector<std::string> missing_from(const Recording& recording, const RecordingSummary& summary);
+
+}  // namespace mirfak

@@ -1,0 +1,45 @@
+// Measured peaks of memory against their predictions. The bounds are what the model reaches today, rounded up.
+
+#include "validation/validate_runs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+
+namespace {
+
+std::vector<PredictedPair> peaks(const std::vector<ValidatedRun>& runs, double least, double most) {
+  std::vector<PredictedPair> out;
+  for (const ValidatedRun& run : runs) {
+    const double measured = run.allocated_bytes.measured;
+    if (run.scored() && measured >= least && measured < most) out.push_back(run.allocated_bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("functional tests of Megatron-LM: the last rank's peak within 5 % above 4 GiB and 10 % below") {
+  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path table = source.parent_path() / "shared" / "megatron-goldens" / "goldens.csv";
+  if (!std::filesystem::exists(table)) {
+    MESSAGE("skipped: " << table.string() << " is not here");
+    return;
+  }
+  const DataFolders folders{source / "models", source / "hw_profiles"};
+  const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
+  const std::vector<ValidatedRun> runs = validate_runs(CsvTable::from_file(table), mappings, folders);
+
+  constexpr double kBoundary = 4294967296.0;
+  const ErrorStatistics large = error_statistics(peaks(runs, kBoundary, 1e15));
+  CHECK(large.count >= 20);
+  CHECK(large.mape <= 0.03);
+  const ErrorStatistics small = error_statistics(peaks(runs, 1, kBoundary));
+  CHECK(small.count >= 240);
+  CHECK(small.mape <= 0.035);
+  CHECK(small.median_ape <= 0.02);
+}

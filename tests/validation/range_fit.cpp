@@ -1,0 +1,130 @@
+#include "validation/range_fit.hpp"
+
+#include "base/error.hpp"
+#include "validation/quantile_fit.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+using namespace mirfak;
+
+namespace {
+
+QuantileSample sample(double always, double share, double value) { return {{always, share, 0, 0}, value, 1}; }
+
+// A run predicted to take a second, of which `share` is tensor communication.
+ValidatedRun run_of(const std::string& table, double measured_s, double share) {
+  ValidatedRun run;
+  run.run.where.file = table;
+  run.run.seconds = measured_s;
+  run.seconds = {1, measured_s};
+  run.uncertainty = {1, 0, share, 0};
+  return run;
+}
+
+// Runs of `tables` tables whose errors are normal, wider where more of the time is communication.
+std::vector<ValidatedRun> noisy_runs(int tables, int runs) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> error;
+  std::uniform_real_distribution<double> part(0, 0.5);
+  std::vector<ValidatedRun> out;
+  for (int table = 0; table < tables; ++table) {
+    for (int i = 0; i < runs; ++i) {
+      const double share = part(random);
+      out.push_back(
+          run_of("t" + std::to_string(table) + ".csv", std::exp((0.03 + 0.2 * share) * error(random)), share));
+    }
+  }
+  return out;
+}
+
+std::filesystem::path folder_with(const std::string& text) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "mirfak-ranges";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "ranges.yaml") << text;
+  return folder;
+}
+
+}  // namespace
+
+TEST_CASE("a quantile of one constant feature is the quantile of the values") {
+  std::vector<QuantileSample> samples;
+  for (int i = 0; i <= 100; ++i) samples.push_back(sample(1, 0, 0.01 * i));
+  for (const double quantile : {0.1, 0.5, 0.9}) {
+    CHECK(fit_quantile(samples, quantile, 10)[0] == doctest::Approx(quantile).epsilon(0.01));
+  }
+}
+
+TEST_CASE("quantile regression finds a line, and leaves what it does not need at 0") {
+  std::vector<QuantileSample> samples;
+  for (int i = 0; i < 100; ++i) {
+    const double share = 0.01 * i;
+    samples.push_back(sample(1, share, 0.05 + 0.2 * share));
+  }
+  const auto found = fit_quantile(samples, 0.9, 10);
+  CHECK(found[0] == doctest::Approx(0.05).epsilon(1e-3));
+  CHECK(found[1] == doctest::Approx(0.2).epsilon(1e-3));
+  CHECK(found[2] == 0);
+  CHECK(fit_quantile(samples, 0.9, 0.1)[1] <= 0.1);
+}
+
+TEST_CASE("no coefficient is negative") {
+  std::vector<QuantileSample> samples;
+  for (int i = 0; i < 50; ++i) samples.push_back(sample(1, 0.02 * i, 0.3 - 0.2 * 0.02 * i));
+  for (const double coefficient : fit_quantile(samples, 0.5, 10)) CHECK(coefficient >= 0);
+}
+
+TEST_CASE("of tables left out, as many measurements lie in their ranges as were asked for") {
+  const std::vector<ValidatedRun> runs = noisy_runs(20, 60);
+  for (const double level : {0.5, 0.8, 0.9}) {
+    const LeftOutRanges judged = judge_range_widths(runs, level);
+    CHECK(judged.tables.size() == 20);
+    CHECK(judged.coverage == doctest::Approx(level).epsilon(0.05));
+  }
+  CHECK(judge_range_widths(runs, 0.5).mean_width < judge_range_widths(runs, 0.9).mean_width);
+}
+
+TEST_CASE("ranges are wider where errors are") {
+  const RangeWidths widths = fit_range_widths(noisy_runs(20, 60), 0.8);
+  const auto communication = static_cast<std::size_t>(Uncertainty::tensor_communication);
+  CHECK(widths.above[0] == doctest::Approx(1.28 * 0.03).epsilon(0.3));
+  CHECK(widths.above[communication] == doctest::Approx(1.28 * 0.2).epsilon(0.3));
+  const PredictionRange narrow = prediction_range(2, {1, 0, 0, 0}, widths);
+  const PredictionRange wide = prediction_range(2, {1, 0, 0.5, 0}, widths);
+  CHECK(wide.low_s < narrow.low_s);
+  CHECK(narrow.low_s < 2);
+  CHECK(narrow.high_s > 2);
+  CHECK(wide.high_s > narrow.high_s);
+}
+
+TEST_CASE("two tables do not tell how honest ranges are, and one not how wide they have to be") {
+  CHECK_THROWS_WITH_AS(judge_range_widths(noisy_runs(2, 5), 0.8), doctest::Contains("3 tables at least, found 2"),
+                       Error);
+  CHECK_THROWS_AS(fit_range_widths(noisy_runs(1, 5), 0.8), Error);
+}
+
+TEST_CASE("what is written is read again") {
+  const std::vector<ValidatedRun> runs = noisy_runs(5, 20);
+  const RangeWidths widths = fit_range_widths(runs, 0.8);
+  const RangeWidths read =
+      read_range_widths(folder_with(ranges_yaml(widths, judge_range_widths(runs, 0.8), "100 runs")));
+  CHECK(read.level == 0.8);
+  for (std::size_t i = 0; i < kUncertainties; ++i) {
+    CHECK(std::abs(read.below[i] - widths.below[i]) <= 5.1e-5);
+    CHECK(std::abs(read.above[i] - widths.above[i]) <= 5.1e-5);
+  }
+}
+
+TEST_CASE("a folder without ranges knows nothing, and a file has to say every width") {
+  CHECK_FALSE(read_range_widths("/nowhere").known());
+  const std::string head = "source: \"runs\"\nlevel: 0.8\nwidths:\n";
+  CHECK_THROWS_WITH_AS(read_range_widths(folder_with(head + "  always: {below: 0.1, above: 0.1}\n")),
+                       doctest::Contains("borrowed"), Error);
+  CHECK_THROWS_WITH_AS(read_range_widths(folder_with(head + "  always: {below: -0.1, above: 0.1}\n")),
+                       doctest::Contains("ranges.yaml"), Error);
+  CHECK_THROWS_AS(read_range_widths(folder_with("level: 0.8\n")), Error);
+}
