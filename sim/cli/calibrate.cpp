@@ -7,6 +7,7 @@
 #include "calibration/profile_text.hpp"
 #include "calibration/profile_update.hpp"
 #include "calibration/table_columns.hpp"
+#include "cli/calibrate_runs.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
@@ -43,6 +44,8 @@ struct CalibrateOptions {
   std::string machine;
   std::string name;
   std::string trace;
+  std::string runs;
+  std::string map;
 };
 
 // The profiles of a core, a link and a node in the folder of --out.
@@ -52,22 +55,22 @@ std::array<std::filesystem::path, 3> paths_of_machine(const std::filesystem::pat
 
 CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
-      "mirfak calibrate TABLE.csv... | --trace TRACE [--gpu NAME] [--machine MACHINE.csv --name NAME] [OPTION]...",
-      "Fits the constants of the cost models to tables of measured kernels or collectives, recognised by their "
-      "columns\n"
-      "(sim/calibration/README.md). A third of the shapes, chosen by a hash, is held out of the fit and scored.\n"
-      "With --machine the tables are those that mirfak-measure wrote on the processor of MACHINE.csv, which becomes a\n"
-      "node type in the folder --out. With --trace it says what a profiler recorded of a real run, what the recording\n"
-      "lacks, and how well half of its steps, replayed, predict the others (sim/recording/README.md).");
+      "mirfak calibrate TABLE.csv... | --trace TRACE | --runs RUNS.csv [OPTION]...",
+      "Fits the constants of the cost models to tables of measured kernels or collectives; a third of the shapes, "
+      "chosen by\n"
+      "a hash, is held out and scored. With --machine they become a node type of the processor that mirfak-measure "
+      "timed.\n"
+      "--trace tells what a profiler recorded of a run, and what the recording lacks; --runs corrects a node type by\n"
+      "iterations that you measured (sim/calibration/README.md, sim/recording/README.md, validate/README.md).");
   syntax.operands = &options.files;
-  syntax.instead_of_operands = &options.trace;
+  syntax.instead_of_operands = {&options.trace, &options.runs};
   auto add = syntax.options.add_options();
   add("gpu", po::value(&options.gpu)->value_name("NAME"), "what the kernels ran on");
   add("link", po::value(&options.link)->value_name("NAME"), "what the collectives ran over");
   add("precision", po::value(&options.precision)->value_name("NAME"),
       "precision of the rows, where the table does not say");
   add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
-      "which kernels the tables of attention timed; cudnn: those that mirfak-measure times");
+      "kernels that tables of attention timed; cudnn: mirfak-measure's");
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
   syntax.add_file(
       FileRole::as_added, "out", options.out, "PROFILE.yaml",
@@ -77,6 +80,9 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
                   "make profiles of the machine described here");
   add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
   add("trace", po::value(&options.trace)->value_name("TRACE"), "a trace of PyTorch's profiler, or a folder of ranks");
+  syntax.add_file(FileRole::input, "runs", options.runs, "RUNS.csv",
+                  "correct a node type by these measured runs; --out is its profile");
+  syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml", "how to read them, as in `mirfak validate`");
   add("source", po::value(&options.source)->value_name("TEXT"), "where the tables are from, for the profile");
   add("score", po::bool_switch(&options.score), "fit nothing: score the constants that the profile has");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
@@ -87,6 +93,7 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
       files.push_back({FileRole::input, "--trace", options.trace});
     }
     if (options.out.empty()) return;
+    if (!options.runs.empty()) return files.push_back({FileRole::output, "--out", options.out});
     if (options.machine.empty()) return files.push_back({FileRole::update, "--out", options.out});
     for (const std::filesystem::path& path : paths_of_machine(options.out, options.name)) {
       files.push_back({FileRole::later_output, "--out", path});
@@ -169,27 +176,33 @@ std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, st
   return all;
 }
 
-// What only tables are calibrated with.
-void check_trace_options(const CalibrateOptions& options) {
+// What only tables are calibrated with, and other ways of calibrating.
+void refuse_others(const CalibrateOptions& options, const std::string& way) {
   if (!options.files.empty()) {
-    fail_input({}, "--trace and tables are not calibrated together", "give either --trace or TABLE.csv...");
+    fail_input({}, fmt::format("{} and tables are not calibrated together", way),
+               fmt::format("give either {} or TABLE.csv...", way));
   }
-  const std::array<std::pair<const char*, bool>, 9> others = {{{"--gpu", !options.gpu.empty()},
-                                                               {"--link", !options.link.empty()},
-                                                               {"--precision", !options.precision.empty()},
-                                                               {"--only", !options.only.empty()},
-                                                               {"--out", !options.out.empty()},
-                                                               {"--machine", !options.machine.empty()},
-                                                               {"--name", !options.name.empty()},
-                                                               {"--source", !options.source.empty()},
-                                                               {"--score", options.score}}};
+  const std::array<std::pair<const char*, bool>, 10> others = {{{"--trace", !options.trace.empty()},
+                                                                {"--runs", !options.runs.empty()},
+                                                                {"--gpu", !options.gpu.empty()},
+                                                                {"--link", !options.link.empty()},
+                                                                {"--precision", !options.precision.empty()},
+                                                                {"--only", !options.only.empty()},
+                                                                {"--out", !options.out.empty()},
+                                                                {"--machine", !options.machine.empty()},
+                                                                {"--name", !options.name.empty()},
+                                                                {"--source", !options.source.empty()}}};
+  const std::vector<std::string_view> with_runs = {"--out", "--only", "--source"};
   for (const auto& [name, given] : others) {
-    if (given) fail_input({}, fmt::format("{} is for tables: --trace does not take it", name));
+    const bool wanted =
+        way == name || (way == "--runs" && std::find(with_runs.begin(), with_runs.end(), name) != with_runs.end());
+    if (given && !wanted) fail_input({}, fmt::format("{} does not take {}", way, name));
   }
+  if (options.score) fail_input({}, fmt::format("{} does not take --score", way));
 }
 
 CommandOutput describe_trace(const CalibrateOptions& options, OutputFormat format) {
-  check_trace_options(options);
+  refuse_others(options, "--trace");
   const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
   std::string text;
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
@@ -217,6 +230,13 @@ CommandOutput run_calibrate(std::span<const std::string> arguments, const Surrou
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
   if (!options.trace.empty()) return describe_trace(options, format);
+  if (!options.runs.empty()) {
+    refuse_others(options, "--runs");
+    std::vector<RowFilter> filters;
+    for (const std::string& text : options.only) filters.push_back(filter_of(text));
+    return correct_by_runs({options.runs, options.map, options.out, options.source, options.data, filters}, format);
+  }
+  if (!options.map.empty()) fail_input({}, "--map says how --runs are read: give both");
   const Catalog catalog(data_folders(options.data).hardware);
   CalibrationTarget target{catalog, options.gpu, options.link, {}, {}, options.source, options.score};
   if (!options.precision.empty()) {

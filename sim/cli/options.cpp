@@ -108,7 +108,8 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
   if (operands.size() > expected && syntax.operands == nullptr) {
     fail_input({}, fmt::format("unexpected argument '{}'", excerpt(operands[expected])), usage());
   }
-  const bool replaced = syntax.instead_of_operands != nullptr && !syntax.instead_of_operands->empty();
+  const bool replaced = std::any_of(syntax.instead_of_operands.begin(), syntax.instead_of_operands.end(),
+                                    [](const std::string* value) { return !value->empty(); });
   if (operands.size() < expected && !replaced) fail_input({}, "an argument is missing", usage());
   check_files(files_of(syntax, operands));
   if (syntax.operand != nullptr) *syntax.operand = operands.front();

@@ -25,8 +25,8 @@ struct CommandSyntax {
   std::string purpose;  // a few lines
   boost::program_options::options_description options;
   std::string* operand = nullptr;  // where the one argument that is no option goes; nullptr: the command takes none
-  std::vector<std::string>* operands = nullptr;      // where one or more such arguments go, instead
-  const std::string* instead_of_operands = nullptr;  // an option's value: where it is given, none is needed
+  std::vector<std::string>* operands = nullptr;         // where one or more such arguments go, instead
+  std::vector<const std::string*> instead_of_operands;  // options' values: where one is given, none is needed
 
   // An option that names a file. All such options are declared so: read_arguments() fails for one that is not.
   void add_file(FileRole role, const char* name, std::string& path, const char* value, const char* sentence);

@@ -8,6 +8,7 @@
 #include "recording/kineto.hpp"
 #include "recording/recording_files.hpp"
 #include "report/recording_comparison_report.hpp"
+#include "report/reliability_svg.hpp"
 #include "report/trace_comparison_report.hpp"
 #include "report/validation_markdown.hpp"
 #include "report/validation_report.hpp"
@@ -39,8 +40,11 @@ struct ValidateOptions {
   std::string data;
 };
 
-// The plot stands beside the report; the reasons of errors are read from beside the report, if they are there.
+// The plots stand beside the report; the reasons of errors are read from beside the report, if they are there.
 std::filesystem::path plot_beside(std::filesystem::path report) { return report.replace_extension(".svg"); }
+std::filesystem::path ranges_plot_beside(const std::filesystem::path& report) {
+  return report.parent_path() / (report.stem().string() + "-ranges.svg");
+}
 std::filesystem::path findings_beside(const std::filesystem::path& report) {
   return report.parent_path() / "findings.yaml";
 }
@@ -62,7 +66,7 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   syntax.add_file(FileRole::output, "out", options.out, "ERRORS.csv",
                   "write a row per run, or per task: predicted, measured, error");
   syntax.add_file(FileRole::output, "report", options.report, "REPORT.md",
-                  "write an error report and its plot (SVG); reasons come from findings.yaml beside it");
+                  "write an error report and its plots (SVG); reasons come from findings.yaml beside it");
   syntax.add_file(
       FileRole::output, "ranges", options.ranges, "RANGES.yaml",
       "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
@@ -79,6 +83,7 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   syntax.more_files = [&](std::vector<FileArgument>& files) {
     if (options.report.empty()) return;
     files.push_back({FileRole::output, "the plot of --report", plot_beside(options.report)});
+    files.push_back({FileRole::output, "the plot of ranges of --report", ranges_plot_beside(options.report)});
     files.push_back({FileRole::input, "the findings of --report", findings_beside(options.report)});
   };
   return syntax;
@@ -89,11 +94,21 @@ void write_report(const ValidateOptions& options, const std::vector<ValidationTa
   const std::filesystem::path plot = plot_beside(report);
   const std::filesystem::path findings = findings_beside(report);
   const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};
+  const std::filesystem::path ranges_plot = ranges_plot_beside(report);
+  const ReportPlots plots{plot.filename().string(), ranges_plot.filename().string()};
+  const std::vector<Reliability> reliability = reliability_of_tables(tables);
   write_text_file(plot, validation_plot(tables));
-  write_text_file(report, validation_markdown(tables, found, plot.filename().string()));
+  if (!reliability.empty()) write_text_file(ranges_plot, reliability_svg(reliability));
+  write_text_file(report, validation_markdown(tables, found, plots));
 }
 
 constexpr double kRangeLevel = 0.8;  // of the measurements lie in their ranges
+constexpr int kOwnRuns = 3;          // what so many of a user's own tell is judged
+
+constexpr const char* kNothingOfOwnRuns =
+    "\nWhat own runs are weighed against cannot be told: that needs three tables with four runs and more on one type "
+    "of "
+    "nodes\nunder one framework\n";
 
 struct FittedRanges {
   std::string file;
@@ -107,7 +122,9 @@ FittedRanges fitted_ranges(const std::string& tiers, const std::vector<Validatio
   const LeftOutRanges left_out = judge_range_widths(runs, kRangeLevel);
   const std::string source =
       fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
-  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source), "\n" + ranges_text(left_out)};
+  const std::optional<SpreadOfTables> own = spread_of_tables(runs, kRangeLevel, kOwnRuns);
+  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source) + (own ? own_runs_yaml(*own) : ""),
+          "\n" + ranges_text(left_out) + (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};
 }
 
 // How a row was read, as comments in front of its scenario.
@@ -196,8 +213,8 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   for (const std::string& file : options.files) {
     CsvTable table = CsvTable::from_file(file);
     if (options.line > 0) table = table.only_line(options.line);
-    tables.push_back(
-        {std::filesystem::path(file).stem().string(), validate_runs(table, mappings, folders, own ? &*own : nullptr)});
+    tables.push_back({std::filesystem::path(file).stem().string(),
+                      validate_runs(table, mappings, folders, own ? &*own : nullptr, !options.ranges.empty())});
     if (options.line > 0) return row_at(tables.front(), options.line);
   }
   FittedRanges ranges;  // before anything is written: they may not be had

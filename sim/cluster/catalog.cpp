@@ -93,13 +93,27 @@ LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
                  "`mirfak list links` shows what links join");
 }
 
+NodeHardware Catalog::read_node(ProfileFile& file) const {
+  const NodeProfile profile = read_node_profile(file);
+  return NodeHardware{profile.spec, gpu(profile.gpu), link(profile.scale_up, LinkEnd::gpus),
+                      link(profile.host_link, LinkEnd::host), link(profile.network, LinkEnd::nodes)};
+}
+
 NodeHardware Catalog::node(const FileReference& reference) const {
   const std::filesystem::path path = path_of(ProfileKind::node, reference);
   return memory_->nodes.get(path.string(), [&] {
     ProfileFile file(path);
-    const NodeProfile profile = read_node_profile(file);
-    return NodeHardware{profile.spec, gpu(profile.gpu), link(profile.scale_up, LinkEnd::gpus),
-                        link(profile.host_link, LinkEnd::host), link(profile.network, LinkEnd::nodes)};
+    const std::optional<Node> like = file.root().find("like");
+    if (!like) return read_node(file);
+    // One step only, so that a circle of names cannot close.
+    ProfileFile other(path_of(ProfileKind::node, *like));
+    if (other.root().has("like")) like->fail(fmt::format("{} is like another node type itself", other.name()));
+    NodeHardware out = read_node(other);
+    out.spec.name = file.name();
+    out.spec.title = file.title();
+    out.spec.correction = read_correction(file);
+    file.finish();
+    return out;
   });
 }
 

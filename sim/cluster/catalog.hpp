@@ -12,6 +12,8 @@
 
 namespace mirfak {
 
+class ProfileFile;
+
 enum class ProfileKind { gpu, link, node, price };
 
 // The hardware data of a folder such as hw_profiles/ (schema: its README.md), asked for by name or path. Reads only the
@@ -43,6 +45,8 @@ class Catalog {
 
  private:
   struct Memory;  // what was read so far
+
+  NodeHardware read_node(ProfileFile& file) const;
 
   std::filesystem::path folder_;
   std::shared_ptr<Memory> memory_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cluster/gemm_fit.hpp"
+#include "cluster/time_factors.hpp"
 
 #include <cstddef>
 #include <map>
@@ -220,6 +221,17 @@ enum class Wiring {
 };
 const std::vector<std::string>& wiring_names();  // in the order of the enumeration
 
+// What a user's own measured iterations say of the cost models on a type of nodes (`mirfak calibrate --runs`).
+struct Correction {
+  TimeFactors factors;
+  FactorMatrix covariance{};  // of their logarithms: how well the runs tell them
+  double run_deviation = 0;   // standard deviation of ln(measured / predicted) from run to run
+  std::string framework;      // that the runs were under
+  std::string source;         // "12 runs of own.csv"
+
+  friend bool operator==(const Correction&, const Correction&) = default;
+};
+
 struct NodeSpec {
   std::string name;  // "dgx-a100-80g"
   std::string title;
@@ -237,6 +249,10 @@ struct NodeSpec {
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, the peak of all its processors' channels
   Figure host_power_w;  // power of a node that is not its GPUs': processors, memory, fans, ports
+  std::optional<Correction> correction;
+
+  // How much longer than priced everything takes; without a correction, as long.
+  TimeFactors time_factors() const { return correction ? correction->factors : TimeFactors{}; }
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

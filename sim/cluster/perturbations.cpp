@@ -12,14 +12,14 @@ Perturbations read_perturbations(const Node& section, int ranks) {
   for (const Node& item : keys.require("ranks").as_items()) {
     Mapping entry(item);
     const Node rank = entry.require("rank");
-    RankFactors factors;
+    TimeFactors factors;
     factors.compute = entry.number_or("compute", 1, kLowest, kHighest);
     factors.communication = entry.number_or("communication", 1, kLowest, kHighest);
     factors.host = entry.number_or("host", 1, kLowest, kHighest);
     entry.finish();
     const auto number = static_cast<int>(rank.as_integer(0, ranks - 1));
     if (out.ranks.contains(number)) rank.fail(fmt::format("rank {} has factors already", number));
-    if (factors != RankFactors{}) out.ranks[number] = factors;
+    if (factors != TimeFactors{}) out.ranks[number] = factors;
   }
   keys.finish();
   return out;

@@ -32,6 +32,8 @@ struct NodeProfile {
   Node network;
 };
 NodeProfile read_node_profile(ProfileFile& file);  // valid as long as `file`
+// The `correction` section of a profile that is `like` another node type.
+Correction read_correction(ProfileFile& file);
 
 std::string link_ends_text(const LinkSpec& link);  // what it joins a GPU to: "gpus, host"
 

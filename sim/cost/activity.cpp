@@ -32,4 +32,25 @@ std::string_view key_of(Activity activity) {
   return keys[static_cast<std::size_t>(activity)];
 }
 
+std::optional<std::size_t> time_factor_of(Activity activity) {
+  switch (activity) {
+    case Activity::gemm:
+    case Activity::attention:
+    case Activity::memory_bound:
+    case Activity::optimizer:
+      return 0;
+    case Activity::tensor_communication:
+    case Activity::context_communication:
+    case Activity::expert_communication:
+    case Activity::data_communication:
+    case Activity::pipeline_communication:
+      return 1;
+    case Activity::host:
+      return 2;
+    case Activity::bubble:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace mirfak

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace mirfak {
@@ -26,5 +27,7 @@ using ActivitySeconds = std::array<double, kActivities>;
 
 std::string_view name_of(Activity activity);  // "GEMM", "tensor communication", ...
 std::string_view key_of(Activity activity);   // "gemm", "tensor_communication", ...: for JSON and HDF5
+// Which of kTimeFactorKeys lengthens it; nullopt: none by itself.
+std::optional<std::size_t> time_factor_of(Activity activity);
 
 }  // namespace mirfak

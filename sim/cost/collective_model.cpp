@@ -80,6 +80,7 @@ CollectiveModel::CollectiveModel(const NodeHardware& hardware, const Fabric& fab
       protocols_(protocols_of(hardware.scale_up)),
       exchange_(exchange_of(hardware.scale_up)),
       version_(version),
+      time_factor_(hardware.spec.time_factors().communication),
       nvlink_(hardware.spec.wiring != Wiring::host_bridge) {
   const LinkSpec& link = hardware_->scale_up;
   const double line = link.bandwidth.value;
@@ -253,9 +254,30 @@ NcclChoice CollectiveModel::choice(CollectiveKind kind, double bytes, const Comm
   return nccl_choice(kind, bytes, nccl_group(group));
 }
 
+CommunicationCost CollectiveModel::corrected(CommunicationCost cost) const {
+  if (time_factor_ == 1) return cost;
+  for (double CommunicationCost::*part :
+       {&CommunicationCost::seconds, &CommunicationCost::latency_s, &CommunicationCost::transfer_s}) {
+    cost.*part *= time_factor_;
+  }
+  for (double CommunicationCost::*rate : {&CommunicationCost::bytes_per_s, &CommunicationCost::network_bytes_per_s}) {
+    cost.*rate /= time_factor_;
+  }
+  return cost;
+}
+
 CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
+  return corrected(price_uncorrected(kind, bytes, group));
+}
+
+CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bool crosses_leaves) const {
+  return corrected(send_uncorrected(bytes, same_domain, crosses_leaves));
+}
+
+CommunicationCost CollectiveModel::price_uncorrected(CollectiveKind kind, double bytes,
+                                                     const CommunicationGroup& group) const {
   if (group.shape.ranks <= 1) return {};
-  if (kind == CollectiveKind::shift) return price_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
+  if (kind == CollectiveKind::shift) return send_uncorrected(bytes, group.shape.domains <= 1, group.crosses_leaves);
   const Case c = case_of(kind, bytes, group);
   const NcclChoice chosen = choice(kind, bytes, group);
   CommunicationCost cost;
@@ -287,7 +309,7 @@ CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, cons
   return cost;
 }
 
-CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bool crosses_leaves) const {
+CommunicationCost CollectiveModel::send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const {
   const LinkSpec& link = same_domain ? hardware_->scale_up : hardware_->network;
   CommunicationCost cost;
   cost.bytes_per_s = (same_domain ? link.bandwidth.value : port_share()) * link.send_efficiency.value;
@@ -314,7 +336,7 @@ std::string evaluation_of(const CommunicationCost& cost) {
 
 Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
   if (kind == CollectiveKind::shift) return explain_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
-  const CommunicationCost cost = price(kind, bytes, group);
+  const CommunicationCost cost = price_uncorrected(kind, bytes, group);
   const LinkSpec& link = hardware_->scale_up;
   Explanation out;
   out.formula = fmt::format("{}{}{} {} over {} ranks in {} scale-up domain{}: latency + bytes sent / bandwidth",
@@ -357,11 +379,15 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
     add(network, "latency per hop, s", network.latency_s);
     if (network.settling_s.value > 0) add(network, "settling, s", network.settling_s);
   }
-  return out;
+  return mirfak::corrected(std::move(out), time_factor_);
 }
 
 Explanation CollectiveModel::explain_send(double bytes, bool same_domain, bool crosses_leaves) const {
-  const CommunicationCost cost = price_send(bytes, same_domain, crosses_leaves);
+  return mirfak::corrected(explain_send_uncorrected(bytes, same_domain, crosses_leaves), time_factor_);
+}
+
+Explanation CollectiveModel::explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const {
+  const CommunicationCost cost = send_uncorrected(bytes, same_domain, crosses_leaves);
   const LinkSpec& link = same_domain ? hardware_->scale_up : hardware_->network;
   Explanation out;
   out.formula = fmt::format("send over {}: latency + bytes / bandwidth", link.name);

@@ -70,6 +70,7 @@ class CollectiveModel {
   double link_share(const GroupShape& shape) const;
 
   NcclChoice choice(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
+  double time_factor() const { return time_factor_; }  // the node type's correction: prices are as many times longer
 
  private:
   // One collective being priced.
@@ -96,6 +97,10 @@ class CollectiveModel {
     double domain_bytes = 0;
   };
 
+  CommunicationCost corrected(CommunicationCost cost) const;
+  CommunicationCost price_uncorrected(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
+  CommunicationCost send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const;
+  Explanation explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const;
   Case case_of(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
   NcclGroup nccl_group(const CommunicationGroup& group) const;
   double inside_share(int ranks) const;
@@ -113,6 +118,7 @@ class CollectiveModel {
   ExchangeFit exchange_;
   std::array<ProtocolTime, kProtocols> times_;
   NcclVersion version_;
+  double time_factor_ = 1;
   bool nvlink_ = false;
 };
 

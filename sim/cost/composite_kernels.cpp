@@ -72,7 +72,7 @@ KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, co
   }
   KernelCost cost = model.price_memory_bound(op.custom.bytes * share, OperatorKind::custom, launch);
   cost.flop = cost.executed_flop = op.custom.flop * share;
-  cost.compute_s = cost.flop / model.peak_flops();
+  cost.compute_s = cost.flop / model.peak_flops() * model.time_factor();
   if (cost.compute_s <= cost.memory_s) return cost;
   cost.activity = Activity::gemm;
   cost.clocked_s = cost.compute_s;

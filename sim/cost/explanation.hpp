@@ -21,4 +21,7 @@ struct Explanation {
   std::string evaluation = {};  // "2.4e-06 + 1.25829e+07 / 2.97145e+12"
 };
 
+// The same where the node type's correction multiplies the time.
+Explanation corrected(Explanation explanation, double factor);
+
 }  // namespace mirfak

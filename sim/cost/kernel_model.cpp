@@ -181,10 +181,10 @@ KernelCost KernelModel::price_product(const OperatorGraph& graph, const BlockSte
     cost.flop = cost.executed_flop = shape.flop();
     return cost;
   }
-  if (step.pieces == 1) return products.price(shape, bytes, clock_);
+  if (step.pieces == 1) return corrected(products.price(shape, bytes, clock_));
   const double pieces = std::min(step.pieces, kPieceStreams);
   shape.m *= pieces;
-  KernelCost cost = products.price(shape, bytes * pieces, clock_);
+  KernelCost cost = corrected(products.price(shape, bytes * pieces, clock_));
   for (double KernelCost::*part :
        {&KernelCost::seconds, &KernelCost::flop, &KernelCost::executed_flop, &KernelCost::bytes, &KernelCost::compute_s,
         &KernelCost::memory_s, &KernelCost::overhead_s, &KernelCost::clocked_s}) {
@@ -234,6 +234,15 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
   cost.clocked_s = priced.clocked_s;
   cost.draw = priced.draw;
   cost.seconds = priced.seconds;
+  return corrected(cost);
+}
+
+KernelCost KernelModel::corrected(KernelCost cost) const {
+  if (time_factor_ == 1) return cost;
+  for (double KernelCost::*part : {&KernelCost::seconds, &KernelCost::compute_s, &KernelCost::memory_s,
+                                   &KernelCost::overhead_s, &KernelCost::clocked_s}) {
+    cost.*part *= time_factor_;
+  }
   return cost;
 }
 
@@ -280,7 +289,7 @@ KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Laun
   cost.memory_s = bytes * per_byte / (share == nullptr ? 1 : share->value);
   cost.overhead_s = gpu_->kernel_launch_s.value * (launch == Launch::graph ? kGraphShare : 1);
   cost.seconds = cost.overhead_s + cost.memory_s;
-  return cost;
+  return corrected(cost);
 }
 
 Explanation KernelModel::explain_product(const OperatorGraph& graph, const BlockStep& step) const {
@@ -342,6 +351,13 @@ std::string evaluation_of_attention(const AttentionCost& cost) {
 }  // namespace
 
 Explanation KernelModel::explain(const PartitionedBlock& block, const BlockStep& step) const {
+  if (time_factor_ == 1) return explain_uncorrected(block, step);
+  KernelModel plain = *this;
+  plain.set_time_factor(1);
+  return mirfak::corrected(plain.explain_uncorrected(block, step), time_factor_);
+}
+
+Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const {
   const KernelCost cost = price(block, step);
   const Operator& op = block.graph.op(step.op);
   if (op.kind == OperatorKind::einsum && cost.activity == Activity::gemm) return explain_product(block.graph, step);

@@ -58,6 +58,8 @@ class KernelModel {
     settled_ = settled;
     clock_ = settled < limit ? settled : limit;
   }
+  // Kernels take as many times as long from now on: what measured iterations say beyond the tables.
+  void set_time_factor(double factor) { time_factor_ = factor; }
   double settled_share() const { return settled_; }
   double clock_share() const { return clock_; }
 
@@ -65,15 +67,20 @@ class KernelModel {
   KernelCost price(const PartitionedBlock& block, const BlockStep& step, Launch launch = Launch::stream) const;
   Explanation explain(const PartitionedBlock& block, const BlockStep& step) const;
 
-  KernelCost price_gemm(const GemmShape& shape, double bytes) const { return wide_.price(shape, bytes, clock_); }
+  KernelCost price_gemm(const GemmShape& shape, double bytes) const {
+    return corrected(wide_.price(shape, bytes, clock_));
+  }
   KernelCost price_memory_bound(double bytes, OperatorKind kind = OperatorKind::elementwise,
                                 Launch launch = Launch::stream) const;
 
+  double time_factor() const { return time_factor_; }
   double peak_flops() const { return narrow_.peak; }  // of the products that most of the work is
   const GpuSpec& gpu() const { return *gpu_; }
 
  private:
   const AttentionModel& attention() const;
+  KernelCost corrected(KernelCost cost) const;
+  Explanation explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const;
   KernelCost price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
   void explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const;
   KernelCost price_product(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
@@ -100,6 +107,7 @@ class KernelModel {
   double stream_bandwidth_ = 0;  // bytes/s that a streaming kernel reaches
   double clock_ = 1;
   double settled_ = 1;
+  double time_factor_ = 1;
   std::optional<AttentionModel> attention_;
 };
 

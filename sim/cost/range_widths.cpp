@@ -34,6 +34,24 @@ PredictionRange prediction_range(double predicted_s, const UncertaintyShares& sh
   return {predicted_s * std::exp(-below), predicted_s * std::exp(above)};
 }
 
+namespace {
+
+FactorSpread read_spread(const Node& section) {
+  constexpr double kSmallest = 1e-4;
+  Mapping in(section);
+  in.ignore("left_out");  // for people
+  FactorSpread out;
+  for (std::size_t i = 0; i < kTimeFactors; ++i) {
+    out.factors[i] = in.require(kTimeFactorKeys[i].key).as_number(kSmallest, kWidest);
+  }
+  out.run = in.require("run").as_number(kSmallest, kWidest);
+  out.quantile = in.require("quantile").as_number(kSmallest, kWidest);
+  in.finish();
+  return out;
+}
+
+}  // namespace
+
 RangeWidths read_range_widths(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "ranges.yaml";
   if (!std::filesystem::exists(file)) return {};
@@ -51,6 +69,7 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
     of.finish();
   }
   widths.finish();
+  if (const std::optional<Node> own = root.find("own_runs")) out.own_runs = read_spread(*own);
   root.finish();
   return out;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "cluster/time_factors.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +24,24 @@ using UncertaintyShares = std::array<double, kUncertainties>;  // of the iterati
 std::string_view name_of(Uncertainty uncertainty);  // for people
 std::string_view key_of(Uncertainty uncertainty);   // for files
 
+// How far machines and frameworks are from their profiles, and single runs from what such a machine shows on average:
+// standard deviations of logarithms. What a user's own runs are weighed against (calibration/factor_fit.hpp).
+struct FactorSpread {
+  FactorVector factors{};
+  double run = 0;
+  double quantile = 1;  // RangeWidths::level of the measurements lie within so many deviations
+
+  bool known() const { return run > 0; }
+  friend bool operator==(const FactorSpread&, const FactorSpread&) = default;
+};
+
 // How far measured iterations lie from predicted ones: ln(measured / predicted) of `level` of them is between
 // -sum(share * below) and sum(share * above). Fitted to measured runs (validation/range_fit.hpp).
 struct RangeWidths {
   double level = 0;  // share of measurements that lie inside; 0: nothing is known
   UncertaintyShares below{};
   UncertaintyShares above{};
+  FactorSpread own_runs;
 
   bool known() const { return level > 0; }
   friend bool operator==(const RangeWidths&, const RangeWidths&) = default;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -10,28 +11,12 @@ namespace mirfak {
 
 namespace {
 
-double factor_for(Activity activity, const RankFactors& factors) {
-  switch (activity) {
-    case Activity::gemm:
-    case Activity::attention:
-    case Activity::memory_bound:
-    case Activity::optimizer:
-      return factors.compute;
-    case Activity::tensor_communication:
-    case Activity::context_communication:
-    case Activity::expert_communication:
-    case Activity::data_communication:
-    case Activity::pipeline_communication:
-      return factors.communication;
-    case Activity::host:
-      return factors.host;
-    case Activity::bubble:
-      break;
-  }
-  return 1;
+double factor_for(Activity activity, const TimeFactors& factors) {
+  const std::optional<std::size_t> factor = time_factor_of(activity);
+  return factor ? factors.*kTimeFactorKeys[*factor].value : 1;
 }
 
-RankFactors larger(const RankFactors& a, const RankFactors& b) {
+TimeFactors larger(const TimeFactors& a, const TimeFactors& b) {
   return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
 }
 
@@ -42,7 +27,7 @@ class Perturber {
       of_rank_.push_back(perturbations.of(static_cast<int>(rank.rank)));
     }
     for (const Group& group : program_.groups) {
-      RankFactors slowest = of_rank_[group.ranks.front()];
+      TimeFactors slowest = of_rank_[group.ranks.front()];
       for (const std::uint32_t rank : group.ranks) slowest = larger(slowest, of_rank_[rank]);
       of_group_.push_back(slowest);
     }
@@ -51,8 +36,8 @@ class Perturber {
   Program run() {
     for (TaskId task = 0; task < program_.size(); ++task) {
       const GroupId group = program_.group_of(task);
-      const RankFactors& factors = group == kNoGroup ? of_rank_[program_.rank_of(task)] : of_group_[group];
-      if (factors == RankFactors{}) continue;
+      const TimeFactors& factors = group == kNoGroup ? of_rank_[program_.rank_of(task)] : of_group_[group];
+      if (factors == TimeFactors{}) continue;
       const Stretched& own = stretched(program_.task_class[task], factors);
       const double lasting = static_cast<double>(program_.duration[task]) * own.by;
       program_.duration[task] = static_cast<Picoseconds>(std::llround(lasting));
@@ -68,7 +53,7 @@ class Perturber {
   };
 
   // Each part of the time by its factor, and the same bytes over links in all of it.
-  const Stretched& stretched(ClassId of, const RankFactors& factors) {
+  const Stretched& stretched(ClassId of, const TimeFactors& factors) {
     const auto [known, is_new] = known_.try_emplace({of, factors});
     if (!is_new) return known->second;
     TaskClass out = program_.classes[of];
@@ -84,9 +69,9 @@ class Perturber {
   }
 
   Program program_;
-  std::vector<RankFactors> of_rank_;
-  std::vector<RankFactors> of_group_;
-  std::map<std::pair<ClassId, RankFactors>, Stretched> known_;
+  std::vector<TimeFactors> of_rank_;
+  std::vector<TimeFactors> of_group_;
+  std::map<std::pair<ClassId, TimeFactors>, Stretched> known_;
 };
 
 }  // namespace

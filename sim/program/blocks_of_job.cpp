@@ -225,7 +225,9 @@ class BodyWriter {
   }
 
   // One launch starts a whole iteration: nothing that a block would have to wait for.
-  double graph_launch() const { return job_.training.cuda_graphs.iteration ? 0 : job_.framework.host.graph_s; }
+  double graph_launch() const {
+    return job_.training.cuda_graphs.iteration ? 0 : costs_.host_seconds(job_.framework.host.graph_s);
+  }
 
   // Where rows go is known on the device only; their exchange and the shapes behind it are the host's business.
   bool waits_for_routing(const BlockStep& step) const {
@@ -247,11 +249,11 @@ class BodyWriter {
   double host_time(const BlockStep& step) const {
     const Framework& framework = job_.framework;
     const Operator& op = block_.graph.op(step.op);
-    if (op.auxiliary) return framework.host.auxiliary_s * (1 + experts_beside(step));
+    if (op.auxiliary) return costs_.host_seconds(framework.host.auxiliary_s * (1 + experts_beside(step)));
     double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
     if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
     if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host.routing_s;
-    return time;
+    return costs_.host_seconds(time);
   }
 
   BodyStep price_kernel(const BlockStep& step) const {
@@ -272,7 +274,8 @@ class BodyWriter {
     out.activity = activity_of(out.stream);
     out.device = to_picoseconds(cost.seconds);
     const int peers = costs_.group_over(step.over).shape.ranks - 1;
-    out.host = to_picoseconds(job_.framework.host.collective_s + peers * job_.framework.host.peer_s);
+    out.host =
+        to_picoseconds(costs_.host_seconds(job_.framework.host.collective_s + peers * job_.framework.host.peer_s));
     out.bytes = cost.bytes_sent;
     const double multiprocessors = costs_.hardware->hardware.gpu.multiprocessors;
     out.held_share = cost.multiprocessors / multiprocessors;
@@ -423,6 +426,7 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
       kernels(hardware->hardware.gpu, {job.precision(), job.product_precision()}, job.framework.fusion.attention),
       communication(hardware->hardware, job.cluster.fabric()),
       others(other_models(job, classes, stage, own)) {
+  kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
   const int first = classes[static_cast<std::size_t>(own)].first();
   const auto group = [&](const std::vector<int>& ranks) { return communication_group(job.cluster, ranks); };
   tensor_group = group(job.tensor_group(stage, first));

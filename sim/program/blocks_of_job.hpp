@@ -72,6 +72,8 @@ struct StageCosts {
   CommunicationGroup expert_data_group;  // ... and those that hold the same experts
   CommunicationGroup across_group;       // ... and those that hold the same shard
 
+  // What a piece of the host's work takes, which the framework's file says to take `seconds`.
+  double host_seconds(double seconds) const { return seconds * hardware->hardware.spec.time_factors().host; }
   // Of mesh axes that blocks communicate over: tensor, context, or those of experts.
   const CommunicationGroup& group_over(MeshAxisSet axes) const;
 };

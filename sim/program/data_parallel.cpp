@@ -110,15 +110,15 @@ const CollectiveModel& slowest_model(const ReplicaCollective& collective, const 
 }
 
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
+  const CollectiveModel& model = slowest_model(collective, costs);
   CommunicationCost cost =
-      slowest_model(collective, costs)
-          .price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among));
+      model.price(collective.kind, collective.bytes / collective.pieces, group_of(costs, collective.among));
   cost.seconds *= collective.pieces;
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;
   cost.bytes_sent *= collective.pieces;
   if (collective.max_bytes_per_s > 0 && cost.transfer_s > 0) {
-    const double slowest = cost.bytes_sent / collective.max_bytes_per_s;
+    const double slowest = cost.bytes_sent / collective.max_bytes_per_s * model.time_factor();
     cost.network_bytes_per_s *= cost.seconds / std::max(cost.seconds, slowest);
     cost.transfer_s += std::max(0.0, slowest - cost.seconds);
     cost.seconds = std::max(cost.seconds, slowest);

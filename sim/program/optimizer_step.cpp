@@ -64,13 +64,14 @@ double host_step_seconds(const Job& job) {
 
 FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs) {
   FoldedBody folded;
-  folded.host = folded.lead = to_picoseconds(host_step_seconds(job));
+  folded.host = folded.lead = to_picoseconds(costs.host_seconds(host_step_seconds(job)));
   if (job.training.optimizer == Optimizer::none) return folded;
   const double on_device = 1 - job.strategy.offload_optimizer;
   folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job);
   const KernelCost cost = costs.kernels.price_memory_bound(folded.bytes);
   const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1;
-  const double beside = partitioned ? job.framework.sharding.step_s_per_parameter * parameters.held().total() : 0;
+  const double per_parameter = partitioned ? job.framework.sharding.step_s_per_parameter : 0;
+  const double beside = per_parameter * parameters.held().total() * costs.kernels.time_factor();
   const double offloaded = offloaded_step(job, parameters, costs.hardware->hardware).seconds();
   folded.device = to_picoseconds(std::max(cost.seconds + beside, offloaded));
   folded.energy_j = energy_above_waiting_j(costs.kernels, cost);

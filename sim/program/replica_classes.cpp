@@ -28,7 +28,7 @@ using Place = std::tuple<int, int, bool, bool>;
 
 struct StageSignature {
   int hardware = 0;  // the first of the cluster's entries that has the same
-  RankFactors factors;
+  TimeFactors factors;
   std::vector<Place> places;
 
   friend bool operator==(const StageSignature&, const StageSignature&) = default;
@@ -82,7 +82,7 @@ Place place_of(const Job& job, const std::vector<int>& ranks) {
   return {group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves, group.shape.domains > 1};
 }
 
-RankFactors factors_of(const Job& job, int stage, int replica) {
+TimeFactors factors_of(const Job& job, int stage, int replica) {
   return job.cluster.perturbations().of(job.rank_of(stage, replica, 0));
 }
 

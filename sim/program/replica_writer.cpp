@@ -91,9 +91,10 @@ ReplicaWriter::Waits ReplicaWriter::issue(int stage, const char* name, const Wai
   described.name = name;
   described.stage = stage;
   described.issues = TaskKind::collective;
-  described.activity_s[static_cast<std::size_t>(Activity::host)] = job_.framework.host.unit_s;
+  const double unit_s = teams_.plan(stage, 0).costs.host_seconds(job_.framework.host.unit_s);
+  described.activity_s[static_cast<std::size_t>(Activity::host)] = unit_s;
   const ClassId issuing = program_.add_class(std::move(described));
-  const Picoseconds lasting = to_picoseconds(job_.framework.host.unit_s);
+  const Picoseconds lasting = to_picoseconds(unit_s);
   Waits issued;
   for (std::size_t i = 0; i < held_back.size(); ++i) {
     TeamWriter& writer = teams_.team(stage, static_cast<int>(i / lanes()));

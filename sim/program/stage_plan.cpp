@@ -232,7 +232,8 @@ StagePlan::StagePlan(const Job& job, const ShardedBlocks& blocks, std::span<cons
       replicas(classes[static_cast<std::size_t>(own)]),
       ranks(static_cast<double>(job.strategy.team()) * replicas.count()),
       costs(job, classes, stage_index, own),
-      pass_host(job.training.cuda_graphs.iteration ? 0 : to_picoseconds(job.framework.host.pass_s)) {}
+      pass_host(job.training.cuda_graphs.iteration ? 0
+                                                   : to_picoseconds(costs.host_seconds(job.framework.host.pass_s))) {}
 
 int StagePlan::microbatches_of(int chunk) const {
   return static_cast<int>(std::count_if(

@@ -365,10 +365,30 @@ std::string Explainer::sum_section() const {
   return "\nThe iteration\n" + table.text();
 }
 
+// Where a user's own runs say how far predictions are off; empty: nowhere.
+std::string corrected_range_text(const Job& job, const IterationResult& result) {
+  if (!job.ranges.own_runs.known()) return {};
+  std::string out;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const NodeSpec& node = group.hardware.spec;
+    if (!node.correction) return {};
+    if (out.find(node.name + ":") != std::string::npos) continue;
+    const double deviation = range_deviation(*node.correction, result);
+    out += fmt::format("  {}: {:.2g} deviations of {}, {} of it from run to run, the rest what {} leave open\n",
+                       node.name, job.ranges.own_runs.quantile, format_percent(deviation),
+                       format_percent(node.correction->run_deviation), node.correction->source);
+  }
+  return fmt::format("\nThe range of the iteration: {}, in which {:.0f} % of measured iterations lie (own runs)\n",
+                     range_text(result), 100 * job.ranges.level) +
+         out;
+}
+
 std::string Explainer::range_section() const {
   const RangeWidths& widths = job_.ranges;
   if (!widths.known())
     return "\nThe range of the iteration: there is no hw_profiles/ranges.yaml, so nothing is known of it\n";
+  std::string corrected = corrected_range_text(job_, simulation_.result);
+  if (!corrected.empty()) return corrected;
   const UncertaintyShares shares = uncertainty_shares(job_, simulation_.result);
   TextTable table("lrrr");
   table.add_row({"for", "share of the iteration", "below", "above"});

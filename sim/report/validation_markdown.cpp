@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 namespace mirfak {
@@ -102,10 +103,39 @@ std::string skipped(const std::vector<ValidationTable>& tables) {
   return out;
 }
 
+std::vector<ValidatedRun> complete_runs(const std::vector<ValidationTable>& tables) {
+  std::vector<ValidatedRun> runs = all_runs(tables);
+  std::erase_if(runs, [](const ValidatedRun& run) { return !counts(run, "A"); });
+  return runs;
+}
+
+// "" where there are too few tables to leave one out.
+std::string ranges(const std::vector<ValidationTable>& tables, const std::string& plot_name) {
+  constexpr double kLevel = 0.8;
+  if (reliability_of_tables(tables).empty()) return {};
+  const LeftOutRanges judged = judge_range_widths(complete_runs(tables), kLevel);
+  std::string out = fmt::format(
+      "\n## Ranges\n\nHow many measurements of tier A lie in the range of {:.0f} % around their prediction, each table "
+      "judged by widths that the others chose:\n\n| table | rows | in range | width |\n|---|---|---|---|\n",
+      100 * kLevel);
+  for (const LeftOutTable& table : judged.tables) {
+    out += fmt::format("| {} | {} | {:.1f} % | {:.1f} % |\n", std::filesystem::path(table.name).stem().string(),
+                       table.runs, 100 * table.coverage, 100 * table.mean_width);
+  }
+  return out + fmt::format(
+                   "| **mean of {} tables** | | {:.1f} % | {:.1f} % |\n\n![Reliability of ranges]({})\n\n"
+                   "What ranges promise against what they keep, means over tables left out; dashed: honest.\n",
+                   judged.tables.size(), 100 * judged.coverage, 100 * judged.mean_width, plot_name);
+}
+
 }  // namespace
 
+std::vector<Reliability> reliability_of_tables(const std::vector<ValidationTable>& tables) {
+  return reliability_of_ranges(complete_runs(tables));
+}
+
 std::string validation_markdown(const std::vector<ValidationTable>& tables, const Findings& findings,
-                                const std::string& plot_name) {
+                                const ReportPlots& plots) {
   std::string out =
       "# Predictions against published measurements\n\n"
       "Made by `mirfak validate validate/published/*.csv --report validate/published/REPORT.md`. Errors are predicted "
@@ -117,7 +147,8 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
   out += fmt::format(
       "\n## Predicted against measured\n\n![Predicted against measured seconds of an iteration]({})\n\nDashed: 10 % on "
       "either side.\n",
-      plot_name);
+      plots.scatter);
+  out += ranges(tables, plots.reliability);
   out += "\n## Peak memory that the framework allocated\n\n" + memory(tables);
   out += "\n## The ten worst rows of tier A\n\n" + worst(tables, findings);
   out += "\n## Rows that are not simulated\n\n" + skipped(tables);

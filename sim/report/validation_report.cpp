@@ -195,6 +195,15 @@ std::string ranges_text(const LeftOutRanges& left_out) {
   return out.text();
 }
 
+std::string own_runs_text(const OwnRunsScore& score) {
+  return fmt::format(
+      "\n{} own runs of a machine under a framework: the mean error of its others falls from {} to {}, {} of them lie "
+      "in "
+      "ranges {} wide (means of {} tables, each judged by the others)\n",
+      score.own, format_percent(score.error_before), format_percent(score.error_after), format_percent(score.coverage),
+      format_percent(score.mean_width), score.tables);
+}
+
 bool counts(const ValidatedRun& run, const std::string& tiers) {
   return run.run.tier.empty() || tiers.find(run.run.tier) != std::string::npos;
 }

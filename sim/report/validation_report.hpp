@@ -1,6 +1,7 @@
 #pragma once
 
 #include "validation/range_fit.hpp"
+#include "validation/spread_of_tables.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <nlohmann/json.hpp>
@@ -27,6 +28,8 @@ std::string validation_text(const std::vector<ValidationTable>& tables, const st
 
 // How honest ranges are for tables that had no say in their widths.
 std::string ranges_text(const LeftOutRanges& left_out);
+// What a few runs of one's own tell of the others.
+std::string own_runs_text(const OwnRunsScore& score);
 
 // Keys as DESIGN 5.2 names them: rows (line, table, model, tier, predicted, measured, error, fits, ...), n, skipped,
 // mape, median_ape, p90_ape, spearman, tables (the same of each), skipped_rows.

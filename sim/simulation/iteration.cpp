@@ -156,8 +156,7 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
   break_down(*this, of_blocks, result);
   if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
   add_up_costs(*this, result);
-  if (!job.ranges.known()) return;
-  const PredictionRange range = prediction_range(result.iteration_time_s, uncertainty_shares(job, result), job.ranges);
+  const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
   result.iteration_time_high_s = range.high_s;
 }

@@ -4,6 +4,10 @@
 #include "program/replica_classes.hpp"
 #include "simulation/borrowed_figures.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 namespace mirfak {
 
 namespace {
@@ -54,6 +58,40 @@ UncertaintyShares uncertainty_shares(const Job& job, const IterationResult& resu
   }
   at(shares, Uncertainty::borrowed) = borrowed / (ranks * result.iteration_time_s);
   return shares;
+}
+
+// By where the time goes: bubbles follow what makes them.
+double range_deviation(const Correction& correction, const IterationResult& result) {
+  const ActivitySeconds& seconds = result.activity_s;
+  FactorVector shares{};
+  double all = 0;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const std::optional<std::size_t> factor = time_factor_of(static_cast<Activity>(i));
+    if (!factor) continue;
+    shares[*factor] += seconds[i];
+    all += seconds[i];
+  }
+  double variance = correction.run_deviation * correction.run_deviation;
+  for (std::size_t i = 0; i < kTimeFactors; ++i) {
+    for (std::size_t k = 0; k < kTimeFactors; ++k) {
+      variance += shares[i] / all * correction.covariance[i][k] * shares[k] / all;
+    }
+  }
+  return std::sqrt(std::max(0.0, variance));
+}
+
+PredictionRange range_of(const Job& job, const IterationResult& result) {
+  if (!job.ranges.known()) return {};
+  double widest = 0;
+  for (const NodeGroup& group : job.cluster.groups()) {
+    const std::optional<Correction>& correction = group.hardware.spec.correction;
+    if (!correction || !job.ranges.own_runs.known()) {
+      return prediction_range(result.iteration_time_s, uncertainty_shares(job, result), job.ranges);
+    }
+    widest = std::max(widest, range_deviation(*correction, result));
+  }
+  const double width = job.ranges.own_runs.quantile * widest;
+  return {result.iteration_time_s * std::exp(-width), result.iteration_time_s * std::exp(width)};
 }
 
 std::string range_text(const IterationResult& result) {

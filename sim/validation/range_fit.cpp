@@ -14,6 +14,7 @@ namespace {
 
 static_assert(kUncertainties == kQuantileFeatures);
 
+constexpr std::size_t kFewestToJudge = 3;  // tables: one left out of the fit to the others
 // Few rows of one table must not claim more of a feature that no other table has.
 constexpr double kLargestWidth = 0.3;
 // Tables of many runs count hardly more than tables of few: runs of one source err alike.
@@ -48,7 +49,7 @@ RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
   std::vector<QuantileSample> below = above;
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
-  return {level, fit_quantile(below, quantile, kLargestWidth), fit_quantile(above, quantile, kLargestWidth)};
+  return {level, fit_quantile(below, quantile, kLargestWidth), fit_quantile(above, quantile, kLargestWidth), {}};
 }
 
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
@@ -78,13 +79,23 @@ RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level) {
 }
 
 LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level) {
-  const std::vector<TableOfRuns> tables = enough_tables(runs, 3);
+  const std::vector<TableOfRuns> tables = enough_tables(runs, kFewestToJudge);
   LeftOutRanges out;
   for (const TableOfRuns& table : tables) out.tables.push_back(judge(table, fit(tables, &table, level)));
   const auto count = static_cast<double>(tables.size());
   for (const LeftOutTable& table : out.tables) {
     out.coverage += table.coverage / count;
     out.mean_width += table.mean_width / count;
+  }
+  return out;
+}
+
+std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs) {
+  if (tables_of(runs).size() < kFewestToJudge) return {};
+  std::vector<Reliability> out;
+  for (const double level : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
+    const LeftOutRanges judged = judge_range_widths(runs, level);
+    out.push_back({level, judged.coverage, judged.mean_width});
   }
   return out;
 }

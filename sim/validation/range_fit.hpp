@@ -33,6 +33,15 @@ RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level);
 // How honest such widths are for a table that had no say in them. Error(input) as above, for fewer than three tables.
 LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level);
 
+// Ranges that promise `level`, and what they keep: means over tables, each left out of the fit.
+struct Reliability {
+  double level = 0;
+  double coverage = 0;
+  double mean_width = 0;
+};
+// From 10 to 95 %. Empty for fewer than three tables.
+std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs);
+
 // The widths as `ranges.yaml`: `source` says what they were fitted to.
 std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source);
 

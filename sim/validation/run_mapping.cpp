@@ -362,7 +362,8 @@ RunMapping combined(const RunMapping& own, const RunMapping& base) {
 }
 
 const std::vector<std::string>& run_key_names() {
-  static const std::vector<std::string> names = {"tier",
+  static const std::vector<std::string> names = {"scenario",
+                                                 "tier",
                                                  "node",
                                                  "network",
                                                  "ports",

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 namespace mirfak {
@@ -67,7 +68,38 @@ Value layers_of_chunks(const std::vector<int>& split, const Location& where) {
 
 }  // namespace
 
+namespace {
+
+// The scenario that a row names, with the row's keys in place of its own.
+Document stated_scenario(const RunReading& reading, const Value& name) {
+  const std::filesystem::path beside = std::filesystem::path(reading.where().file).parent_path();
+  const std::filesystem::path file = (beside / name.scalar).lexically_normal();
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown)) {
+    fail_input(name.where, fmt::format("there is no scenario '{}'", file.string()),
+               "paths of scenarios are relative to the table");
+  }
+  Document scenario = Document::from_file(file);
+  Value root = scenario.root();
+  const Value* model = root.find("model");
+  const bool model_by_name = model == nullptr || model->kind != Value::Kind::mapping;
+  for (const RunReading::Key& key : reading.keys()) {
+    if (key.name == "scenario" || key.name == "tier" || key.name.starts_with("measured.") || !key.stated) continue;
+    if (key.name == "model.name" || key.name == "model.source") continue;  // what people call it
+    if (key.name == "model.max_sequence" && model_by_name) continue;       // which the model knows itself
+    if (key.name.find('.') == std::string::npos) {
+      fail_infeasible(key.value.where, fmt::format("'{}' means nothing beside a scenario", key.name),
+                      "name keys of the scenario, such as cluster.nodes[0].count");
+    }
+    KeyPath(key.name, key.value.where).assign(root, key.value, key.value.where);
+  }
+  return scenario.with_root(std::move(root));
+}
+
+}  // namespace
+
 Document scenario_of(const RunReading& reading, const ModelLibrary& models) {
+  if (const Value* name = reading.find("scenario")) return stated_scenario(reading, *name);
   const Location& where = reading.where();
   Value root = mapping(where);
   const auto put = [&](std::string_view key, Value value) {

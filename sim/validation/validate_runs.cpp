@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/prediction_range.hpp"
+#include "simulation/time_factors.hpp"
 #include "validation/row_reader.hpp"
 #include "validation/run_condition.hpp"
 #include "validation/run_scenario.hpp"
@@ -28,8 +29,22 @@ void rethrow_unless_of_row(const Error& error, const RunMapping& mapping) {
   if (error.kind() == ErrorKind::internal || (error.kind() == ErrorKind::input && of_mapping)) throw error;
 }
 
-void predict(ValidatedRun& run, const Document& scenario, const DataFolders& folders) {
-  const Simulation simulation = simulate(parse_scenario(scenario, folders).job);
+// How far the rows of a table are taken.
+enum class Depth { scenarios, predictions, sensitivities };
+
+// What a row leaves to its scenario.
+void complete(MeasuredRun& run, const Job& job) {
+  if (!run.gpus) run.gpus = job.cluster.gpus();
+  if (!run.global_batch) run.global_batch = job.training.global_batch;
+  if (run.model.empty()) run.model = job.model.name;
+  if (run.gpu.empty()) run.gpu = job.cluster.groups().front().hardware.gpu.name;
+  if (run.precision.empty()) run.precision = job.training.precision;
+}
+
+void predict(ValidatedRun& run, const Document& document, const DataFolders& folders, Depth depth) {
+  Scenario scenario = parse_scenario(document, folders);
+  const Simulation simulation = simulate(scenario.job);
+  complete(run.run, simulation.job);
   run.seconds.predicted = simulation.result.iteration_time_s;
   run.fits = simulation.result.fits;
   run.allocated_bytes.measured = run.run.allocated_bytes.value_or(0);
@@ -42,6 +57,16 @@ void predict(ValidatedRun& run, const Document& scenario, const DataFolders& fol
   run.memory_peak_bytes = simulation.result.memory_peak_bytes;
   run.activity_s = simulation.result.activity_s;
   run.uncertainty = uncertainty_shares(simulation.job, simulation.result);
+  const auto nodes = simulation.job.cluster.groups();
+  const std::string& machine = nodes.front().hardware.spec.name;
+  const bool alike = std::all_of(nodes.begin(), nodes.end(),
+                                 [&](const NodeGroup& group) { return group.hardware.spec.name == machine; });
+  run.machine = alike ? machine : "";
+  run.framework = simulation.job.framework.name;
+  if (depth == Depth::sensitivities && !run.run.out_of_memory) {
+    run.time_sensitivities = time_sensitivities(scenario.job, run.seconds.predicted);
+    run.simulated_scenario = std::make_shared<const Scenario>(std::move(scenario));
+  }
   if (simulation.job.ranges.known()) {
     run.range = {simulation.result.iteration_time_low_s, simulation.result.iteration_time_high_s};
   }
@@ -71,8 +96,8 @@ std::optional<ValidatedRun> with_savings(const ValidatedRun& of, const Row& row,
 
 // As the row stands, or with the least that makes it fit where it leaves that open.
 void predict_fitting(ValidatedRun& run, const Row& row, const RunReading& plain, const Document& scenario,
-                     const ModelLibrary& models, const DataFolders& folders) {
-  predict(run, scenario, folders);
+                     const ModelLibrary& models, const DataFolders& folders, Depth depth) {
+  predict(run, scenario, folders, depth);
   if (run.fits || run.run.out_of_memory) return;
   std::vector<std::string> tried = {run.scenario};
   for (const std::vector<std::string>& names : row.mapping->saving) {
@@ -81,7 +106,7 @@ void predict_fitting(ValidatedRun& run, const Row& row, const RunReading& plain,
     tried.push_back(other->scenario);
     try {
       predict(*other, Document::from_text(other->scenario, fmt::format("scenario of {}", run.run.where.text())),
-              folders);
+              folders, depth);
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::internal) throw;
       continue;  // the framework cannot do it
@@ -92,8 +117,7 @@ void predict_fitting(ValidatedRun& run, const Row& row, const RunReading& plain,
   }
 }
 
-void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, const DataFolders& folders,
-              bool predicts) {
+void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, const DataFolders& folders, Depth depth) {
   const RunReading reading = completed(row.cells, *row.mapping);
   run.run = measured_run(reading);
   run.seconds.measured = run.run.seconds.value_or(0);
@@ -110,11 +134,11 @@ void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, con
   try {
     const Document scenario = scenario_of(reading, models);
     run.scenario = scenario.to_yaml();
-    if (predicts) {
-      predict_fitting(run, row, reading, scenario, models, folders);
-    } else {
+    if (depth == Depth::scenarios) {
       parse_scenario(scenario, folders);
+      return;
     }
+    predict_fitting(run, row, reading, scenario, models, folders, depth);
   } catch (const Error& error) {
     rethrow_unless_of_row(error, *row.mapping);
     run.skipped = error.hint().empty() ? error.message() : error.message() + "; " + error.hint();
@@ -122,7 +146,7 @@ void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, con
 }
 
 std::vector<ValidatedRun> read_and_predict(const CsvTable& table, const RunMappings& mappings,
-                                           const DataFolders& folders, const RunMapping* own, bool predicts) {
+                                           const DataFolders& folders, const RunMapping* own, Depth depth) {
   const std::filesystem::path file = table.name();
   std::optional<RunMapping> beside;
   if (own == nullptr && mappings.of(file.stem().string(), "").files == mappings.vocabulary().files) {
@@ -142,20 +166,20 @@ std::vector<ValidatedRun> read_and_predict(const CsvTable& table, const RunMappi
   }
   const ModelLibrary models(folders.models);
   std::vector<ValidatedRun> runs(rows.size());
-  parallel_for(runs.size(), [&](std::size_t i) { validate(runs[i], rows[i], models, folders, predicts); });
+  parallel_for(runs.size(), [&](std::size_t i) { validate(runs[i], rows[i], models, folders, depth); });
   return runs;
 }
 
 }  // namespace
 
 std::vector<ValidatedRun> validate_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
-                                        const RunMapping* own) {
-  return read_and_predict(table, mappings, folders, own, true);
+                                        const RunMapping* own, bool sensitivities) {
+  return read_and_predict(table, mappings, folders, own, sensitivities ? Depth::sensitivities : Depth::predictions);
 }
 
 std::vector<ValidatedRun> read_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
                                     const RunMapping* own) {
-  return read_and_predict(table, mappings, folders, own, false);
+  return read_and_predict(table, mappings, folders, own, Depth::scenarios);
 }
 
 SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name, const std::string& tiers) {

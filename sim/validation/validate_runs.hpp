@@ -7,6 +7,7 @@
 #include "validation/measured_run.hpp"
 #include "validation/run_mappings.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct ValidatedRun {
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};
+  std::string machine, framework;  // names of the node type, "" where there are several; and of this
+  // Where they are asked for: what the prediction follows (simulation/time_factors.hpp), and of what it is.
+  std::optional<FactorVector> time_sensitivities;
+  std::shared_ptr<const Scenario> simulated_scenario;
   std::optional<PredictionRange> range;  // that such measurements keep; absent where nothing is known
 
   bool simulated() const { return skipped.empty(); }
@@ -37,9 +42,9 @@ struct ValidatedRun {
 // Reads every row of `table` by its mapping: `own`, else the file beside the table, else that of `mappings`. Makes a
 // scenario of each and simulates it, on all cores. A row that is not understood or cannot be simulated is there with
 // its reason. Error(input) for a table or a mapping that cannot be read, and at the place in a mapping that a scenario
-// refuses.
+// refuses. `sensitivities`: with ValidatedRun::time_sensitivities, which takes four times as long.
 std::vector<ValidatedRun> validate_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,
-                                        const RunMapping* own = nullptr);
+                                        const RunMapping* own = nullptr, bool sensitivities = false);
 
 // The scenarios only: nothing is simulated.
 std::vector<ValidatedRun> read_runs(const CsvTable& table, const RunMappings& mappings, const DataFolders& folders,

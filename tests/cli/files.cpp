@@ -41,6 +41,7 @@ const std::vector<Writer> kWriters = {
     {{"validate"}, {" runs.csv", "--map runs.map.yaml"}, {"--out", "--report", "--ranges"}},
     {{"validate"}, {" a.h5", " b.h5"}, {"--out"}},
     {{"calibrate", "--gpu", "h100"}, {" t.csv", " u.csv"}, {"--out"}},
+    {{"calibrate"}, {"--runs runs.csv", "--map runs.map.yaml"}, {"--out"}},
 };
 // Its --out is a folder for files of other names.
 const Writer kMachine = {{"calibrate", "--name", "here"}, {" t.csv", "--machine m.csv"}, {}};
@@ -142,12 +143,12 @@ TEST_CASE("two outputs are two files") {
 }
 
 TEST_CASE("files that follow from an option are outputs and inputs too") {
-  const auto refused = [](const Writer& writer, const std::string& file, std::vector<std::string> options) {
+  const auto refused = [](const Writer& writer, const std::string& file, const std::vector<std::string>& options) {
     CAPTURE(file);
     const ScratchFolder folder;
     write_inputs(folder, writer);
     folder.write(file, kContent);
-    check_refused(run_with(folder, writer, std::move(options)), "would replace this file");
+    check_refused(run_with(folder, writer, options), "would replace this file");
     CHECK(read_text(folder.path() / file) == kContent);
   };
   refused({{"sweep"}, {" r.h5.part"}, {}}, "r.h5.part", {"--out", "r.h5"});

@@ -91,6 +91,44 @@ TEST_CASE("a node type must name hardware that exists, at the place where it nam
   CHECK(contains(failure, "did you mean 'ib-ndr'?"));
 }
 
+TEST_CASE("a corrected node type is like another, but for its time factors") {
+  const ScratchCatalog scratch;
+  const std::string ours =
+      "title: ours\n"
+      "like: hgx-h100\n"
+      "sources: {runs: 3 runs of own.csv}\n"
+      "correction:\n"
+      "  framework: megatron-core\n"
+      "  compute: [1.05, runs]\n"
+      "  communication: [1.2, runs]\n"
+      "  host: [0.9, runs]\n"
+      "  deviations: [0.02, 0.1, 0.3]\n"
+      "  correlations: [-0.5, 0, 0.25]\n"
+      "  run_deviation: 0.03\n";
+  const auto failure_with = [&](const std::string& old_text, const std::string& new_text) {
+    scratch.write("nodes/ours.yaml", ours);
+    scratch.replace("nodes/ours.yaml", old_text, new_text);
+    return failure_of([&] { scratch.catalog().node("ours"); });
+  };
+  scratch.write("nodes/ours.yaml", ours);
+  const NodeHardware node = scratch.catalog().node("ours");
+  CHECK(node.spec.name == "ours");
+  CHECK(node.gpu == scratch.catalog().node("hgx-h100").gpu);
+  REQUIRE(node.spec.correction);
+  CHECK(node.spec.time_factors() == TimeFactors{1.05, 1.2, 0.9});
+  CHECK(node.spec.correction->source == "3 runs of own.csv");
+  CHECK(node.spec.correction->covariance[0][1] == doctest::Approx(-0.5 * 0.02 * 0.1));
+  CHECK(node.spec.correction->covariance[2][1] == doctest::Approx(0.25 * 0.1 * 0.3));
+  CHECK(scratch.catalog().node("hgx-h100").spec.time_factors() == TimeFactors{});
+
+  CHECK(contains(failure_with("like: hgx-h100", "like: hgx-h10"), "like: unknown node type 'hgx-h10'"));
+  CHECK(contains(failure_with("like: hgx-h100", "like: ours"), "ours is like another node type itself"));
+  CHECK(contains(failure_with("like: hgx-h100", "like: hgx-h100\ngpus: 4"), "gpus: unknown key"));
+  CHECK(contains(failure_with("host: [0.9, runs]", "host: [0, runs]"), "expected a number from 0.2 to 5"));
+  CHECK(contains(failure_with("[0.02, 0.1, 0.3]", "[0.02, 0.1]"), "expected three numbers"));
+  CHECK(contains(failure_with("[-0.5, 0, 0.25]", "[-0.5, 0, 1.25]"), "expected a number from -1 to 1"));
+}
+
 TEST_CASE("a profile may be given by its path, relative to the file that names it") {
   const ScratchCatalog scratch;
   scratch.replace("nodes/hgx-h100.yaml", "gpu: h100", "gpu: ../gpus/h200.yaml");

@@ -265,9 +265,9 @@ TEST_CASE("validate, of runs") {
 }
 
 TEST_CASE("validate, for ranges") {
-  check_replacing({{"validate", "a.csv", "b.csv", "c.csv", "--ranges", "r.yaml"},
+  check_replacing({{"validate", "a.csv", "b.csv", "c.csv", "--ranges", "r.yaml", "--report", "r.md"},
                    {{"a.csv", kRuns}, {"b.csv", kRuns}, {"c.csv", kRuns}},
-                   {"r.yaml"}});
+                   {"r.yaml", "r.md", "r.svg", "r-ranges.svg"}});
 }
 
 TEST_CASE("validate, of traces") {
@@ -280,6 +280,10 @@ TEST_CASE("calibrate, of a profile that is there and of a new one") {
                        {"own.yaml"}};
   const std::string profile = read_text(fs::path(MIRFAK_SOURCE_DIR) / "hw_profiles" / "gpus" / "a100-40g.yaml");
   check_job(job, {{"own.yaml", profile}});
+}
+
+TEST_CASE("calibrate, of own runs") {
+  check_replacing({{"calibrate", "--runs", "runs.csv", "--out", "ours.yaml"}, {{"runs.csv", kRuns}}, {"ours.yaml"}});
 }
 
 TEST_CASE("calibrate, of a machine") {

@@ -29,6 +29,19 @@ SmallSpace tied_dense() {
   return out;
 }
 
+// On nodes that their owner's runs correct: kernels are faster than priced, all else is slower.
+SmallSpace corrected() {
+  SmallSpace out = tied_dense();
+  out.name = "tied dense model on a corrected node";
+  std::vector<NodeAllotment> nodes;
+  for (const NodeGroup& group : out.job.cluster.groups()) {
+    Correction& correction = nodes.emplace_back(group).hardware.spec.correction.emplace();
+    correction.factors = {0.85, 1.6, 1.3};
+  }
+  out.job.cluster = Cluster(std::move(nodes), out.job.cluster.fabric());
+  return out;
+}
+
 // Halves of backward passes, other placements, pairs, and an order that depends on times; little memory.
 SmallSpace zero_bubble() {
   SmallSpace out{
@@ -277,6 +290,7 @@ StrategySpace smallest_space() {
 
 std::vector<SmallSpace> small_spaces() {
   return {tied_dense(),
+          corrected(),
           zero_bubble(),
           uneven_ends(),
           long_context(),

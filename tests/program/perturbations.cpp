@@ -24,7 +24,7 @@ Strategy strategy_of(int tensor, int data, int pipeline) {
   return s;
 }
 
-Job with(Job job, std::map<int, RankFactors> ranks) {
+Job with(Job job, std::map<int, TimeFactors> ranks) {
   std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
   job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), Perturbations{std::move(ranks)});
   return job;
@@ -56,7 +56,7 @@ TEST_CASE("where communication takes no time, one rank that takes half as long a
 TEST_CASE("a slow rank of a tensor group is worth as much as a slow group") {
   // Its seven neighbours wait for it in every layer.
   const Job job = small_job(4, 1, strategy_of(8, 1, 1), 16);
-  std::map<int, RankFactors> all;
+  std::map<int, TimeFactors> all;
   for (int rank = 0; rank < 8; ++rank) all[rank] = {.compute = 1.3, .host = 1.3};
   const LoweringOptions operators{true, true};
   CHECK(makespan(with(job, {{6, {.compute = 1.3, .host = 1.3}}}), operators) == makespan(with(job, all), operators));
@@ -93,7 +93,7 @@ TEST_CASE("perturbed programs folded and unfolded take the same time to the pico
     if (zero == 3) job.framework = test::framework_named("pytorch-fsdp");
     jobs.push_back(with(job, {{3, {.compute = 1.4, .host = 2}}, {4, {.communication = 3}}}));
   }
-  const RankFactors slow{.compute = 1.2, .communication = 1.1, .host = 1.3};
+  const TimeFactors slow{.compute = 1.2, .communication = 1.1, .host = 1.3};
   jobs.push_back(with(small_job(4, 2, strategy_of(2, 4, 2), 32), {{4, slow}, {5, slow}}));
   for (const Job& job : jobs) {
     INFO("zero " << job.strategy.zero << " t " << job.strategy.tensor);

@@ -1,4 +1,5 @@
 #include "report/validation_report.hpp"
+#include "report/reliability_svg.hpp"
 #include "report/scatter_svg.hpp"
 #include "report/validation_markdown.hpp"
 
@@ -85,11 +86,43 @@ TEST_CASE("the CSV reads back with every row") {
 
 TEST_CASE("the report names the reason found for a row") {
   const Findings findings{{{"runs", 2, 2, "host-bound"}}, "a finer host"};
-  const std::string text = validation_markdown(example(), findings, "plot.svg");
+  const std::string text = validation_markdown(example(), findings, {"plot.svg", "ranges.svg"});
   CHECK(text.find("host-bound") != std::string::npos);
   CHECK(text.find("a finer host") != std::string::npos);
   CHECK(text.find("](plot.svg)") != std::string::npos);
   CHECK(text.find("no such GPU") != std::string::npos);
+}
+
+TEST_CASE("with enough tables the report says how honest ranges are") {
+  std::vector<ValidationTable> tables;
+  for (const char* name : {"a", "b", "c"}) {
+    ValidationTable& table = tables.emplace_back();
+    table.name = name;
+    for (int i = 0; i < 20; ++i) {
+      ValidatedRun& run = table.runs.emplace_back();
+      run.run.where.file = std::string(name) + ".csv";
+      run.run.tier = "A";
+      run.seconds = {1, 1 + 0.01 * (i - 10)};
+      run.run.seconds = run.seconds.measured;
+      run.uncertainty = {1, 0, 0, 0};
+    }
+  }
+  const std::vector<Reliability> points = reliability_of_tables(tables);
+  REQUIRE(points.size() == 10);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CHECK(points[i].coverage == doctest::Approx(points[i].level).epsilon(0.5).scale(0.2));
+    if (i > 0) CHECK(points[i].mean_width > points[i - 1].mean_width);
+  }
+  const std::string text = validation_markdown(tables, {}, {"plot.svg", "ranges.svg"});
+  CHECK(text.find("](ranges.svg)") != std::string::npos);
+  CHECK(text.find("| **mean of 3 tables** | | ") != std::string::npos);
+  const std::string svg = reliability_svg(points);
+  CHECK(svg.find("nan") == std::string::npos);
+  CHECK(svg.find("% wide") != std::string::npos);
+
+  tables.pop_back();
+  CHECK(reliability_of_tables(tables).empty());
+  CHECK(validation_markdown(tables, {}, {"plot.svg", "ranges.svg"}).find("ranges.svg") == std::string::npos);
 }
 
 TEST_CASE("points of equal predictions and measurements lie on the diagonal") {

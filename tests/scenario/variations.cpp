@@ -81,11 +81,11 @@ TEST_CASE("ranks may be slower than their nodes say, and read back") {
       parse(kInline, {"cluster.perturbations={ranks: [{rank: 5, compute: 1.2, host: 2}, {rank: 6}]}"});
   const Perturbations& perturbations = first.job.cluster.perturbations();
   CHECK(perturbations.ranks.size() == 1);  // a factor of 1 is none
-  CHECK(perturbations.of(5) == RankFactors{1.2, 1, 2});
-  CHECK(perturbations.of(4) == RankFactors{});
+  CHECK(perturbations.of(5) == TimeFactors{1.2, 1, 2});
+  CHECK(perturbations.of(4) == TimeFactors{});
   const Scenario again = parse(first.resolved);
   CHECK(again.resolved == first.resolved);
-  CHECK(again.job.cluster.perturbations().of(5) == RankFactors{1.2, 1, 2});
+  CHECK(again.job.cluster.perturbations().of(5) == TimeFactors{1.2, 1, 2});
   CHECK(parse(kInline).resolved.find("perturbations") == std::string::npos);
 }
 

@@ -43,7 +43,7 @@ std::vector<ValidatedRun> noisy_runs(int tables, int runs) {
 }
 
 std::filesystem::path folder_with(const std::string& text) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "mirfak-ranges";
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / "mirfak-ranges";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "ranges.yaml") << text;
   return folder;

@@ -1,0 +1,56 @@
+#include "cli/calibrate_runs.hpp"
+
+#include "base/csv.hpp"
+#include "base/error.hpp"
+#include "base/staged_file.hpp"
+#include "cli/data_folders.hpp"
+#include "report/own_runs_report.hpp"
+#include "validation/own_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+// The rows whose cells are as `filters` say. Error(input) for a column that the table does not have.
+std::vector<ValidatedRun> wanted(std::vector<ValidatedRun> runs, const CsvTable& table,
+                                 const std::vector<RowFilter>& filters) {
+  for (const RowFilter& filter : filters) {
+    const std::size_t column = table.require(filter.column);
+    std::size_t row = 0;  // runs are the table's rows, in its order
+    std::vector<ValidatedRun> kept;
+    for (ValidatedRun& run : runs) {
+      while (table.where(row, 0).line != run.run.where.line) ++row;
+      if (table.text(row, column) == filter.value) kept.push_back(std::move(run));
+    }
+    runs = std::move(kept);
+    if (runs.empty()) {
+      fail_input({}, fmt::format("--only {}={}: no row of {} is so", filter.column, filter.value, table.name()));
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+CommandOutput correct_by_runs(const RunsToCalibrate& given, OutputFormat format) {
+  const DataFolders folders = data_folders(given.data);
+  const RunMappings mappings = RunMappings::from_folder(mapping_folder(given.data));
+  std::optional<RunMapping> own;
+  if (!given.map.empty()) own = mappings.own(given.map);
+  const CsvTable table = CsvTable::from_file(given.table);
+  const std::vector<ValidatedRun> runs =
+      wanted(validate_runs(table, mappings, folders, own ? &*own : nullptr, true), table, given.filters);
+  const std::string source =
+      given.source.empty() ? std::filesystem::path(given.table).filename().string() : given.source;
+  const OwnRunsFit fit = fit_own_runs(runs, source);
+  if (!given.out.empty()) write_text_file(given.out, corrected_node_yaml(fit));
+  if (format == OutputFormat::json) return {own_runs_json(fit, runs).dump(2) + "\n", {}};
+  return {own_runs_text(fit, runs), {}};
+}
+
+}  // namespace mirfak
