@@ -1,6 +1,7 @@
 // The rules of source_rules.hpp, applied to the tree this test was built from.
 
 #include "source_rules.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int kLongestSource = 700;
 
-const fs::path kTop = MIRFAK_SOURCE_DIR;
+const fs::path kTop = mirfak::source_root();
 
 // Every file under a folder of the tree, sorted; none when the folder does not exist.
 std::vector<std::string> paths_under(const std::string& folder) {

@@ -8,6 +8,7 @@
 #include "energy/clock_plan.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "energy/project_cost.hpp"
+#include "support/source_root.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -176,7 +177,7 @@ void print_single_plans(const StageProfile& measured, bool smoke) {
 }
 
 std::filesystem::path shared_profile() {
-  return std::filesystem::path(MIRFAK_SOURCE_DIR) / ".." / "shared" / "perseus" / "stage_profile" /
+  return std::filesystem::path(source_root()) / ".." / "shared" / "perseus" / "stage_profile" /
          "gpt3-175b+a100_sxm_bf16.csv";
 }
 

@@ -3,6 +3,8 @@
 // accounts them.
 //   mirfak_bench_process [--smoke]
 
+#include "support/source_root.hpp"
+
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
@@ -69,7 +71,7 @@ struct Row {
 
 int main(int count, char** words) {
   const bool smoke = count > 1 && std::string(words[1]) == "--smoke";
-  const std::string scenario = std::string(MIRFAK_SOURCE_DIR) + "/scenarios/gpt3-175b-a100.yaml";
+  const std::string scenario = mirfak::source_root() + "/scenarios/gpt3-175b-a100.yaml";
   const Row rows[] = {
       {"folded: 12 ranks", {}, "30 ms"},
       {"folded, every kernel a task", {"--detail", "operators"}, ""},

@@ -8,6 +8,7 @@
 #include "cluster/catalog.hpp"
 #include "model/model_loader.hpp"
 #include "support/frameworks.hpp"
+#include "support/source_root.hpp"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,7 +36,7 @@ constexpr int kGpusOfNode = 8;
 
 bool failed = false;  // any row
 
-std::string source_folder() { return MIRFAK_SOURCE_DIR; }
+std::string source_folder() { return source_root(); }
 
 double peak_mib() {
   rusage usage{};

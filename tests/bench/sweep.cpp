@@ -8,6 +8,7 @@
 
 #include "scenario/point_reader.hpp"
 #include "simulation/evaluator.hpp"
+#include "support/source_root.hpp"
 #include "sweep/run_sweep.hpp"
 
 #include <fmt/format.h>
@@ -160,7 +161,7 @@ void print_row(const char* name, const Split& split) {
 
 int main(int count, char** words) {
   const bool smoke = count > 1 && std::string_view(words[1]) == "--smoke";
-  const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   fmt::print("{:<8}{:>10}{:>15}{:>15}{:>15}{:>15}{:>15}{:>15}\n", "points", "points/s", "read, us", "price, us",
              "lower, us", "execute, us", "account, us", "write, us");
   print_row("small", measure(kSmall, folders, smoke ? 64 : 1 << 20));

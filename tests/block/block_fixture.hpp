@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "block/compile.hpp"
 #include "block/file.hpp"
+#include "support/source_root.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -24,9 +25,7 @@ inline std::string block_file(const std::string& text) {
   return out;
 }
 
-inline block::Library library() {
-  return block::Library(std::filesystem::path(MIRFAK_SOURCE_DIR) / "models" / "blocks");
-}
+inline block::Library library() { return block::Library(std::filesystem::path(source_root()) / "models" / "blocks"); }
 
 inline block::DefinitionPointer definition(const std::string& text) {
   return library().find_in(block::BlockFile::from_text(block_file(text), "test.yaml"), "", {});

@@ -1,6 +1,7 @@
 // The page of the language lists the operators that there are, each as the compiler's table has it.
 
 #include "block/operators.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +12,7 @@
 using namespace mirfak;
 
 TEST_CASE("the README has every operator, as the table says it") {
-  std::ifstream in(std::string(MIRFAK_SOURCE_DIR) + "/sim/block/README.md");
+  std::ifstream in(source_root() + "/sim/block/README.md");
   const std::string page(std::istreambuf_iterator<char>(in), {});
   REQUIRE(!page.empty());
   for (const block::OperatorRow& row : block::operators()) {

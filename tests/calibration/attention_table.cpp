@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "calibration/calibration.hpp"
 #include "calibration/profile_text.hpp"
+#include "support/source_root.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +19,7 @@ using namespace mirfak;
 namespace {
 
 const Catalog& catalog() {
-  static const Catalog catalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+  static const Catalog catalog(source_root() + "/hw_profiles");
   return catalog;
 }
 
@@ -205,7 +206,7 @@ TEST_CASE("a profile takes the fitted section, keeps sizes of heads that were no
   Calls calls;
   calls.tiles().efficiency.value = 0.55;
   const FittedSection section = fit_calls({calls.table(false), calls.table(true)}, of_cudnn());
-  std::ifstream in(MIRFAK_SOURCE_DIR "/hw_profiles/gpus/h100.yaml");
+  std::ifstream in(source_root() + "/hw_profiles/gpus/h100.yaml");
   const std::string before((std::istreambuf_iterator<char>(in)), {});
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "mirfak_attention_profile.yaml";
   std::ofstream(path) << with_sections(before, {section});
@@ -230,7 +231,7 @@ TEST_CASE("a profile reads back however badly its tables are met") {
   noisy.own_peaks = true;  // the noise makes times shorter than the GPU's peak allows, too
   const FittedSection section = fit_calls({calls.table(false, 0.96), calls.table(true, 0.96)}, noisy);
   REQUIRE(section.scores.back().fitted.p90_ape > 2);
-  std::ifstream in(MIRFAK_SOURCE_DIR "/hw_profiles/gpus/h100.yaml");
+  std::ifstream in(source_root() + "/hw_profiles/gpus/h100.yaml");
   const std::string before((std::istreambuf_iterator<char>(in)), {});
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "mirfak_noisy_profile.yaml";
   std::ofstream(path) << with_sections(before, {section});
@@ -239,7 +240,7 @@ TEST_CASE("a profile reads back however badly its tables are met") {
 }
 
 TEST_CASE("the measured sweep of an H100: kernels by themselves describe what is long enough to hide the copies") {
-  const std::filesystem::path path = MIRFAK_SOURCE_DIR "/../shared/hardware/kernels/ctxattn_h100_sxm.csv";
+  const std::filesystem::path path = source_root() + "/../shared/hardware/kernels/ctxattn_h100_sxm.csv";
   if (!std::filesystem::exists(path)) {
     MESSAGE("no measured tables beside the source tree: skipped");
     return;

@@ -4,6 +4,7 @@
 #include "calibration/profile_update.hpp"
 #include "calibration/table_columns.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/source_root.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@ using namespace mirfak;
 namespace {
 
 const Catalog& catalog() {
-  static const Catalog catalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+  static const Catalog catalog(source_root() + "/hw_profiles");
   return catalog;
 }
 

@@ -2,6 +2,7 @@
 // that was held out, or all of a table that no constant was fitted to. The tables are not part of the
 // project: without them beside the source tree these cases only say so.
 #include "calibration/calibration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,14 +13,14 @@ using namespace mirfak;
 namespace {
 
 const Catalog& catalog() {
-  static const Catalog catalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+  static const Catalog catalog(source_root() + "/hw_profiles");
   return catalog;
 }
 
 // Scores of the profile's constants, or none where the table is not there.
 std::vector<FitScore> scores(const std::string& table, const std::string& gpu, Precision precision,
                              const std::vector<RowFilter>& filters = {}) {
-  const std::filesystem::path path = std::string(MIRFAK_SOURCE_DIR) + "/../shared/hardware/kernels/" + table;
+  const std::filesystem::path path = source_root() + "/../shared/hardware/kernels/" + table;
   if (!std::filesystem::exists(path)) {
     MESSAGE("skipped: no ../shared/hardware/kernels/", table);
     return {};

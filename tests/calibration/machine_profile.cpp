@@ -4,6 +4,7 @@
 #include "calibration/profile_text.hpp"
 #include "calibration/send_fit.hpp"
 #include "cluster/catalog.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -47,7 +48,7 @@ TEST_CASE("a machine becomes a node type that the catalog reads") {
   write(folder / "here-link.yaml", profiles.link);
   write(folder / "here.yaml", profiles.node);
 
-  const Catalog catalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+  const Catalog catalog(source_root() + "/hw_profiles");
   const NodeHardware node = catalog.node((folder / "here.yaml").string());
   CHECK(node.spec.gpus == 4);
   CHECK(node.spec.title == "A processor, the second");

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "calibration/calibration.hpp"
 #include "cost/kernel_model.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ using namespace mirfak;
 namespace {
 
 const Catalog& catalog() {
-  static const Catalog catalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+  static const Catalog catalog(source_root() + "/hw_profiles");
   return catalog;
 }
 

@@ -4,6 +4,7 @@
 // status than 0. Standard error counts as output there, as it does on a terminal.
 
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -47,7 +48,7 @@ std::vector<Block> blocks_of(const fs::path& path) {
 }
 
 std::vector<Block> documented_blocks() {
-  const fs::path top = MIRFAK_SOURCE_DIR;
+  const fs::path top = mirfak::source_root();
   std::vector<fs::path> files = {top / "README.md", top / "CONTRIBUTING.md", top / "sim/README.md"};
   for (const auto& entry : fs::directory_iterator(top / "sim")) files.push_back(entry.path() / "README.md");
   std::sort(files.begin(), files.end());

@@ -3,6 +3,7 @@
 // file option that is missing in it fails the last case.
 
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -161,7 +162,7 @@ TEST_CASE("files that follow from an option are outputs and inputs too") {
 
 TEST_CASE("a file that only a scenario names is no output either") {
   const ScratchFolder folder;
-  const std::string model = read_text(fs::path(MIRFAK_SOURCE_DIR) / "models" / "gpt3-1.3b.yaml");
+  const std::string model = read_text(fs::path(mirfak::source_root()) / "models" / "gpt3-1.3b.yaml");
   folder.write("own.yaml", model);
   folder.write("s.yaml",
                std::string(kScenario).replace(0, std::string("model: gpt3-1.3b").size(), "model: ./own.yaml"));

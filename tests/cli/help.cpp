@@ -1,4 +1,5 @@
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -52,7 +53,7 @@ TEST_CASE("no command: the help, as an error") {
 }
 
 TEST_CASE("the version is the project's") {
-  const std::string lists = read_text(MIRFAK_SOURCE_DIR "/CMakeLists.txt");
+  const std::string lists = read_text(mirfak::source_root() + "/CMakeLists.txt");
   const Finished finished = run({"--version"});
   CHECK(finished.status == 0);
   REQUIRE(finished.out.starts_with("mirfak "));

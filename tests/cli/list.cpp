@@ -1,4 +1,5 @@
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -26,7 +27,7 @@ std::set<std::string> listed_names(const std::string& what) {
 
 std::set<std::string> file_names(const std::string& folder) {
   std::set<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(MIRFAK_SOURCE_DIR "/") + folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(mirfak::source_root() + "/" + folder)) {
     if (entry.path().extension() == ".yaml") out.insert(entry.path().stem().string());
   }
   return out;
@@ -46,7 +47,7 @@ TEST_CASE("a list names every file of its folder") {
 }
 
 TEST_CASE("what is listed can be named in a scenario") {
-  const std::string scenario = MIRFAK_SOURCE_DIR "/scenarios/gpt3-13b-gpipe-a100.yaml";
+  const std::string scenario = mirfak::source_root() + "/scenarios/gpt3-13b-gpipe-a100.yaml";
   const auto runs_with = [&](const std::string& assignment, const std::string& other = "strategy.tensor=2") {
     CAPTURE(assignment);
     const Finished finished = run({"simulate", scenario, "--set", assignment, "--set", other});
@@ -94,10 +95,10 @@ TEST_CASE("an installed program reads the data beside it") {
   const std::filesystem::path share = folder.path() / "share" / "mirfak";
   std::filesystem::create_directories(folder.path() / "bin");
   std::filesystem::create_directories(share / "models");
-  std::filesystem::copy(MIRFAK_SOURCE_DIR "/models/blocks", share / "models" / "blocks");
+  std::filesystem::copy(mirfak::source_root() + "/models/blocks", share / "models" / "blocks");
   std::filesystem::create_directories(share / "hw_profiles");
-  std::filesystem::copy_file(MIRFAK_PROGRAM, folder.path() / "bin" / "mirfak");
-  std::filesystem::copy_file(MIRFAK_SOURCE_DIR "/models/gpt3-175b.yaml", share / "models" / "mine.yaml");
+  std::filesystem::copy_file(program(), folder.path() / "bin" / "mirfak");
+  std::filesystem::copy_file(mirfak::source_root() + "/models/gpt3-175b.yaml", share / "models" / "mine.yaml");
   const Finished finished = run_shell("bin/mirfak list models --format json", folder.path());
   REQUIRE(finished.status == 0);
   const json models = json::parse(finished.out).at("models");

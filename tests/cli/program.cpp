@@ -1,4 +1,5 @@
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,8 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kProgram = MIRFAK_PROGRAM;
-const fs::path kSource = MIRFAK_SOURCE_DIR;
+const fs::path kSource = source_root();
 constexpr std::array kLinked = {"scenarios", "models", "hw_profiles"};
 
 // The streams of a child, set up between fork and exec.
@@ -110,12 +110,17 @@ Finished spawn(const fs::path& program, const Invocation& invocation) {
 
 }  // namespace
 
-Finished run(const Invocation& invocation) { return spawn(kProgram, invocation); }
+const fs::path& program() {
+  static const fs::path path = MIRFAK_PROGRAM;
+  return path;
+}
+
+Finished run(const Invocation& invocation) { return spawn(program(), invocation); }
 Finished run(std::vector<std::string> arguments) { return run(Invocation{std::move(arguments), {}}); }
 
 Finished run_shell(const std::string& line, const fs::path& folder) {
   const char* path = std::getenv("PATH");
-  const std::string search = kProgram.parent_path().string() + ":" + (path != nullptr ? path : "/usr/bin:/bin");
+  const std::string search = program().parent_path().string() + ":" + (path != nullptr ? path : "/usr/bin:/bin");
   return spawn("/bin/sh", {{"-c", line}, folder, {"PATH=" + search}});
 }
 

@@ -28,6 +28,9 @@ struct Finished {
   std::string err;
 };
 
+// The mirfak that this test was built with.
+const std::filesystem::path& program();
+
 // Runs the mirfak that this test was built with, to its end.
 Finished run(const Invocation& invocation);
 Finished run(std::vector<std::string> arguments);

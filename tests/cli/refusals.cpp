@@ -5,6 +5,7 @@
 #include "program.hpp"
 
 #include "base/document.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using namespace mirfak::test;
 
 namespace {
 
-const std::string kFolder = MIRFAK_SOURCE_DIR "/tests/cli/";
+const std::string kFolder = source_root() + "/tests/cli/";
 
 // The words of a line of shell: single quotes keep blanks together.
 std::vector<std::string> words_of(const std::string& line) {
@@ -71,8 +72,7 @@ void refuse(const ScratchFolder& folder, const std::string& line, Page& page) {
   CHECK_MESSAGE(finished.out.empty(), finished.out);
   CHECK(finished.err.starts_with("mirfak: error: "));
   CHECK(folder.names() == before);
-  const std::string said =
-      with_names(with_names(finished.err, folder.path().string(), "."), MIRFAK_SOURCE_DIR, "mirfak");
+  const std::string said = with_names(with_names(finished.err, folder.path().string(), "."), source_root(), "mirfak");
   page.text += fmt::format("\n```text\n$ {}\n{}exit status {}\n```\n", line, said, finished.status);
   ++page.lines;
 }

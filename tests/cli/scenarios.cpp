@@ -1,6 +1,7 @@
 // Every scenario that comes with mirfak runs, fits in memory, and gives figures that are numbers.
 
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ namespace {
 // Those that a search is asked about, or those of one strategy.
 std::vector<std::filesystem::path> scenarios(bool of_searches) {
   std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
+  for (const auto& entry : std::filesystem::directory_iterator(mirfak::source_root() + "/scenarios")) {
     if (!entry.is_regular_file() || entry.path().extension() == ".sbatch") continue;
     if (entry.path().filename().string().starts_with("search-") == of_searches) out.push_back(entry.path());
   }

@@ -1,4 +1,5 @@
 #include "program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -85,7 +86,7 @@ TEST_CASE("every rank simulated, or every kernel: the same iteration time") {
 
 TEST_CASE("an override acts like the key in the file") {
   const ScratchFolder folder;
-  std::string text = read_text(MIRFAK_SOURCE_DIR "/" + kScenario);
+  std::string text = read_text(mirfak::source_root() + "/" + kScenario);
   const std::string tensor = "tensor: 2";
   const std::string pipeline = "pipeline: 8";
   text.replace(text.find(tensor), tensor.size(), "tensor: 4");
@@ -178,7 +179,7 @@ TEST_CASE("a scenario from a Hugging Face config") {
   folder.write("config.json", R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008,
     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32, "vocab_size": 32000,
     "max_position_embeddings": 4096, "rms_norm_eps": 1e-5, "tie_word_embeddings": false, "hidden_act": "silu"})");
-  const std::string scenario = read_text(MIRFAK_SOURCE_DIR "/scenarios/llama3-8b-h100-single-node.yaml");
+  const std::string scenario = read_text(mirfak::source_root() + "/scenarios/llama3-8b-h100-single-node.yaml");
   const std::string model = "model: llama3-8b";
   std::string own = scenario;
   own.replace(own.find(model), model.size(), "model: ./config.json");

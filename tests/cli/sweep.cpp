@@ -39,7 +39,8 @@ constexpr const char* kSweep =
 
 // Starts a sweep and sends `signal` after a while; whether that found it still running.
 bool signal_after(const ScratchFolder& folder, int signal, std::chrono::microseconds pause) {
-  std::vector<std::string> words = {MIRFAK_PROGRAM, "sweep", "sweep.yaml", "--out", "r.h5", "--resume", "--jobs", "2"};
+  std::vector<std::string> words = {program().string(), "sweep",  "sweep.yaml", "--out", "r.h5",
+                                    "--resume",         "--jobs", "2"};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -49,7 +50,7 @@ bool signal_after(const ScratchFolder& folder, int signal, std::chrono::microsec
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  REQUIRE(posix_spawn(&child, MIRFAK_PROGRAM, &actions, nullptr, arguments.data(), environ) == 0);
+  REQUIRE(posix_spawn(&child, program().c_str(), &actions, nullptr, arguments.data(), environ) == 0);
   posix_spawn_file_actions_destroy(&actions);
   std::this_thread::sleep_for(pause);
   kill(child, signal);

@@ -1,4 +1,5 @@
 #include "fixtures.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +12,7 @@ using namespace mirfak;
 
 namespace {
 
-std::filesystem::path source_folder() { return std::filesystem::path(MIRFAK_SOURCE_DIR) / "hw_profiles"; }
+std::filesystem::path source_folder() { return std::filesystem::path(source_root()) / "hw_profiles"; }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // The profiles against the tables they were made from. The tables are not part of the project: without them beside
 // the source tree these cases only say so.
 #include "fixtures.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -32,7 +33,7 @@ std::vector<std::string> split_line(const std::string& line) {
 }
 
 std::map<std::string, Row> read_table(const std::string& name, const std::string& key) {
-  std::ifstream in(std::string(MIRFAK_SOURCE_DIR) + "/../shared/hardware/" + name);
+  std::ifstream in(source_root() + "/../shared/hardware/" + name);
   std::map<std::string, Row> rows;
   std::string line;
   std::getline(in, line);

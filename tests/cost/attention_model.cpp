@@ -3,6 +3,7 @@
 #include "base/csv.hpp"
 #include "base/error.hpp"
 #include "cluster/catalog.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 Figure figure(double value) { return {value, "test"}; }
 
-Catalog profiles() { return Catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles"); }
+Catalog profiles() { return Catalog(source_root() + "/hw_profiles"); }
 
 // 10 multiprocessors of 10 TFLOP/s; heads of 64 at efficiency 0.5 (backward 0.25) in tiles of 64 rows, no tail.
 GpuSpec gpu() {
@@ -217,8 +218,7 @@ TEST_CASE("the fits describe the measured tables as well as the profiles say") {
        {Pair{"a100-80g", "a100_sxm"}, Pair{"h100", "h100_sxm"}, Pair{"h200", "h200_sxm"}, Pair{"b200", "b200_sxm"},
         Pair{"gb200", "gb200"}, Pair{"l40s", "l40s"}, Pair{"rtx-pro-6000", "rtx_pro_6000_server"}}) {
     CAPTURE(pair.gpu);
-    const std::filesystem::path path =
-        std::string(MIRFAK_SOURCE_DIR) + "/../shared/hardware/kernels/ctxattn_" + pair.table + ".csv";
+    const std::filesystem::path path = source_root() + "/../shared/hardware/kernels/ctxattn_" + pair.table + ".csv";
     if (!std::filesystem::exists(path)) {
       MESSAGE("skipped: no ../shared/hardware/kernels/ctxattn_", pair.table, ".csv");
       continue;

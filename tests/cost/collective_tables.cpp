@@ -4,6 +4,7 @@
 #include "base/error_statistics.hpp"
 #include "cluster/catalog.hpp"
 #include "cost/collective_model.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ CollectiveKind kind_of(const std::string& name) {
 Errors errors_of(const Table& table) {
   Errors out;
   const std::filesystem::path path =
-      std::filesystem::path(MIRFAK_SOURCE_DIR) / "../shared/hardware/nccl" / (table.file + ".csv");
+      std::filesystem::path(source_root()) / "../shared/hardware/nccl" / (table.file + ".csv");
   if (!std::filesystem::exists(path)) return out;
   const CsvTable rows = CsvTable::from_file(path);
   std::map<std::tuple<std::string, int, int, double>, std::vector<double>> seconds;
@@ -59,7 +60,7 @@ Errors errors_of(const Table& table) {
     const int nodes = static_cast<int>(rows.integer(row, rows.require("n_nodes"), 1, 1 << 20));
     seconds[{collective, gpus, nodes, bytes}].push_back(1e-6 * rows.number(row, rows.require("time_us"), 1e-3, 1e12));
   }
-  const NodeHardware hardware = Catalog(std::filesystem::path(MIRFAK_SOURCE_DIR) / "hw_profiles").node(table.node);
+  const NodeHardware hardware = Catalog(std::filesystem::path(source_root()) / "hw_profiles").node(table.node);
   for (auto& [key, times] : seconds) {
     const auto& [collective, gpus, nodes, bytes] = key;
     std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());

@@ -1,6 +1,7 @@
 #include "cost/expert_exchange.hpp"
 
 #include "cluster/catalog.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +10,7 @@ using namespace mirfak;
 namespace {
 
 Cluster cluster_of(const std::string& node, int nodes) {
-  const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  const Catalog catalog(source_root() + "/hw_profiles");
   return Cluster({{catalog.node(node), nodes, {}}}, default_fabric());
 }
 

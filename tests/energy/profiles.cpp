@@ -1,4 +1,5 @@
 #include "profiles.hpp"
+#include "support/source_root.hpp"
 
 namespace mirfak::test {
 
@@ -26,7 +27,7 @@ ClockedProgram pipeline(const StageProfile& profile, int microbatches, ScheduleI
 }
 
 std::filesystem::path shared_file(const std::string& name) {
-  const std::filesystem::path path = std::filesystem::path(MIRFAK_SOURCE_DIR) / ".." / "shared" / "perseus" / name;
+  const std::filesystem::path path = std::filesystem::path(source_root()) / ".." / "shared" / "perseus" / name;
   return std::filesystem::exists(path) ? path : std::filesystem::path();
 }
 

@@ -6,6 +6,7 @@
 #include "engine/execute.hpp"
 #include "profiles.hpp"
 #include "scenario/scenario.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,7 +42,7 @@ void check_longest_paths(const ClockedProgram& clocked, int times) {
 }
 
 ClockedProgram scenario(const std::string& name) {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   return clocked_program(
       load_scenario(source / "scenarios" / name, {}, {source / "models", source / "hw_profiles"}).job);
 }

@@ -4,6 +4,7 @@
 #include "profiles.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +16,7 @@ using namespace mirfak;
 namespace {
 
 Job job_of(const std::string& scenario, const std::vector<std::string>& overrides = {}) {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   return load_scenario(source / "scenarios" / scenario, overrides, {source / "models", source / "hw_profiles"}).job;
 }
 

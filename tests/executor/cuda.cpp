@@ -6,6 +6,7 @@
 #include "simulation/iteration.hpp"
 
 #include "base/error.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -276,7 +277,7 @@ struct SharedProgram {
         "cluster: {nodes: [{type: dgx-a100-80g, count: 1, gpus: 4}]}\n"
         "training: {global_batch: 8, sequence_length: 128, precision: bf16, framework: megatron-lm-2021}\n"
         "strategy: {pipeline: 2, data: 2}\n";
-    const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+    const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
     return parse_scenario(Document::from_text(text, "test"), folders).job;
   }
   SharedProgram() {

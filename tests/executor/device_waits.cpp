@@ -4,6 +4,7 @@
 
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -38,7 +39,7 @@ std::vector<RankPlan> plans_of(const NamedJob& job) {
       "training: {{global_batch: 8, sequence_length: 64, precision: bf16, {}}}\n"
       "strategy: {{{}}}\n",
       job.training, job.strategy);
-  const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   const auto simulation = lowered(parse_scenario(Document::from_text(text, "test"), folders).job, {true, true});
   const ExecutionGroups groups = execution_groups(simulation.program);
   std::vector<RankPlan> out;

@@ -6,6 +6,7 @@
 #include "executor/measured_timeline.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 #include "together.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +32,7 @@ Job job_of(const std::string& strategy, const std::string& framework = "megatron
       "training: {{global_batch: 8, sequence_length: 64, precision: {}, framework: {}}}\n"
       "strategy: {{{}}}\n",
       experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", node, precision, framework, strategy);
-  const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
 

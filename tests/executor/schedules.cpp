@@ -7,6 +7,7 @@
 #include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/source_root.hpp"
 #include "together.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/stream_index.hpp"
@@ -36,7 +37,7 @@ Job job_of(const std::string& strategy) {
       "training: {{global_batch: 16, sequence_length: 64, precision: fp32, framework: megatron-core}}\n"
       "strategy: {{{}}}\n",
       strategy);
-  const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
 

@@ -3,6 +3,7 @@
 #include "executor/collective_plans.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ Job job_of(const std::string& strategy, const std::string& framework) {
       "training: {{global_batch: 8, sequence_length: 64, precision: bf16, framework: {}}}\n"
       "strategy: {{{}}}\n",
       experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", framework, strategy);
-  const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
 

@@ -6,6 +6,7 @@
 
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <doctest/doctest.h>
@@ -86,7 +87,7 @@ std::string energy_table() {
 Files two_traces() {
   using namespace mirfak;
   const ScratchFolder folder;
-  const fs::path source = MIRFAK_SOURCE_DIR;
+  const fs::path source = mirfak::source_root();
   folder.write("s.yaml", kScenario);
   const Scenario scenario = load_scenario(folder.path() / "s.yaml", {}, {source / "models", source / "hw_profiles"});
   const Simulation simulation = simulate(scenario.job);
@@ -278,7 +279,7 @@ TEST_CASE("calibrate, of a profile that is there and of a new one") {
   const WritingJob job{{"calibrate", "energy.csv", "--gpu", "a100-80g", "--out", "own.yaml"},
                        {{"energy.csv", energy_table()}},
                        {"own.yaml"}};
-  const std::string profile = read_text(fs::path(MIRFAK_SOURCE_DIR) / "hw_profiles" / "gpus" / "a100-40g.yaml");
+  const std::string profile = read_text(fs::path(mirfak::source_root()) / "hw_profiles" / "gpus" / "a100-40g.yaml");
   check_job(job, {{"own.yaml", profile}});
 }
 

@@ -5,6 +5,7 @@
 #include "block/compile.hpp"
 #include "graph/backward.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +16,7 @@ namespace {
 
 using namespace mirfak;
 
-const std::filesystem::path kBlocks = MIRFAK_SOURCE_DIR "/models/blocks";
+const std::filesystem::path kBlocks = source_root() + "/models/blocks";
 
 void check_block(block::Library& library, const std::shared_ptr<const block::BlockFile>& file,
                  const std::string& name) {

@@ -4,6 +4,7 @@
 #include "calibration/calibration.hpp"
 #include "base/error.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -16,7 +17,7 @@ using namespace mirfak;
 
 constexpr std::size_t kMaxRows = 32;  // a fit of many takes seconds, and finds nothing else
 
-const Catalog kCatalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+const Catalog kCatalog(source_root() + "/hw_profiles");
 
 void check(const FittedSection& section) {
   require(!section.scores.empty() && !section.source.empty());

@@ -5,6 +5,7 @@
 #include "strategy/framework_catalog.hpp"
 #include "strategy/framework_file.hpp"
 #include "strategy/framework_options.hpp"
+#include "support/source_root.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace {
 
-const mirfak::FrameworkCatalog kFrameworks(MIRFAK_SOURCE_DIR "/hw_profiles");
+const mirfak::FrameworkCatalog kFrameworks(mirfak::source_root() + "/hw_profiles");
 
 struct Range {
   const mirfak::FrameworkOption& option;

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "input_file.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 #include "validation/findings.hpp"
 #include "validation/run_mappings.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 using namespace mirfak;
 
-const RunMappings kMappings = RunMappings::from_folder(MIRFAK_SOURCE_DIR "/validate/published");
+const RunMappings kMappings = RunMappings::from_folder(source_root() + "/validate/published");
 
 template <typename Load>
 void expect_value_or_place(const Load& load) {

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "model/model_loader.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(mirfak::source_root()) / "models";
 
 void check(const mirfak::ModelSpec& model) {
   const bool of_blocks = !model.blocks.empty();  // may begin from other data than words

@@ -6,6 +6,7 @@
 #include "cluster/profiles.hpp"
 #include "input_file.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 
 #include <cmath>
 
@@ -13,7 +14,7 @@ namespace {
 
 using namespace mirfak;
 
-const Catalog kCatalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+const Catalog kCatalog(source_root() + "/hw_profiles");
 
 void require_positive(double value) { require(std::isfinite(value) && value > 0); }
 

@@ -4,6 +4,7 @@
 #include "recording/kineto.hpp"
 #include "recording/recording_summary.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@
 using namespace mirfak;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  static const KernelClasses classes = KernelClasses::from_file(MIRFAK_SOURCE_DIR "/hw_profiles/kernel_classes.yaml");
+  static const KernelClasses classes = KernelClasses::from_file(source_root() + "/hw_profiles/kernel_classes.yaml");
   try {
     const Recording recording = read_kineto_text({reinterpret_cast<const char*>(bytes), size}, "t.json", classes);
     const RecordingSummary summary = summarize(recording);

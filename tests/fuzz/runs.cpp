@@ -4,6 +4,7 @@
 #include "base/csv.hpp"
 #include "base/error.hpp"
 #include "require.hpp"
+#include "support/source_root.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <cstddef>
@@ -16,8 +17,8 @@ using namespace mirfak;
 
 constexpr std::size_t kMaxRows = 8;
 
-const RunMappings kMappings = RunMappings::from_folder(MIRFAK_SOURCE_DIR "/validate/published");
-const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+const RunMappings kMappings = RunMappings::from_folder(source_root() + "/validate/published");
+const DataFolders kFolders{source_root() + "/models", source_root() + "/hw_profiles"};
 
 }  // namespace
 

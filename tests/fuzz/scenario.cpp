@@ -7,6 +7,7 @@
 #include "require.hpp"
 #include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
+#include "support/source_root.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -18,7 +19,7 @@ namespace {
 
 using namespace mirfak;
 
-const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+const DataFolders kFolders{source_root() + "/models", source_root() + "/hw_profiles"};
 
 // In a folder that does not exist, so that no path relative to it does.
 Scenario parse(std::string text) {

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "require.hpp"
 #include "scenario/search_scenario.hpp"
+#include "support/source_root.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace mirfak;
 
-const DataFolders kFolders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+const DataFolders kFolders{source_root() + "/models", source_root() + "/hw_profiles"};
 
 SearchScenario parse(std::string text) {
   return parse_search(Document::from_text(std::move(text), "none/s.yaml"), kFolders);

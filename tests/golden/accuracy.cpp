@@ -1,6 +1,7 @@
 // All published runs of validate/published against their predictions: a change that makes predictions worse shows here.
 // The bounds are what the models reach today, rounded up; better predictions are a reason to lower them.
 
+#include "support/source_root.hpp"
 #include "validation/range_fit.hpp"
 #include "validation/validate_runs.hpp"
 
@@ -34,7 +35,7 @@ struct Accuracy {
 };
 
 Accuracy measure(const std::string& tiers) {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   const DataFolders folders{source / "models", source / "hw_profiles"};
   const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
   Accuracy out;
@@ -90,7 +91,7 @@ TEST_CASE("published runs of tier A: mean over sources of the absolute error at 
   }
   // The ranges that predictions are printed with are those that such runs ask for.
   const RangeWidths fitted = fit_range_widths(accuracy.runs, 0.8);
-  const RangeWidths shipped = read_range_widths(std::filesystem::path(MIRFAK_SOURCE_DIR) / "hw_profiles");
+  const RangeWidths shipped = read_range_widths(std::filesystem::path(source_root()) / "hw_profiles");
   CHECK(shipped.level == fitted.level);
   CHECK(shipped.above[0] == doctest::Approx(fitted.above[0]).epsilon(0.2));
   CHECK(shipped.below[0] == doctest::Approx(fitted.below[0]).epsilon(0.2));

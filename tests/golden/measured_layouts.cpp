@@ -13,6 +13,7 @@
 //   Halving the microbatch is predicted to double the host's work, and measures less than that.
 
 #include "base/error_statistics.hpp"
+#include "support/source_root.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -119,7 +120,7 @@ std::vector<Group> groups_of(const std::filesystem::path& file, const RunMapping
 }
 
 std::vector<Group> all_groups() {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   const DataFolders folders{source / "models", source / "hw_profiles"};
   const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
   std::set<std::filesystem::path> files;

@@ -1,5 +1,6 @@
 // Measured peaks of memory against their predictions. The bounds are what the model reaches today, rounded up.
 
+#include "support/source_root.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +25,7 @@ std::vector<PredictedPair> peaks(const std::vector<ValidatedRun>& runs, double l
 }  // namespace
 
 TEST_CASE("functional tests of Megatron-LM: the last rank's peak within 5 % above 4 GiB and 10 % below") {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   const std::filesystem::path table = source.parent_path() / "shared" / "megatron-goldens" / "goldens.csv";
   if (!std::filesystem::exists(table)) {
     MESSAGE("skipped: " << table.string() << " is not here");

@@ -6,6 +6,7 @@
 #include "base/error_statistics.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path kSource = MIRFAK_SOURCE_DIR;
+const std::filesystem::path kSource = source_root();
 
 std::filesystem::path shared_file(const std::string& name) {
   const std::filesystem::path path = kSource / ".." / "shared" / "hetero" / name;

@@ -7,6 +7,7 @@
 #include "scenario/point_reader.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/summary_values.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +22,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path kSource = MIRFAK_SOURCE_DIR;
+const std::filesystem::path kSource = source_root();
 const std::filesystem::path kPapers = kSource / "scenarios" / "papers";
 
 std::vector<IterationResult> points_of(const std::string& sweep_file) {

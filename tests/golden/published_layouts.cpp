@@ -5,6 +5,7 @@
 #include "plan/search.hpp"
 #include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
+#include "support/source_root.hpp"
 #include "validation/validate_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -224,7 +225,7 @@ std::string text_of(const Strategy& s) {
 }
 
 ValidatedRun read_row(const Row& row, const RunMappings& mappings, const DataFolders& folders) {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   const auto path = source / "validate" / "published" / (std::string(row.table) + ".csv");
   const CsvTable table = CsvTable::from_file(path).only_line(row.line);
   REQUIRE(table.rows() == 1);
@@ -261,7 +262,7 @@ Comparison compare(const ValidatedRun& run, const DataFolders& folders) {
 }  // namespace
 
 TEST_CASE("experts' published layouts are tied or beaten by what a search finds under the same constraints") {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   const DataFolders folders{source / "models", source / "hw_profiles"};
   const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
   fmt::print("\n{:<22}{:<12}{:>6}{:>10}{:>10}  {:<34}{:>10}  {:<38}{:>9}\n", "model", "GPU", "GPUs", "measured",

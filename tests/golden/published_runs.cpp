@@ -3,6 +3,7 @@
 
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +15,7 @@ using namespace mirfak;
 namespace {
 
 IterationResult simulated(const std::string& scenario) {
-  const std::string source = MIRFAK_SOURCE_DIR;
+  const std::string source = source_root();
   const Scenario read =
       load_scenario(source + "/scenarios/" + scenario, {}, {source + "/models", source + "/hw_profiles"});
   return simulate(read.job).result;

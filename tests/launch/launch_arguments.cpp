@@ -2,6 +2,7 @@
 
 #include "scenario/scenario.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
-const std::filesystem::path kSource = MIRFAK_SOURCE_DIR;
+const std::filesystem::path kSource = source_root();
 
 // A job on H100 nodes. `strategy` and `training`: what stands behind the batch, the first with its braces' content.
 Job job(const std::string& model, int nodes, const std::string& strategy, const std::string& training = "",

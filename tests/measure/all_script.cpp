@@ -1,6 +1,7 @@
 // validate/measure/all.sh from its beginning to its table, with a stand-in for the card.
 
 #include "measure_program.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -12,9 +13,9 @@ using namespace mirfak::test;
 TEST_CASE("all.sh measures, calibrates, predicts, runs, compares, and prints a table last") {
   namespace fs = std::filesystem;
   const ScratchFolder folder;
-  const fs::path source = MIRFAK_SOURCE_DIR;
+  const fs::path source = mirfak::source_root();
   fs::create_directory(folder.path() / "bin");
-  fs::create_symlink(MIRFAK_PROGRAM, folder.path() / "bin/mirfak");
+  fs::create_symlink(program(), folder.path() / "bin/mirfak");
   fs::create_symlink(MIRFAK_MEASURED_TRACE, folder.path() / "bin/measured-trace");
   fs::copy_file(source / "tests/measure/stand_in_card.sh", folder.path() / "bin/mirfak-measure");
   const Finished finished =
@@ -37,9 +38,9 @@ TEST_CASE("all.sh measures, calibrates, predicts, runs, compares, and prints a t
 
 TEST_CASE("packed programs take their libraries along") {
   const ScratchFolder folder;
-  const std::string source = MIRFAK_SOURCE_DIR;
+  const std::string source = mirfak::source_root();
   const Finished packed = run_shell(
-      fmt::format("'{}/validate/measure/pack.sh' pack \"$(dirname '{}')\"", source, MIRFAK_PROGRAM), folder.path());
+      fmt::format("'{}/validate/measure/pack.sh' pack \"$(dirname '{}')\"", source, program().string()), folder.path());
   REQUIRE_MESSAGE(packed.status == 0, packed.err);
   const Finished run = run_shell(
       "LD_DEBUG=libs LD_DEBUG_OUTPUT=loaded ./pack/mirfak --version && "

@@ -2,6 +2,7 @@
 
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <cstdio>
@@ -12,8 +13,7 @@ using namespace mirfak;
 int main(int count, char** words) {
   try {
     if (count != 3) return 2;
-    const Scenario scenario =
-        load_scenario(words[1], {}, {MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"});
+    const Scenario scenario = load_scenario(words[1], {}, {source_root() + "/models", source_root() + "/hw_profiles"});
     const auto simulation = simulate(scenario.job, {true, true});
     const double time = simulation.result.iteration_time_s;
     Measurement measured;

@@ -3,6 +3,7 @@
 
 #include "graph/backward.hpp"
 #include "model/model_loader.hpp"
+#include "support/source_root.hpp"
 #include "support/transformers.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +16,7 @@ using namespace mirfak::test;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(source_root()) / "models";
 
 BlockOptions options_for(const ModelSpec& model) {
   BlockOptions options;

@@ -1,6 +1,7 @@
 #include "model/hugging_face.hpp"
 
 #include "model/model_loader.hpp"
+#include "support/source_root.hpp"
 #include "tests/base/failure.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +12,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(source_root()) / "models";
 
 ModelSpec parse(const std::string& text) { return parse_model(Document::from_text(text, "tiny/config.json"), folder); }
 

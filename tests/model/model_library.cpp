@@ -1,5 +1,6 @@
 // The files in models/, against the parameter counts that their makers publish.
 #include "model/model_loader.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +11,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(source_root()) / "models";
 
 ModelSpec load(const std::string& name) { return load_model(name, folder, {"test", 0, 0}); }
 

@@ -1,5 +1,6 @@
 #include "model/model_loader.hpp"
 
+#include "support/source_root.hpp"
 #include "tests/base/failure.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +13,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(source_root()) / "models";
 
 constexpr const char* complete = "layers: 4\nhidden: 64\nheads: 8\nvocab: 1000\nmax_sequence: 128\n";
 

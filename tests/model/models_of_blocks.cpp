@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "block/measures.hpp"
 #include "model/model_loader.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +16,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(source_root()) / "models";
 
 ModelSpec load(const std::string& name) { return load_model(name, folder, {"test", 0, 0}); }
 

@@ -2,6 +2,7 @@
 
 #include "cluster/catalog.hpp"
 #include "support/frameworks.hpp"
+#include "support/source_root.hpp"
 #include "support/transformers.hpp"
 
 namespace mirfak::test {
@@ -259,7 +260,7 @@ ModelSpec small_model(int layers, int hidden, bool tied_embeddings, int experts)
 }
 
 Cluster small_cluster(const std::string& node, int nodes, double memory_bytes) {
-  static const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  static const Catalog catalog(source_root() + "/hw_profiles");
   NodeHardware hardware = catalog.node(node);
   if (memory_bytes > 0) hardware.gpu.memory_bytes.value = memory_bytes;
   return Cluster({{std::move(hardware), nodes, some_price()}}, default_fabric());

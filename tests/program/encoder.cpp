@@ -4,6 +4,7 @@
 #include "model/model_loader.hpp"
 #include "simulation/iteration.hpp"
 #include "support/frameworks.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +21,7 @@ Job bert(const char* framework, std::int64_t sequence, int tensor = 1) {
   strategy.data = 16 / tensor;
   strategy.micro_batch = 2;
   Job job = small_job(24, 2, strategy, 64);
-  job.model = load_model("bert-large", std::string(MIRFAK_SOURCE_DIR) + "/models", {});
+  job.model = load_model("bert-large", source_root() + "/models", {});
   job.training.sequence_length = sequence;
   job.training.precision = "fp16";
   job.framework = test::framework_named(framework);

@@ -2,12 +2,13 @@
 
 #include "cluster/catalog.hpp"
 #include "support/frameworks.hpp"
+#include "support/source_root.hpp"
 #include "support/transformers.hpp"
 
 namespace mirfak::test {
 
 Cluster cluster_of(const std::string& node, int count) {
-  const Catalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  const Catalog catalog(source_root() + "/hw_profiles");
   const NodeHardware hardware = catalog.node(node);
   const auto price = catalog.price("on-demand", hardware.spec.gpu);
   return Cluster({{hardware, count, price}}, default_fabric());

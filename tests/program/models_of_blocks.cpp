@@ -5,6 +5,7 @@
 #include "model/model_loader.hpp"
 #include "simulation/iteration.hpp"
 #include "support/frameworks.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +18,7 @@ using namespace mirfak::test;
 
 namespace {
 
-const std::filesystem::path folder = std::filesystem::path(MIRFAK_SOURCE_DIR) / "models";
+const std::filesystem::path folder = std::filesystem::path(source_root()) / "models";
 
 // 16 GPUs, 32 sequences.
 Simulation run(const std::string& model, int tensor, int pipeline, int zero) {

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "cluster/catalog.hpp"
+#include "support/source_root.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ bool coin(std::mt19937& random) { return random() % 2 == 0; }
 
 const std::vector<GpuOnNode>& all_gpus() {
   static const std::vector<GpuOnNode> gpus = [] {
-    const Catalog catalog(MIRFAK_SOURCE_DIR "/hw_profiles");
+    const Catalog catalog(source_root() + "/hw_profiles");
     std::vector<GpuOnNode> out;
     for (const std::string& node : catalog.names(ProfileKind::node)) {
       const std::string gpu = catalog.node(node).gpu.name;
@@ -61,7 +62,7 @@ std::string random_scenario(const Chosen& chosen, std::mt19937& random) {
 }
 
 std::optional<Scenario> scenario_of(const std::string& text) {
-  static const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  static const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   try {
     return parse_scenario(Document::from_text(text, "none/drawn.yaml"), folders);
   } catch (const Error& error) {

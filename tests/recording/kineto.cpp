@@ -2,6 +2,7 @@
 #include "recording/kineto.hpp"
 
 #include "base/error.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@ using namespace mirfak;
 namespace {
 
 const KernelClasses& classes() {
-  static const KernelClasses read = KernelClasses::from_file(MIRFAK_SOURCE_DIR "/hw_profiles/kernel_classes.yaml");
+  static const KernelClasses read = KernelClasses::from_file(source_root() + "/hw_profiles/kernel_classes.yaml");
   return read;
 }
 

@@ -4,6 +4,7 @@
 #include "recording/kineto.hpp"
 #include "recording/recording_summary.hpp"
 #include "recording/step_replay.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +18,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path kTraces = std::string(MIRFAK_SOURCE_DIR) + "/../shared/kineto-traces";
+const std::filesystem::path kTraces = source_root() + "/../shared/kineto-traces";
 const char* const kNames[] = {"b200-eager",           "hta-128gpu-sampled-rank0", "hta-128gpu-sampled-rank1",
                               "hta-a100-16gpu-rank0", "hta-a100-2gpu-ncclmeta",   "hta-v100-2gpu",
                               "kineto-resnet50"};
@@ -52,7 +53,7 @@ bool available() {
 }
 
 const KernelClasses& classes() {
-  static const KernelClasses read = KernelClasses::from_file(MIRFAK_SOURCE_DIR "/hw_profiles/kernel_classes.yaml");
+  static const KernelClasses read = KernelClasses::from_file(source_root() + "/hw_profiles/kernel_classes.yaml");
   return read;
 }
 

@@ -4,6 +4,7 @@
 
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -182,7 +183,7 @@ class Reader {
 };
 
 Reader read_explanation(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
-  static const DataFolders folders{MIRFAK_SOURCE_DIR "/models", MIRFAK_SOURCE_DIR "/hw_profiles"};
+  static const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   const Scenario scenario = load_scenario(path, overrides, folders);
   std::istringstream lines(explain_text(scenario, simulate(scenario.job)));
   Reader reader;
@@ -194,7 +195,7 @@ Reader read_explanation(const std::filesystem::path& path, const std::vector<std
 
 TEST_CASE("every formula of an explanation comes to the figure that it explains") {
   int scenarios = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_root() + "/scenarios")) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() != ".yaml" || name.starts_with("search-")) continue;
     CAPTURE(name);
@@ -207,7 +208,7 @@ TEST_CASE("every formula of an explanation comes to the figure that it explains"
 }
 
 TEST_CASE("... also where frameworks are slower than the links, hosts hold kernels up, or kernels are cut in pieces") {
-  const std::filesystem::path path = MIRFAK_SOURCE_DIR "/scenarios/llama3-8b-h100-single-node.yaml";
+  const std::filesystem::path path = source_root() + "/scenarios/llama3-8b-h100-single-node.yaml";
   for (const std::vector<std::string>& overrides : std::vector<std::vector<std::string>>{
            {"training.framework=deepspeed", "strategy.sequence_parallel=false", "strategy.tensor=1"},
            {"training.framework=deepspeed-2021", "strategy.sequence_parallel=false", "strategy.tensor=1"},

@@ -2,6 +2,7 @@
 
 #include "scenario/search_scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -70,7 +71,7 @@ TEST_CASE("adapters read back") {
 }
 
 TEST_CASE("the resolved scenario reads back as the same job, and resolves to itself") {
-  const std::string folder = std::string(MIRFAK_SOURCE_DIR) + "/scenarios";
+  const std::string folder = source_root() + "/scenarios";
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".yaml") continue;

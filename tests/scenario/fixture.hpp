@@ -1,6 +1,7 @@
 #pragma once
 
 #include "scenario/scenario.hpp"
+#include "support/source_root.hpp"
 
 #include <string>
 #include <vector>
@@ -8,7 +9,7 @@
 namespace mirfak::test {
 
 inline DataFolders data_folders() {
-  const std::string source = MIRFAK_SOURCE_DIR;
+  const std::string source = source_root();
   return {source + "/models", source + "/hw_profiles"};
 }
 

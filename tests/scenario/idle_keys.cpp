@@ -6,6 +6,7 @@
 #include "fixture.hpp"
 
 #include "base/error.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -122,7 +123,7 @@ std::vector<std::string> quoted_words(const std::string& text) {
 
 // The keys of the section "Keys" of scenario/README.md, which other tests hold against the reader.
 std::vector<DocumentedKey> documented_keys() {
-  std::ifstream in(std::filesystem::path(MIRFAK_SOURCE_DIR) / "sim/scenario/README.md");
+  std::ifstream in(std::filesystem::path(source_root()) / "sim/scenario/README.md");
   std::vector<DocumentedKey> out;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
@@ -197,7 +198,7 @@ TEST_CASE("the note has the place of the key") {
 }
 
 TEST_CASE("no scenario of this project states a key that does nothing") {
-  for (const auto& entry : std::filesystem::directory_iterator(MIRFAK_SOURCE_DIR "/scenarios")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_root() + "/scenarios")) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() != ".yaml" || name.starts_with("search")) continue;
     CAPTURE(name);

@@ -2,6 +2,7 @@
 
 #include "scenario/scenario.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +12,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::filesystem::path kTop = MIRFAK_SOURCE_DIR;
+const std::filesystem::path kTop = source_root();
 
 Scenario with_mlp(const std::string& mlp) {
   const ScratchFolder folder;

@@ -7,6 +7,7 @@
 #include "strategy/rule_fields.hpp"
 #include "strategy/rules.hpp"
 #include "strategy/strategy_keys.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -35,7 +36,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 // "| `strategy.tensor` | 1 | tensor-parallel size |": by key, the default without quotes and the meaning.
 std::map<std::string, std::pair<std::string, std::string>> documented_keys() {
-  std::ifstream in(std::filesystem::path(MIRFAK_SOURCE_DIR) / "sim/scenario/README.md");
+  std::ifstream in(std::filesystem::path(source_root()) / "sim/scenario/README.md");
   const std::string start = "| `strategy.";
   std::map<std::string, std::pair<std::string, std::string>> out;
   for (std::string line; std::getline(in, line);) {

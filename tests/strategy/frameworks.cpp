@@ -6,6 +6,7 @@
 #include "framework_reference.hpp"
 #include "strategy/framework_options.hpp"
 #include "support/scratch_folder.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +17,7 @@ using namespace mirfak;
 
 namespace {
 
-const std::string kProfiles = std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles";
+const std::string kProfiles = source_root() + "/hw_profiles";
 
 // The framework of a file of this text.
 class OwnFile {
@@ -248,7 +249,7 @@ TEST_CASE("a circle of three files is told whole") {
 
 // Only what reads and writes the launch files of frameworks, and the words of measured tables, may know them by name.
 TEST_CASE("no framework has its name in the simulator's code") {
-  const std::filesystem::path sources = std::string(MIRFAK_SOURCE_DIR) + "/sim";
+  const std::filesystem::path sources = source_root() + "/sim";
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(sources)) {
     const std::filesystem::path file = entry.path();

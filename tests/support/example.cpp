@@ -1,4 +1,5 @@
 #include "support/example.hpp"
+#include "support/source_root.hpp"
 
 #include <filesystem>
 #include <utility>
@@ -18,7 +19,7 @@ strategy: {tensor: 2, pipeline: 4, virtual_pipeline: 2, micro_batch: 1, schedule
 }  // namespace
 
 Example example(const std::vector<std::string>& overrides, const LoweringOptions& options) {
-  const std::filesystem::path source = MIRFAK_SOURCE_DIR;
+  const std::filesystem::path source = source_root();
   Document document = Document::from_text(kScenario, "example.yaml");
   for (const std::string& assignment : overrides) document.override_value(assignment);
   Scenario scenario = parse_scenario(document, {source / "models", source / "hw_profiles"});

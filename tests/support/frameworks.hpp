@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategy/framework_catalog.hpp"
+#include "support/source_root.hpp"
 
 #include <string>
 #include <vector>
@@ -9,7 +10,7 @@ namespace mirfak::test {
 
 // The frameworks that mirfak comes with.
 inline const FrameworkCatalog& frameworks() {
-  static const FrameworkCatalog catalog(std::string(MIRFAK_SOURCE_DIR) + "/hw_profiles");
+  static const FrameworkCatalog catalog(source_root() + "/hw_profiles");
   return catalog;
 }
 inline Framework framework_named(const std::string& name) { return frameworks().framework(name); }

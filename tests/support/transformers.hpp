@@ -2,6 +2,7 @@
 
 #include "graph/fusion.hpp"
 #include "model/transformer.hpp"
+#include "support/source_root.hpp"
 
 #include <filesystem>
 #include <utility>
@@ -10,7 +11,7 @@ namespace mirfak::test {
 
 // A model whose fields a test states, with the blocks that such models consist of.
 inline ModelSpec with_blocks(ModelSpec model) {
-  model.transformer = transformer_blocks(std::filesystem::path(MIRFAK_SOURCE_DIR) / "models" / "blocks", {});
+  model.transformer = transformer_blocks(std::filesystem::path(source_root()) / "models" / "blocks", {});
   return model;
 }
 

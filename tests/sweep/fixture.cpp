@@ -1,4 +1,5 @@
 #include "fixture.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +13,7 @@ namespace mirfak::test {
 namespace fs = std::filesystem;
 
 DataFolders data_folders() {
-  const std::string source = MIRFAK_SOURCE_DIR;
+  const std::string source = source_root();
   return {source + "/models", source + "/hw_profiles"};
 }
 

@@ -1,5 +1,6 @@
 // A prediction of a few tasks against a recording of a few kernels: what both sides take, and what one does not know.
 #include "trace/recording_comparison.hpp"
+#include "support/source_root.hpp"
 
 #include "recording/kineto.hpp"
 
@@ -30,7 +31,7 @@ TraceFile prediction() {
 }
 
 const KernelClasses& classes() {
-  static const KernelClasses read = KernelClasses::from_file(MIRFAK_SOURCE_DIR "/hw_profiles/kernel_classes.yaml");
+  static const KernelClasses read = KernelClasses::from_file(source_root() + "/hw_profiles/kernel_classes.yaml");
   return read;
 }
 

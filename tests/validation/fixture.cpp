@@ -1,6 +1,7 @@
 #include "fixture.hpp"
 
 #include "scenario/scenario.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,13 +10,13 @@
 namespace mirfak::test {
 
 DataFolders folders() {
-  const std::string source = MIRFAK_SOURCE_DIR;
+  const std::string source = source_root();
   return {source + "/models", source + "/hw_profiles"};
 }
 
 const RunMappings& mappings() {
   static const RunMappings all =
-      RunMappings::from_folder(std::filesystem::path(MIRFAK_SOURCE_DIR) / "validate" / "published");
+      RunMappings::from_folder(std::filesystem::path(source_root()) / "validate" / "published");
   return all;
 }
 

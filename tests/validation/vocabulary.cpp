@@ -2,6 +2,7 @@
 // listed as not understood. And of the tables themselves, few rows are skipped.
 
 #include "fixture.hpp"
+#include "support/source_root.hpp"
 #include "validation/row_reader.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +16,7 @@ using namespace mirfak::test;
 
 namespace {
 
-const std::filesystem::path kTruth = std::filesystem::path(MIRFAK_SOURCE_DIR).parent_path() / "shared" / "truth";
+const std::filesystem::path kTruth = std::filesystem::path(source_root()).parent_path() / "shared" / "truth";
 
 // Whether some rule of the column is about the word, whatever else the row says.
 bool is_listed(const ColumnMapping& column, const std::string& word) {
@@ -49,7 +50,7 @@ TEST_CASE("every word of the tables' vocabulary is listed") {
 }
 
 TEST_CASE("of the rows of tier A at most 5 % are skipped, and none of the published ones") {
-  const std::filesystem::path published = std::filesystem::path(MIRFAK_SOURCE_DIR) / "validate" / "published";
+  const std::filesystem::path published = std::filesystem::path(source_root()) / "validate" / "published";
   for (const std::filesystem::path& folder : {published, kTruth}) {
     if (!std::filesystem::exists(folder)) continue;
     int complete = 0;
