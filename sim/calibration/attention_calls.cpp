@@ -20,8 +20,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kOutlier = 0.03;
-constexpr std::array<double, 3> kTileRows = {64, 128, 256};
 // Rows of a pass, of heads of one size (shared constants: of all), from which on a constant is fitted.
 constexpr std::size_t kRowsForTail = 12;
 constexpr std::size_t kRowsForPasses = 18;

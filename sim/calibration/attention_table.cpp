@@ -24,8 +24,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::array<int, 3> kTileRows = {64, 128, 256};
-constexpr double kOutlier = 0.03;
 constexpr std::string_view kTableKernels = "trtllm";  // whose calls are timed within a server
 
 using Samples = std::vector<MeasuredAttention>;

@@ -3,6 +3,8 @@
 #include "calibration/table_kind.hpp"
 #include "cost/attention_model.hpp"
 
+#include <array>
+
 namespace mirfak {
 
 // Calls of fused attention in 16 bits: sweeps of TensorRT-LLM's context kernels (causal and forward, within an
@@ -10,6 +12,9 @@ namespace mirfak {
 inline constexpr std::string_view kAttentionColumns = "batch,seq,heads,kv_heads,head_dim,latency_us";
 
 inline constexpr double kAttentionTokens = 1024;  // of a call of training size, at least
+
+inline constexpr std::array<int, 3> kTileRows = {64, 128, 256};  // that are tried
+inline constexpr double kOutlier = 0.03;                         // see fit_parameters
 
 bool is_attention_table(const CsvTable& table);
 

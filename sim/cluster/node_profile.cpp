@@ -4,7 +4,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMaxGpus = 4096;
+constexpr std::int64_t kMaxGpusOfNode = 4096;
 
 }  // namespace
 
@@ -20,8 +20,8 @@ NodeProfile read_node_profile(ProfileFile& file) {
   node.scale_up = profile.scale_up.as_string();
   node.host_link = profile.host_link.as_string();
   node.network = profile.network.as_string();
-  node.gpus = static_cast<int>(root.require("gpus").as_integer(1, kMaxGpus));
-  node.ports = static_cast<int>(root.require("ports").as_integer(1, kMaxGpus));
+  node.gpus = static_cast<int>(root.require("gpus").as_integer(1, kMaxGpusOfNode));
+  node.ports = static_cast<int>(root.require("ports").as_integer(1, kMaxGpusOfNode));
   node.host_memory_bytes = file.figure("host_memory_bytes", 1e9, 1e14);
   if (root.has("host_memory_bandwidth")) {
     node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
@@ -34,7 +34,7 @@ NodeProfile read_node_profile(ProfileFile& file) {
 
   node.scale_up_domain = node.gpus;
   if (const std::optional<Node> domain = root.find("scale_up_domain")) {
-    node.scale_up_domain = static_cast<int>(domain->as_integer(node.gpus, kMaxGpus));
+    node.scale_up_domain = static_cast<int>(domain->as_integer(node.gpus, kMaxGpusOfNode));
     if (node.scale_up_domain % node.gpus != 0) domain->fail("expected a multiple of `gpus`: whole nodes");
     if (node.scale_up_domain > node.gpus && node.wiring != Wiring::switched) {
       domain->fail("only switched nodes form domains of several nodes");

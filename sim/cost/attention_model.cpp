@@ -14,6 +14,7 @@
 #include "cost/attention_model.hpp"
 
 #include "base/error.hpp"
+#include "cost/cache_share.hpp"
 #include "cost/power_limit.hpp"
 
 #include <fmt/format.h>
@@ -26,12 +27,11 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kKeyBlock = 64;       // keys a tile takes at a time
-constexpr int kSmallestTile = 16;      // rows of the tensor cores' own tile
-constexpr int kBackwardKernels = 3;    // row sums of dO * O, the gradients, dQ from fp32
-constexpr double kCacheSharpness = 6;  // how suddenly tensors stop fitting into the second-level cache
+constexpr double kKeyBlock = 64;     // keys a tile takes at a time
+constexpr int kSmallestTile = 16;    // rows of the tensor cores' own tile
+constexpr int kBackwardKernels = 3;  // row sums of dO * O, the gradients, dQ from fp32
 
-const Figure& peak_of(const GpuSpec& gpu, Precision precision) {
+const Figure& attention_peak(const GpuSpec& gpu, Precision precision) {
   const bool wide = precision < Precision::fp16;
   const auto bf16 = gpu.peak_flops.find(Precision::bf16);
   const auto narrow = bf16 != gpu.peak_flops.end() ? bf16 : gpu.peak_flops.find(Precision::fp16);
@@ -90,7 +90,7 @@ struct AttentionModel::Work {
 AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit, Precision precision)
     : gpu_(&gpu),
       fit_(&fit),
-      peak_of_gpu_(&peak_of(gpu, precision)),
+      peak_of_gpu_(&attention_peak(gpu, precision)),
       element_bytes_(std::max(2.0, bytes_per_element(precision))),
       peak_(peak_of_gpu_->value / gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {}
@@ -185,7 +185,7 @@ double AttentionModel::table_seconds(const AttentionShape& shape) const {
   const double ends = queries + element_bytes_ * result_elements(shape);
   const double footprint = queries + ends + 2 * keys_and_values;
   const double fullness = footprint / (table.cache_share.value * gpu_->l2_bytes.value);
-  const double cached = 1 / (1 + std::pow(fullness, kCacheSharpness));
+  const double cached = share_in_cache(fullness);
   const double per_byte = ((1 - cached) + cached / table.cache_speedup.value) / bandwidth_;
 
   double compute = makespan(shape, tiles, work(shape, tiles), false);

@@ -20,10 +20,6 @@ constexpr double kInSwitchBeyondLl = 16e-6;
 // NVLink carries 0.8 of its line rate as NCCL counts (src/graph/topo.h: 20 of 25 GB/s a link), a port 0.96.
 constexpr double kNcclLinkShare = 0.8;
 constexpr double kNcclPortShare = 0.96;
-constexpr double kPatBase = 8e-6;
-constexpr double kPatRank = 2.8e-6;
-constexpr double kPatHopShare = 1 / 3.5;
-constexpr double kPatBandwidth = 0.75;
 constexpr int kSendChannels = 2;  // NCCL's p2pnChannelsPerPeer across nodes: recalled, to be confirmed
 
 Explanation::Input input(std::string name, const Figure& figure) {

@@ -9,8 +9,6 @@ namespace mirfak {
 
 namespace {
 
-double extent(const BlockStep& step, Axis axis) { return static_cast<double>(step.local[index_of(axis)]); }
-
 double product(const AxisLabels& labels, const BlockStep& step) {
   double out = 1;
   for (const Axis label : labels) out *= extent(step, label);

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "cost/cache_share.hpp"
 #include "cost/composite_kernels.hpp"
 #include "cost/power_limit.hpp"
 
@@ -14,8 +15,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kCacheSharpness = 6;  // how suddenly what a kernel moves stops fitting into the second-level cache
-constexpr int kPieceStreams = 3;       // of a product in pieces: Transformer Engine's num_max_streams
+constexpr int kPieceStreams = 3;  // of a product in pieces: Transformer Engine's num_max_streams
 
 template <typename Labels>
 double product(const Labels& labels, const AxisExtents& local) {
@@ -32,8 +32,6 @@ double elements(const OperatorGraph& graph, const Operand& operand, const AxisEx
 // Dependent small kernels on an H200: every 1.3 us in a CUDA graph, every 2.4 us in a stream; 1.0 of 1.6 us on an L40
 // (te42kyfo/gpu-benches gpu-small-kernels).
 constexpr double kGraphShare = 1.3 / 2.4;
-
-double extent(const BlockStep& step, Axis axis) { return static_cast<double>(step.local[index_of(axis)]); }
 
 double peak_of(const GpuSpec& gpu, Precision precision) {
   const auto found = gpu.peak_flops.find(precision);
@@ -281,7 +279,7 @@ const Figure* KernelModel::kind_share(OperatorKind kind) const {
 
 KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Launch launch) const {
   const Figure* share = kind_share(kind);
-  const double cached = 1 / (1 + std::pow(bytes / gpu_->l2_bytes.value, kCacheSharpness));
+  const double cached = share_in_cache(bytes / gpu_->l2_bytes.value);
   const double per_byte = (1 - cached + cached / gpu_->memory_kernels.cached_speedup.value) / stream_bandwidth_;
   KernelCost cost;
   cost.activity = Activity::memory_bound;
@@ -335,7 +333,7 @@ std::string evaluation_of_parts(const KernelCost& cost, double clock) {
 }
 
 std::string evaluation_of_stream(const KernelCost& cost, const GpuSpec& gpu, const Figure* share) {
-  const double cached = 1 / (1 + std::pow(cost.bytes / gpu.l2_bytes.value, kCacheSharpness));
+  const double cached = share_in_cache(cost.bytes / gpu.l2_bytes.value);
   return fmt::format("{:.6g} + {:.6g} / ({:.6g} * {:.6g}{}) * (1 - {:.6g} + {:.6g} / {:.6g})", cost.overhead_s,
                      cost.bytes, gpu.memory_bandwidth.value, gpu.memory_bandwidth_efficiency.value,
                      share == nullptr ? "" : fmt::format(" * {:.6g}", share->value), cached, cached,

@@ -33,9 +33,6 @@ constexpr PerProtocol kRingHop = {2.7, 4, 14};
 constexpr double kInSwitchLatency = 25;
 constexpr double kInSwitchTreeHop = 20.9;
 constexpr double kInNetworkHop = 18;
-constexpr double kPatBase = 8;
-constexpr double kPatRank = 2.8;
-constexpr double kPatHop = 14 / 3.5;
 
 constexpr PerGeneration<PerScale> kMaxLl = {{{39, 39, 20.4}, {87.7, 39, 20.4}, {141, 39, 20.4}, {282, 39, 20.4}}};
 constexpr PerGeneration<PerScale> kRingLl128PerChannel = {
@@ -54,7 +51,6 @@ constexpr double kRingLl128 = 0.92;
 constexpr double kTreeLl = 1 / 3.8;
 constexpr double kTreeLl128Inside = 7.0 / 9;
 constexpr double kTreeLl128 = 120.0 / 128;
-constexpr double kPat = 0.75;
 constexpr PerGeneration<double> kRingPlateau = {1.9, 1.4, 1.4, 1.4};  // of latency, Simple, several domains
 constexpr double kNetworkOverhead = 1;                                // us a step, three times that in Simple
 
@@ -176,8 +172,10 @@ class Estimate {
   }
 
   void consider_pat() {
-    const double latency = kPatBase + log2_floor(group_.domains) * kPatHop + kPatRank * group_.ranks;
-    consider(latency, kPat * group_.outside_gbps, {Algorithm::pat, Protocol::simple, static_cast<int>(channels_)});
+    const double hop = kTreeHop.back() * kPatHopShare;
+    const double latency = 1e6 * (kPatBase + kPatRank * group_.ranks) + log2_floor(group_.domains) * hop;
+    consider(latency, kPatBandwidth * group_.outside_gbps,
+             {Algorithm::pat, Protocol::simple, static_cast<int>(channels_)});
   }
 
   double steps_of_ring() const {

@@ -32,6 +32,13 @@ struct NcclGroup {
   NcclVersion version = NcclVersion::v2_28;
 };
 
+// What NCCL takes PAT to cost (src/graph/tuning.cc), seconds: the base, and more for each rank; of a tree's hop in
+// Simple and of the bandwidth between domains a share.
+inline constexpr double kPatBase = 8e-6;
+inline constexpr double kPatRank = 2.8e-6;
+inline constexpr double kPatHopShare = 1 / 3.5;
+inline constexpr double kPatBandwidth = 0.75;
+
 struct NcclChoice {
   Algorithm algorithm{};
   Protocol protocol{};

@@ -29,12 +29,12 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace
 
 FairShare::FairShare(const Program& program) : running_(program.streams.size()) {
-  for (const Link& link : program.links) links_.push_back({link.bytes_per_s, 0, kNone, 0, 0});
+  for (const Link& link : program.links) links_.push_back({link.bytes_per_s, 0, kNobody, 0, 0});
   class_begin_.push_back(0);
   for (const TaskClass& task_class : program.classes) {
     for (const auto& [link, demand] : task_class.demands) {
@@ -50,7 +50,7 @@ FairShare::FairShare(const Program& program) : running_(program.streams.size()) 
   user_begin_.push_back(0);
   for (StreamId stream = 0; stream < program.streams.size(); ++stream) {
     user_begin_.push_back(user_begin_.back() + max_uses[stream]);
-    users_.resize(user_begin_.back(), {stream, kNone, kNone});
+    users_.resize(user_begin_.back(), {stream, kNobody, kNobody});
   }
 }
 
@@ -79,8 +79,8 @@ void FairShare::join(StreamId stream) {
     LinkState& link = links_[link_id];
     link.load += demand;
     users_[node].next = link.first_user;
-    users_[node].previous = kNone;
-    if (link.first_user != kNone) users_[link.first_user].previous = node;
+    users_[node].previous = kNobody;
+    if (link.first_user != kNobody) users_[link.first_user].previous = node;
     link.first_user = node++;
   }
 }
@@ -91,9 +91,9 @@ void FairShare::leave(StreamId stream) {
     LinkState& link = links_[link_id];
     if (may_saturate(link)) touched_links_.push_back(link_id);
     const User& user = users_[node++];
-    (user.previous == kNone ? link.first_user : users_[user.previous].next) = user.next;
-    if (user.next != kNone) users_[user.next].previous = user.previous;
-    link.load = link.first_user == kNone ? 0 : link.load - demand;
+    (user.previous == kNobody ? link.first_user : users_[user.previous].next) = user.next;
+    if (user.next != kNobody) users_[user.next].previous = user.previous;
+    link.load = link.first_user == kNobody ? 0 : link.load - demand;
   }
 }
 
@@ -146,7 +146,7 @@ void FairShare::collect_component() {
       }
     } else {
       std::uint32_t node = links_[component_links_[links_done++]].first_user;
-      for (; node != kNone; node = users_[node].next) collect_task(users_[node].stream);
+      for (; node != kNobody; node = users_[node].next) collect_task(users_[node].stream);
     }
   }
   sort_tasks();

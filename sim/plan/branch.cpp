@@ -33,7 +33,6 @@ PassTerms terms_of(const BlockBodies& fastest, double energy_j) {
   return out;
 }
 
-constexpr double kRounding = 1 - 1e-9;  // of sums in another order
 constexpr double kPicosecondsPerSecond = 1e12;
 
 }  // namespace

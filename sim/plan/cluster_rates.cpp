@@ -1,17 +1,12 @@
 #include "plan/cluster_rates.hpp"
 
 #include "base/units.hpp"
+#include "plan/layout_bound.hpp"
 
 #include <algorithm>
 #include <limits>
 
 namespace mirfak {
-
-namespace {
-
-constexpr double kRounding = 1 - 1e-9;  // the engine adds up in another order
-
-}  // namespace
 
 Merit ClusterRates::least(double seconds, double working_j) const {
   if (cap_w > 0 && working_j > 0) {

@@ -7,8 +7,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kRounding = 1e-9;
-
 std::vector<TeamsOfType> fastest_first(std::span<const TeamsOfType> types) {
   std::vector<TeamsOfType> out(types.begin(), types.end());
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
@@ -79,7 +77,7 @@ double least_of_different(std::span<const TeamsOfType> types, const LayoutShape&
 
 double least_seconds(std::span<const TeamsOfType> types, const LayoutShape& shape) {
   const double seconds = types.size() == 1 ? least_of_alike(types.front(), shape) : least_of_different(types, shape);
-  return seconds * (1 - kRounding);
+  return seconds * kRounding;
 }
 
 bool layers_may_fit(std::span<const double> usable, std::int64_t layers, const LayerBytes& bytes, double microbatches) {
@@ -89,7 +87,7 @@ bool layers_may_fit(std::span<const double> usable, std::int64_t layers, const L
     const double in_flight = std::min(microbatches, stages - static_cast<double>(stage));
     room += std::max(0.0, usable[stage]) / (bytes.state + in_flight * bytes.kept);
   }
-  return room >= static_cast<double>(layers) * (1 - kRounding);
+  return room >= static_cast<double>(layers) * kRounding;
 }
 
 // Large memories help most in the last stages, where least is in flight. A type lies on as many stages as it has teams

@@ -6,6 +6,9 @@
 
 namespace mirfak {
 
+// Bounds leave this much for the order in which sums are taken: the engine adds up in another.
+inline constexpr double kRounding = 1 - 1e-9;
+
 // Teams of devices of one type: together they hold one microbatch of a stage.
 struct TeamsOfType {
   double teams = 0;

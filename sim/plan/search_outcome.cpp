@@ -12,7 +12,7 @@ namespace mirfak {
 
 namespace {
 
-SimulatedStrategy simulated(FoundStrategy found) {
+SimulatedStrategy simulate_found(FoundStrategy found) {
   const auto started = std::chrono::steady_clock::now();
   const Simulation simulation = simulate(found.job);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
@@ -75,8 +75,8 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   out.search_time_s = took.count();
   out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}, {}}, {}, 0});
   parallel_for(
-      result.strategies.size(), [&](std::size_t i) { out.strategies[i] = simulated(std::move(result.strategies[i])); },
-      threads);
+      result.strategies.size(),
+      [&](std::size_t i) { out.strategies[i] = simulate_found(std::move(result.strategies[i])); }, threads);
   if (out.strategies.empty() && out.complete) find_extremes(job, spec, threads, stop, out);
   if (spec.objective == SearchObjective::pareto) return out;
   if (out.strategies.size() > 1) out.other_layout = out.strategies[1];

@@ -24,12 +24,12 @@ namespace mirfak {
 namespace {
 
 // Where a group lies, as far as prices go; the last says whether a transfer to the next stage stays in its domain.
-using Place = std::tuple<int, int, bool, bool>;
+using GroupShape = std::tuple<int, int, bool, bool>;
 
 struct StageSignature {
   int hardware = 0;  // the first of the cluster's entries that has the same
   TimeFactors factors;
-  std::vector<Place> places;
+  std::vector<GroupShape> places;
 
   friend bool operator==(const StageSignature&, const StageSignature&) = default;
 };
@@ -77,7 +77,7 @@ bool uniform(const Job& job) {
   return true;
 }
 
-Place place_of(const Job& job, const std::vector<int>& ranks) {
+GroupShape place_of(const Job& job, const std::vector<int>& ranks) {
   const CommunicationGroup group = communication_group(job.cluster, ranks);
   return {group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves, group.shape.domains > 1};
 }
@@ -104,7 +104,7 @@ class Signatures {
   }
 
  private:
-  using Groups = std::array<Place, 3>;  // tensor, context, expert
+  using Groups = std::array<GroupShape, 3>;  // tensor, context, expert
   // Where the ranks of a replica's groups, which are in a row, begin: in a node and its domain, and below a leaf.
   using Position = std::tuple<std::size_t, int, int, int>;
 
@@ -125,7 +125,7 @@ class Signatures {
   }
 
   // As of a group of two, without making one.
-  Place place_of_pair(int one, int other) const {
+  GroupShape place_of_pair(int one, int other) const {
     const Cluster& cluster = job_.cluster;
     const DevicePlace a = cluster.place_of(one);
     const DevicePlace b = cluster.place_of(other);

@@ -5,12 +5,6 @@
 
 namespace mirfak {
 
-namespace {
-
-void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) { to.insert(to.end(), tasks.begin(), tasks.end()); }
-
-}  // namespace
-
 ReplicaWriter::ReplicaWriter(Program& program, RankGroups& groups, const Job& job, ReplicaTeams& teams,
                              CommunicationClasses& communication)
     : program_(program), groups_(groups), job_(job), teams_(teams), communication_(communication) {}

@@ -10,8 +10,6 @@ constexpr StreamId kNoStream = static_cast<StreamId>(-1);
 
 std::size_t index(StreamKind kind) { return static_cast<std::size_t>(kind); }
 
-void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) { to.insert(to.end(), tasks.begin(), tasks.end()); }
-
 }  // namespace
 
 TeamWriter::TeamWriter(Program& program, RankGroups& groups, std::span<const std::uint32_t> ranks)

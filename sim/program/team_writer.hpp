@@ -28,6 +28,10 @@ struct PassWork {
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes". Of a pair, the first has those of both
 };
 
+inline void append(std::vector<TaskId>& to, std::span<const TaskId> tasks) {
+  to.insert(to.end(), tasks.begin(), tasks.end());
+}
+
 // Writes the tasks of one team: the tensor- and context-parallel ranks of one stage and of the data-parallel replicas
 // that exchange experts' rows, so that every collective of a pass is among its ranks. A folded program has teams of one
 // rank.

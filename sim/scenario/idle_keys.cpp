@@ -106,13 +106,13 @@ bool acts(const Scenario& scenario, const StatedKey& key, const ScenarioSources&
   }
 }
 
-std::string text_of(const Value& value) {
+std::string as_stated_text(const Value& value) {
   switch (value.kind) {
     case Value::Kind::scalar:
       return value.scalar;
     case Value::Kind::sequence: {
       std::string items;
-      for (const Value& item : value.items) items += (items.empty() ? "" : ", ") + text_of(item);
+      for (const Value& item : value.items) items += (items.empty() ? "" : ", ") + as_stated_text(item);
       return '[' + items + ']';
     }
     case Value::Kind::mapping:
@@ -148,7 +148,7 @@ std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& 
   const std::vector<char> idle = idle_of(scenario, keys, sources, result);
   std::vector<IdleKey> out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (idle[i] != 0) out.push_back({keys[i].name, text_of(*keys[i].value), keys[i].value->where});
+    if (idle[i] != 0) out.push_back({keys[i].name, as_stated_text(*keys[i].value), keys[i].value->where});
   }
   return out;
 }
@@ -178,7 +178,7 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
     const auto there = std::find_if(of_best.begin(), of_best.end(), same);
     if (there == of_best.end() || (key.name.starts_with("cluster.nodes[") && !same_nodes)) continue;
     keys.push_back(*there);
-    as_stated.push_back({key.name, text_of(*key.value), key.value->where});
+    as_stated.push_back({key.name, as_stated_text(*key.value), key.value->where});
   }
   const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
   std::vector<std::string> notes;

@@ -26,6 +26,8 @@ struct BlockStep {
   std::vector<int> after;  // steps of the same list that must have ended
 };
 
+inline double extent(const BlockStep& step, Axis axis) { return static_cast<double>(step.local[index_of(axis)]); }
+
 // What one device holds of a parameter, and where its gradient is still a partial sum after a backward pass:
 // the reductions that are due once per iteration.
 struct ParameterShard {

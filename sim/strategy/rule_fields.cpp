@@ -30,7 +30,7 @@ static_assert(
 // Whether all chunks have equally many layers.
 bool chunks_alike(const Strategy& s) { return s.layer_split.empty() && s.counted_as_layers() == 0; }
 
-double recomputed_layers(Input in) {
+double layers_to_recompute(Input in) {
   const Strategy& s = in.strategy;
   if (s.recompute == Recompute::none) return 0;
   std::int64_t most = 0;
@@ -146,7 +146,7 @@ const RuleFieldInfo& info_of(RuleField field) { return rule_fields()[static_cast
 RuleFields read_rule_fields(const RuleInput& input, int gpus_per_node) {
   RuleFields fields;
   read_strategy_fields(fields, input.strategy, std::make_index_sequence<kStrategyRuleFields>());
-  fields[rule_field("recompute_layers")] = recomputed_layers(input);
+  fields[rule_field("recompute_layers")] = layers_to_recompute(input);
   for (std::size_t i = 0; i < kDerived.size(); ++i) {
     fields[static_cast<RuleField>(kStrategyRuleFields + i)] = kDerived[i].value(input, gpus_per_node);
   }

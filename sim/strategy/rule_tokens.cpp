@@ -15,7 +15,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = 4096;
+constexpr std::size_t kMaxRuleBytes = 4096;
 
 // Longer ones first: a sign is the longest that fits.
 constexpr std::array<std::string_view, 17> kSigns = {"//", "==", "!=", "<=", ">=", "<", ">", "+", "-",
@@ -37,7 +37,7 @@ class Cutter {
   explicit Cutter(const Node& rule) : rule_(rule), text_(rule.value().scalar) {}
 
   std::vector<RuleToken> cut() {
-    if (text_.size() > kMaxBytes) rule_.fail(fmt::format("a rule of more than {} bytes", kMaxBytes));
+    if (text_.size() > kMaxRuleBytes) rule_.fail(fmt::format("a rule of more than {} bytes", kMaxRuleBytes));
     std::vector<RuleToken> tokens;
     while (true) {
       while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;

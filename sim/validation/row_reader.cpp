@@ -13,7 +13,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
 constexpr double kMaxCell = 1e15;
 
 }  // namespace

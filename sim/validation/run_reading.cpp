@@ -10,12 +10,6 @@
 
 namespace mirfak {
 
-namespace {
-
-constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;
-
-}  // namespace
-
 std::optional<double> number_of(const std::string& text) {
   double number = 0;
   const char* const end = text.data() + text.size();

@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,8 @@
 #include <vector>
 
 namespace mirfak {
+
+inline constexpr std::int64_t kMaxCount = std::int64_t{1} << 40;  // of tokens, GPUs, microbatches in a cell
 
 // What one word of one cell was read as.
 struct CellReading {
