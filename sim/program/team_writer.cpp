@@ -164,13 +164,13 @@ void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issu
   }
 }
 
-void TeamWriter::gather_waits(std::size_t i, const BodyStep& step, TaskId issued, const std::vector<TaskId>& ends) {
-  const Lane& lane = lanes_[i];
+void TeamWriter::gather_waits(std::size_t lane, const BodyStep& step, TaskId issued, const std::vector<TaskId>& ends) {
+  const Lane& own = lanes_[lane];
   scratch_.push_back(issued);
-  const TaskId last = lane.last[index(step.stream)];
+  const TaskId last = own.last[index(step.stream)];
   if (std::find(ends.begin(), ends.end(), last) == ends.end()) {  // the first on its stream
-    append(scratch_, lane.done);
-    append(scratch_, lane.device_waits);
+    append(scratch_, own.done);
+    append(scratch_, own.device_waits);
   }
   for (const int before : step.after) scratch_.push_back(ends[static_cast<std::size_t>(before)]);
 }

@@ -106,7 +106,7 @@ TEST_CASE("a batch of products counts by either name") {
 }
 
 TEST_CASE("a time that the hardware cannot reach is refused at its field") {
-  const auto refused = [](const std::string& text, CalibrationTarget of, const std::string& said) {
+  const auto refused = [](const std::string& text, const CalibrationTarget& of, const std::string& said) {
     CHECK_THROWS_WITH_AS(calibrate({CsvTable::from_text(text, "t.csv")}, of), doctest::Contains(said.c_str()), Error);
   };
   // 2 x 8192^3 FLOP at 312 TFLOP/s take 3524 us; a table in milliseconds says 4.
