@@ -242,9 +242,7 @@ std::size_t Node::as_choice(const std::vector<std::string>& names) const {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == word) return i;
   }
-  const std::string close = nearest(word, names);
-  fail(fmt::format("expected {}, found {}", join_or(names), described()),
-       close.empty() ? std::string() : fmt::format("did you mean '{}'?", close));
+  fail(fmt::format("expected {}, found {}", join_or(names), described()), did_you_mean(word, names, ""));
 }
 
 std::vector<Node> Node::as_items() const {
@@ -325,11 +323,9 @@ void Mapping::finish() const {
   const std::vector<std::string> names(known_.begin(), known_.end());
   for (const auto& [key, value] : node_.value().fields) {
     if (known_.contains(key)) continue;
-    const std::string close = nearest(key, names);
     Value at_key;
     at_key.where = value.key_where;
-    node_.child(at_key, key)
-        .fail("unknown key", close.empty() ? "expected " + join_or(names) : fmt::format("did you mean '{}'?", close));
+    node_.child(at_key, key).fail("unknown key", did_you_mean(key, names, "expected " + join_or(names)));
   }
 }
 

@@ -40,10 +40,8 @@ void FileReference::fail(std::string message, std::string hint) const {
 }
 
 void FileReference::fail_unknown(std::string_view noun, const std::vector<std::string>& known) const {
-  const std::string close = nearest(name_, known);
   fail(fmt::format("unknown {} '{}'", noun, excerpt(name_)),
-       close.empty() ? "expected " + join_or(known) + ", or the path of a YAML file"
-                     : fmt::format("did you mean '{}'?", close));
+       did_you_mean(name_, known, "expected " + join_or(known) + ", or the path of a YAML file"));
 }
 
 std::filesystem::path FileReference::existing_path() const {

@@ -53,6 +53,11 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   return shortened == candidates.end() ? found : *shortened;
 }
 
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates, std::string otherwise) {
+  const std::string close = nearest(word, candidates);
+  return close.empty() ? std::move(otherwise) : fmt::format("did you mean '{}'?", close);
+}
+
 std::string excerpt(std::string_view text, std::size_t longest) {
   using Utf8 = boost::locale::utf::utf_traits<char>;
   std::string out;
@@ -69,9 +74,9 @@ std::string excerpt(std::string_view text, std::size_t longest) {
 }
 
 std::string_view trimmed(std::string_view text, std::string_view blanks) {
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
 std::string nth_line(std::string_view text, int number) {

@@ -14,6 +14,9 @@ namespace mirfak {
 // the first that begins with the word and goes on with another, as "dgx-a100-80g" does with "dgx-a100", comes before.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
+// The hint of a message about an unknown word: "did you mean 'tensor'?" with the nearest candidate, or `otherwise`.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates, std::string otherwise);
+
 // What a message quotes of a text of unknown length and content: the first `longest` bytes or a little less, cut
 // between characters and followed by "..." when something is left out; control characters
 // and bytes that are not UTF-8 become '?'.

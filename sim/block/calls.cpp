@@ -20,11 +20,6 @@ LabelNames without(const LabelNames& labels, const LabelNames& dropped) {
   return out;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& names, std::string otherwise) {
-  const std::string close = nearest(word, names);
-  return close.empty() ? std::move(otherwise) : fmt::format("did you mean '{}'?", close);
-}
-
 std::string counted(std::size_t min, std::size_t max, const char* what) {
   if (min == max) return fmt::format("{} {}{}", min, what, min == 1 ? "" : "s");
   return fmt::format("{} to {} {}s", min, max, what);

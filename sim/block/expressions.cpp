@@ -117,10 +117,9 @@ Value Compiler::evaluate_tensor(const Expression& expression, bool windows_allow
   if (found == tensors_.end()) {
     std::vector<std::string> names;
     for (const auto& [name, defined] : tensors_) names.push_back(name);
-    const std::string close = nearest(expression.name, names);
     fail(expression.place, fmt::format("'{}' is not defined here", expression.name),
-         close.empty() ? "a tensor is defined before it is used, as an input, a param or by a statement"
-                       : fmt::format("did you mean '{}'?", close));
+         did_you_mean(expression.name, names,
+                      "a tensor is defined before it is used, as an input, a param or by a statement"));
   }
   Defined& defined = found->second;
   defined.used = true;
@@ -373,9 +372,8 @@ Value Compiler::evaluate_use(const Expression& expression, const Wanted& wanted)
   for (const NamedSize& size : expression.sizes) {
     const std::vector<std::string> names = size_names(*used->block);
     if (std::find(names.begin(), names.end(), size.name) == names.end()) {
-      const std::string close = nearest(size.name, names);
       fail(size.place, fmt::format("the block {} takes no size '{}'", used->block->name, size.name),
-           close.empty() ? "it takes " + join_or(names) : fmt::format("did you mean '{}'?", close));
+           did_you_mean(size.name, names, "it takes " + join_or(names)));
     }
     stated[size.name] = sizes_.evaluate(size.value);
   }

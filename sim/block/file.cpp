@@ -18,11 +18,6 @@ bool is_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
-std::string did_you_mean(std::string_view name, std::span<const std::string> names, std::string otherwise) {
-  const std::string close = nearest(name, names);
-  return close.empty() ? std::move(otherwise) : fmt::format("did you mean '{}'?", close);
-}
-
 using Visit = std::function<void(const Expression&)>;
 
 void visit_uses(const Expression& expression, const Visit& visit) {

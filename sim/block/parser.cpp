@@ -319,10 +319,8 @@ class Parser {
   [[noreturn]] void fail_statement() const {
     const std::vector<std::string> words = {"axes",   "input", "output", "param", "when",
                                             "repeat", "next",  "adapt",  "else"};
-    const std::string close = nearest(now().text, words);
     fail(fmt::format("expected a statement, found {}", found()),
-         close.empty() ? "a tensor is defined with its labels: y[b s h] = ..."
-                       : fmt::format("did you mean '{}'?", close));
+         did_you_mean(now().text, words, "a tensor is defined with its labels: y[b s h] = ..."));
   }
 
   // Labels.

@@ -36,9 +36,8 @@ double SizeValues::evaluate(const Size& size) const {
     if (const auto found = values_.find(size.name); found != values_.end()) return found->second;
     std::vector<std::string> names;
     for (const auto& [name, value] : values_) names.push_back(name);
-    const std::string close = nearest(size.name, names);
     source_->fail(size.place, fmt::format("unknown size '{}'", size.name),
-                  close.empty() ? "the block is given " + join_or(names) : fmt::format("did you mean '{}'?", close));
+                  did_you_mean(size.name, names, "the block is given " + join_or(names)));
   }
   const double left = evaluate(size.parts[0]);
   const double right = evaluate(size.parts[1]);

@@ -124,9 +124,8 @@ void Compiler::bind_axes(const Statement& statement) {
       const std::vector<std::string>& names = parallelism_names();
       const auto found = std::find(names.begin(), names.end(), tag.name);
       if (found == names.end()) {
-        const std::string close = nearest(tag.name, names);
         fail(tag.place, fmt::format("no parallelism is called '{}'", tag.name),
-             close.empty() ? "expected " + join_or(names) : fmt::format("did you mean '{}'?", close));
+             did_you_mean(tag.name, names, "expected " + join_or(names)));
       }
       if (shared_.options.divisions.contains(axis.label.name)) continue;
       bound.divided_by = static_cast<Parallelism>(found - names.begin());
@@ -336,9 +335,8 @@ Sizes complete_sizes(const Definition& definition, const Sizes& stated, const Lo
     const bool known =
         name == "batch" || name == "sequence" || std::find(names.begin(), names.end(), name) != names.end();
     if (!known) {
-      const std::string close = nearest(name, names);
       fail_input(asked_at, fmt::format("the block {} takes no size '{}'", definition.block->name, excerpt(name)),
-                 close.empty() ? "it takes " + join_or(names) : fmt::format("did you mean '{}'?", close));
+                 did_you_mean(name, names, "it takes " + join_or(names)));
     }
     sizes.set(name, value);
   }

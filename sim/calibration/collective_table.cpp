@@ -42,9 +42,8 @@ void check_name(const CsvTable& table, std::size_t row, std::size_t column) {
   if (kind_of(name) || std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end()) return;
   std::vector<std::string> known = {"all_reduce", "all_gather", "reduce_scatter", "alltoall"};
   known.insert(known.end(), kOthers.begin(), kOthers.end());
-  const std::string close = nearest(name, known);
   table.fail(row, column, fmt::format("'{}' is no collective that is known", excerpt(name)),
-             close.empty() ? "expected " + join_or(known) : fmt::format("did you mean '{}'?", close));
+             did_you_mean(name, known, "expected " + join_or(known)));
 }
 
 NcclVersion version_of(const std::string& text) {

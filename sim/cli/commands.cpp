@@ -40,9 +40,8 @@ std::string help() {
 CommandOutput refuse(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : kCommands) names.emplace_back(command.name);
-  const std::string close = nearest(name, names);
   fail_input({}, fmt::format("unknown command '{}'", excerpt(name)),
-             close.empty() ? "expected " + join_or(names) : fmt::format("did you mean '{}'?", close));
+             did_you_mean(name, names, "expected " + join_or(names)));
 }
 
 }  // namespace

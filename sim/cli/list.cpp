@@ -289,9 +289,8 @@ void keep_column(Listing& listing, const std::string& column) {
   }
   if (listing.columns.front().key != "column") fail_input({}, "--column chooses among words only");
   if (std::find(known.begin(), known.end(), column) == known.end()) {
-    const std::string near = nearest(column, known);
     fail_input({}, fmt::format("--column: no mapping has words of a column '{}'", excerpt(column)),
-               near.empty() ? "" : fmt::format("did you mean '{}'?", near));
+               did_you_mean(column, known, ""));
   }
   std::erase_if(listing.rows, [&](const std::vector<Json>& row) { return as_word(row.front()) != column; });
 }

@@ -28,9 +28,8 @@ std::string help(const CommandSyntax& syntax) {
 [[noreturn]] void refuse_option(const CommandSyntax& syntax, const std::string& option) {
   std::vector<std::string> names;
   for (const auto& known : syntax.options.options()) names.push_back("--" + known->long_name());
-  const std::string close = nearest(option, names);
   fail_input({}, fmt::format("unknown option '{}'", excerpt(option)),
-             close.empty() ? "usage: " + syntax.usage : fmt::format("did you mean '{}'?", close));
+             did_you_mean(option, names, "usage: " + syntax.usage));
 }
 
 void refuse_empty_values(const po::option& option) {
@@ -120,9 +119,8 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
 std::size_t choice(std::string_view option, const std::string& value, std::span<const std::string> names) {
   const auto found = std::find(names.begin(), names.end(), value);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  const std::string close = nearest(value, names);
   fail_input({}, fmt::format("{}: expected {}, found '{}'", option, join_or(names), excerpt(value)),
-             close.empty() ? std::string() : fmt::format("did you mean '{}'?", close));
+             did_you_mean(value, names, ""));
 }
 
 OutputFormat format_choice(const std::string& value) {

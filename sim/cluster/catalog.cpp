@@ -148,11 +148,11 @@ PriceChoice parts_of(const std::string& choice) {
   if (std::find(lists.begin(), lists.end(), choice.name()) != lists.end()) {
     choice.fail(message, fmt::format("'{0}' is a list of prices: expected {0}/on-demand or {0}/spot", choice.name()));
   }
-  const std::string close = nearest(kind, price_kind_names());
-  if (!close.empty()) choice.fail(message, fmt::format("did you mean '{}'?", close));
-  choice.fail(message, fmt::format("expected on-demand, spot, one of them after a list of prices ({}, or the path of "
-                                   "one) and a slash, or USD per GPU hour such as 2.5",
-                                   fmt::join(lists, ", ")));
+  choice.fail(message,
+              did_you_mean(kind, price_kind_names(),
+                           fmt::format("expected on-demand, spot, one of them after a list of prices ({}, or the path "
+                                       "of one) and a slash, or USD per GPU hour such as 2.5",
+                                       fmt::join(lists, ", "))));
 }
 
 [[noreturn]] void fail_unknown_list(const FileReference& list, const std::vector<std::string>& lists) {

@@ -40,9 +40,8 @@ Figure ProfileFile::figure_at(const Node& node, double minimum, double maximum) 
   if (source == sources_.end()) {
     std::vector<std::string> keys;
     for (const auto& [known, text] : sources_) keys.push_back(known);
-    const std::string close = nearest(key, keys);
     parts[1].fail(fmt::format("'{}' is not among the sources of this file", excerpt(key)),
-                  close.empty() ? "add it to `sources`" : fmt::format("did you mean '{}'?", close));
+                  did_you_mean(key, keys, "add it to `sources`"));
   }
   used_sources_.insert(key);
   return {parts[0].as_number(minimum, maximum), source->second};

@@ -26,9 +26,8 @@ Pass::Kind kind_at(const CsvTable& table, std::size_t row, std::size_t column) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (text == names[i]) return static_cast<Pass::Kind>(i);
   }
-  const std::string close = nearest(text, names);
   table.fail(row, column, fmt::format("expected {}, found '{}'", join_or(names), excerpt(text)),
-             close.empty() ? std::string() : fmt::format("did you mean '{}'?", close));
+             did_you_mean(text, names, ""));
 }
 
 void check_complete(const StageProfile& profile) {

@@ -209,9 +209,8 @@ class SequenceReader {
     for (const auto& [name, value] : model_.sizes) {
       if (taken.contains(name)) continue;
       const std::vector<std::string> names(taken.begin(), taken.end());
-      const std::string close = nearest(name, names);
       blocks.fail(fmt::format("no block of the model takes the size '{}'", name),
-                  close.empty() ? "they take " + join_or(names) : fmt::format("did you mean '{}'?", close));
+                  did_you_mean(name, names, "they take " + join_or(names)));
     }
   }
 

@@ -130,10 +130,8 @@ ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::pa
 
 [[noreturn]] void fail_unknown(const std::string& name, const std::filesystem::path& folder, const Location& asked_at) {
   const std::vector<std::string> names = model_names(folder);
-  const std::string close = nearest(name, names);
   fail_input(asked_at, fmt::format("there is no model '{}'", excerpt(name)),
-             close.empty() ? "expected a name that 'mirfak list models' shows, or the path of a model file"
-                           : fmt::format("did you mean '{}'?", close));
+             did_you_mean(name, names, "expected a name that 'mirfak list models' shows, or the path of a model file"));
 }
 
 }  // namespace

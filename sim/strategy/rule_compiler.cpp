@@ -322,9 +322,8 @@ class Compiler {
   [[noreturn]] void unknown_name(const RuleToken& found) const {
     std::vector<std::string> names(kWords.begin(), kWords.end());
     for (const RuleFieldInfo& info : rule_fields()) names.emplace_back(info.name);
-    const std::string close = nearest(found.text, names);
-    std::string hint = "rules name the keys of a strategy, and sizes of the model and the job";
-    if (!close.empty()) hint = fmt::format("did you mean '{}'?", close);
+    std::string hint =
+        did_you_mean(found.text, names, "rules name the keys of a strategy, and sizes of the model and the job");
     for (const RuleFieldInfo& info : rule_fields()) {
       if (info.names == nullptr) continue;
       const std::vector<std::string>& values = info.names();
@@ -338,10 +337,9 @@ class Compiler {
   std::size_t index_of(const std::string& text, std::size_t at, const Part& field) const {
     const auto found = std::find(field.names->begin(), field.names->end(), text);
     if (found != field.names->end()) return static_cast<std::size_t>(found - field.names->begin());
-    const std::string close = nearest(text, *field.names);
     rule_.fail_at(
         at, fmt::format("'{}' is not a value of {}: expected {}", excerpt(text), field.name, join_or(*field.names)),
-        close.empty() ? std::string() : fmt::format("did you mean '{}'?", close));
+        did_you_mean(text, *field.names, ""));
   }
 
   static Part number_at(std::size_t at, bool whole) {

@@ -135,13 +135,12 @@ void RowReader::not_understood(const ColumnMapping& column, CellReading cell) {
   for (const WordRule& rule : column.rules) {
     for (const WordPattern& word : rule.words) known.push_back(word.text());
   }
-  const std::string near = nearest(cell.word, known);
   cell.meaning = "not understood";
   refuse(cell.where, cell.column, cell.word,
          fmt::format("{}: '{}' is not a known word; {}", column.name, excerpt(cell.word),
-                     near.empty() ? fmt::format("'mirfak list words --column {}' shows those that are", column.name)
-                                  : fmt::format("did you mean '{}'?", near)),
-         near);
+                     did_you_mean(cell.word, known,
+                                  fmt::format("'mirfak list words --column {}' shows those that are", column.name))),
+         nearest(cell.word, known));
   out_.cells_.push_back(std::move(cell));
 }
 
@@ -291,10 +290,9 @@ void check_header(const CsvTable& table, const RunMapping& mapping) {
     if (mapping.find(name) != nullptr || is_run_key(name)) continue;
     std::vector<std::string> known = run_key_names();
     for (const ColumnMapping& column : mapping.columns) known.push_back(column.name);
-    const std::string near = nearest(name, known);
     fail_input(table.header_where(*table.find(name)), fmt::format("no mapping explains the column '{}'", excerpt(name)),
-               near.empty() ? "name a key such as strategy.tensor, or describe the column in a mapping file (--map)"
-                            : fmt::format("did you mean '{}'?", near));
+               did_you_mean(name, known,
+                            "name a key such as strategy.tensor, or describe the column in a mapping file (--map)"));
   }
 }
 

@@ -76,11 +76,10 @@ std::vector<std::string> MappingReader::column_names() const {
 
 void MappingReader::check_key(const std::string& key, const Node& at) const {
   if (!is_run_key(key)) {
-    const std::string known = nearest(key, run_key_names());
-    at.fail(fmt::format("'{}' is neither a key of a scenario nor one from which mirfak makes such keys", excerpt(key)),
-            known.empty()
-                ? "keys begin with model., training., strategy. or cluster., or are " + join_or(run_key_names())
-                : fmt::format("did you mean '{}'?", known));
+    at.fail(
+        fmt::format("'{}' is neither a key of a scenario nor one from which mirfak makes such keys", excerpt(key)),
+        did_you_mean(key, run_key_names(),
+                     "keys begin with model., training., strategy. or cluster., or are " + join_or(run_key_names())));
   }
   if (key.find('.') != std::string::npos) KeyPath(key, at.where());
 }
@@ -91,9 +90,8 @@ void MappingReader::check_name(const std::string& name, const Node& at) const {
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   names.insert(names.end(), run_key_names().begin(), run_key_names().end());
   names.insert(names.end(), kComputed.begin(), kComputed.end());
-  const std::string known = nearest(name, names);
   at.fail(fmt::format("'{}' is neither a column that this mapping describes nor a key", excerpt(name)),
-          known.empty() ? "describe the column under 'columns'" : fmt::format("did you mean '{}'?", known));
+          did_you_mean(name, names, "describe the column under 'columns'"));
 }
 
 // Cells are read in the order of the table, which means nothing: what a word means cannot depend on keys.
