@@ -69,7 +69,8 @@ class Differentiator {
       const TensorId sum = new_gradient(of);
       const std::vector<TensorId> inputs = {parts[0], parts[1]};
       append("add_gradients_" + graph_.tensor(of).name, OperatorKind::elementwise, Phase::activation_gradient, inputs,
-             {sum});
+             {sum})
+          .function = "add";
       parts.erase(parts.begin(), parts.begin() + 2);
       parts.insert(parts.begin(), sum);
     }
@@ -335,6 +336,22 @@ std::vector<TensorId> tensors_under(const OperatorGraph& graph, std::string_view
   }
   std::vector<TensorId> out;
   std::set_difference(inside.begin(), inside.end(), read_outside.begin(), read_outside.end(), std::back_inserter(out));
+  return out;
+}
+
+std::vector<TensorId> all_but_alternate_products(const OperatorGraph& graph) {
+  std::set<TensorId> kept(graph.outputs.begin(), graph.outputs.end());
+  bool keep = true;
+  for (const Operator& op : graph.operators) {
+    if (op.phase != Phase::forward) continue;
+    const bool product = op.kind == OperatorKind::einsum && op.linear;
+    if (op.kind == OperatorKind::attention || (product && keep)) {
+      for (const Operand& output : op.outputs) kept.insert(output.tensor);
+    }
+    if (product) keep = !keep;
+  }
+  std::vector<TensorId> out = all_activations(graph);
+  std::erase_if(out, [&](TensorId id) { return kept.contains(id); });
   return out;
 }
 

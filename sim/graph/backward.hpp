@@ -43,6 +43,9 @@ ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const Tens
 // results, which others read; none where the block has no such tag.
 enum class Produced { inside, with_results };
 std::vector<TensorId> tensors_under(const OperatorGraph& graph, std::string_view tag, Produced produced);
+// What is dropped where attention and every other product of the block (the first, the third, ...) keep what they make:
+// all else but the outputs of the block.
+std::vector<TensorId> all_but_alternate_products(const OperatorGraph& graph);
 // What full recomputation drops: every activation of the block, its outputs included.
 std::vector<TensorId> all_activations(const OperatorGraph& graph);
 

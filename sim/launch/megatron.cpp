@@ -119,6 +119,9 @@ void add_recomputation(ArgumentLines& out, const Job& job) {
   if (s.recompute == Recompute::selective && s.recompute_modules.any()) {
     require_expressible(s.recompute_layers == 0, "strategy.recompute_layers",
                         "Megatron-LM recomputes modules in all layers or none", "leave it out, or recompute: full");
+    require_expressible(!s.recompute_modules.test(static_cast<std::size_t>(Module::alternate_products)),
+                        "strategy.recompute_modules", "Megatron-LM recomputes modules, not every other product",
+                        "choose among the others");
     out.value("--recompute-granularity", "selective");
     out.value("--recompute-modules", fmt::format("{}", fmt::join(recomputed_modules(s), " ")));
   }

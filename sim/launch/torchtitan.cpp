@@ -224,12 +224,18 @@ void add_recomputation(Toml& out, const Job& job) {
                       "leave it out");
   require_expressible(s.offload_optimizer == 0, "strategy.offload_optimizer",
                       "torchtitan offloads the optimizer with parameters and gradients only", "leave it out");
-  require_expressible(s.recompute != Recompute::selective, "strategy.recompute",
-                      "torchtitan chooses operators, not modules, to recompute", "choose none or full");
+  const bool selective = s.recompute == Recompute::selective;
+  const ModuleSet operators = ModuleSet().set(static_cast<std::size_t>(Module::alternate_products));
+  require_expressible(!selective || s.recompute_modules == operators, "strategy.recompute_modules",
+                      "torchtitan chooses operators, not modules, to recompute", "set it to [op], or recompute: full");
   require_expressible(s.recompute_method == RecomputeMethod::block, "strategy.recompute_method",
                       "torchtitan recomputes layers one by one", "set it to block");
   out.section("activation_checkpoint");
   if (s.recompute == Recompute::none) return out.text("mode", "none");
+  if (selective) {
+    out.text("mode", "selective");
+    return out.text("selective_ac_option", "op");
+  }
   if (s.recompute_layers == 0) return out.text("mode", "full");
   const std::int64_t layers = job.model.layers / s.pipeline / s.virtual_pipeline;
   const bool even = s.layer_split.empty() && s.counted_as_layers() == 0;

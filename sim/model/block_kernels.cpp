@@ -19,6 +19,12 @@ constexpr double kNarrowBytes = 1;  // 8 bits
 constexpr double kChainedGelu = 18.0 / 2;
 constexpr double kChainedGeluGradient = 28.0 / 3;
 
+// x / sqrt(mean(x^2)), every operation a kernel: square, mean and quotient move 5 tensors where one kernel moves 2.
+// Automatic differentiation moves 17 where one kernel moves 3: 2 for the gradient through the quotient, 4 for that of
+// the root, 8 for mean and square (PyTorch's pow_backward is three kernels), 3 to add the two.
+constexpr double kChainedRmsNorm = 5.0 / 2;
+constexpr double kChainedRmsNormGradient = 17.0 / 3;
+
 // A gated activation as two kernels moves 5 tensors where one kernel moves 3: the function reads and writes one, the
 // product reads two and writes one. Backward they move 9 instead of 5: two products, and the function's gradient.
 constexpr double kSeparateGate = 5.0 / 3;
@@ -93,7 +99,28 @@ class KernelWriter {
     return copy(of, name, graph_.tensor(of).bytes_per_element, tags);
   }
 
+  // To fp32, divided by its root mean square, back, times the weight.
+  void write_chained_norm(const Operator& op) {
+    const TensorId x = op.inputs.front().tensor;
+    const double bytes = graph_.tensor(x).bytes_per_element;
+    const bool casts = bytes < kWideBytes;
+    const TensorId wide = casts ? copy(x, op.name + "_wide", kWideBytes, op.tags) : x;
+    const TensorId normal = copy(wide, op.name + "_normal", op.tags);
+    Operator& quotient = graph_.operators.back();
+    quotient.function = "divide";
+    quotient.saved = {wide};
+    quotient.passes = kChainedRmsNorm;
+    quotient.gradient_passes = kChainedRmsNormGradient;
+    const TensorId narrow = casts ? copy(normal, op.name + "_narrow", bytes, op.tags) : normal;
+    std::vector<TensorId> factors = {narrow};
+    for (std::size_t i = 1; i < op.inputs.size(); ++i) factors.push_back(op.inputs[i].tensor);
+    Operator& product = append(op.name, factors, {op.outputs.front().tensor}, op.tags);
+    product.function = "multiply";
+    product.saved = factors;
+  }
+
   void write_normalization(Operator op) {
+    if (kernels_.chained_rms_norm && op.function == "rms_norm") return write_chained_norm(op);
     const TensorId x = op.inputs.front().tensor;
     if (kernels_.wide_norm_inputs && graph_.tensor(x).bytes_per_element < kWideBytes) {
       const TensorId wide = copy(x, op.name + "_input", kWideBytes, op.tags);

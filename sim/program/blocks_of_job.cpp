@@ -29,6 +29,7 @@ BlockKernels block_kernels(const Job& job) {
   BlockKernels kernels;
   kernels.fused_rotary = framework.fusion.rotary;
   kernels.chained_gelu = framework.kernels.chained_gelu && job.model.causal;  // an encoder's is PyTorch's own
+  kernels.chained_rms_norm = framework.kernels.chained_rms_norm;
   kernels.wide_norm_inputs = framework.kernels.wide_norm_inputs;
   kernels.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
   kernels.narrow_activation_input = job.training.fp8_activation_input;
@@ -86,6 +87,7 @@ BackwardOptions backward_options(const Job& job) {
 // What recomputation of a module drops: of the core of attention, the MLP and experts what they make for themselves; of
 // the others, which cost little to compute again, their results too.
 std::vector<TensorId> tensors_of(const OperatorGraph& layer, Module module) {
+  if (module == Module::alternate_products) return all_but_alternate_products(layer);
   const bool inside = module == Module::core_attention || module == Module::mlp || module == Module::experts;
   return tensors_under(layer, module_names()[static_cast<std::size_t>(module)],
                        inside ? Produced::inside : Produced::with_results);
@@ -266,13 +268,25 @@ class BodyWriter {
     return step.over == MeshAxisSet(MeshAxis::context) ? StreamKind::context : StreamKind::tensor;
   }
 
+  // A gather along an axis that is not the outermost in memory leaves parts one behind the other, which are copied to
+  // where they belong; before a reduce-scatter they are copied likewise.
+  KernelCost price_copy(const BlockStep& step) const {
+    const bool parts =
+        step.collective == CollectiveKind::all_gather || step.collective == CollectiveKind::reduce_scatter;
+    const bool copies = job_.framework.communication.copies_gathered && step.over == MeshAxisSet(MeshAxis::tensor);
+    return parts && copies ? costs_.kernels.price_memory_bound(2 * step.bytes) : KernelCost();
+  }
+
   BodyStep price_collective(const BlockStep& step) const {
     const CommunicationCost cost = price_collective_step(job_, block_, step, costs_);
     BodyStep out;
     out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
     out.stream = stream_of(step);
     out.activity = activity_of(out.stream);
-    out.device = to_picoseconds(cost.seconds);
+    const KernelCost copied = price_copy(step);
+    out.device = to_picoseconds(cost.seconds + copied.seconds);
+    out.copied_s = copied.seconds;
+    out.energy_j = copied.seconds > 0 ? energy_above_waiting_j(costs_.kernels, copied) : 0;
     const int peers = costs_.group_over(step.over).shape.ranks - 1;
     out.host =
         to_picoseconds(costs_.host_seconds(job_.framework.host.collective_s + peers * job_.framework.host.peer_s));
@@ -325,16 +339,28 @@ class BlockSharder {
 
  private:
   PartitionedBlock end(OperatorGraph forward) const {
-    return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {});
+    keep_gathered(forward);
+    return partition(with_backward(std::move(forward), backward_), mesh_, end_rules_, {}, sums());
+  }
+
+  GradientSums sums() const {
+    const bool first = job_.framework.communication.adds_before_reducing;
+    return first ? GradientSums::before_reducing : GradientSums::behind_reducing;
+  }
+
+  void keep_gathered(OperatorGraph& forward) const {
+    if (!job_.framework.communication.keeps_gathered) return;
+    for (Operator& op : forward.operators) op.keeps_gathered |= op.kind == OperatorKind::einsum && op.linear;
   }
 
   PartitionedBlock divide(OperatorGraph forward, Recompute recompute, bool narrow) const {
+    keep_gathered(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
     const bool norms = recompute == Recompute::none && job_.framework.recompute.norms;
     const std::vector<TensorId> dropped = norms ? tensors_of(graph, Module::layer_norm)
                                                 : dropped_tensors(graph, recompute, job_.strategy.recompute_modules);
-    return partition(std::move(graph), mesh_, layer_rules_, dropped);
+    return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
   }
 
   const Job& job_;

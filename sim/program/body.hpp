@@ -22,6 +22,7 @@ struct BodyStep {
   double energy_j = 0;    // above that of waiting
   double clocked_s = 0;   // as in KernelCost
   double held_share = 0;  // of the multiprocessors, by a collective
+  double copied_s = 0;    // of `device`, by a collective: kernels that copy what it moves
   double draw = 0;
   bool host_waits = false;  // the host issues it once the compute stream has done all before it
   std::vector<int> after;   // earlier steps of the body that must have ended

@@ -30,6 +30,8 @@ double add_kernels(PowerMix& mix, const Body& body, int times) {
   double busy_s = 0;
   for (const BodyStep& step : body.steps) {
     if (step.stream == StreamKind::compute) busy_s += times * add_kernel(mix, step, times);
+    mix.add_other(times * step.copied_s, kMemoryBoundDraw);
+    busy_s += times * step.copied_s;
   }
   return busy_s;
 }

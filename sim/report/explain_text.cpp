@@ -213,7 +213,13 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, 
     return {block.graph.op(step.op).name, format_seconds(seconds), cost.flop > 0 ? format_flop(cost.flop) : "",
             format_bytes(cost.bytes),     formulas_.cite(why),     with_evaluation(why.numbers, why.evaluation)};
   }
-  const Explanation why = explain_collective_step(job_, block, step, plan.costs);
+  Explanation why = explain_collective_step(job_, block, step, plan.costs);
+  const double held = to_seconds(charged.held);
+  const double copied = seconds - held - price_collective_step(job_, block, step, plan.costs).seconds;
+  if (copied > kPicosecond) {
+    why.numbers += ", then a copy to where the parts belong " + format_seconds(copied);
+    why.evaluation += fmt::format(" + {:.6g}", copied);
+  }
   return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
           format_seconds(seconds),
           "",

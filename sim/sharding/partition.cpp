@@ -26,8 +26,24 @@ class StepWriter {
              std::span<const AxisRule> rules)
       : graph_(graph), mesh_(mesh), shardings_(shardings), rules_(rules), known_(shardings.begin(), shardings.end()) {}
 
+  // Gradients of one tensor are added before they are reduced over the mesh axes that all of them are partial sums
+  // over.
+  void add_before_reducing() {
+    std::map<TensorId, int> readers;
+    for (const Operator& op : graph_.operators) {
+      for (const Operand& input : op.inputs) ++readers[input.tensor];
+    }
+    for (const Operator& op : graph_.operators) {
+      if (!adds_gradients(op)) continue;
+      for (const Operand& input : op.inputs) {
+        if (readers[input.tensor] == 1) added_.insert(input.tensor);
+      }
+    }
+  }
+
   void write(OperatorId id) {
     const Operator& op = graph_.op(id);
+    if (adds_gradients(op) && write_sum(id)) return;
     const LabelSharding labels = labels_of(op);
     if (const auto loop = loop_of(op, labels)) {
       return loop->gathers ? write_gathering(id, labels, *loop) : write_scattering(id, labels, *loop);
@@ -47,6 +63,16 @@ class StepWriter {
   }
 
   std::vector<BlockStep> take() { return std::move(steps_); }
+  // Bytes that tensors take more where what was gathered of them is kept, but for `recomputed` ones.
+  double gathered_bytes(const std::set<TensorId>& recomputed) const {
+    double bytes = 0;
+    for (const auto& [tensor, gathered] : gathered_) {
+      if (recomputed.contains(tensor)) continue;
+      const Sharding& divided = shardings_[static_cast<std::size_t>(tensor)];
+      bytes += local_bytes(graph_, tensor, gathered, mesh_) - local_bytes(graph_, tensor, divided, mesh_);
+    }
+    return bytes;
+  }
   // Mesh axes over which each parameter's gradient is a partial sum.
   const std::map<TensorId, MeshAxisSet>& partial_gradients() const { return partial_gradients_; }
 
@@ -249,11 +275,66 @@ class StepWriter {
     ready_[rows.tensor] = made;
   }
 
+  static bool adds_gradients(const Operator& op) {
+    return op.phase == Phase::activation_gradient && op.kind == OperatorKind::elementwise && op.function == "add";
+  }
+
+  // Adds partial sums as they lie, if all lie alike; else reduces what was left for the sum.
+  bool write_sum(OperatorId id) {
+    const Operator& op = graph_.op(id);
+    const auto partial_of = [&](const Operand& input) {
+      const auto found = unreduced_.find(input.tensor);
+      return found == unreduced_.end() ? nullptr : &found->second;
+    };
+    const Sharding* first = partial_of(op.inputs.front());
+    const bool alike = first != nullptr && std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
+                         const Sharding* partial = partial_of(input);
+                         return partial != nullptr && *partial == *first;
+                       });
+    if (!alike) {
+      for (const Operand& input : op.inputs) reduce_left(id, input.tensor);
+      return false;
+    }
+    const Sharding made = *first;
+    LabelSharding labels;
+    labels.resize(graph_.axes.size());
+    Steps inputs;
+    for (const Operand& input : op.inputs) {
+      for (const int step : ready(input.tensor)) add_once(inputs, step);
+    }
+    const Operand& sum = op.outputs.front();
+    for (std::size_t i = 0; i < sum.labels.size(); ++i) labels[index_of(sum.labels[i])] = made.axes[i];
+    bring_home(id, sum.tensor, made, {add_kernel(id, labels, inputs)});
+    return true;
+  }
+
+  void reduce_left(OperatorId id, TensorId tensor) {
+    const auto left = unreduced_.find(tensor);
+    if (left == unreduced_.end()) return;
+    ready_[tensor] = collectives(id, tensor, left->second, shardings_[static_cast<std::size_t>(tensor)], ready(tensor));
+    unreduced_.erase(left);
+  }
+
+  // From how a tensor was made to its own sharding, or to the sum that it is added to first.
+  void bring_home(OperatorId id, TensorId tensor, const Sharding& made, const Steps& made_by) {
+    const Sharding& wanted = shardings_[static_cast<std::size_t>(tensor)];
+    if (!made.partial.empty() && added_.contains(tensor)) {
+      unreduced_.insert_or_assign(tensor, made);
+      ready_[tensor] = made_by;
+      return;
+    }
+    ready_[tensor] = made == wanted ? made_by : collectives(id, tensor, made, wanted, made_by);
+  }
+
   // Makes an input lie as the operator wants it; returns the steps after which it does.
   Steps bring(OperatorId id, const Operand& input, const LabelSharding& labels) {
     const Sharding wanted = operand_sharding(input, labels);
     Steps after = ready(input.tensor);
-    if (lies(input) == wanted || kept_as_used(graph_.op(id), input)) return after;
+    if (lies(input) == wanted) return after;
+    if (kept_as_used(graph_.op(id), input)) {
+      if (keeps_gathered(graph_.op(id))) gathered_.insert_or_assign(input.tensor, wanted);
+      return after;
+    }
     const auto key = std::pair(input.tensor, wanted.axes);
     if (const auto copy = copies_.find(key); copy != copies_.end()) return copy->second;
     return copies_[key] = collectives(id, input.tensor, lies(input), wanted, std::move(after));
@@ -275,8 +356,8 @@ class StepWriter {
     }
   }
 
-  // What forward's attention read or wrote with other labels divided is kept so for backward: it is no larger. What an
-  // adapter's first product gathered is kept whole.
+  // What forward's attention read or wrote with other labels divided is kept so for backward: it is no larger. What a
+  // product gathered may be kept whole.
   bool kept_as_used(const Operator& op, const Operand& input) const {
     const TensorRole role = graph_.tensor(input.tensor).role;
     if (keeps_gathered(op) && role == TensorRole::activation) return true;
@@ -312,8 +393,7 @@ class StepWriter {
       ready_[output.tensor] = made_by;
       return;
     }
-    const Sharding& wanted = lies(output);
-    ready_[output.tensor] = made == wanted ? made_by : collectives(id, output.tensor, made, wanted, made_by);
+    bring_home(id, output.tensor, made, made_by);
   }
 
   Steps collectives(OperatorId id, TensorId tensor, const Sharding& from, const Sharding& to, Steps after) {
@@ -332,31 +412,15 @@ class StepWriter {
   std::map<TensorId, Steps> ready_;
   std::map<std::pair<TensorId, InlineList<MeshAxisSet, kMaxRank>>, Steps> copies_;  // resharded copies and their steps
   std::map<TensorId, MeshAxisSet> partial_gradients_;
+  std::map<TensorId, Sharding> gathered_;   // what was kept gathered, and how
+  std::set<TensorId> added_;                // gradients that a sum alone reads ...
+  std::map<TensorId, Sharding> unreduced_;  // ... and that wait for it as partial sums
 };
 
 double total_bytes(const PartitionedBlock& block, const DeviceMesh& mesh, const std::set<TensorId>& tensors) {
   double bytes = 0;
   for (const TensorId id : tensors) {
     bytes += local_bytes(block.graph, id, block.shardings[static_cast<std::size_t>(id)], mesh);
-  }
-  return bytes;
-}
-
-// What adapters keep whole of tensors that lie divided.
-double gathered_bytes(const PartitionedBlock& block, const DeviceMesh& mesh) {
-  std::set<TensorId> tensors;
-  for (const Operator& op : block.graph.operators) {
-    if (!keeps_gathered(op)) continue;
-    for (const Operand& input : op.inputs) {
-      if (block.graph.tensor(input.tensor).role == TensorRole::activation) tensors.insert(input.tensor);
-    }
-  }
-  double bytes = 0;
-  for (const TensorId id : tensors) {
-    Sharding whole = block.shardings[static_cast<std::size_t>(id)];
-    const double divided = local_bytes(block.graph, id, whole, mesh);
-    for (MeshAxisSet& axes : whole.axes) axes.erase(MeshAxis::tensor);
-    bytes += local_bytes(block.graph, id, whole, mesh) - divided;
   }
   return bytes;
 }
@@ -379,7 +443,7 @@ void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::
 }  // namespace
 
 PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
-                           std::span<const TensorId> dropped) {
+                           std::span<const TensorId> dropped, GradientSums sums) {
   PartitionedBlock block;
   block.graph = std::move(graph);
   block.shardings = propagate(block.graph, rules);
@@ -387,6 +451,7 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   StepWriter forward(block.graph, mesh, block.shardings, rules);
   StepWriter backward(block.graph, mesh, block.shardings, rules);
   StepWriter update(block.graph, mesh, block.shardings, rules);
+  if (sums == GradientSums::before_reducing) backward.add_before_reducing();
   for (std::size_t id = 0; id < block.graph.operators.size(); ++id) {
     const Phase phase = block.graph.operators[id].phase;
     StepWriter& writer = phase == Phase::forward ? forward : phase == Phase::update ? update : backward;
@@ -406,7 +471,8 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   block.update = update.take();
   add_parameters(block, mesh, backward.partial_gradients());
   block.kept = plan.kept;
-  block.kept_bytes = total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()}) + gathered_bytes(block, mesh);
+  block.kept_bytes =
+      total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()}) + backward.gathered_bytes(recomputed);
   block.recomputed_bytes = total_bytes(block, mesh, recomputed);
   const std::vector<TensorId>& streams = block.graph.outputs.empty() ? block.graph.inputs : block.graph.outputs;
   block.residual_bytes = total_bytes(block, mesh, {streams.begin(), streams.end()});

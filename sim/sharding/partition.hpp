@@ -63,8 +63,10 @@ struct PartitionedBlock {
 //     end of the iteration;
 //  5. rules on attention: where keys stay divided, the kernel runs in as many pieces as there are devices while keys
 //     and values (in the gradient operator their gradients too) shift to the next device beside it.
-// `dropped`: tensors not kept for backward (see plan_activations).
+// `dropped`: tensors not kept for backward (see plan_activations). `sums`: whether the gradients that several products
+// find for a tensor are each reduced over the devices that hold a part, or added first.
+enum class GradientSums { behind_reducing, before_reducing };
 PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
-                           std::span<const TensorId> dropped);
+                           std::span<const TensorId> dropped, GradientSums sums = GradientSums::behind_reducing);
 
 }  // namespace mirfak

@@ -46,6 +46,7 @@ struct FusionHabits {
 // What else the kernels do or leave out.
 struct KernelHabits {
   bool chained_gelu = false;
+  bool chained_rms_norm = false;
   bool wide_norm_inputs = false;
   double logit_metric_bytes = 0;
   bool gathers_masked_tokens = false;
@@ -74,6 +75,9 @@ struct CommunicationHabits {
   bool overlap_tensor_gradients = false;
   bool overlap_pipeline = false;
   bool scatter_gather_pipeline = false;
+  bool copies_gathered = false;
+  bool keeps_gathered = false;
+  bool adds_before_reducing = false;
   std::string source;
 
   friend bool operator==(const CommunicationHabits&, const CommunicationHabits&) = default;

@@ -103,6 +103,8 @@ FrameworkOptionGroup kernels() {
           source_of<group>,
           {
               truth("chained_gelu", "decoders' GELU is a chain of plain kernels", at<group, &Habits::chained_gelu>),
+              truth("chained_rms_norm", "RMS norms are a chain of plain kernels, in fp32",
+                    at<group, &Habits::chained_rms_norm>),
               truth("wide_norm_inputs", "normalizations read fp32 copies, which a kernel each makes",
                     at<group, &Habits::wide_norm_inputs>),
               bytes("logit_metric_bytes", "moved per logit by metrics that are computed with every loss",
@@ -156,6 +158,17 @@ FrameworkOptionGroup communication() {
                     "without sequence parallelism, each tensor rank sends its share of the activation and the "
                     "receivers gather (arXiv 2104.04473, section 4.1)",
                     at<group, &Habits::scatter_gather_pipeline>),
+              truth("copies_gathered",
+                    "with sequence parallelism, what tensor ranks gather is copied behind the gather and what they "
+                    "reduce and scatter before it: tokens are not the outermost axis in memory",
+                    at<group, &Habits::copies_gathered>),
+              truth("keeps_gathered",
+                    "what products gather of their inputs is kept for their weight gradients; else gathered again",
+                    at<group, &Habits::keeps_gathered>),
+              truth("adds_before_reducing",
+                    "gradients that several products find for one tensor are added before tensor ranks reduce them; "
+                    "else each is reduced",
+                    at<group, &Habits::adds_before_reducing>),
           }};
 }
 

@@ -34,8 +34,9 @@ enum class Module : std::uint8_t {
   expert_activation,     // the activation function of experts
   mlp,                   // the whole plain MLP
   experts,               // the whole mixture of experts, the exchange of rows included
+  alternate_products,    // everything but what attention and every other product of the layer make
 };
-inline constexpr std::size_t kModules = 6;
+inline constexpr std::size_t kModules = 7;
 using ModuleSet = std::bitset<kModules>;
 
 // Which layers of a chunk full recomputation recomputes.
@@ -70,9 +71,10 @@ inline const std::vector<std::string>& expert_dispatcher_names() {
   return names;
 }
 
-// Modules of a layer as Megatron Core's --recompute-modules calls them.
+// Modules of a layer as Megatron Core's --recompute-modules calls them; "op" is torchtitan's word.
 inline const std::vector<std::string>& module_names() {
-  static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act", "mlp", "moe"};
+  static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act",
+                                                 "mlp",       "moe",       "op"};
   return names;
 }
 

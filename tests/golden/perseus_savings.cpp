@@ -1,6 +1,6 @@
-// What Perseus saved without slowing an iteration down (arXiv 2312.06902; published-savings.csv), against the frontier of
-// a scenario of each pipeline: nothing of it is measured, neither the passes nor their power. Bounds are what the models
-// reach today, rounded up.
+// What Perseus saved without slowing an iteration down (arXiv 2312.06902; published-savings.csv), against the frontier
+// of a scenario of each pipeline: nothing of it is measured, neither the passes nor their power. Bounds are what the
+// models reach today, rounded up.
 
 #include "base/csv.hpp"
 #include "energy/frontier.hpp"

@@ -140,6 +140,28 @@ TEST_CASE("custom operators have the work of their gradients stated") {
   CHECK(gradient->custom.bytes == 30);
 }
 
+TEST_CASE("every other product keeps what it makes, and so does attention") {
+  GraphWriter w;
+  const Axis s = w.axis("s", 8);
+  const Axis h = w.axis("h", 4);
+  const Axis f = w.axis("f", 4);
+  TensorId last = w.stream("x", {s, h});
+  std::vector<TensorId> made;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = std::to_string(i);
+    const TensorId weight = w.parameter(("w" + name).c_str(), i % 2 == 0 ? AxisLabels{h, f} : AxisLabels{f, h});
+    const TensorId product = w.activation(("y" + name).c_str(), {s, i % 2 == 0 ? f : h});
+    w.op(("product" + name).c_str(), OperatorKind::einsum, {last, weight}, {product}).linear = true;
+    made.push_back(product);
+    last = w.activation(("z" + name).c_str(), {s, i % 2 == 0 ? f : h});
+    w.op(("function" + name).c_str(), OperatorKind::elementwise, {product}, {last});
+    made.push_back(last);
+  }
+  w.graph.outputs = {last};
+  // Kept: the first and the third product, and the output of the block, which no gradient reads.
+  CHECK(all_but_alternate_products(w.graph) == std::vector<TensorId>{made[1], made[2], made[3], made[5], made[6]});
+}
+
 TEST_CASE("tags say what recomputation drops: what a part makes for itself, or its results too") {
   GraphWriter w;
   const Axis s = w.axis("s", 8);

@@ -273,6 +273,7 @@ TEST_CASE("Megatron-LM refuses what it cannot express") {
   refused(job("llama3-8b", 1, "pipeline: 2, schedule: gpipe"), "strategy.schedule");
   refused(job("llama3-8b", 1, "pipeline: 2, schedule: interleaved-1f1b"), "strategy.schedule");
   refused(job("llama3-8b", 1, "recompute: selective, recompute_layers: 2"), "strategy.recompute_layers");
+  refused(job("llama3-8b", 1, "recompute: selective, recompute_modules: [op]"), "strategy.recompute_modules");
   refused(job("llama3-8b", 1, "recompute: full, offload_layers: 2"), "strategy.offload_layers");
   refused(job("llama3-8b", 1, "zero: 1, overlap_param_gather: true"), "strategy.overlap_param_gather");
   refused(job("llama3-8b", 1, "tensor: 1", ", optimizer: lamb"), "training.optimizer");
@@ -315,6 +316,10 @@ TEST_CASE("torchtitan: sharding, stages and batches") {
                        {"parallelism.data_parallel_replicate_degree", "4"},
                        {"parallelism.fsdp_reshard_after_forward", "always"},
                        {"activation_checkpoint.mode", "full"}});
+  given = torchtitan(
+      job("llama3-8b", 4, "zero: 3, recompute: selective, recompute_modules: [op]", ", framework: torchtitan"));
+  CHECK(given.at("activation_checkpoint.mode") == "selective");
+  CHECK(given.at("activation_checkpoint.selective_ac_option") == "op");
 }
 
 TEST_CASE("torchtitan: uneven stages, context ranks and experts") {
@@ -346,7 +351,7 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   refused("data: 8", "strategy.overlap_grad_reduce");
   refused("tensor: 2, zero: 3", "strategy.sequence_parallel");
   refused("context: 2, zero: 3, context_communication: a2a", "strategy.context_communication");
-  refused("recompute: selective, zero: 3", "strategy.recompute");
+  refused("recompute: selective, zero: 3", "strategy.recompute_modules");
   refused("recompute: full, recompute_layers: 5, zero: 3", "strategy.recompute_layers");
   refused("offload_layers: 5, zero: 3", "strategy.offload_layers");
   Job groups = job("llama3-8b", 1, "zero: 3, recompute: full", ", framework: torchtitan");

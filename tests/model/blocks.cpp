@@ -90,6 +90,26 @@ TEST_CASE("a gated activation in two kernels moves five tensors forward and nine
   }
 }
 
+TEST_CASE("an RMS norm of plain kernels: 36 bytes an element forward, 86 for the gradient of what it reads") {
+  const ModelSpec model = load_model("llama3-8b", folder, {"test", 0, 0});
+  BlockOptions options = options_for(model);
+  options.kernels.chained_rms_norm = true;
+  const OperatorGraph graph = with_backward(build_layer_block(model, options), {});
+  const double elements = graph.bytes(named(graph, "mlp_norm.out").outputs[0].tensor) / 2;
+  double forward = 0;
+  double backward = 0;
+  for (const Operator& op : graph.operators) {
+    if (op.name.starts_with("mlp_norm.out")) forward += moved(graph, op.name);
+    if (op.name.starts_with("d_mlp_norm.out") && op.phase == Phase::activation_gradient) {
+      backward += moved(graph, op.name);
+    }
+  }
+  // To fp32 (2 + 4), square (8), mean (4), quotient (8), back (4 + 2), times the weight (2 + 2); the weight is small.
+  CHECK(forward / elements == doctest::Approx(36).epsilon(0.001));
+  // Of the weight (2 + 2, and what it multiplied, 2), of the cast (2 + 4), of the quotient (68), of the cast (4 + 2).
+  CHECK(backward / elements == doctest::Approx(86).epsilon(0.001));
+}
+
 TEST_CASE("rotary embedding without a kernel of its own is four") {
   const ModelSpec model = load_model("llama3-8b", folder, {"test", 0, 0});
   BlockOptions options = options_for(model);

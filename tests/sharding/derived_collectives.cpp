@@ -109,6 +109,53 @@ TEST_CASE("sequence parallelism: what a weight gradient gathers is on its way be
   }
 }
 
+TEST_CASE("three products of one input: their gradients are reduced one by one, or added and reduced once") {
+  const ModelSpec model = small_gpt();
+  const Strategy strategy = tensor_parallel(4, true);
+  BlockOptions options = options_for(model, strategy);
+  options.fusion.packed_tags.clear();  // queries, keys and values are products of their own
+  const auto backward_with = [&](GradientSums sums) {
+    return partition(with_backward(build_layer_block(model, options), {}), mesh_of(strategy), axis_rules(strategy), {},
+                     sums)
+        .backward;
+  };
+  const std::vector<BlockStep> each = backward_with(GradientSums::behind_reducing);
+  const std::vector<BlockStep> once = backward_with(GradientSums::before_reducing);
+  CHECK(count(each).at(CollectiveKind::reduce_scatter).number == 4);
+  CHECK(count(once).at(CollectiveKind::reduce_scatter).number == 2);
+  CHECK(count(once).at(CollectiveKind::all_gather).number == count(each).at(CollectiveKind::all_gather).number);
+  CHECK(once.size() == each.size() - 2);  // as many kernels
+  // What is added is as long as the sequence, not as a rank's part of it.
+  const auto longest_sum = [](const std::vector<BlockStep>& steps, const OperatorGraph& graph) {
+    std::int64_t tokens = 0;
+    for (const BlockStep& step : steps) {
+      const Operator& op = graph.op(step.op);
+      if (step.kind != BlockStep::Kind::kernel || !op.name.starts_with("add_gradients_attention_norm")) continue;
+      tokens = std::max(tokens, step.local[index_of(graph.axis("sequence"))]);
+    }
+    return tokens;
+  };
+  const OperatorGraph graph = with_backward(build_layer_block(model, options), {});
+  CHECK(longest_sum(once, graph) == model.max_sequence);
+  CHECK(longest_sum(each, graph) == model.max_sequence / 4);
+}
+
+TEST_CASE("what products gathered and keep is not gathered again, and takes memory where it is not recomputed") {
+  const ModelSpec model = small_gpt();
+  const Strategy strategy = tensor_parallel(4, true);
+  const BlockOptions options = options_for(model, strategy);
+  OperatorGraph keeping = build_layer_block(model, options);
+  for (Operator& op : keeping.operators) op.keeps_gathered = op.kind == OperatorKind::einsum && op.linear;
+  const OperatorGraph graph = with_backward(std::move(keeping), {});
+  const PartitionedBlock again = sharded_layer(model, strategy);
+  const PartitionedBlock kept = partition(graph, mesh_of(strategy), axis_rules(strategy), {});
+  CHECK(count(kept.backward).at(CollectiveKind::all_gather).number == 2);  // of gradients
+  const double activation = 2 * sbh(model, options, strategy);
+  CHECK(kept.kept_bytes - again.kept_bytes == doctest::Approx(2 * activation * 3 / 4));
+  const PartitionedBlock recomputed = partition(graph, mesh_of(strategy), axis_rules(strategy), all_activations(graph));
+  CHECK(recomputed.kept_bytes == doctest::Approx(activation / 4));  // the input
+}
+
 TEST_CASE("full recomputation repeats the forward pass with its collectives") {
   const ModelSpec model = small_gpt();
   for (const bool sequence_parallel : {false, true}) {
