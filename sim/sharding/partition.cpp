@@ -26,8 +26,7 @@ class StepWriter {
              std::span<const AxisRule> rules)
       : graph_(graph), mesh_(mesh), shardings_(shardings), rules_(rules), known_(shardings.begin(), shardings.end()) {}
 
-  // Gradients of one tensor are added before they are reduced over the mesh axes that all of them are partial sums
-  // over.
+  // Gradients of one tensor that are partial sums over the same mesh axes are added before they are reduced.
   void add_before_reducing() {
     std::map<TensorId, int> readers;
     for (const Operator& op : graph_.operators) {
@@ -68,8 +67,7 @@ class StepWriter {
     double bytes = 0;
     for (const auto& [tensor, gathered] : gathered_) {
       if (recomputed.contains(tensor)) continue;
-      const Sharding& divided = shardings_[static_cast<std::size_t>(tensor)];
-      bytes += local_bytes(graph_, tensor, gathered, mesh_) - local_bytes(graph_, tensor, divided, mesh_);
+      bytes += local_bytes(graph_, tensor, gathered, mesh_) - local_bytes(graph_, tensor, lies(tensor), mesh_);
     }
     return bytes;
   }
@@ -81,7 +79,8 @@ class StepWriter {
     if (std::find(list.begin(), list.end(), step) == list.end()) list.push_back(step);
   }
 
-  const Sharding& lies(const Operand& operand) const { return shardings_[static_cast<std::size_t>(operand.tensor)]; }
+  const Sharding& lies(TensorId tensor) const { return shardings_[static_cast<std::size_t>(tensor)]; }
+  const Sharding& lies(const Operand& operand) const { return lies(operand.tensor); }
 
   // The steps after which a tensor lies as it should; none: from the start.
   Steps ready(TensorId tensor) const {
@@ -311,13 +310,13 @@ class StepWriter {
   void reduce_left(OperatorId id, TensorId tensor) {
     const auto left = unreduced_.find(tensor);
     if (left == unreduced_.end()) return;
-    ready_[tensor] = collectives(id, tensor, left->second, shardings_[static_cast<std::size_t>(tensor)], ready(tensor));
+    ready_[tensor] = collectives(id, tensor, left->second, lies(tensor), ready(tensor));
     unreduced_.erase(left);
   }
 
   // From how a tensor was made to its own sharding, or to the sum that it is added to first.
   void bring_home(OperatorId id, TensorId tensor, const Sharding& made, const Steps& made_by) {
-    const Sharding& wanted = shardings_[static_cast<std::size_t>(tensor)];
+    const Sharding& wanted = lies(tensor);
     if (!made.partial.empty() && added_.contains(tensor)) {
       unreduced_.insert_or_assign(tensor, made);
       ready_[tensor] = made_by;
