@@ -83,6 +83,7 @@ struct Recording {
   std::vector<RecordedKernel> kernels;
   std::vector<RecordedStep> steps;
   std::map<std::string, std::uint64_t> unread;  // events by category that say nothing of the above
+  std::vector<std::string> notes;               // what else a reader should know of how it was read
 
   const RecordedClass& class_of(const RecordedKernel& kernel) const { return classes[kernel.cls]; }
   bool communicates(const RecordedKernel& kernel) const { return class_of(kernel).communication; }

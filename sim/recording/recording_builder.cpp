@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -34,6 +35,10 @@ RecordingBuilder::RecordingBuilder(std::string file, const KernelClasses& classe
   recording_.classes = classes.classes();
 }
 
+std::uint32_t RecordingBuilder::thread_id(const std::string& thread) {
+  return thread_ids_.try_emplace(thread, static_cast<std::uint32_t>(thread_ids_.size())).first->second;
+}
+
 void RecordingBuilder::count() {
   if (++counted_ > kMostEvents) {
     fail_input({recording_.file, 0, 0}, "more than 50 million events", "record fewer steps");
@@ -56,18 +61,23 @@ void RecordingBuilder::add_kernel(RecordedKernel kernel, const std::string& name
 void RecordingBuilder::add_launch(std::int64_t correlation, const std::string& thread, Nanoseconds start,
                                   Nanoseconds end) {
   count();
-  const std::uint32_t id =
-      thread_ids_.try_emplace(thread, static_cast<std::uint32_t>(thread_ids_.size())).first->second;
+  const std::uint32_t id = thread_id(thread);
   launches_.insert_or_assign(correlation, Launch{id, start, end});
 }
 
 void RecordingBuilder::add_operator(const RecordedOperator& what, const std::string& thread, Nanoseconds start,
                                     Nanoseconds end, bool backward) {
   count();
-  const std::uint32_t id =
-      thread_ids_.try_emplace(thread, static_cast<std::uint32_t>(thread_ids_.size())).first->second;
+  const std::uint32_t id = thread_id(thread);
   const auto index = index_in<RecordedOperator, std::int32_t>(operators_, recording_.operators, what);
   spans_.push_back({id, start, end, index, backward});
+}
+
+void RecordingBuilder::add_call(const RecordedCollective& what, const std::string& thread, Nanoseconds start,
+                                Nanoseconds end) {
+  count();
+  const auto index = index_in<RecordedCollective, std::int32_t>(collectives_, recording_.collectives, what);
+  calls_.push_back({thread_id(thread), start, end, index});
 }
 
 void RecordingBuilder::add_step(const std::string& name, Nanoseconds start, Nanoseconds end) {
@@ -75,8 +85,21 @@ void RecordingBuilder::add_step(const std::string& name, Nanoseconds start, Nano
   recording_.steps.push_back({name, start, end});
 }
 
-void RecordingBuilder::add_unread(const std::string& category) {
-  ++recording_.unread[category.empty() ? "(no category)" : category];
+void RecordingBuilder::add_unread(const std::string& category, std::uint64_t events) {
+  recording_.unread[category.empty() ? "(no category)" : category] += events;
+}
+
+void RecordingBuilder::add_note(std::string note) { recording_.notes.push_back(std::move(note)); }
+
+void RecordingBuilder::make_one_step(const std::string& name) {
+  join_launches();
+  Nanoseconds start = std::numeric_limits<Nanoseconds>::max();
+  Nanoseconds end = 0;
+  for (const RecordedKernel& kernel : recording_.kernels) {
+    start = std::min(start, std::min(kernel.start, kernel.launch.value_or(kernel.start)));
+    end = std::max(end, kernel.end);
+  }
+  add_step(name, start, std::max(start, end) + 1);  // a kernel may begin at the very end
 }
 
 void RecordingBuilder::join_launches() {
@@ -133,6 +156,25 @@ void RecordingBuilder::join_operators() {
   }
 }
 
+// Calls of one thread follow each other: of a kernel the last that began before its launch counts, if it is open.
+void RecordingBuilder::join_calls() {
+  if (calls_.empty()) return;
+  std::sort(calls_.begin(), calls_.end(), [](const Call& one, const Call& other) {
+    return std::tie(one.thread, one.start) < std::tie(other.thread, other.start);
+  });
+  for (std::size_t i = 0; i < recording_.kernels.size(); ++i) {
+    RecordedKernel& kernel = recording_.kernels[i];
+    if (!kernel.launch || kernel.collective >= 0 || !recording_.communicates(kernel)) continue;
+    const auto launched = std::make_pair(threads_[i], *kernel.launch);
+    const auto after = std::upper_bound(calls_.begin(), calls_.end(), launched, [](const auto& at, const Call& call) {
+      return at < std::make_pair(call.thread, call.start);
+    });
+    if (after == calls_.begin()) continue;
+    const Call& call = *std::prev(after);
+    if (call.thread == launched.first && launched.second < call.end) kernel.collective = call.collective;
+  }
+}
+
 Recording RecordingBuilder::finish() {
   if (recording_.kernels.empty()) {
     fail_input({recording_.file, 0, 0}, "no kernel of a GPU is recorded", "record with ProfilerActivity.CUDA");
@@ -140,6 +182,7 @@ Recording RecordingBuilder::finish() {
   join_launches();
   join_steps();
   join_operators();
+  join_calls();
   std::stable_sort(recording_.kernels.begin(), recording_.kernels.end(),
                    [](const RecordedKernel& one, const RecordedKernel& other) { return one.start < other.start; });
   return std::move(recording_);

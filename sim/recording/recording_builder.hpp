@@ -22,8 +22,14 @@ class RecordingBuilder {
   void add_launch(std::int64_t correlation, const std::string& thread, Nanoseconds start, Nanoseconds end);
   void add_operator(const RecordedOperator& what, const std::string& thread, Nanoseconds start, Nanoseconds end,
                     bool backward);
+  // A call of the host that describes the communication kernels launched in it.
+  void add_call(const RecordedCollective& what, const std::string& thread, Nanoseconds start, Nanoseconds end);
   void add_step(const std::string& name, Nanoseconds start, Nanoseconds end);
-  void add_unread(const std::string& category);
+  void add_unread(const std::string& category, std::uint64_t events = 1);
+  void add_note(std::string note);
+  bool has_steps() const { return !recording_.steps.empty(); }
+  // From the first launch or kernel to the last, as the only step: for recordings that mark none.
+  void make_one_step(const std::string& name);
 
   // Error(input) where no kernel was added.
   Recording finish();
@@ -41,10 +47,18 @@ class RecordingBuilder {
     std::int32_t operator_;
     bool backward;
   };
+  struct Call {
+    std::uint32_t thread;
+    Nanoseconds start;
+    Nanoseconds end;
+    std::int32_t collective;
+  };
+  std::uint32_t thread_id(const std::string& thread);
   void count();
   void join_launches();
   void join_steps();
   void join_operators();
+  void join_calls();
 
   const KernelClasses& classes_;
   Recording recording_;
@@ -53,6 +67,7 @@ class RecordingBuilder {
   std::vector<std::uint32_t> threads_;                     // of the launches of kernels
   std::unordered_map<std::int64_t, Launch> launches_;
   std::vector<Span> spans_;
+  std::vector<Call> calls_;
   std::unordered_map<std::string, std::uint32_t> names_;
   std::vector<std::uint32_t> class_of_name_;
   std::unordered_map<std::string, std::uint32_t> thread_ids_;

@@ -219,6 +219,7 @@ std::vector<std::string> missing_from(const Recording& recording, const Recordin
     out.emplace_back(
         fmt::format("of the category {}, {} event{} not read", excerpt(category), count, count == 1 ? " is" : "s are"));
   }
+  out.insert(out.end(), recording.notes.begin(), recording.notes.end());
   return out;
 }
 

@@ -20,9 +20,10 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 7> kOwnedLibraries{{{"yaml.h", "base"},
+constexpr std::array<OwnedLibrary, 8> kOwnedLibraries{{{"yaml.h", "base"},
                                                        {"rapidjson/", "recording"},
                                                        {"zlib.h", "recording"},
+                                                       {"sqlite3.h", "recording"},
                                                        {"Eigen/", "calibration"},
                                                        {"unsupported/Eigen/", "calibration"},
                                                        {"hdf5", "trace"},
