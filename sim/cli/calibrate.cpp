@@ -8,13 +8,12 @@
 #include "calibration/profile_update.hpp"
 #include "calibration/table_columns.hpp"
 #include "cli/calibrate_runs.hpp"
+#include "cli/calibrate_trace.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "model/attention_kernels.hpp"
-#include "recording/recording_files.hpp"
 #include "report/calibration_report.hpp"
-#include "report/recording_report.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,6 +43,8 @@ struct CalibrateOptions {
   std::string machine;
   std::string name;
   std::string trace;
+  std::string scenario;
+  std::string framework;
   std::string runs;
   std::string map;
 };
@@ -56,12 +57,11 @@ std::array<std::filesystem::path, 3> paths_of_machine(const std::filesystem::pat
 CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
       "mirfak calibrate TABLE.csv... | --trace TRACE | --runs RUNS.csv [OPTION]...",
-      "Fits the constants of the cost models to tables of measured kernels or collectives; a third of the shapes, "
-      "chosen by\n"
-      "a hash, is held out and scored. With --machine they become a node type of the processor that mirfak-measure "
-      "timed.\n"
-      "--trace tells what a profiler recorded of a run, and what the recording lacks; --runs corrects a node type by\n"
-      "iterations that you measured (sim/calibration/README.md, sim/recording/README.md, validate/README.md).");
+      "Fits the constants of the cost models to tables of measured kernels or collectives; a third of the shapes is "
+      "held\n"
+      "out and scored. --machine makes a node type of the processor that mirfak-measure timed. --trace tells what a "
+      "profiler\n"
+      "recorded; with --scenario it corrects a node type, as --runs does by iterations that you measured.");
   syntax.operands = &options.files;
   syntax.instead_of_operands = {&options.trace, &options.runs};
   auto add = syntax.options.add_options();
@@ -72,14 +72,17 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
   add("attention", po::value(&options.attention)->default_value("trtllm")->value_name("NAME"),
       "kernels that tables of attention timed; cudnn: mirfak-measure's");
   add("only", po::value(&options.only)->value_name("COLUMN=VALUE"), "leave out all other rows; may be repeated");
-  syntax.add_file(
-      FileRole::as_added, "out", options.out, "PROFILE.yaml",
-      "put the constants, their source and errors into this profile; a new file is a copy of that of --gpu or "
-      "--link with them");
+  syntax.add_file(FileRole::as_added, "out", options.out, "PROFILE.yaml",
+                  "profile to put them into; a new one is a copy of --gpu's or --link's");
   syntax.add_file(FileRole::input, "machine", options.machine, "MACHINE.csv",
                   "make profiles of the machine described here");
   add("name", po::value(&options.name)->value_name("NAME"), "what to call these profiles");
-  add("trace", po::value(&options.trace)->value_name("TRACE"), "a trace of PyTorch's profiler, or a folder of ranks");
+  add("trace", po::value(&options.trace)->value_name("TRACE"),
+      "of PyTorch's profiler or Nsight Systems; or a folder of ranks");
+  syntax.add_file(FileRole::input, "scenario", options.scenario, "SCENARIO.yaml",
+                  "what was recorded: correct its node type; --out is the profile");
+  syntax.add_file(FileRole::output, "framework", options.framework, "FRAMEWORK.yaml",
+                  "framework file for the host's recorded issue times");
   syntax.add_file(FileRole::input, "runs", options.runs, "RUNS.csv",
                   "correct a node type by these measured runs; --out is its profile");
   syntax.add_file(FileRole::input, "map", options.map, "MAP.yaml", "how to read them, as in `mirfak validate`");
@@ -93,7 +96,8 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
       files.push_back({FileRole::input, "--trace", options.trace});
     }
     if (options.out.empty()) return;
-    if (!options.runs.empty()) return files.push_back({FileRole::output, "--out", options.out});
+    if (!options.runs.empty() || !options.trace.empty())
+      return files.push_back({FileRole::output, "--out", options.out});
     if (options.machine.empty()) return files.push_back({FileRole::update, "--out", options.out});
     for (const std::filesystem::path& path : paths_of_machine(options.out, options.name)) {
       files.push_back({FileRole::later_output, "--out", path});
@@ -194,33 +198,11 @@ void refuse_others(const CalibrateOptions& options, const std::string& way) {
                                                                 {"--source", !options.source.empty()}}};
   const std::vector<std::string_view> with_runs = {"--out", "--only", "--source"};
   for (const auto& [name, given] : others) {
-    const bool wanted =
-        way == name || (way == "--runs" && std::find(with_runs.begin(), with_runs.end(), name) != with_runs.end());
+    const bool wanted = way == name || (way == "--trace" && std::string_view("--out") == name) ||
+                        (way == "--runs" && std::find(with_runs.begin(), with_runs.end(), name) != with_runs.end());
     if (given && !wanted) fail_input({}, fmt::format("{} does not take {}", way, name));
   }
   if (options.score) fail_input({}, fmt::format("{} does not take --score", way));
-}
-
-CommandOutput describe_trace(const CalibrateOptions& options, OutputFormat format) {
-  refuse_others(options, "--trace");
-  const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
-  std::string text;
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const Recording& recording : read_recordings(options.trace, classes)) {
-    const RecordingSummary summary = summarize(recording);
-    const ReplayScore replay = replay_steps(recording);
-    if (format == OutputFormat::text) {
-      text += (text.empty() ? "" : "\n") + recording_text(recording, summary, replay);
-    } else {
-      all.push_back(recording_json(recording, summary, replay));
-    }
-  }
-  if (format == OutputFormat::json) {
-    text = nlohmann::ordered_json{{"recordings", std::move(all)}}.dump(2, ' ', false,
-                                                                       nlohmann::json::error_handler_t::replace) +
-           "\n";
-  }
-  return {text, {}};
 }
 
 }  // namespace
@@ -229,7 +211,13 @@ CommandOutput run_calibrate(std::span<const std::string> arguments, const Surrou
   CalibrateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
-  if (!options.trace.empty()) return describe_trace(options, format);
+  if (!options.trace.empty()) {
+    refuse_others(options, "--trace");
+    return calibrate_by_trace({options.trace, options.scenario, options.out, options.framework, options.data}, format);
+  }
+  if (!options.scenario.empty() || !options.framework.empty()) {
+    fail_input({}, "--scenario and --framework belong to a recording: give --trace");
+  }
   if (!options.runs.empty()) {
     refuse_others(options, "--runs");
     std::vector<RowFilter> filters;

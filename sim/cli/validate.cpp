@@ -5,7 +5,6 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "recording/kineto.hpp"
 #include "recording/recording_files.hpp"
 #include "report/recording_comparison_report.hpp"
 #include "report/reliability_svg.hpp"
@@ -51,7 +50,7 @@ std::filesystem::path findings_beside(const std::filesystem::path& report) {
 
 CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
-      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE.json.gz [OPTION]...",
+      "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE [OPTION]...",
       "Simulates every measured training run of the tables RUNS.csv, and says how far the predictions are off:\n"
       "mean absolute error (MAPE), median, 90th percentile, rank correlation. A row that is not understood, or cannot\n"
       "be simulated, is listed with the reason. Files say what columns and words mean (validate/published/README.md);\n"
@@ -59,7 +58,9 @@ CommandSyntax syntax_for(ValidateOptions& options) {
       "Two traces of one program, from `mirfak simulate` and from `mirfak-measure run`, are compared task by task: by\n"
       "kind, stage and rank, with both critical paths, and with the reasons why the iterations differ. A trace of "
       "PyTorch's\n"
-      "profiler is compared by class of kernel, stream and path of its rank, step by step on average.");
+      "profiler or Nsight Systems is compared by class of kernel, stream and path of its rank, step by step "
+      "on "
+      "average.");
   syntax.operands = &options.files;
   auto add = syntax.options.add_options();
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
@@ -168,7 +169,7 @@ CommandOutput compare_recording(const ValidateOptions& options, OutputFormat for
   const TraceFile predicted = read_trace(options.files[0]);
   const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
   const RecordingComparison comparison =
-      compare_with_recording(predicted, read_kineto(options.files[1], classes), classes);
+      compare_with_recording(predicted, read_recording(options.files[1], classes), classes);
   if (format == OutputFormat::text) return {recording_comparison_text(comparison), {}};
   return {recording_comparison_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
           {}};
@@ -183,7 +184,7 @@ CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
   }
   if (options.files.size() != 2 || !is_trace(options.files[0]) || !is_trace(options.files[1])) {
     fail_input({}, "traces are compared in pairs",
-               "give PREDICTED.h5 MEASURED.h5, or PREDICTED.h5 TRACE.json.gz, and nothing else");
+               "give PREDICTED.h5 MEASURED.h5, or PREDICTED.h5 TRACE, and nothing else");
   }
   const TraceFile predicted = read_trace(options.files[0]);
   const TraceFile measured = read_trace(options.files[1]);

@@ -99,14 +99,13 @@ double mean_error(const std::vector<OwnRun>& runs, double OwnRun::*predicted) {
   return sum / static_cast<double>(runs.size());
 }
 
-// As scenarios that stand elsewhere would name it.
+}  // namespace
+
 std::string node_type_of(const Scenario& scenario) {
   const Document resolved = Document::from_text(scenario.resolved, "the scenario as resolved");
   const Node cluster = Mapping(Node(resolved)).require("cluster");
   return Mapping(Mapping(cluster).require("nodes").as_items().front()).require("type").as_string();
 }
-
-}  // namespace
 
 double OwnRunsFit::error_before() const { return mean_error(runs, &OwnRun::predicted_s); }
 double OwnRunsFit::error_left_out() const { return runs.size() < 2 ? 0 : mean_error(runs, &OwnRun::left_out_s); }
@@ -138,8 +137,7 @@ OwnRunsFit fit_own_runs(std::span<const ValidatedRun> runs, const std::string& s
   return out;
 }
 
-std::string corrected_node_yaml(const OwnRunsFit& fit) {
-  const Correction& correction = fit.correction;
+std::string correction_yaml(const std::string& like, const std::string& title, const Correction& correction) {
   std::string deviations;
   std::string correlations;
   const auto append = [](std::string& list, double number) {
@@ -153,20 +151,14 @@ std::string corrected_node_yaml(const OwnRunsFit& fit) {
     }
   }
   std::string out = fmt::format(
-      "# Made by `mirfak calibrate --runs`: how many times as long as by the profiles things take here. Mean error of\n"
-      "# these runs {:.1f} % as they are predicted without",
-      100 * fit.error_before());
-  if (fit.runs.size() > 1) out += fmt::format(", {:.1f} % each from the others", 100 * fit.error_left_out());
-  out += fmt::format(
-      ", {:.1f} % with it.\n"
       "title: {}\n"
       "like: {}\n"
       "sources:\n"
       "  runs: {}\n"
       "correction:\n"
       "  framework: {}\n",
-      100 * fit.error_after(), quoted_yaml(fmt::format("{}, corrected by {}", fit.title, correction.source)),
-      quoted_yaml(fit.like), quoted_yaml(correction.source), quoted_yaml(correction.framework));
+      quoted_yaml(fmt::format("{}, corrected by {}", title, correction.source)), quoted_yaml(like),
+      quoted_yaml(correction.source), quoted_yaml(correction.framework));
   for (const TimeFactor& factor : kTimeFactorKeys) {
     out += fmt::format("  {}: [{:.4f}, runs]\n", factor.key, correction.factors.*factor.value);
   }
@@ -175,6 +167,16 @@ std::string corrected_node_yaml(const OwnRunsFit& fit) {
                    "  correlations: [{}]  # kernels with communication and host, communication with host\n"
                    "  run_deviation: {:.4f}  # of ln(measured / predicted), from run to run\n",
                    deviations, correlations, correction.run_deviation);
+}
+
+std::string corrected_node_yaml(const OwnRunsFit& fit) {
+  std::string out = fmt::format(
+      "# Made by `mirfak calibrate --runs`: how many times as long as by the profiles things take here. Mean error of\n"
+      "# these runs {:.1f} % as they are predicted without",
+      100 * fit.error_before());
+  if (fit.runs.size() > 1) out += fmt::format(", {:.1f} % each from the others", 100 * fit.error_left_out());
+  return out + fmt::format(", {:.1f} % with it.\n", 100 * fit.error_after()) +
+         correction_yaml(fit.like, fit.title, fit.correction);
 }
 
 }  // namespace mirfak

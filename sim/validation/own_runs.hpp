@@ -37,6 +37,12 @@ struct OwnRunsFit {
 // not say what own runs are weighed against.
 OwnRunsFit fit_own_runs(std::span<const ValidatedRun> runs, const std::string& source);
 
+// The type of the scenario's first nodes, as scenarios that stand elsewhere would name it.
+std::string node_type_of(const Scenario& scenario);
+
+// A node type like another with a correction: the profile without its first comment.
+std::string correction_yaml(const std::string& like, const std::string& title, const Correction& correction);
+
 // The node type that `fit` makes of its own, as a profile.
 std::string corrected_node_yaml(const OwnRunsFit& fit);
 

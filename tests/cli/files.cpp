@@ -43,6 +43,7 @@ const std::vector<Writer> kWriters = {
     {{"validate"}, {" a.h5", " b.h5"}, {"--out"}},
     {{"calibrate", "--gpu", "h100"}, {" t.csv", " u.csv"}, {"--out"}},
     {{"calibrate"}, {"--runs runs.csv", "--map runs.map.yaml"}, {"--out"}},
+    {{"calibrate"}, {"--trace t.json", "--scenario s.yaml"}, {"--out", "--framework"}},
 };
 // Its --out is a folder for files of other names.
 const Writer kMachine = {{"calibrate", "--name", "here"}, {" t.csv", "--machine m.csv"}, {}};
