@@ -156,6 +156,15 @@ TEST_CASE("one node, tables of other sources, whose rows no constant has seen") 
   check_large(errors, 0.08, 0.40);
 }
 
+// All-reduces by 16 % too slow: the model bounds the rings of two nodes by those of one, of whose steps 1 in 8 leaves a
+// node.
+TEST_CASE("AMD's servers: no table of a node; a port's sends are those of the largest all-to-all") {
+  check_large(errors_of({{"mi300x_oci_2n16g_ar", "oci-bm-gpu-mi300x", {}, ""}}), 0.17, 0.18);
+  const Errors exchanges = errors_of({{"mi355x_2n16g_a2a", "mi355x-8", {}, ""}});
+  check_large(exchanges, 0.04, 0.22);
+  if (!exchanges.small.empty()) CHECK(within_half_again(exchanges) == 1);
+}
+
 TEST_CASE("over nodes: constants of the network fitted, those of the node taken over") {
   const Errors errors = errors_of({{"a100_dgx_2n16g_ar", "dgx-a100-80g", {}, ""},
                                    {"a100_p4de_2n16g_ar", "aws-p4de", {}, ""},
