@@ -35,6 +35,7 @@ std::vector<OperatorRow> functions() {
       function("rsqrt", Keeps::result, "rsqrt(x)", "1 / sqrt(x)", "the result"),
       function("square", Keeps::operands, "square(x)", "x x", "x"),
       function("abs", Keeps::operands, "abs(x)", "magnitude", "x"),
+      function("clamp", Keeps::operands, "clamp(x)", "x, held between two constants", "x"),
       function("sin", Keeps::operands, "sin(x)", "sine", "x"),
       function("cos", Keeps::operands, "cos(x)", "cosine", "x"),
       function("cast", Keeps::nothing, "cast(x)", "x in the format that the statement states: y[b s] fp32 = cast(x)",

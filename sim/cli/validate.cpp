@@ -111,6 +111,9 @@ constexpr const char* kNothingOfOwnRuns =
     "of "
     "nodes\nunder one framework\n";
 
+constexpr const char* kNothingOfMemory =
+    "\nRanges of peak memory cannot be told: two tables have to state what was allocated\n";
+
 struct FittedRanges {
   std::string file;
   std::string text;  // how honest they are, for people
@@ -124,8 +127,11 @@ FittedRanges fitted_ranges(const std::string& tiers, const std::vector<Validatio
   const std::string source =
       fmt::format("{} measured runs in {} tables (tiers {})", scored, left_out.tables.size(), tiers);
   const std::optional<SpreadOfTables> own = spread_of_tables(runs, kRangeLevel, kOwnRuns);
-  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source) + (own ? own_runs_yaml(*own) : ""),
-          "\n" + ranges_text(left_out) + (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};
+  const std::optional<MemoryRanges> memory = fit_memory_ranges(runs, kRangeLevel);
+  return {ranges_yaml(fit_range_widths(runs, kRangeLevel), left_out, source) +
+              (memory ? memory_ranges_yaml(*memory) : "") + (own ? own_runs_yaml(*own) : ""),
+          "\n" + ranges_text(left_out) + (memory ? memory_ranges_text(memory->left_out) : kNothingOfMemory) +
+              (own ? own_runs_text(own->left_out) : kNothingOfOwnRuns)};
 }
 
 // How a row was read, as comments in front of its scenario.

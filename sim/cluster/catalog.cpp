@@ -111,7 +111,8 @@ NodeHardware Catalog::node(const FileReference& reference) const {
     NodeHardware out = read_node(other);
     out.spec.name = file.name();
     out.spec.title = file.title();
-    out.spec.correction = read_correction(file);
+    const bool other_host = read_host_factor(file, out.spec);
+    if (!other_host || file.root().has("correction")) out.spec.correction = read_correction(file);
     file.finish();
     return out;
   });

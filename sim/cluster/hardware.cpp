@@ -59,6 +59,12 @@ double GpuSpec::settable_clock_hz(double share) const {
   return std::max(clock_min_hz.value, highest - steps * clock_step_hz.value);
 }
 
+TimeFactors NodeSpec::time_factors() const {
+  TimeFactors factors = correction ? correction->factors : TimeFactors{};
+  factors.host *= host_factor.value;
+  return factors;
+}
+
 double NodeHardware::clock_limit() const { return spec.clock_hz == 0 ? 1 : spec.clock_hz / gpu.clock_max_hz.value; }
 
 double ClockPower::draw(double clock_share) const {

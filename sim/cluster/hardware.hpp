@@ -249,10 +249,12 @@ struct NodeSpec {
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, the peak of all its processors' channels
   Figure host_power_w;  // power of a node that is not its GPUs': processors, memory, fans, ports
+  Figure host_factor{
+      1, {}};  // how many times as long as frameworks state its processors take to issue work; 1 unless known
   std::optional<Correction> correction;
 
-  // How much longer than priced everything takes; without a correction, as long.
-  TimeFactors time_factors() const { return correction ? correction->factors : TimeFactors{}; }
+  // How much longer than priced for any node everything takes: by its processors, and by its correction.
+  TimeFactors time_factors() const;
 
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };

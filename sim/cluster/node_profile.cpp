@@ -5,8 +5,17 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMaxGpusOfNode = 4096;
+// Beyond these something else is wrong than the speed of a processor.
+constexpr double kMinHostFactor = 0.1;
+constexpr double kMaxHostFactor = 10;
 
 }  // namespace
+
+bool read_host_factor(ProfileFile& file, NodeSpec& node) {
+  if (!file.root().has("host_factor")) return false;
+  node.host_factor = file.figure("host_factor", kMinHostFactor, kMaxHostFactor);
+  return true;
+}
 
 NodeProfile read_node_profile(ProfileFile& file) {
   Mapping& root = file.root();
@@ -27,6 +36,7 @@ NodeProfile read_node_profile(ProfileFile& file) {
     node.host_memory_bandwidth = file.figure("host_memory_bandwidth", 1e9, 1e14);
   }
   node.host_power_w = file.figure("host_power_w", 0, 1e5);
+  read_host_factor(file, node);
 
   const Node wiring = root.require("wiring");
   node.wiring = static_cast<Wiring>(wiring.as_choice(wiring_names()));

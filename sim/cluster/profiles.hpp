@@ -32,6 +32,8 @@ struct NodeProfile {
   Node network;
 };
 NodeProfile read_node_profile(ProfileFile& file);  // valid as long as `file`
+// Whether a profile states `host_factor`, which goes into `node`.
+bool read_host_factor(ProfileFile& file, NodeSpec& node);
 // The `correction` section of a profile that is `like` another node type.
 Correction read_correction(ProfileFile& file);
 

@@ -21,6 +21,10 @@ double places_visited(const ExpertExchange& exchange, double places) {
   return places * (1 - none);
 }
 
+double copies_per_token(const ExpertExchange& exchange, double places) {
+  return exchange.dispatcher == ExpertDispatcher::all_gather ? places : places_visited(exchange, places);
+}
+
 namespace {
 
 // Of the scale-up link's line rate, what HybridEP's kernels reach on 32 multiprocessors, as Megatron Bridge runs them:
@@ -64,13 +68,21 @@ CommunicationCost price_inside(const CollectiveModel& model, const TokenExchange
   return cost;
 }
 
+bool is_one_collective(const ExpertExchange& exchange) {
+  return exchange.dispatcher == ExpertDispatcher::all_to_all || exchange.dispatcher == ExpertDispatcher::all_gather;
+}
+
+// What nccl-tests calls the size: rows, or the tokens of all ranks.
+double collective_bytes(double bytes, const CommunicationGroup& group, const ExpertExchange& exchange) {
+  if (exchange.dispatcher == ExpertDispatcher::all_to_all) return bytes;
+  return bytes / exchange.per_token * group.shape.ranks;
+}
+
 }  // namespace
 
-CommunicationCost price_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
-                                        const ExpertExchange& exchange) {
-  if (exchange.dispatcher == ExpertDispatcher::all_to_all) {
-    return model.price(CollectiveKind::all_to_all, bytes, group);
-  }
+CommunicationCost price_expert_exchange(const CollectiveModel& model, CollectiveKind kind, double bytes,
+                                        const CommunicationGroup& group, const ExpertExchange& exchange) {
+  if (is_one_collective(exchange)) return model.price(kind, collective_bytes(bytes, group, exchange), group);
   const TokenExchange parts = token_exchange(bytes, group, exchange);
   const CommunicationCost inside = price_inside(model, parts, exchange);
   if (group.shape.domains <= 1) return inside;
@@ -83,11 +95,9 @@ CommunicationCost price_expert_exchange(const CollectiveModel& model, double byt
   return cost;
 }
 
-Explanation explain_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
-                                    const ExpertExchange& exchange) {
-  if (exchange.dispatcher == ExpertDispatcher::all_to_all) {
-    return model.explain(CollectiveKind::all_to_all, bytes, group);
-  }
+Explanation explain_expert_exchange(const CollectiveModel& model, CollectiveKind kind, double bytes,
+                                    const CommunicationGroup& group, const ExpertExchange& exchange) {
+  if (is_one_collective(exchange)) return model.explain(kind, collective_bytes(bytes, group, exchange), group);
   const TokenExchange parts = token_exchange(bytes, group, exchange);
   const bool crosses = group.shape.domains > 1;
   Explanation out = crosses ? model.explain(CollectiveKind::all_to_all, parts.over_rail, parts.rail)
@@ -100,7 +110,7 @@ Explanation explain_expert_exchange(const CollectiveModel& model, double bytes, 
   const double of_token = bytes / exchange.per_token;
   out.numbers = fmt::format("{} of tokens to {:.2f} ranks", format_bytes(of_token), parts.inside / of_token) +
                 (crosses ? fmt::format(" in {:.2f} domains", parts.over_rail / of_token) : "");
-  const CommunicationCost cost = price_expert_exchange(model, bytes, group, exchange);
+  const CommunicationCost cost = price_expert_exchange(model, kind, bytes, group, exchange);
   const CommunicationCost inside = price_inside(model, parts, exchange);
   const double over_rail_s =
       crosses ? model.price(CollectiveKind::all_to_all, parts.over_rail, parts.rail).transfer_s : 0;

@@ -14,15 +14,18 @@ struct ExpertExchange {
 
 // The expected number of `places` that hold one of the experts of a token at least.
 double places_visited(const ExpertExchange& exchange, double places);
+// Of `places` to which a token is sent, how many get it.
+double copies_per_token(const ExpertExchange& exchange, double places);
 
-// One exchange, to the experts or back. `bytes`: of a rank's rows, one for each expert that a token visits.
+// One exchange, to the experts or back. `bytes`: of a rank's rows, one for each expert that a token visits. `kind`: an
+// all-to-all, or with all_gather a gather of tokens and a reduce-scatter.
 //
 // all_to_all sends every row. deep_ep and hybrid_ep send a token once to every scale-up domain that it visits, over the
 // network to the rank of the same place there, and from that rank once to every rank of the domain; the slower of the
-// two, which overlap, decides.
-CommunicationCost price_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
-                                        const ExpertExchange& exchange);
-Explanation explain_expert_exchange(const CollectiveModel& model, double bytes, const CommunicationGroup& group,
-                                    const ExpertExchange& exchange);
+// two, which overlap, decides. all_gather sends every token to every rank, and reduces and scatters on the way back.
+CommunicationCost price_expert_exchange(const CollectiveModel& model, CollectiveKind kind, double bytes,
+                                        const CommunicationGroup& group, const ExpertExchange& exchange);
+Explanation explain_expert_exchange(const CollectiveModel& model, CollectiveKind kind, double bytes,
+                                    const CommunicationGroup& group, const ExpertExchange& exchange);
 
 }  // namespace mirfak

@@ -69,6 +69,13 @@ RangeWidths read_range_widths(const std::filesystem::path& folder) {
     of.finish();
   }
   widths.finish();
+  if (const std::optional<Node> memory = root.find("memory")) {
+    Mapping of(*memory);
+    of.ignore("left_out");  // for people
+    out.memory.below = of.require("below").as_number(0, kWidest);
+    out.memory.above = of.require("above").as_number(0, kWidest);
+    of.finish();
+  }
   if (const std::optional<Node> own = root.find("own_runs")) out.own_runs = read_spread(*own);
   root.finish();
   return out;

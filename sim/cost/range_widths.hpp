@@ -35,12 +35,23 @@ struct FactorSpread {
   friend bool operator==(const FactorSpread&, const FactorSpread&) = default;
 };
 
+// How far measured peaks of memory lie from predicted ones, of what the framework allocates: ln(measured / predicted)
+// of RangeWidths::level of them is between -below and above.
+struct MemoryWidths {
+  double below = 0;
+  double above = 0;
+
+  bool known() const { return below > 0 || above > 0; }
+  friend bool operator==(const MemoryWidths&, const MemoryWidths&) = default;
+};
+
 // How far measured iterations lie from predicted ones: ln(measured / predicted) of `level` of them is between
 // -sum(share * below) and sum(share * above). Fitted to measured runs (validation/range_fit.hpp).
 struct RangeWidths {
   double level = 0;  // share of measurements that lie inside; 0: nothing is known
   UncertaintyShares below{};
   UncertaintyShares above{};
+  MemoryWidths memory;
   FactorSpread own_runs;
 
   bool known() const { return level > 0; }

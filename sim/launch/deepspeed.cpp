@@ -84,6 +84,9 @@ void require_pipeline(const Job& job) {
   const bool one_microbatch = s.schedule == schedule_named("gpipe") && microbatches(s, job.training) == 1;
   require_expressible(s.schedule == kDefaultSchedule || one_microbatch, "strategy.schedule",
                       "DeepSpeed's pipeline engine has 1F1B only", "choose 1f1b");
+  const bool whole = s.scatter_gather == ScatterGather::off && s.tensor > 1 && s.pipeline > 1 && !s.sequence_parallel;
+  require_expressible(!whole, "strategy.scatter_gather", "DeepSpeed's pipeline engine sends shares of the tensor ranks",
+                      "leave it out");
   require_expressible(s.layer_split.empty(), "strategy.layer_split",
                       "Megatron-DeepSpeed divides layers evenly over stages", "leave it out");
   require_expressible(!s.account_for_embedding_in_pipeline_split, "strategy.account_for_embedding_in_pipeline_split",

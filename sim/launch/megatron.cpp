@@ -37,6 +37,10 @@ void add_pipeline(ArgumentLines& out, const Job& job) {
   const bool one_chunk = s.schedule == schedule_named("interleaved-1f1b") && s.virtual_pipeline == 1;
   require_expressible(!one_chunk, "strategy.schedule", "Megatron-LM interleaves from 2 chunks of a stage on",
                       "choose 1f1b or a larger virtual_pipeline");
+  const bool scatters = s.scatter_gather == ScatterGather::on && scatters_transfers(s, job.framework);
+  require_expressible(s.pipeline == 1 || !scatters, "strategy.scatter_gather",
+                      "Megatron Core sends whole activations between stages unless tokens are divided",
+                      "leave it out, or set sequence_parallel: true");
   out.value("--pipeline-model-parallel-size", s.pipeline);
   if (!s.layer_split.empty()) {
     out.value("--pipeline-model-parallel-layout", fmt::format("'{}'", layout(job)));
@@ -76,6 +80,8 @@ void require_overlapped_exchange(const Job& job) {
   require_expressible(s.pipeline == 1 || s.virtual_pipeline > 1, key,
                       "Megatron-LM overlaps the exchange beside pipeline stages with several chunks only",
                       "raise virtual_pipeline");
+  require_expressible(s.expert_dispatcher != ExpertDispatcher::all_gather, key,
+                      "Megatron-LM overlaps all-to-alls and its flexible dispatchers only", "choose alltoall");
   const bool selective = s.recompute == Recompute::selective;
   const bool kept = selective && s.recompute_modules.test(static_cast<std::size_t>(Module::experts));
   require_expressible(s.recompute != Recompute::full && !kept, key,
@@ -90,12 +96,11 @@ void add_experts(ArgumentLines& out, const Job& job) {
   if (job.model.mixture.experts == 0) return;
   out.value("--expert-model-parallel-size", s.expert);
   out.value("--expert-tensor-parallel-size", s.tensor_of_experts());
-  const bool flexible = s.expert_dispatcher != ExpertDispatcher::all_to_all;
-  out.value("--moe-token-dispatcher-type", flexible ? "flex" : "alltoall");
-  if (flexible) {
-    out.value("--moe-flex-dispatcher-backend",
-              expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
-  }
+  const std::string& dispatcher = expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)];
+  const bool flexible =
+      s.expert_dispatcher == ExpertDispatcher::deep_ep || s.expert_dispatcher == ExpertDispatcher::hybrid_ep;
+  out.value("--moe-token-dispatcher-type", flexible ? "flex" : dispatcher);
+  if (flexible) out.value("--moe-flex-dispatcher-backend", dispatcher);
   if (!s.overlap_expert) return;
   require_overlapped_exchange(job);
   out.flag("--overlap-moe-expert-parallel-comm");
@@ -151,7 +156,8 @@ void add_optimizer_offload(ArgumentLines& out, const Job& job) {
 // ZeRO 1 is the distributed optimizer, 2 and 3 are Megatron FSDP, which overlaps by itself.
 void add_sharding(ArgumentLines& out, const Job& job) {
   const Strategy& s = job.strategy;
-  if (s.zero > 0) out.flag("--use-distributed-optimizer");
+  const bool muon = job.training.optimizer == Optimizer::muon;  // dist_muon divides matrices by itself
+  if (s.zero > 0 && !muon) out.flag("--use-distributed-optimizer");
   if (s.zero > 1) {
     out.flag("--use-megatron-fsdp");
     out.value("--data-parallel-sharding-strategy", s.zero == 2 ? "optim_grads" : "optim_grads_params");

@@ -40,6 +40,8 @@ void add_activation(ArgumentLines& out, ActivationFunction activation) {
 
 void add_parts(ArgumentLines& out, const ModelSpec& model) {
   add_activation(out, model.activation);
+  require_expressible(model.activation_limit == 0, "model.activation_limit",
+                      "Megatron-LM's arguments clamp no activation: its configurations in Python do", "");
   out.value("--normalization", model.normalization == Normalization::rms_norm ? "RMSNorm" : "LayerNorm");
   require_expressible(model.position != PositionEncoding::alibi, "model.position", "Megatron-LM has no ALiBi", "");
   constexpr std::array<std::string_view, 3> positions = {"none", "learned_absolute", "rope"};
@@ -158,6 +160,13 @@ void add_graphs(ArgumentLines& out, const CudaGraphs& graphs) {
   out.value("--cuda-graph-modules", modules.substr(1));
 }
 
+// Muon with whole matrices divided over data-parallel ranks goes by a name of its own.
+std::string optimizer_argument(const Job& job) {
+  if (job.training.optimizer == Optimizer::adam) return "adam";
+  if (job.training.optimizer == Optimizer::sgd) return "sgd";
+  return job.strategy.zero == 1 ? "dist_muon" : "muon";
+}
+
 }  // namespace
 
 void add_megatron_model(ArgumentLines& out, const Job& job) {
@@ -171,9 +180,9 @@ void add_megatron_model(ArgumentLines& out, const Job& job) {
 void add_megatron_training(ArgumentLines& out, const Job& job) {
   require_expressible(job.training.adapters.rank == 0, "training.lora", "pretrain_gpt.py trains whole models", "");
   const Optimizer optimizer = job.training.optimizer;
-  require_expressible(optimizer == Optimizer::adam || optimizer == Optimizer::sgd, "training.optimizer",
-                      "Megatron-LM has adam and sgd", "choose one of them");
-  out.value("--optimizer", optimizer == Optimizer::adam ? "adam" : "sgd");
+  const bool known = optimizer == Optimizer::adam || optimizer == Optimizer::sgd || optimizer == Optimizer::muon;
+  require_expressible(known, "training.optimizer", "Megatron-LM has adam, sgd and muon", "choose one of them");
+  out.value("--optimizer", optimizer_argument(job));
   add_precision(out, job);
   add_graphs(out, job.training.cuda_graphs);
 }

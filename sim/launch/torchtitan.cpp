@@ -208,7 +208,7 @@ void add_experts(Toml& out, const Job& job) {
                       "torchtitan cuts groups of whole experts out of whole tensor groups",
                       "choose a multiple of strategy.tensor");
   const bool deep = s.expert_dispatcher == ExpertDispatcher::deep_ep;
-  require_expressible(s.expert_dispatcher != ExpertDispatcher::hybrid_ep, "strategy.expert_dispatcher",
+  require_expressible(deep || s.expert_dispatcher == ExpertDispatcher::all_to_all, "strategy.expert_dispatcher",
                       "torchtitan has all-to-all and DeepEP", "choose alltoall or deepep");
   require_expressible(!deep || s.tensor_of_experts() == 1, "strategy.expert_dispatcher",
                       "torchtitan's DeepEP takes whole experts only", "set expert_tensor: 1 or choose alltoall");

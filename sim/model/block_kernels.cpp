@@ -251,8 +251,14 @@ class KernelWriter {
 
 FusionRules with_plain_kernels(FusionRules rules, const BlockKernels& kernels) {
   const FusedChain gate = {{"@mlp_act", "@mlp_act"}, kSeparateGate, kSeparateGateGradient};
+  // What is clamped in front of an activation is a kernel, unless the framework says what it is part of.
+  const auto others = std::stable_partition(rules.chains.begin(), rules.chains.end(),
+                                            [](const FusedChain& chain) { return chain.words.front() == "clamp"; });
+  std::vector<FusedChain> first(rules.chains.begin(), others);
+  rules.chains.erase(rules.chains.begin(), others);
+  first.push_back({{"clamp"}, 1, 0});
   // The activation of experts, which weights their rows, is one kernel everywhere.
-  std::vector<FusedChain> first = {{{"@moe_act", "@moe_act?", "@moe_act?"}, 1, 0}};
+  first.push_back({{"@moe_act", "@moe_act?", "@moe_act?"}, 1, 0});
   if (kernels.chained_gelu) {
     first.push_back(gate);
     first.push_back({{"gelu"}, kChainedGelu, kChainedGeluGradient});

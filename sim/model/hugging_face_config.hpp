@@ -53,6 +53,11 @@ class Config {
     return found ? found->as_number(0, 1) : fallback;
   }
 
+  double number(const char* key, double fallback) {
+    const std::optional<Node> found = find({key});
+    return found ? found->as_number(0, 1e6) : fallback;
+  }
+
   // `null` where the class has a default other than null turns that default off.
   bool is_null(const char* key) const {
     const Value* value = node().value().find(key);

@@ -89,7 +89,6 @@ constexpr std::array kKeys = {
     "scale_attn_weights",
     "scoring_func",
     "seq_aux",
-    "swiglu_limit",
     "topk_group",
     "topk_method",
     // Dropout elsewhere than on the residual branches (models/README.md).

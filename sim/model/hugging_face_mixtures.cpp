@@ -75,6 +75,9 @@ ModelSpec read_deepseek_v3(Config& config) {
   return model;
 }
 
+// GptOssExperts.limit of Hugging Face's transformers, where config.json does not state it.
+constexpr double kGptOssLimit = 7;
+
 ModelSpec read_gpt_oss(Config& config) {
   ModelSpec model = read_llama_block(config, {.family = "gpt_oss", .states_head_dim = true});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
@@ -82,6 +85,7 @@ ModelSpec read_gpt_oss(Config& config) {
   model.mixture.per_token = config.size({"num_experts_per_tok", "experts_per_token"}, kMaxExperts);
   config.ignore("experts_per_token");  // the same by an older name
   model.mixture.ffn = model.ffn;
+  model.activation_limit = config.number("swiglu_limit", kGptOssLimit);
   model.linear_bias = model.qkv_bias = true;
   config.expect_flag("attention_bias", true, true, "expected a GPT-OSS model with attention biases");
   model.window.tokens = config.size({"sliding_window"}, kMaxSequence);

@@ -95,6 +95,10 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   model.post_norm = choice_or(in, "norms", {"before", "after"}, Norms::before) == Norms::after;
   model.masked_share = in.number_or("masked_share", model.masked_share, 0, 1);
   model.sentence_pairs = in.bool_or("sentence_pairs", model.sentence_pairs);
+  if (const std::optional<Node> limit = in.find("activation_limit")) {
+    model.activation_limit = limit->as_number(0, 1e6);
+    if (!model.gated()) limit->fail("only the halves of a gated activation are clamped");
+  }
   model.dropout = in.number_or("dropout", model.dropout, 0, 1);
 
   model.layers = in.require("layers").as_integer(1, kMaxLayers);

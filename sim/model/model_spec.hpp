@@ -105,6 +105,7 @@ struct ModelSpec {
   // normalization before the output projection. 0: every token's successor is predicted.
   double masked_share = 0;
   bool sentence_pairs = false;  // token types, and a head that says whether the second sentence follows the first
+  double activation_limit = 0;  // to which both halves of a gated activation are clamped before it; 0: to nothing
   double dropout = 0;           // of attention probabilities and of both residual branches, when trained
   std::shared_ptr<const TransformerBlocks> transformer;  // what it consists of, where it states no blocks
   // A model of blocks from files: one that begins, layers, one that ends.

@@ -65,6 +65,7 @@ block::Sizes transformer_sizes(const ModelSpec& model, const BlockOptions& optio
       {"rotary", flag(model.position == PositionEncoding::rotary)},
       {"learned_positions", flag(model.position == PositionEncoding::learned)},
       {"gated", flag(model.gated())},
+      {"clamp", flag(model.activation_limit > 0)},
       {"silu", activates(ActivationFunction::swiglu)},
       {"relu", activates(ActivationFunction::relu)},
       {"squared_relu", activates(ActivationFunction::squared_relu)},

@@ -6,6 +6,7 @@
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
 #include "program/data_parallel.hpp"
+#include "program/exchange_kind.hpp"
 #include "program/job_layers.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
@@ -36,11 +37,13 @@ BlockKernels block_kernels(const Job& job) {
   kernels.fused_cross_entropy = framework.fusion.cross_entropy;
   kernels.loss_recomputes_softmax = framework.recompute.loss_softmax;
   kernels.logit_metric_bytes = framework.kernels.logit_metric_bytes;
-  const bool all_to_all = job.strategy.expert_dispatcher == ExpertDispatcher::all_to_all;
+  const ExpertDispatcher dispatcher = job.strategy.expert_dispatcher;
   const bool splits_on_host = !job.training.cuda_graphs.iteration;
-  kernels.rows_sorted = all_to_all && job.strategy.expert > 1 && job.model.mixture.experts > job.strategy.expert;
-  if (!all_to_all && job.strategy.expert > 1) {
-    kernels.copies_per_token = places_visited(exchange_of(job), job.strategy.expert);
+  const bool exchanges = job.strategy.expert > 1;
+  const bool sorts_again = dispatcher == ExpertDispatcher::all_to_all;
+  kernels.rows_sorted = sorts_again && exchanges && job.model.mixture.experts > job.strategy.expert;
+  if (exchanges && !sorts_again) {
+    kernels.copies_per_token = copies_per_token(exchange_of(job), job.strategy.expert);
   } else {
     kernels.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
   }
@@ -117,6 +120,28 @@ bool carries_rows(const PartitionedBlock& block, const BlockStep& step) {
          step.collective == CollectiveKind::all_to_all;
 }
 
+// Whether rows are on their way to experts: what dispatch makes, and gradients of what experts make.
+bool goes_to_experts(const OperatorGraph& graph, TensorId tensor) {
+  const TensorId of = graph.tensor(tensor).of;
+  const TensorId rows = of >= 0 ? of : tensor;
+  const auto makes = [&](const Operator& op) {
+    return op.kind == OperatorKind::dispatch && op.phase == Phase::forward &&
+           std::any_of(op.outputs.begin(), op.outputs.end(), [&](const Operand& out) { return out.tensor == rows; });
+  };
+  const bool dispatched = std::any_of(graph.operators.begin(), graph.operators.end(), makes);
+  return dispatched == (of < 0);
+}
+
+}  // namespace
+
+CollectiveKind collective_of(const Job& job, const PartitionedBlock& block, const BlockStep& step) {
+  const bool gathers = job.strategy.expert_dispatcher == ExpertDispatcher::all_gather;
+  if (!gathers || !carries_rows(block, step)) return step.collective;
+  return goes_to_experts(block.graph, step.tensor) ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
+}
+
+namespace {
+
 Activity activity_of(StreamKind stream) {
   switch (stream) {
     case StreamKind::context:
@@ -153,7 +178,7 @@ class BodyWriter {
       const bool in_graph = captured(step);
       if (!collective) priced.host = to_picoseconds(host_time(step));
       if (is_part_of_product(step)) priced.host = 0;
-      priced.host_waits = !collective && waits_for_routing(step);
+      priced.host_waits = !collective && (waits_for_routing(step) || waits_for_clamp(step));
       // The first operator of a graph stands for its launch.
       if (in_graph) priced.host = in_graph_ ? 0 : to_picoseconds(graph_launch());
       in_graph_ = in_graph;
@@ -237,6 +262,12 @@ class BodyWriter {
            step.phase == Phase::forward && block_.graph.op(step.op).kind == OperatorKind::dispatch;
   }
 
+  // A constant is copied to the device in front of a clamped activation, behind what the device has to do before.
+  bool waits_for_clamp(const BlockStep& step) const {
+    if (!job_.framework.host.waits_for_clamp || job_.training.cuda_graphs.iteration) return false;
+    return step.phase == Phase::forward && block_.graph.op(step.op).function == "clamp";
+  }
+
   // A grouped product, and the casts for it, are a call for each expert.
   double experts_beside(const BlockStep& step) const {
     const Operator& op = block_.graph.op(step.op);
@@ -254,6 +285,7 @@ class BodyWriter {
     if (op.auxiliary) return costs_.host_seconds(framework.host.auxiliary_s * (1 + experts_beside(step)));
     double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
     if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
+    if (op.kind != OperatorKind::einsum && step.piece > 0) time += framework.host.ring_step_s;
     if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host.routing_s;
     return costs_.host_seconds(time);
   }
@@ -280,7 +312,7 @@ class BodyWriter {
   BodyStep price_collective(const BlockStep& step) const {
     const CommunicationCost cost = price_collective_step(job_, block_, step, costs_);
     BodyStep out;
-    out.name = std::string(name_of(step.collective)) + " " + block_.graph.tensor(step.tensor).name;
+    out.name = std::string(name_of(collective_of(job_, block_, step))) + " " + block_.graph.tensor(step.tensor).name;
     out.stream = stream_of(step);
     out.activity = activity_of(out.stream);
     const KernelCost copied = price_copy(step);
@@ -474,14 +506,16 @@ CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& 
                                         const StageCosts& costs) {
   const CommunicationGroup& group = costs.group_over(step.over);
   if (!carries_rows(block, step)) return costs.communication.price(step.collective, step.bytes, group);
-  return price_expert_exchange(costs.communication, step.bytes, group, exchange_of(job));
+  return price_expert_exchange(costs.communication, collective_of(job, block, step), step.bytes, group,
+                               exchange_of(job));
 }
 
 Explanation explain_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
                                     const StageCosts& costs) {
   const CommunicationGroup& group = costs.group_over(step.over);
   if (!carries_rows(block, step)) return costs.communication.explain(step.collective, step.bytes, group);
-  return explain_expert_exchange(costs.communication, step.bytes, group, exchange_of(job));
+  return explain_expert_exchange(costs.communication, collective_of(job, block, step), step.bytes, group,
+                                 exchange_of(job));
 }
 
 // Products with frozen weights, whose weight gradients nobody computes.
@@ -509,6 +543,9 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   BodyWriter update(job, block, costs);
   update.append(block.update, false);
   out.folded_update = fold(update.take());
+  if (job.training.optimizer == Optimizer::muon) {
+    out.orthogonalization = price_orthogonalization(block, costs.kernels);
+  }
   out.folded_forward = fold(out.forward);
   out.folded_backward = fold(out.backward);
   const double frozen = frozen_flop(block, costs);

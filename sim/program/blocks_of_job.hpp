@@ -5,6 +5,7 @@
 #include "program/body.hpp"
 #include "program/job.hpp"
 #include "program/job_layers.hpp"
+#include "program/orthogonalization.hpp"
 #include "program/replica_classes.hpp"
 #include "program/split_backward.hpp"
 #include "schedule/schedule.hpp"
@@ -94,10 +95,11 @@ struct BlockBodies {
   SplitBody split;
   FoldedBody folded_backward_input;
   FoldedBody folded_backward_weight;
-  FoldedBody folded_update;  // once an iteration, behind the optimizer step: narrow copies of parameters
-  double model_flop = 0;     // of one microbatch, forward and backward by convention: no recomputation
-  double visible_flop = 0;   // the same without what attention's masks hide, where kernels leave it out
-  double settled_clock = 1;  // the share of the full clock that it is priced at, but for a clock that is set
+  FoldedBody folded_update;             // once an iteration, behind the optimizer step: narrow copies of parameters
+  Orthogonalization orthogonalization;  // once an iteration too, where Muon steps
+  double model_flop = 0;                // of one microbatch, forward and backward by convention: no recomputation
+  double visible_flop = 0;              // the same without what attention's masks hide, where kernels leave it out
+  double settled_clock = 1;             // the share of the full clock that it is priced at, but for a clock that is set
 };
 const FoldedBody& folded_pass(const BlockBodies& block, Pass::Kind kind);
 // `halves`: backward in two as well.

@@ -60,7 +60,7 @@ OffloadedStep offloaded_step(const Job& job, const StageParameters& parameters, 
 
 double offloaded_bytes(const Job& job, const HeldParameters& held) {
   const double share = job.strategy.offload_optimizer;
-  return share * shard_of(job, held) * (optimizer_bytes(job) + job.framework.offload.beside_bytes);
+  return share * shard_of(job, held) * (optimizer_bytes(job, {}) + job.framework.offload.beside_bytes);
 }
 
 double host_memory_share(const NodeSpec& node) { return node.host_memory_bytes.value / node.gpus; }

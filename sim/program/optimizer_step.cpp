@@ -1,6 +1,10 @@
 // Every optimizer reads the gradient and rewrites the fp32 parameter; they differ in the state beside it. Per parameter
 // and step, in fp32 numbers of 4 bytes, beyond what Adam moves:
 //   SGD with momentum   one moment less, read and written                                            -8
+//   8-bit Adam          both moments in a byte each, and fp32 scales of blocks of 256 (bitsandbytes 0.45:
+//                       blockwise), read and written                                                -11.9
+//   Muon                of layers' matrices one moment less, read and written, and what
+//                       orthogonalization.hpp says                                                       -8
 //   LAMB                the update is written, its norm and the parameter's are taken, then both are
 //                       read again to apply it (NVIDIA/apex FusedLAMB: stage 1, two norms, stage 2)  +20
 
@@ -16,6 +20,7 @@ namespace mirfak {
 namespace {
 
 constexpr double kMoment = 4;
+constexpr double kMomentIn8Bits = 1 + 4 / 256.0;
 
 bool full_precision(const Job& job) { return bytes_per_element(job.precision()) == 4; }
 
@@ -30,28 +35,40 @@ double adam_traffic_bytes(const Job& job) {
                                             : job.framework.memory.optimizer_traffic_bytes;
 }
 
+double matrix_share(const StageParameters& parameters) {
+  return parameters.elements > 0 ? parameters.matrix_elements / parameters.elements : 0;
+}
+
 }  // namespace
 
-double optimizer_bytes(const Job& job) {
+double optimizer_bytes(const Job& job, const StageParameters& parameters) {
   switch (job.training.optimizer) {
     case Optimizer::none:
       return 0;
     case Optimizer::sgd:
       return adam_bytes(job) - kMoment;
+    case Optimizer::adam_8bit:
+      return adam_bytes(job) - 2 * (kMoment - kMomentIn8Bits);
+    case Optimizer::muon:
+      return adam_bytes(job) - kMoment * matrix_share(parameters);
     default:
       return adam_bytes(job);
   }
 }
 
-double optimizer_traffic_bytes(const Job& job) {
+double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters) {
   constexpr double lamb_beyond_adam = 20;
   switch (job.training.optimizer) {
     case Optimizer::none:
       return 0;
     case Optimizer::sgd:
       return adam_traffic_bytes(job) - 2 * kMoment;
+    case Optimizer::adam_8bit:
+      return adam_traffic_bytes(job) - 4 * (kMoment - kMomentIn8Bits);
     case Optimizer::lamb:
       return adam_traffic_bytes(job) + lamb_beyond_adam;
+    case Optimizer::muon:
+      return adam_traffic_bytes(job) - 2 * kMoment * matrix_share(parameters);
     case Optimizer::adam:
       break;
   }
@@ -67,7 +84,7 @@ FoldedBody step_body(const Job& job, const StageParameters& parameters, const St
   folded.host = folded.lead = to_picoseconds(costs.host_seconds(host_step_seconds(job)));
   if (job.training.optimizer == Optimizer::none) return folded;
   const double on_device = 1 - job.strategy.offload_optimizer;
-  folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job);
+  folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job, parameters);
   const KernelCost cost = costs.kernels.price_memory_bound(folded.bytes);
   const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1;
   const double per_parameter = partitioned ? job.framework.sharding.step_s_per_parameter : 0;
@@ -77,6 +94,28 @@ FoldedBody step_body(const Job& job, const StageParameters& parameters, const St
   folded.energy_j = energy_above_waiting_j(costs.kernels, cost);
   folded.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(folded.device);
   return folded;
+}
+
+FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan) {
+  Orthogonalization all;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    for (const BlockRun& run : chunk.runs) {
+      const Orthogonalization& block = plan.bodies_of(run.block).orthogonalization;
+      all.seconds += run.count * block.seconds;
+      all.energy_j += run.count * block.energy_j;
+      all.flop += run.count * block.flop;
+      all.bytes += run.count * block.bytes;
+      all.largest_s = std::max(all.largest_s, block.largest_s);
+    }
+  }
+  const double ranks = job.strategy.zero == 1 ? static_cast<double>(job.strategy.shards()) : 1;
+  FoldedBody out;
+  out.device = out.kernels = to_picoseconds(std::max(all.seconds / ranks, all.largest_s));
+  out.flop = out.executed_flop = all.flop / ranks;
+  out.bytes = all.bytes / ranks;
+  out.energy_j = all.energy_j / ranks;
+  out.activity_s[static_cast<std::size_t>(Activity::optimizer)] = to_seconds(out.device);
+  return out;
 }
 
 FoldedBody update_body(const StagePlan& plan) {
@@ -91,6 +130,7 @@ FoldedBody update_body(const StagePlan& plan) {
 
 FoldedBody optimizer_body(const Job& job, const StagePlan& plan) {
   FoldedBody out = step_body(job, plan.parameters, plan.costs);
+  append(out, orthogonalization_body(job, plan));
   append(out, update_body(plan));
   return out;
 }

@@ -7,9 +7,10 @@
 namespace mirfak {
 
 // Bytes of state that the optimizer keeps per parameter, and bytes that one step moves through memory per parameter, in
-// the job's precision. With FSDP's habit the master copy counts as parameter (memory.hpp), not here.
-double optimizer_bytes(const Job& job);
-double optimizer_traffic_bytes(const Job& job);
+// the job's precision, in the mean over a stage's: Muon keeps less of a layer's matrices than of the rest. With FSDP's
+// habit the master copy counts as parameter (memory.hpp), not here.
+double optimizer_bytes(const Job& job, const StageParameters& parameters);
+double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters);
 
 // What the host does between the last gradient and the first kernel of the next iteration, stalls of any of the job's
 // hosts included: HostHabits::step_s and stall_s. Devices wait for it.
@@ -18,6 +19,10 @@ double host_step_seconds(const Job& job);
 // One rank's update of parameters that it holds so, on the device and on the host: what is offloaded
 // (optimizer_offload.hpp) runs beside the rest.
 FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs);
+
+// Muon's iterations on the matrices of a rank's layers; nothing under other optimizers. ZeRO 1 divides whole matrices
+// over the ranks that share the state.
+FoldedBody orthogonalization_body(const Job& job, const StagePlan& plan);
 
 // Once an iteration behind the optimizer step: what a rank's blocks make of the new parameters.
 FoldedBody update_body(const StagePlan& plan);

@@ -58,7 +58,7 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const double narrow = stage.parameters.gathered_bytes_per_element;
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
   MemoryUse use;
-  use.optimizer = (1 - job.strategy.offload_optimizer) * shard * optimizer_bytes(job);
+  use.optimizer = (1 - job.strategy.offload_optimizer) * shard * optimizer_bytes(job, stage.parameters);
   if (replicas.gathers_in_passes()) {
     use.parameters = shard * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
     use.gradients = shard * (master ? kMasterBytes : gradient_bytes(job));

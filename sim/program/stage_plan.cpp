@@ -153,6 +153,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
       out.expert_elements += run.count * run.experts;
+      out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
       out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
       out.bytes += held(blocks, run) * blocks.of(run.block).parameter_bytes;
       out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;
@@ -338,8 +339,7 @@ TransferCost transfer_cost(const Job& job, const TransferEnd& from, const Transf
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
   const std::array<int, 2> both = {sender, receiver};
   const bool crosses = communication_group(job.cluster, both).crosses_leaves;
-  const bool scatter =
-      job.framework.communication.scatter_gather_pipeline && !job.strategy.sequence_parallel && job.strategy.tensor > 1;
+  const bool scatter = scatters_transfers(job.strategy, job.framework);
 
   TransferCost out;
   out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);

@@ -7,6 +7,7 @@
 
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
+#include "program/exchange_kind.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "report/source_list.hpp"
@@ -220,7 +221,7 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, 
     why.numbers += ", then a copy to where the parts belong " + format_seconds(copied);
     why.evaluation += fmt::format(" + {:.6g}", copied);
   }
-  return {fmt::format("{} {}", name_of(step.collective), block.graph.tensor(step.tensor).name),
+  return {fmt::format("{} {}", name_of(collective_of(job_, block, step)), block.graph.tensor(step.tensor).name),
           format_seconds(seconds),
           "",
           format_bytes(charged.bytes),
@@ -325,8 +326,8 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
   const double parameters = shard_of(job_, plan.parameters.held());
   const KernelCost cost = plan.costs.kernels.price_memory_bound(step.bytes);
   const double offloaded = offloaded_step(job_, plan.parameters, plan.costs.hardware->hardware).seconds();
-  std::string numbers =
-      fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters), optimizer_traffic_bytes(job_));
+  std::string numbers = fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters),
+                                    optimizer_traffic_bytes(job_, plan.parameters));
   std::string evaluation = fmt::format("{:.6g} + {:.6g}", cost.overhead_s, cost.memory_s);
   const double beside = to_seconds(step.device) - cost.seconds;
   if (to_seconds(step.device) > std::max(cost.seconds, offloaded) + kPicosecond) {
@@ -342,6 +343,13 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
   if (job_.training.optimizer != Optimizer::none) {
     rows.add(index_of(plan), "optimizer step",
              {format_seconds(to_seconds(step.device)), "", "", with_evaluation(numbers, evaluation)});
+  }
+  const FoldedBody orthogonal = orthogonalization_body(job_, plan);
+  if (orthogonal.device > 0) {
+    rows.add(index_of(plan), "orthogonalize matrices",
+             {format_seconds(to_seconds(orthogonal.device)), "", "",
+              fmt::format("5 Newton-Schulz iterations, {} of products, {} through memory", format_flop(orthogonal.flop),
+                          format_bytes(orthogonal.bytes))});
   }
   const FoldedBody update = update_body(plan);
   if (update.device == 0) return;
@@ -446,9 +454,11 @@ std::string Explainer::memory_section() {
   table.add_row(
       {"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
   table.add_row({"bytes per gradient", fmt::format("{:g}", gradient_bytes(job_)), source});
-  table.add_row({"optimizer bytes per parameter", fmt::format("{:g}", optimizer_bytes(job_)),
+  const StageParameters& first = simulation_.plans.front().parameters;
+  table.add_row({"optimizer bytes per parameter", fmt::format("{:.4g}", optimizer_bytes(job_, first)),
                  source + (job_.strategy.zero >= 1 ? ", over the data-parallel ranks" : "")});
-  table.add_row({"optimizer traffic per parameter", fmt::format("{:g}", optimizer_traffic_bytes(job_)), source});
+  table.add_row(
+      {"optimizer traffic per parameter", fmt::format("{:.4g}", optimizer_traffic_bytes(job_, first)), source});
   table.add_row({"platform", format_bytes(framework.memory.platform_bytes), source});
   for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
     const PartitionedBlock& block = blocks.of(id);

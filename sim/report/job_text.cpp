@@ -56,6 +56,8 @@ std::string strategy_text(const Job& job) {
   if (s.partly_recomputed() > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
   if (s.recompute_method == RecomputeMethod::uniform) out += fmt::format(" in groups of {} layers", s.recompute_layers);
   if (s.sequence_parallel) out += ", sequence parallel";
+  if (s.scatter_gather == ScatterGather::on) out += ", scatter/gather between stages";
+  if (s.scatter_gather == ScatterGather::off) out += ", no scatter/gather between stages";
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
   if (s.offload_optimizer > 0) out += fmt::format(", {:g} of the optimizer on the host", s.offload_optimizer);

@@ -189,6 +189,13 @@ std::vector<MemoryRow> memory_rows(const Simulation& simulation) {
   return rows;
 }
 
+// ", 66.1 to 70.9 %"
+std::string memory_range_text(const IterationResult& result) {
+  if (result.memory_peak_high_bytes <= 0) return {};
+  return fmt::format(", {:.1f} to {:.1f} %", 100 * result.memory_peak_low_bytes / result.memory_capacity_bytes,
+                     100 * result.memory_peak_high_bytes / result.memory_capacity_bytes);
+}
+
 std::string memory_table(const Simulation& simulation) {
   const bool mixed = has_mixed_replicas(simulation);
   TextTable table((mixed ? "lll" : "l") + std::string(memory_parts().size() + 3, 'r') + "l");
@@ -209,8 +216,8 @@ std::string memory_table(const Simulation& simulation) {
   }
   const IterationResult& result = simulation.result;
   std::string title = fmt::format(
-      "\nPeak memory of a GPU, GiB: {} of capacity (in flight: forward passes of chunks kept for backward)\n",
-      format_percent(result.memory_peak_bytes / result.memory_capacity_bytes));
+      "\nPeak memory of a GPU, GiB: {} of capacity{} (in flight: forward passes of chunks kept for backward)\n",
+      format_percent(result.memory_peak_bytes / result.memory_capacity_bytes), memory_range_text(result));
   if (every > 1) {
     title += fmt::format("  of {} stages{}, the fullest and the last among them\n", simulation.job.strategy.pipeline,
                          mixed ? fmt::format(" and {} classes of replicas", classes_of(simulation.plans)) : "");

@@ -34,14 +34,19 @@ std::vector<Row> rows_of(const std::vector<ValidationTable>& tables, const std::
 
 std::string score_cells(const SourceScore& score) {
   const ErrorStatistics& e = score.errors;
-  if (e.count == 0) return fmt::format("| 0 | {} | | | | | |", score.skipped);
-  return fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:+.1f} % | {:.3f} |", e.count, score.skipped,
-                     100 * e.mape, 100 * e.median_ape, 100 * e.p90_ape, 100 * e.mean_error, e.spearman);
+  if (e.count == 0) return fmt::format("| 0 | {} | | | | | | |", score.skipped);
+  const ErrorStatistics& left = score.left_out;
+  const std::string left_out =
+      left.count > 0 ? fmt::format("{:.1f} / {:.1f} %", 100 * left.mape, 100 * left.median_ape) : "-";
+  return fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {} | {:.1f} % | {:+.1f} % | {:.3f} |", e.count, score.skipped,
+                     100 * e.mape, 100 * e.median_ape, left_out, 100 * e.p90_ape, 100 * e.mean_error, e.spearman);
 }
 
 std::string scores(const std::vector<ValidationTable>& tables, const std::string& tiers) {
   std::string out =
-      "| table | rows | skipped | MAPE | median | p90 | mean error | Spearman |\n|---|---|---|---|---|---|---|---|\n";
+      "| table | rows | skipped | MAPE | median | left out | p90 | mean error | Spearman |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
+  LeftOutMeans left_out;
   double mape = 0;
   double median = 0;
   int scored = 0;
@@ -52,12 +57,13 @@ std::string scores(const std::vector<ValidationTable>& tables, const std::string
     if (of_table.errors.count == 0) continue;
     mape += of_table.errors.mape;
     median += of_table.errors.median_ape;
+    left_out.add(of_table);
     ++scored;
   }
   out += fmt::format("| **all rows** {}\n", score_cells(score(all_runs(tables), "", tiers)));
   if (scored == 0) return out;
-  return out + fmt::format("| **mean of {} tables** | | | {:.1f} % | {:.1f} % | | | |\n", scored, 100 * mape / scored,
-                           100 * median / scored);
+  return out + fmt::format("| **mean of {} tables** | | | {:.1f} % | {:.1f} % | {:.1f} / {:.1f} % | | | |\n", scored,
+                           100 * mape / scored, 100 * median / scored, 100 * left_out.mape(), 100 * left_out.median());
 }
 
 std::string memory(const std::vector<ValidationTable>& tables) {

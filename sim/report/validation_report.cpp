@@ -18,16 +18,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::string mean_and_median(double mean, double median) {
+  return fmt::format("{:.1f} / {}", 100 * mean, format_percent(median));
+}
+
 void add_score(TextTable& out, const SourceScore& score) {
   const ErrorStatistics& e = score.errors;
   if (e.count == 0) {
-    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-", "", "-", "-"});
+    out.add_row({score.source, "0", std::to_string(score.skipped), "-", "-", "-", "-", "-", "-", "", "-", "-"});
     return;
   }
   out.add_row({score.source, std::to_string(e.count), std::to_string(score.skipped), format_percent(e.mape),
-               format_percent(e.median_ape), format_percent(e.p90_ape), format_signed_percent(e.mean_error),
-               fmt::format("{:.3f}", e.spearman), std::to_string(score.too_large),
-               score.mean_width > 0 ? format_percent(score.coverage) : "-",
+               format_percent(e.median_ape),
+               score.left_out.count > 0 ? mean_and_median(score.left_out.mape, score.left_out.median_ape) : "-",
+               format_percent(e.p90_ape), format_signed_percent(e.mean_error), fmt::format("{:.3f}", e.spearman),
+               std::to_string(score.too_large), score.mean_width > 0 ? format_percent(score.coverage) : "-",
                score.mean_width > 0 ? format_percent(score.mean_width) : "-"});
 }
 
@@ -57,11 +62,12 @@ std::string memory_text(const std::vector<ValidationTable>& tables, const std::s
 }
 
 std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrrrrrrr");
-  out.add_row(
-      {"table", "rows", "skipped", "MAPE", "median", "p90", "mean", "Spearman", "too large", "in range", "width"});
+  TextTable out("lrrrrrrrrrrr");
+  out.add_row({"table", "rows", "skipped", "MAPE", "median", "left out", "p90", "mean", "Spearman", "too large",
+               "in range", "width"});
   double mape = 0;
   double median = 0;
+  LeftOutMeans left_out;
   double coverage = 0;
   double width = 0;
   int scored = 0;
@@ -73,12 +79,14 @@ std::string scores_text(const std::vector<ValidationTable>& tables, const std::s
     median += of_table.errors.median_ape;
     coverage += of_table.coverage;
     width += of_table.mean_width;
+    left_out.add(of_table);
     ++scored;
   }
   if (tables.size() > 1 && scored > 0) {
     add_score(out, score(all_runs(tables), "all rows", tiers));
     out.add_row({"mean of tables", std::to_string(scored), "", format_percent(mape / scored),
-                 format_percent(median / scored), "", "", "", "", width > 0 ? format_percent(coverage / scored) : "-",
+                 format_percent(median / scored), mean_and_median(left_out.mape(), left_out.median()), "", "", "", "",
+                 width > 0 ? format_percent(coverage / scored) : "-",
                  width > 0 ? format_percent(width / scored) : "-"});
   }
   return out.text() + memory_text(tables, tiers);
@@ -123,6 +131,8 @@ void put_statistics(Json& out, const SourceScore& score) {
   out["p90_ape"] = score.errors.p90_ape;
   out["mean_error"] = score.errors.mean_error;
   out["spearman"] = score.errors.spearman;
+  out["left_out"] = {
+      {"n", score.left_out.count}, {"mape", score.left_out.mape}, {"median_ape", score.left_out.median_ape}};
   out["too_large"] = score.too_large;
   if (score.mean_width > 0) {
     out["coverage"] = score.coverage;
@@ -150,6 +160,8 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
               {"error", run.seconds.error()},
               {"fits", run.fits},
               {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (run.left_out_s) out["left_out"] = *run.left_out_s;
+  if (!run.run.chose.empty()) out["chose"] = run.run.chose;
   if (run.range) {
     out["low"] = run.range->low_s;
     out["high"] = run.range->high_s;
@@ -183,9 +195,11 @@ Json skipped_json(const std::string& table, const ValidatedRun& run) {
 
 }  // namespace
 
-std::string ranges_text(const LeftOutRanges& left_out) {
+namespace {
+
+std::string left_out_text(const std::string& title, const LeftOutRanges& left_out) {
   TextTable out("lrrr");
-  out.add_row({"ranges fitted to the other tables", "rows", "in range", "width"});
+  out.add_row({title, "rows", "in range", "width"});
   for (const LeftOutTable& table : left_out.tables) {
     out.add_row({std::filesystem::path(table.name).stem().string(), std::to_string(table.runs),
                  format_percent(table.coverage), format_percent(table.mean_width)});
@@ -193,6 +207,16 @@ std::string ranges_text(const LeftOutRanges& left_out) {
   out.add_row({"mean of tables", std::to_string(left_out.tables.size()), format_percent(left_out.coverage),
                format_percent(left_out.mean_width)});
   return out.text();
+}
+
+}  // namespace
+
+std::string ranges_text(const LeftOutRanges& left_out) {
+  return left_out_text("ranges fitted to the other tables", left_out);
+}
+
+std::string memory_ranges_text(const LeftOutRanges& left_out) {
+  return "\n" + left_out_text("ranges of memory fitted to the other tables", left_out);
 }
 
 std::string own_runs_text(const OwnRunsScore& score) {

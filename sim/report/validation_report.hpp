@@ -28,6 +28,7 @@ std::string validation_text(const std::vector<ValidationTable>& tables, const st
 
 // How honest ranges are for tables that had no say in their widths.
 std::string ranges_text(const LeftOutRanges& left_out);
+std::string memory_ranges_text(const LeftOutRanges& left_out);  // of peaks of memory
 // What a few runs of one's own tell of the others.
 std::string own_runs_text(const OwnRunsScore& score);
 

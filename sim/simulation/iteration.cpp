@@ -1,5 +1,6 @@
 #include "simulation/iteration.hpp"
 
+#include "base/error.hpp"
 #include "base/units.hpp"
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
@@ -7,6 +8,8 @@
 #include "simulation/prediction_range.hpp"
 #include "simulation/score.hpp"
 #include "simulation/shared_gpus.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -148,17 +151,37 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
   account(of_blocks);
 }
 
+namespace {
+
+// Virtual time counts picoseconds in 63 bits: 106 days.
+void check_length(const IterationResult& result) {
+  constexpr double kLongestDays = 100;
+  for (const StageResult& stage : result.stages) {
+    const double days = std::accumulate(stage.activity_s.begin(), stage.activity_s.end(), 0.0) / 86400;
+    if (days < kLongestDays) continue;
+    fail_infeasible({},
+                    fmt::format("an iteration takes {:.0f} days: times are counted up to {:.0f}", days, kLongestDays),
+                    "lower training.sequence_length or training.global_batch, or take more GPUs");
+  }
+}
+
+}  // namespace
+
 void Simulation::account(std::span<const BlockMemory> of_blocks) {
   result = {};
   result.iteration_time_s = to_seconds(timeline.makespan);
   result.events = timeline.events;
   count_work(*this, result);
   break_down(*this, of_blocks, result);
+  check_length(result);
   if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
   add_up_costs(*this, result);
   const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
   result.iteration_time_high_s = range.high_s;
+  const MemoryRange memory = memory_range(job, result);
+  result.memory_peak_low_bytes = memory.low_bytes;
+  result.memory_peak_high_bytes = memory.high_bytes;
 }
 
 Simulation simulate(Job job, const LoweringOptions& options, Executor executor) {

@@ -94,6 +94,14 @@ PredictionRange range_of(const Job& job, const IterationResult& result) {
   return {result.iteration_time_s * std::exp(-width), result.iteration_time_s * std::exp(width)};
 }
 
+MemoryRange memory_range(const Job& job, const IterationResult& result) {
+  const MemoryWidths& widths = job.ranges.memory;
+  if (!widths.known()) return {};
+  const double platform = std::min(job.framework.memory.platform_bytes, result.memory_peak_bytes);
+  const double allocated = result.memory_peak_bytes - platform;
+  return {platform + allocated * std::exp(-widths.below), platform + allocated * std::exp(widths.above)};
+}
+
 std::string range_text(const IterationResult& result) {
   std::string low = format_seconds(result.iteration_time_low_s);
   const std::string high = format_seconds(result.iteration_time_high_s);

@@ -6,6 +6,7 @@ namespace mirfak {
 
 std::vector<SummaryValue> summary_values(const IterationResult& result) {
   const bool ranged = result.iteration_time_high_s > 0;
+  const bool memory_ranged = result.memory_peak_high_bytes > 0;
   const bool asked = result.training_time_s > 0;
   std::vector<SummaryValue> values = {
       {"iteration_time_s", result.iteration_time_s},
@@ -25,6 +26,8 @@ std::vector<SummaryValue> summary_values(const IterationResult& result) {
       {"bubble_fraction", result.bubble_fraction},
       {"exposed_communication_s", result.exposed_communication_s},
       {"memory_peak_bytes", result.memory_peak_bytes},
+      {"memory_peak_low_bytes", result.memory_peak_low_bytes, memory_ranged},
+      {"memory_peak_high_bytes", result.memory_peak_high_bytes, memory_ranged},
       {"memory_capacity_bytes", result.memory_capacity_bytes},
       {"energy_j", result.energy_j},
       {"average_power_w", result.average_power_w},

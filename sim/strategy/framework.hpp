@@ -148,6 +148,7 @@ struct HostHabits {
   double expert_s = 0;
   double routing_s = 0;
   double pass_s = 0;
+  double ring_step_s = 0;
   double collective_s = 0;
   double peer_s = 0;
   double blocking_s = 60e-6;
@@ -155,6 +156,7 @@ struct HostHabits {
   double step_s = 0;
   double stall_s = 0;
   bool waits_for_routing = false;
+  bool waits_for_clamp = false;
   bool waits_for_pipeline = false;
   bool waits_for_passes = false;
   std::string source;
@@ -181,11 +183,20 @@ struct MemoryHabits {
 // Where one habit is from, where that is not said by its group's source. Of a value that was fitted: to what, what was
 // held out, and how far the prediction is off there.
 struct HabitNote {
+  // What the other sources choose, without one that it was chosen on.
+  struct LeftOut {
+    std::string source;  // the name of a table of runs
+    double value = 0;    // of true and false 1 and 0
+
+    friend bool operator==(const LeftOut&, const LeftOut&) = default;
+  };
+
   std::string habit;  // "host.forward_s"
   std::string value;  // as people read it, with its unit
   std::string source;
   std::vector<std::string> chosen_on;
   std::vector<std::string> judged_on;
+  std::vector<LeftOut> without;
   std::optional<double> error;  // mean, as a share of the measured time: on judged_on, or where empty on chosen_on
 
   friend bool operator==(const HabitNote&, const HabitNote&) = default;

@@ -190,23 +190,50 @@ class FrameworkReader {
     framework_.notes.add(std::move(note));
   }
 
-  // {value: ..., source: ..., chosen_on: [...], judged_on: [...], error: 5 %}
+  // {value: ..., source: ..., chosen_on: [...], judged_on: [...], without: {TABLE: ...}, error: 5 %}
   void read_noted(const FrameworkOption& option, const Node& node, HabitNote& note) {
     Mapping mapping(node);
     const Node value = mapping.require("value");
     const Node source = mapping.require("source");
     const std::optional<Node> chosen = mapping.find("chosen_on");
     const std::optional<Node> judged = mapping.find("judged_on");
+    const std::optional<Node> without = mapping.find("without");
     const std::optional<Node> error = mapping.find("error");
     mapping.finish();
+    if (without) note.without = read_left_out(option, *without);
     assign(option, value);
     note.source = read_source(source);
     if (chosen) note.chosen_on = read_texts(*chosen);
     if (judged) note.judged_on = read_texts(*judged);
     if (error) note.error = read_share(*error);
-    if (!chosen && (judged || error)) {
-      (judged ? *judged : *error).fail("what a value was chosen on is missing", "add chosen_on: [measurements]");
+    if (!chosen && (judged || without || error)) {
+      (judged    ? *judged
+       : without ? *without
+                 : *error)
+          .fail("what a value was chosen on is missing", "add chosen_on: [measurements]");
     }
+  }
+
+  // By name of a table, a number or a truth as the habit itself has.
+  static std::vector<HabitNote::LeftOut> read_left_out(const FrameworkOption& option, const Node& node) {
+    std::vector<HabitNote::LeftOut> out;
+    Framework scratch;
+    const HabitField field = option.field(scratch);
+    Mapping sources(node);
+    for (const std::string& source : sources.keys()) {
+      const Node value = sources.require(source);
+      std::visit(Assignment{value, option}, field);
+      if (const auto* truth = std::get_if<bool*>(&field)) {
+        out.push_back({source, **truth ? 1.0 : 0.0});
+      } else if (const auto* count = std::get_if<int*>(&field)) {
+        out.push_back({source, static_cast<double>(**count)});
+      } else if (const auto* number = std::get_if<double*>(&field)) {
+        out.push_back({source, **number});
+      } else {
+        node.fail("only numbers, true and false are chosen without a source");
+      }
+    }
+    return out;
   }
 
   void assign(const FrameworkOption& option, const Node& node) {

@@ -298,6 +298,10 @@ std::vector<FrameworkOption> host_times() {
               at<group, &Habits::routing_s>),
       seconds("pass_s", "... at the start of every pass of a stage: engine, batch, bookkeeping",
               at<group, &Habits::pass_s>),
+      seconds(
+          "ring_step_s",
+          "... one more step of ring attention, beside its kernel: parts of keys and values, sums of partial results",
+          at<group, &Habits::ring_step_s>),
       seconds("collective_s", "... one collective of a pass", at<group, &Habits::collective_s>),
       seconds("peer_s", "... and more for each other rank of its group: the slowest host of all",
               at<group, &Habits::peer_s>),
@@ -322,6 +326,9 @@ FrameworkOptionGroup host() {
   options.push_back(truth("waits_for_routing",
                           "dropless: it reads the counts of tokens before it issues what needs them",
                           at<group, &Habits::waits_for_routing>));
+  options.push_back(truth("waits_for_clamp",
+                          "it copies a constant to the device in front of a clamped activation, which waits for it",
+                          at<group, &Habits::waits_for_clamp>));
   options.push_back(truth("waits_for_pipeline",
                           "it synchronizes on each transfer between stages that is not overlapped",
                           at<group, &Habits::waits_for_pipeline>));

@@ -256,6 +256,13 @@ Broken offloaded_optimizer(const RuleInput& in) {
   return std::nullopt;
 }
 
+Broken whole_matrices(const RuleInput& in) {
+  if (in.training.optimizer != Optimizer::muon || in.strategy.zero < 2) return std::nullopt;
+  return Violation{"strategy.zero",
+                   fmt::format("Muon steps whole matrices, of which ZeRO {} divides gradients", in.strategy.zero),
+                   "set strategy.zero: 1 or 0, or choose another training.optimizer"};
+}
+
 // Causal attention is balanced by giving each rank an early and a late piece of the sequence.
 Broken context_divides(const RuleInput& in) {
   const int context = in.strategy.context;
@@ -507,6 +514,7 @@ constexpr std::array kRules = {
     Rule{"offloaded-layers", "Activations wait in the host's memory without pipeline stages only.", offloaded_layers},
     Rule{"offloaded-optimizer", "The framework has the optimizer on the host, with its sharded state and Adam.",
          offloaded_optimizer},
+    Rule{"whole-matrices", "Muon steps with ZeRO 1 at most, which divides whole matrices over ranks.", whole_matrices},
     Rule{"context-divides", "Twice the context size divides the sequence.", context_divides},
     Rule{"context-heads-divide", "With all-to-all the tensor times context size divides the key/value heads.",
          context_heads_divide},
@@ -544,6 +552,12 @@ std::optional<Violation> first_violation(const RuleInput& input) {
     if (Broken broken = rule.check(input)) return broken;
   }
   return std::nullopt;
+}
+
+bool scatters_transfers(const Strategy& s, const Framework& framework) {
+  if (s.sequence_parallel || s.tensor == 1) return false;
+  if (s.scatter_gather == ScatterGather::framework) return framework.communication.scatter_gather_pipeline;
+  return s.scatter_gather == ScatterGather::on;
 }
 
 int microbatches(const Strategy& strategy, const TrainingSpec& training, int replica) {

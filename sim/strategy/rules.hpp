@@ -45,6 +45,10 @@ std::span<const Rule> strategy_rules();
 // The first rule broken, if any.
 std::optional<Violation> first_violation(const RuleInput& input);
 
+// Whether the tensor ranks of a stage send shares of an activation to the next, which gathers them: as the strategy
+// says, or the framework does. With sequence parallelism each has its share only, and keeps it.
+bool scatters_transfers(const Strategy& strategy, const Framework& framework);
+
 // Microbatches of one iteration: of data-parallel replica `replica`, and of the one that has most. Need a valid
 // strategy.
 int microbatches(const Strategy& strategy, const TrainingSpec& training, int replica);

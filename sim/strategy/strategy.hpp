@@ -65,9 +65,22 @@ enum class ExpertDispatcher {
   all_to_all,  // permuted, exchanged (a row for every expert that a token visits), sorted by expert
   deep_ep,     // a token crosses to each rank, and to each node, once (DeepEP: github.com/deepseek-ai/DeepEP)
   hybrid_ep,   // ... by kernels that sort and pad as well as exchange (DeepEP's branch hybrid-ep)
+  all_gather,  // every rank gets all tokens, picks the rows of its experts, and reduces and scatters their results
 };
 inline const std::vector<std::string>& expert_dispatcher_names() {
-  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep"};
+  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep", "allgather"};
+  return names;
+}
+
+// Without sequence parallelism the tensor ranks of a stage all have the whole activation that goes to the next one: each
+// sends its share over its own link and the receivers gather them, or each sends all (arXiv 2104.04473, section 4.1).
+enum class ScatterGather : std::uint8_t {
+  framework,  // as the framework does by itself
+  off,
+  on,
+};
+inline const std::vector<std::string>& scatter_gather_names() {
+  static const std::vector<std::string> names = {"framework", "false", "true"};
   return names;
 }
 
@@ -103,6 +116,7 @@ struct Strategy {
   ExpertDispatcher expert_dispatcher = ExpertDispatcher::all_to_all;
   bool overlap_expert = false;  // exchanges of rows run beside the passes of other microbatches
   bool sequence_parallel = false;
+  ScatterGather scatter_gather = ScatterGather::framework;
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::block;
   int recompute_layers = 0;        // of each chunk: block: the first so many, 0: all; uniform: of a group
@@ -217,6 +231,10 @@ inline constexpr std::tuple kStrategyFields = {
         .not_in_blocks()
         .chosen_by_search(kChunksChosen),
     field("sequence_parallel", &Strategy::sequence_parallel, "tokens are divided over tensor ranks"),
+    field("scatter_gather", &Strategy::scatter_gather, "tensor ranks send shares between stages, which are gathered")
+        .among(scatter_gather_names)
+        .only_if([](const Strategy& s) { return s.scatter_gather != ScatterGather::framework; })
+        .not_in_blocks(),
     field("recompute", &Strategy::recompute, "what backward passes compute again").among(recompute_names),
     field("recompute_modules", &Strategy::recompute_modules, "modules that selective recomputation drops")
         .among(module_names)

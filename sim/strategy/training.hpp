@@ -9,9 +9,11 @@ namespace mirfak {
 
 enum class Optimizer {
   adam,
-  lamb,  // Adam's state, and two norms per tensor (arXiv 1904.00962)
-  sgd,   // with momentum
-  none,  // no step: forward and backward passes alone
+  adam_8bit,  // both moments of Adam in 8 bits, a scale per block of them (arXiv 2110.02861)
+  lamb,       // Adam's state, and two norms per tensor (arXiv 1904.00962)
+  sgd,        // with momentum
+  muon,       // momentum of each matrix of a layer, made orthogonal; all else by Adam (arXiv 2502.16982)
+  none,       // no step: forward and backward passes alone
 };
 
 // Which parts of a layer are captured once and replayed as CUDA graphs, so that the host issues one launch for all

@@ -74,6 +74,7 @@ MeasuredRun measured_run(const RunReading& reading) {
   run.allocated_bytes = measurement(reading, "measured.allocated_bytes", 1e6, 1e14);
   if (const auto gib = measurement(reading, "measured.allocated_gib", 1e-3, 1e5)) run.allocated_bytes = *gib * kGiB;
   run.allocated_by_last_stage = is_last_stage(reading);
+  run.chose = reading.text("measured.chose").value_or("");
   run.out_of_memory = reading.text("measured.outcome") == kOutOfMemory;
   return run;
 }

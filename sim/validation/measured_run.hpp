@@ -20,6 +20,7 @@ struct MeasuredRun {
   std::optional<double> seconds;          // measured, of one iteration
   std::optional<double> allocated_bytes;  // peak of the framework's allocator: without contexts
   bool allocated_by_last_stage = false;   // it is of a GPU of the last pipeline stage; else of the fullest
+  std::string chose;                      // the constants that this very run chose; empty: none
   bool out_of_memory = false;             // it did not fit: nothing else was measured
 };
 

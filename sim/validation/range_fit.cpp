@@ -37,6 +37,42 @@ std::vector<TableOfRuns> tables_of(std::span<const ValidatedRun> runs) {
   return tables;
 }
 
+// Runs that state what was allocated, out of their tables.
+std::vector<TableOfRuns> memory_tables(std::span<const ValidatedRun> runs) {
+  std::vector<TableOfRuns> tables = tables_of(runs);
+  for (TableOfRuns& table : tables) {
+    std::erase_if(table.runs, [](const ValidatedRun* run) { return !run->run.allocated_bytes; });
+  }
+  std::erase_if(tables, [](const TableOfRuns& table) { return table.runs.empty(); });
+  return tables;
+}
+
+MemoryWidths fit_memory(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
+  std::vector<QuantileSample> above;
+  for (const TableOfRuns& table : tables) {
+    if (&table == left_out) continue;
+    const double weight = 1 / (static_cast<double>(table.runs.size()) + kRunsOfFullWeight);
+    for (const ValidatedRun* run : table.runs) {
+      const PredictedPair& bytes = run->allocated_bytes;
+      above.push_back({{1}, std::log(bytes.measured / bytes.predicted), weight});
+    }
+  }
+  std::vector<QuantileSample> below = above;
+  for (QuantileSample& sample : below) sample.value = -sample.value;
+  const double quantile = (1 + level) / 2;
+  return {fit_quantile(below, quantile, kLargestWidth).front(), fit_quantile(above, quantile, kLargestWidth).front()};
+}
+
+LeftOutTable judge_memory(const TableOfRuns& table, const MemoryWidths& widths) {
+  LeftOutTable out{table.name, static_cast<int>(table.runs.size()), 0,
+                   std::exp(widths.above) - std::exp(-widths.below)};
+  for (const ValidatedRun* run : table.runs) {
+    const double off = std::log(run->allocated_bytes.measured / run->allocated_bytes.predicted);
+    if (off >= -widths.below && off <= widths.above) out.coverage += 1.0 / out.runs;
+  }
+  return out;
+}
+
 double log_ratio(const ValidatedRun& run) { return std::log(run.seconds.measured / run.seconds.predicted); }
 
 RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_out, double level) {
@@ -49,7 +85,7 @@ RangeWidths fit(const std::vector<TableOfRuns>& tables, const TableOfRuns* left_
   std::vector<QuantileSample> below = above;
   for (QuantileSample& sample : below) sample.value = -sample.value;
   const double quantile = (1 + level) / 2;
-  return {level, fit_quantile(below, quantile, kLargestWidth), fit_quantile(above, quantile, kLargestWidth), {}};
+  return {level, fit_quantile(below, quantile, kLargestWidth), fit_quantile(above, quantile, kLargestWidth), {}, {}};
 }
 
 LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
@@ -59,6 +95,16 @@ LeftOutTable judge(const TableOfRuns& table, const RangeWidths& widths) {
     const bool inside = run->seconds.measured >= range.low_s && run->seconds.measured <= range.high_s;
     out.coverage += (inside ? 1.0 : 0.0) / out.runs;
     out.mean_width += (range.high_s - range.low_s) / run->seconds.predicted / out.runs;
+  }
+  return out;
+}
+
+LeftOutRanges means_of(std::vector<LeftOutTable> tables) {
+  LeftOutRanges out{std::move(tables), 0, 0};
+  const auto count = static_cast<double>(out.tables.size());
+  for (const LeftOutTable& table : out.tables) {
+    out.coverage += table.coverage / count;
+    out.mean_width += table.mean_width / count;
   }
   return out;
 }
@@ -80,14 +126,17 @@ RangeWidths fit_range_widths(std::span<const ValidatedRun> runs, double level) {
 
 LeftOutRanges judge_range_widths(std::span<const ValidatedRun> runs, double level) {
   const std::vector<TableOfRuns> tables = enough_tables(runs, kFewestToJudge);
-  LeftOutRanges out;
-  for (const TableOfRuns& table : tables) out.tables.push_back(judge(table, fit(tables, &table, level)));
-  const auto count = static_cast<double>(tables.size());
-  for (const LeftOutTable& table : out.tables) {
-    out.coverage += table.coverage / count;
-    out.mean_width += table.mean_width / count;
-  }
-  return out;
+  std::vector<LeftOutTable> judged;
+  for (const TableOfRuns& table : tables) judged.push_back(judge(table, fit(tables, &table, level)));
+  return means_of(std::move(judged));
+}
+
+std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level) {
+  const std::vector<TableOfRuns> tables = memory_tables(runs);
+  if (tables.size() < 2) return std::nullopt;
+  std::vector<LeftOutTable> judged;
+  for (const TableOfRuns& table : tables) judged.push_back(judge_memory(table, fit_memory(tables, &table, level)));
+  return MemoryRanges{fit_memory(tables, nullptr, level), means_of(std::move(judged))};
 }
 
 std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> runs) {
@@ -115,6 +164,17 @@ std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out
                        widths.above[i]);
   }
   return out;
+}
+
+std::string memory_ranges_yaml(const MemoryRanges& ranges) {
+  return fmt::format(
+      "# The same of peaks of memory, of what the framework allocates.\n"
+      "memory:\n"
+      "  below: {:.4f}\n"
+      "  above: {:.4f}\n"
+      "  left_out: {{tables: {}, coverage: {:.3f}, mean_width: {:.3f}}}\n",
+      ranges.widths.below, ranges.widths.above, ranges.left_out.tables.size(), ranges.left_out.coverage,
+      ranges.left_out.mean_width);
 }
 
 }  // namespace mirfak

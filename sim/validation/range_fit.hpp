@@ -3,6 +3,7 @@
 #include "cost/range_widths.hpp"
 #include "validation/validate_runs.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,14 @@ struct LeftOutRanges {
   double mean_width = 0;
 };
 
+// The same of peaks of memory that the framework allocates.
+struct MemoryRanges {
+  MemoryWidths widths;
+  LeftOutRanges left_out;
+};
+// nullopt: fewer than two tables state any.
+std::optional<MemoryRanges> fit_memory_ranges(std::span<const ValidatedRun> runs, double level);
+
 // Widths of ranges that `level` of the measured runs keep, half of the others on either side: quantiles of
 // ln(measured / predicted), linear in the shares of their uncertainties, none of which is negative. Every table counts
 // nearly alike, however many runs it has. Runs without a prediction or a measurement do not count. Error(input) if
@@ -44,5 +53,6 @@ std::vector<Reliability> reliability_of_ranges(std::span<const ValidatedRun> run
 
 // The widths as `ranges.yaml`: `source` says what they were fitted to.
 std::string ranges_yaml(const RangeWidths& widths, const LeftOutRanges& left_out, const std::string& source);
+std::string memory_ranges_yaml(const MemoryRanges& ranges);  // a section of that file
 
 }  // namespace mirfak

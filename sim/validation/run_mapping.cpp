@@ -377,6 +377,7 @@ const std::vector<std::string>& run_key_names() {
                                                  "measured.allocated_gib",
                                                  "measured.allocated_bytes",
                                                  "measured.stage",
+                                                 "measured.chose",
                                                  "measured.outcome"};
   return names;
 }

@@ -4,6 +4,7 @@
 #include "simulation/iteration.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/time_factors.hpp"
+#include "strategy/framework_fits.hpp"
 #include "validation/row_reader.hpp"
 #include "validation/run_condition.hpp"
 #include "validation/run_scenario.hpp"
@@ -41,6 +42,14 @@ void complete(MeasuredRun& run, const Job& job) {
   if (run.precision.empty()) run.precision = job.training.precision;
 }
 
+// By what other tables choose, where that differs.
+std::optional<double> predicted_left_out(const Job& job, const std::string& table) {
+  Job other = job;
+  other.framework = without_source(job.framework, table);
+  if (other.framework == job.framework) return std::nullopt;
+  return simulate(other).result.iteration_time_s;
+}
+
 void predict(ValidatedRun& run, const Document& document, const DataFolders& folders, Depth depth) {
   Scenario scenario = parse_scenario(document, folders);
   const Simulation simulation = simulate(scenario.job);
@@ -63,6 +72,7 @@ void predict(ValidatedRun& run, const Document& document, const DataFolders& fol
                                  [&](const NodeGroup& group) { return group.hardware.spec.name == machine; });
   run.machine = alike ? machine : "";
   run.framework = simulation.job.framework.name;
+  run.left_out_s = predicted_left_out(scenario.job, std::filesystem::path(run.run.where.file).stem().string());
   if (depth == Depth::sensitivities && !run.run.out_of_memory) {
     run.time_sensitivities = time_sensitivities(scenario.job, run.seconds.predicted);
     run.simulated_scenario = std::make_shared<const Scenario>(std::move(scenario));
@@ -186,11 +196,13 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
   SourceScore out;
   out.source = name;
   std::vector<PredictedPair> pairs;
+  std::vector<PredictedPair> left_out;
   std::vector<PredictedPair> memory;
   for (const ValidatedRun& run : runs) {
     if (!run.run.tier.empty() && tiers.find(run.run.tier) == std::string::npos) continue;
     if (run.scored()) {
       pairs.push_back(run.seconds);
+      if (const auto pair = run.left_out()) left_out.push_back(*pair);
       if (run.range) {
         out.coverage += run.in_range() ? 1 : 0;
         out.mean_width += (run.range->high_s - run.range->low_s) / run.seconds.predicted;
@@ -209,6 +221,7 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
     out.mean_width /= static_cast<double>(pairs.size());
   }
   out.errors = error_statistics(pairs);
+  out.left_out = error_statistics(left_out);
   out.memory_errors = error_statistics(memory);
   return out;
 }

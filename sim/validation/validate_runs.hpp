@@ -23,8 +23,9 @@ struct ValidatedRun {
   std::string assumed;             // what the row leaves open and the run must have done to fit; empty: nothing
   std::string scenario;            // YAML; empty where the row does not make one
   PredictedPair seconds;
-  PredictedPair allocated_bytes;  // measured: 0 where the row does not say
-  bool fits = false;              // in memory, as predicted
+  std::optional<double> left_out_s;  // predicted by what sources other than its table choose, where that differs
+  PredictedPair allocated_bytes;     // measured: 0 where the row does not say
+  bool fits = false;                 // in memory, as predicted
   double memory_peak_bytes = 0;
   ActivitySeconds activity_s{};  // predicted; mean over stages
   UncertaintyShares uncertainty{};
@@ -35,6 +36,11 @@ struct ValidatedRun {
   std::optional<PredictionRange> range;  // that such measurements keep; absent where nothing is known
 
   bool simulated() const { return skipped.empty(); }
+  // By constants that others than its table choose; nullopt: it was one of those that chose them.
+  std::optional<PredictedPair> left_out() const {
+    if (!run.chose.empty()) return std::nullopt;
+    return PredictedPair{left_out_s.value_or(seconds.predicted), seconds.measured};
+  }
   bool scored() const { return simulated() && !run.out_of_memory; }  // has seconds to compare
   bool in_range() const { return range && seconds.measured >= range->low_s && seconds.measured <= range->high_s; }
 };
@@ -54,6 +60,7 @@ std::vector<ValidatedRun> read_runs(const CsvTable& table, const RunMappings& ma
 struct SourceScore {
   std::string source;
   ErrorStatistics errors;
+  ErrorStatistics left_out;       // by constants that the table did not choose, of rows that chose none
   ErrorStatistics memory_errors;  // of rows that state what was allocated
   int skipped = 0;
   int too_large = 0;        // scored rows that are predicted not to fit, although they ran
@@ -61,6 +68,24 @@ struct SourceScore {
   int wrongly_fitting = 0;  // ... and are predicted to
   double coverage = 0;      // share of the scored rows that lie in their ranges
   double mean_width = 0;    // of the ranges, as shares of the predictions; 0: there are none
+};
+
+// Means over tables of what they are off by, by constants that others than they themselves chose.
+class LeftOutMeans {
+ public:
+  void add(const SourceScore& of_table) {
+    if (of_table.left_out.count == 0) return;
+    mape_ += of_table.left_out.mape;
+    median_ += of_table.left_out.median_ape;
+    ++tables_;
+  }
+  double mape() const { return tables_ > 0 ? mape_ / tables_ : 0; }
+  double median() const { return tables_ > 0 ? median_ / tables_ : 0; }
+
+ private:
+  double mape_ = 0;
+  double median_ = 0;
+  int tables_ = 0;
 };
 
 // Scores of the tables that `runs` come from, by file, in the order of the first row of each; rows of tiers other than

@@ -129,6 +129,20 @@ TEST_CASE("a corrected node type is like another, but for its time factors") {
   CHECK(contains(failure_with("[-0.5, 0, 0.25]", "[-0.5, 0, 1.25]"), "expected a number from -1 to 1"));
 }
 
+TEST_CASE("a node type may be another but for its hosts, whose work takes so many times as long") {
+  const ScratchCatalog scratch;
+  const auto factors_with = [&](const std::string& text) {
+    scratch.write("nodes/ours.yaml", "title: ours\nlike: hgx-h100\nsources: {ours: timed}\n" + text);
+    return scratch.catalog().node("ours").spec.time_factors();
+  };
+  CHECK(factors_with("host_factor: [1.5, ours]\n") == TimeFactors{1, 1, 1.5});
+  CHECK(factors_with("host_factor: [1.5, ours]\ncorrection:\n  framework: megatron-core\n  compute: [1, ours]\n"
+                     "  communication: [1, ours]\n  host: [2, ours]\n  deviations: [0.1, 0.1, 0.1]\n"
+                     "  correlations: [0, 0, 0]\n  run_deviation: 0.1\n") == TimeFactors{1, 1, 3});
+  CHECK(contains(failure_of([&] { factors_with("host_factor: [0, ours]\n"); }), "expected a number from 0.1 to 10"));
+  CHECK(contains(failure_of([&] { factors_with(""); }), "'correction' is missing"));
+}
+
 TEST_CASE("a profile may be given by its path, relative to the file that names it") {
   const ScratchCatalog scratch;
   scratch.replace("nodes/hgx-h100.yaml", "gpu: h100", "gpu: ../gpus/h200.yaml");

@@ -37,7 +37,7 @@ TEST_CASE("one expert for each token: all dispatchers send the same within a nod
   const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
   const CommunicationGroup group = group_of(cluster, 8);
   const auto seconds = [&](ExpertDispatcher dispatcher, double per_token) {
-    return price_expert_exchange(model, 64e6, group, {dispatcher, 64, per_token}).seconds;
+    return price_expert_exchange(model, CollectiveKind::all_to_all, 64e6, group, {dispatcher, 64, per_token}).seconds;
   };
   CHECK(seconds(ExpertDispatcher::deep_ep, 1) == doctest::Approx(seconds(ExpertDispatcher::all_to_all, 1)));
   CHECK(seconds(ExpertDispatcher::deep_ep, 8) < seconds(ExpertDispatcher::all_to_all, 8));
@@ -48,7 +48,23 @@ TEST_CASE("HybridEP's kernels reach what was measured among 8 GPUs over NVLink 5
   const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
   const ExpertExchange exchange = {ExpertDispatcher::hybrid_ep, 256, 8};
   const double bytes = 8e9;  // of a rank's rows
-  const CommunicationCost cost = price_expert_exchange(model, bytes, group_of(cluster, 8), exchange);
+  const CommunicationCost cost =
+      price_expert_exchange(model, CollectiveKind::all_to_all, bytes, group_of(cluster, 8), exchange);
   CHECK(bytes / 8 * places_visited(exchange, 8) / cost.transfer_s == doctest::Approx(564e9).epsilon(0.002));
   CHECK(cost.multiprocessors == 32);
+}
+
+TEST_CASE("a dispatcher that gathers sends every rank's tokens to all ranks, whatever experts they visit") {
+  const Cluster cluster = cluster_of("hgx-h100", 1);
+  const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
+  const CommunicationGroup group = group_of(cluster, 8);
+  const double tokens = 32e6;
+  for (const double per_token : {1.0, 2.0, 8.0}) {
+    const ExpertExchange exchange = {ExpertDispatcher::all_gather, 64, per_token};
+    for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+      CHECK(price_expert_exchange(model, kind, per_token * tokens, group, exchange).seconds ==
+            model.price(kind, 8 * tokens, group).seconds);
+    }
+    CHECK(copies_per_token(exchange, 8) == 8);
+  }
 }

@@ -219,6 +219,14 @@ TEST_CASE("Megatron-LM: embedding and head counted as layers are options, not a 
   check_absent(given, {"--pipeline-model-parallel-layout", "--num-layers-per-virtual-pipeline-stage"});
 }
 
+TEST_CASE("Megatron-LM: Muon, its matrices divided over replicas by itself, and experts that gather tokens") {
+  const Values divided =
+      megatron(job("qwen3-30b-a3b", 1, "expert: 8, expert_dispatcher: allgather, zero: 1", ", optimizer: muon"));
+  check_values(divided, {{"--optimizer", "dist_muon"}, {"--moe-token-dispatcher-type", "allgather"}});
+  check_absent(divided, {"--use-distributed-optimizer", "--moe-flex-dispatcher-backend"});
+  check_values(megatron(job("llama3-8b", 1, "tensor: 8", ", optimizer: muon")), {{"--optimizer", "muon"}});
+}
+
 TEST_CASE("Megatron-LM: a mixture of experts with latent attention in fp8") {
   const Values given = megatron(
       job("deepseek-v3", 32,
@@ -365,6 +373,7 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   refused("zero: 3", "training.precision", ", precision: fp16");
   refused("zero: 3", "training.gradient_precision", ", gradient_precision: bf16");
   refused("expert: 8, expert_dispatcher: hybridep, zero: 3", "strategy.expert_dispatcher", "", "qwen3-30b-a3b");
+  refused("expert: 8, expert_dispatcher: allgather, zero: 3", "strategy.expert_dispatcher", "", "qwen3-30b-a3b");
 }
 
 TEST_CASE("DeepSpeed: stages, ZeRO and batches") {

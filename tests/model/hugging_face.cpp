@@ -190,6 +190,7 @@ TEST_CASE("Mixtral 8x7B and GPT-OSS 120B have the parameters that were published
     "max_position_embeddings": 131072, "num_local_experts": 128, "num_experts_per_tok": 4, "experts_per_token": 4,
     "sliding_window": 128, "swiglu_limit": 7.0})";
   CHECK(parameters(gpt_oss) / 1e9 == doctest::Approx(116.8).epsilon(0.001));
+  CHECK(parse(gpt_oss).activation_limit == 7);
   std::string differs = gpt_oss;
   differs.replace(differs.find(R"("experts_per_token": 4)"), 22, R"("experts_per_token": 2)");
   CHECK(contains(failure_parsing(differs), "'num_experts_per_tok' says '4'"));

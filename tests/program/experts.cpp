@@ -113,6 +113,45 @@ TEST_CASE("exchanges beside other microbatches are never slower than exchanges i
   }
 }
 
+TEST_CASE("gathered tokens: a gather to the experts and a reduce-scatter back, both ways") {
+  Strategy strategy = experts_over(16, 4);
+  strategy.expert_dispatcher = ExpertDispatcher::all_gather;
+  const Job job = mixture_job(4, strategy);
+  const ShardedBlocks blocks = shard_blocks(job);
+  const StagePlan plan = plan_stages(job, blocks).front();
+  const auto count = [](const Body& body, const std::string& name) {
+    return std::count_if(body.steps.begin(), body.steps.end(), [&](const BodyStep& step) {
+      return step.stream == StreamKind::expert && step.name.find(name) != std::string::npos;
+    });
+  };
+  const BlockBodies& layer = plan.bodies_of(blocks.layer_id(0));
+  // Tokens and the weights of their rows go to the experts.
+  CHECK(count(layer.forward, "all-gather") == 2);
+  CHECK(count(layer.forward, "reduce-scatter") == 1);
+  CHECK(count(layer.backward, "all-gather") == 1);
+  CHECK(count(layer.backward, "reduce-scatter") == 2);
+  for (const Body* body : {&layer.forward, &layer.backward}) CHECK(count(*body, "all-to-all") == 0);
+}
+
+TEST_CASE("clamped halves of experts' activation: two kernels where the framework does not fuse them, none elsewhere") {
+  Job job = mixture_job(2, experts_over(16, 1));
+  job.model.activation = ActivationFunction::swiglu;
+  const auto forward = [&] {
+    const ShardedBlocks blocks = shard_blocks(job);
+    return plan_stages(job, blocks).front().bodies_of(blocks.layer_id(0)).forward;
+  };
+  const std::vector<BodyStep> plain = forward().steps;
+  job.model.activation_limit = 7;
+  const std::vector<BodyStep> clamped = forward().steps;
+  CHECK(clamped.size() == plain.size() + 2);
+  job.framework.host.waits_for_clamp = true;
+  const std::vector<BodyStep> waiting = forward().steps;
+  const auto waits = [](const std::vector<BodyStep>& steps) {
+    return std::count_if(steps.begin(), steps.end(), [](const BodyStep& step) { return step.host_waits; });
+  };
+  CHECK(waits(waiting) == waits(clamped) + 2);
+}
+
 TEST_CASE("layers of two kinds: folded and operator programs agree, unfolded ones too") {
   Strategy strategy = experts_over(4, 4);
   strategy.pipeline = 4;

@@ -29,6 +29,41 @@ TEST_CASE("bytes of a step: Adam 34 per parameter, SGD without a moment's read a
   CHECK(step(Optimizer::sgd, 0).bytes == doctest::Approx(adam * 26 / 34));
   CHECK(step(Optimizer::lamb, 0).bytes == doctest::Approx(adam * 54 / 34));
   CHECK(step(Optimizer::none, 0).device == 0);
+  // Both moments are read and written: 4 times 3 bytes less, but for a scale of 4 bytes for 256 elements.
+  CHECK(step(Optimizer::adam_8bit, 0).bytes == doctest::Approx(adam * (34 - 4 * (3 - 4 / 256.0)) / 34));
+}
+
+TEST_CASE("Muon: layers' matrices keep one moment, and each takes 5 (4 m^2 n + 2 m^3) FLOP to be made orthogonal") {
+  Strategy strategy;
+  strategy.data = 4;
+  Job job = small_job(8, 2, strategy, 16);
+  job.framework = test::framework_named("megatron-core");
+  job.training.optimizer = Optimizer::muon;
+  const auto plan_of = [&] { return plan_stages(job, shard_blocks(job)).front(); };
+  const StagePlan whole = plan_of();
+  const auto h = static_cast<double>(job.model.hidden);
+  const auto f = static_cast<double>(job.model.ffn);
+  const auto layers = static_cast<double>(job.model.layers);
+  REQUIRE(job.model.kv_heads == job.model.heads);
+  // Queries, keys and values packed, the output projection, and the two of the MLP.
+  CHECK(whole.parameters.matrix_elements == layers * (4 * h * h + 2 * h * f));
+  const auto flop = [](double m, double n) { return 5 * (4 * m * m * n + 2 * m * m * m); };
+  const FoldedBody matrices = orthogonalization_body(job, whole);
+  CHECK(matrices.flop == doctest::Approx(layers * (flop(h, 3 * h) + flop(h, h) + 2 * flop(h, f))));
+
+  job.training.optimizer = Optimizer::adam;
+  CHECK(orthogonalization_body(job, plan_of()).device == 0);
+  const double adam = optimizer_bytes(job, whole.parameters);
+  job.training.optimizer = Optimizer::muon;
+  CHECK(optimizer_bytes(job, whole.parameters) ==
+        doctest::Approx(adam - 4 * whole.parameters.matrix_elements / whole.parameters.elements));
+
+  // Whole matrices are divided over replicas, of 32 at least one.
+  job.strategy.zero = 1;
+  CHECK(orthogonalization_body(job, plan_of()).flop == doctest::Approx(matrices.flop / 4));
+  const double share = to_seconds(orthogonalization_body(job, plan_of()).device) / to_seconds(matrices.device);
+  CHECK(share >= 0.25 * (1 - 1e-9));
+  CHECK(share < 0.5);
 }
 
 TEST_CASE("a step that costs time per parameter does so where state is divided over replicas only") {

@@ -71,6 +71,11 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 64}\n"
      "strategy: {pipeline: 8, schedule: zb-auto}\n"},
+    {"tensor ranks of stages",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 2}]}\n"
+     "training: {global_batch: 8}\n"
+     "strategy: {tensor: 8, pipeline: 2}\n"},
 };
 
 // Values that are tried beside the words of the key's row in README.md.

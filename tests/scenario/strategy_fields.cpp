@@ -69,6 +69,7 @@ TEST_CASE("every key is read, and what is read is written and reads back") {
   // A value of each key that is not its default; together they break rules, so they are read one by one.
   const std::map<std::string, std::string> values = {{"context_communication", "a2a"},
                                                      {"expert_dispatcher", "deepep"},
+                                                     {"scatter_gather", "true"},
                                                      {"schedule", "gpipe"},
                                                      {"recompute", "full"},
                                                      {"recompute_method", "uniform"},

@@ -4,6 +4,7 @@
 #include "support/frameworks.hpp"
 #include "../base/failure.hpp"
 #include "framework_reference.hpp"
+#include "strategy/framework_fits.hpp"
 #include "strategy/framework_options.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/source_root.hpp"
@@ -151,6 +152,25 @@ TEST_CASE("the frameworks fuse what their sources say") {
   }
   CHECK_FALSE(test::framework_named("jax-fsdp").fusion.fuses({"scale", "mask", "softmax"}));
   CHECK(test::framework_named("jax-transformer-engine").fusion.fuses({"scale", "mask", "softmax"}));
+}
+
+TEST_CASE("without a source that a constant was chosen on it is what the others choose") {
+  const std::string fitted =
+      "  stall_s: {value: 2e-4, source: s, chosen_on: [a, b], without: {a: 3e-4, b: 1e-4}}\n"
+      "  waits_for_pipeline: {value: true, source: s, chosen_on: [a], without: {a: false}}\n";
+  const Framework framework = OwnFile("like: megatron-core\nsource: ours\nhost:\n" + fitted).framework();
+  CHECK(framework.host.stall_s == 2e-4);
+  CHECK(without_source(framework, "a").host.stall_s == 3e-4);
+  CHECK_FALSE(without_source(framework, "a").host.waits_for_pipeline);
+  CHECK(without_source(framework, "b").host.stall_s == 1e-4);
+  CHECK(without_source(framework, "b").host.waits_for_pipeline);
+  CHECK(without_source(framework, "c") == framework);
+  const auto failure = [](const std::string& habit) {
+    return OwnFile("like: megatron-core\nsource: ours\nhost:\n" + habit).failure();
+  };
+  CHECK(contains(failure("  stall_s: {value: 1, source: s, without: {a: 2}}\n"), "what a value was chosen on"));
+  CHECK(
+      contains(failure("  stall_s: {value: 1, source: s, chosen_on: [a], without: {a: yes}}\n"), "expected a number"));
 }
 
 // A file states 6 us; what its parent was fitted to says nothing about it.

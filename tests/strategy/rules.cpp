@@ -250,6 +250,13 @@ TEST_CASE("each broken rule names the key to change") {
     s.framework = test::framework_named("pytorch-fsdp");
     CHECK(s.broken() == "strategy.offload_optimizer");
   }
+  SUBCASE("Muon's whole matrices") {
+    s.training.optimizer = Optimizer::muon;
+    s.strategy.zero = 1;
+    CHECK(s.broken().empty());
+    s.strategy.zero = 2;
+    CHECK(s.broken() == "strategy.zero");
+  }
   SUBCASE("overlapped gathers of parameters") {
     s.strategy.overlap_param_gather = true;
     CHECK(s.broken() == "strategy.overlap_param_gather");
@@ -296,4 +303,22 @@ TEST_CASE("a framework of any name is held to its habits") {
   s.strategy.recompute_layers = 2;
   s.strategy.recompute_method = RecomputeMethod::uniform;
   CHECK(s.broken() == "strategy.recompute_method");
+}
+
+TEST_CASE("transfers between stages: shares as the framework sends them, unless the strategy says otherwise") {
+  Strategy strategy;
+  strategy.tensor = 8;
+  Framework framework = test::framework_named("megatron-lm-2021");
+  framework.communication.scatter_gather_pipeline = true;
+  CHECK(scatters_transfers(strategy, framework));
+  strategy.scatter_gather = ScatterGather::off;
+  CHECK_FALSE(scatters_transfers(strategy, framework));
+  strategy.scatter_gather = ScatterGather::on;
+  framework.communication.scatter_gather_pipeline = false;
+  CHECK(scatters_transfers(strategy, framework));
+  strategy.sequence_parallel = true;  // each rank has its share only, and keeps it
+  CHECK_FALSE(scatters_transfers(strategy, framework));
+  strategy.sequence_parallel = false;
+  strategy.tensor = 1;
+  CHECK_FALSE(scatters_transfers(strategy, framework));
 }

@@ -101,6 +101,37 @@ TEST_CASE("ranges are wider where errors are") {
   CHECK(wide.high_s > narrow.high_s);
 }
 
+// Errors of 2 % in one table and 4 % in the other: each is judged by the other's.
+TEST_CASE("ranges of memory: widths of the tables that state what was allocated, each judged by the others") {
+  std::mt19937 random(2);
+  std::normal_distribution<double> error;
+  std::vector<ValidatedRun> runs = noisy_runs(3, 200);
+  for (ValidatedRun& run : runs) {
+    if (run.run.where.file == "t2.csv") continue;
+    const double measured = 1e10 * std::exp((run.run.where.file == "t0.csv" ? 0.02 : 0.04) * error(random));
+    run.run.allocated_bytes = measured;
+    run.allocated_bytes = {1e10, measured};
+  }
+  const std::optional<MemoryRanges> ranges = fit_memory_ranges(runs, 0.8);
+  REQUIRE(ranges);
+  REQUIRE(ranges->left_out.tables.size() == 2);
+  CHECK(ranges->widths.below > 0.02 * 1.28);
+  CHECK(ranges->widths.above < 0.04 * 1.4);
+  CHECK(ranges->left_out.tables[0].coverage > 0.9);
+  CHECK(ranges->left_out.tables[1].coverage < 0.6);
+  for (ValidatedRun& run : runs) {
+    if (run.run.where.file == "t1.csv") run.run.allocated_bytes.reset();
+  }
+  CHECK_FALSE(fit_memory_ranges(runs, 0.8));
+
+  const RangeWidths widths = fit_range_widths(runs, 0.8);
+  const std::string file = ranges_yaml(widths, judge_range_widths(runs, 0.8), "600 runs");
+  CHECK_FALSE(read_range_widths(folder_with(file)).memory.known());
+  const MemoryWidths read = read_range_widths(folder_with(file + memory_ranges_yaml(*ranges))).memory;
+  CHECK(read.below == doctest::Approx(ranges->widths.below).epsilon(0.01));
+  CHECK(read.above == doctest::Approx(ranges->widths.above).epsilon(0.01));
+}
+
 TEST_CASE("two tables do not tell how honest ranges are, and one not how wide they have to be") {
   CHECK_THROWS_WITH_AS(judge_range_widths(noisy_runs(2, 5), 0.8), doctest::Contains("3 tables at least, found 2"),
                        Error);

@@ -36,6 +36,19 @@ TEST_CASE("rows are predicted as they stand, and counted by tier") {
   CHECK(score(runs, "all", "ABC").errors.count == 2);
 }
 
+TEST_CASE("a row that chose a constant does not count by the constants of others") {
+  const std::string header =
+      "model,seq_len,gpu,n_gpus,tp,pp,micro_batch,global_batch,s_per_iter_derived,measured.chose";
+  const std::string row = "gpt3-1.3b,2048,A100-80GB,8,1,4,1,8,1";
+  const auto runs =
+      validate_runs(table(header + "\n" + row + ",\n" + row + ",host.forward_s\n"), mappings(), folders());
+  REQUIRE_MESSAGE(runs[1].scored(), runs[1].skipped);
+  CHECK(score(runs, "all", "AB").errors.count == 2);
+  const SourceScore scored = score(runs, "all", "AB");
+  CHECK(scored.left_out.count == 1);
+  CHECK(scored.left_out.mape == scored.errors.mape);  // nothing that the framework was fitted to is in this table
+}
+
 TEST_CASE("peaks of the last stage are compared with the last stage, those of no stage with the fullest") {
   const std::string row = "gpt3-1.3b,2048,A100-80GB,8,1,4,1,8,1,2e10";
   const std::string header =

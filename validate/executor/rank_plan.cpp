@@ -27,7 +27,7 @@ void check_executable(const Program& program) {
     const auto* transfer = std::get_if<TransferWork>(&described.work);
     if (transfer != nullptr && transfer->gathered_bytes > 0) {
       fail_infeasible({}, "executors do not run transfers that the sender scatters over tensor ranks",
-                      "set training.framework=megatron-core");
+                      "set strategy.scatter_gather=false");
     }
     const auto* kernel = std::get_if<KernelWork>(&described.work);
     if (kernel == nullptr || described.flop <= 0) continue;
