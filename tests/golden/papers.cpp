@@ -4,7 +4,9 @@
 
 #include "base/csv.hpp"
 #include "base/error_statistics.hpp"
+#include "plan/search.hpp"
 #include "scenario/point_reader.hpp"
+#include "scenario/search_scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/summary_values.hpp"
 #include "support/source_root.hpp"
@@ -123,5 +125,43 @@ TEST_CASE("SC'21, figure 16: microbatches of two sequences are within 2 % of the
     for (std::size_t i = begin; i < begin + 4; ++i) best = std::min(best, points[i].iteration_time_s);
     CHECK(points[begin + 1].iteration_time_s < 1.02 * best);
     CHECK(points[begin + 3].iteration_time_s > 1.02 * best);
+  }
+}
+
+namespace {
+
+SearchResult searched(const std::string& file, const std::string& nodes) {
+  const std::vector<std::string> overrides = {"cluster.nodes=" + nodes};
+  const DataFolders folders{kSource / "models", kSource / "hw_profiles"};
+  const SearchScenario scenario = load_search(kPapers / "astra" / file, overrides, folders);
+  return search(scenario.job, scenario.search.spec);
+}
+
+double fastest_s(const std::string& file, const std::string& nodes) {
+  const SearchResult found = searched(file, nodes);
+  REQUIRE(!found.strategies.empty());
+  return found.strategies.front().iteration_time_s;
+}
+
+bool beats(const FoundStrategy& a, const FoundStrategy& b) {
+  return a.iteration_time_s <= b.iteration_time_s && a.cost_usd <= b.cost_usd && a.energy_j < b.energy_j;
+}
+
+}  // namespace
+
+// On 32 to 64 GPUs; the files have 1,024 and 2,048.
+TEST_CASE("Astra's three modes: a mix lies between its types, and what is fastest is among what nothing beats") {
+  const std::string quick = "{type: hgx-h100, count: ";
+  const std::string slow = "{type: dgx-a100-80g, count: ";
+  const double of_quick = fastest_s("homogeneous.yaml", "[" + quick + "4}]");
+  const double of_slow = fastest_s("homogeneous.yaml", "[" + slow + "4}]");
+  const double of_both = fastest_s("heterogeneous.yaml", "[" + quick + "2}, " + slow + "2}]");
+  CHECK(of_quick < of_both);
+  CHECK(of_both < of_slow);
+  const SearchResult unbeaten = searched("cost.yaml", "[" + quick + "4}, " + slow + "4}]");
+  REQUIRE(unbeaten.strategies.size() >= 2);
+  CHECK(unbeaten.strategies.front().iteration_time_s == of_quick);
+  for (const FoundStrategy& a : unbeaten.strategies) {
+    for (const FoundStrategy& b : unbeaten.strategies) CHECK_FALSE(beats(a, b));
   }
 }
