@@ -102,9 +102,8 @@ std::optional<NcclPayload> NcclPayloads::decode_json(const std::string& text) {
   bool known = false;
   for (const std::string_view name : {kCommunicator, kRanks, kMessage}) {
     const rapidjson::Value key(rapidjson::StringRef(name.data(), static_cast<rapidjson::SizeType>(name.size())));
-    const auto found = document.FindMember(key);
-    if (found == document.MemberEnd() || !found->value.IsUint64()) continue;
-    set(out, name, found->value.GetUint64());
+    if (!document.HasMember(key) || !document[key].IsUint64()) continue;
+    set(out, name, document[key].GetUint64());
     known = true;
   }
   return known ? std::optional(out) : std::nullopt;

@@ -105,9 +105,9 @@ class NvtxReader {
   }
 
   std::string statement() const {
-    const char* kHint = "export with `nsys export --type sqlite` of the version that recorded";
-    for (const char* column : {"start", "end", "globalTid", "eventType"}) file_.require(kTable, column, kHint);
-    if (!file_.has(kTable, "text")) file_.require(kTable, "textId", kHint);
+    const char* whole_export = "export with `nsys export --type sqlite` of the version that recorded";
+    for (const char* column : {"start", "end", "globalTid", "eventType"}) file_.require(kTable, column, whole_export);
+    if (!file_.has(kTable, "text")) file_.require(kTable, "textId", whole_export);
     return fmt::format(
         "SELECT start, \"end\", globalTid, {} AS text, {} AS jsonText, {} AS binaryData, {} AS domainId FROM {} "
         "WHERE eventType IN ({}, {})",

@@ -72,8 +72,8 @@ inline const std::vector<std::string>& expert_dispatcher_names() {
   return names;
 }
 
-// Without sequence parallelism the tensor ranks of a stage all have the whole activation that goes to the next one: each
-// sends its share over its own link and the receivers gather them, or each sends all (arXiv 2104.04473, section 4.1).
+// Without sequence parallelism each tensor rank of a stage has the whole activation that the next one needs. It sends
+// its share over its own link and the receivers gather them, or it sends all (arXiv 2104.04473, section 4.1).
 enum class ScatterGather : std::uint8_t {
   framework,  // as the framework does by itself
   off,
