@@ -128,11 +128,11 @@ class StepFit {
   // Sensitivities hold near where they were taken: what an iteration takes with the estimate shifts what they have to
   // explain (Gauss and Newton's method, with slopes that stay).
   FactorEstimate estimate(const std::vector<MeasuredStep>& steps) const {
-    constexpr int kRounds = 3;
+    constexpr int kFactorRounds = 3;
     const FactorVector of_kernels{1, 0, 0};
     double shift = 0;  // of the logarithm of the iteration, beyond what the slopes say
     FactorEstimate out;
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kFactorRounds; ++round) {
       std::vector<FactorSample> samples;
       for (const MeasuredStep& step : steps) {
         samples.push_back({of_kernels, std::log(step.gpu_s / predicted_.gpu_s)});
