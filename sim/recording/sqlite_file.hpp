@@ -29,7 +29,7 @@ class SqliteFile {
 
   const std::string& name() const { return name_; }
   const std::set<std::string>& tables() const { return tables_; }
-  bool has(const std::string& table) const { return tables_.count(table) > 0; }
+  bool has(const std::string& table) const { return tables_.contains(table); }
   bool has(const std::string& table, const std::string& column) const;
   // Error where the table or the column is absent; `hint` says what to do.
   void require(const std::string& table, const std::string& column, const std::string& hint) const;
