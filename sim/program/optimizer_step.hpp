@@ -7,7 +7,7 @@
 namespace mirfak {
 
 // Bytes of state that the optimizer keeps per parameter, and bytes that one step moves through memory per parameter, in
-// the job's precision, in the mean over a stage's: Muon keeps less of a layer's matrices than of the rest. With FSDP's
+// the job's precision, on average over a stage's: Muon keeps less of a layer's matrices than of the rest. With FSDP's
 // habit the master copy counts as parameter (memory.hpp), not here.
 double optimizer_bytes(const Job& job, const StageParameters& parameters);
 double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters);

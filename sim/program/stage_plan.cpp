@@ -145,6 +145,7 @@ double mean_gathered_bytes(const Job& job, const ShardedBlocks& blocks, const st
 }
 
 StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const std::vector<ChunkPlan>& chunks) {
+  const bool muon = job.training.optimizer == Optimizer::muon;  // searches count very many stages
   StageParameters out;
   bool first = false;
   bool last = false;
@@ -153,7 +154,7 @@ StageParameters count_stage(const Job& job, const ShardedBlocks& blocks, const s
     out.frozen_elements += chunk.frozen;
     for (const BlockRun& run : chunk.runs) {
       out.expert_elements += run.count * run.experts;
-      out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
+      if (muon) out.matrix_elements += run.count * matrix_elements(blocks.of(run.block));
       out.tensors += held(blocks, run) * static_cast<int>(blocks.of(run.block).parameters.size());
       out.bytes += held(blocks, run) * blocks.of(run.block).parameter_bytes;
       out.copy_bytes += held(blocks, run) * blocks.of(run.block).parameter_copy_bytes;

@@ -79,7 +79,7 @@ ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
 struct StageParameters {
   double elements = 0;         // trained
   double expert_elements = 0;  // ... of these, those of experts that fewer replicas hold
-  double matrix_elements = 0;  // ... those of layers' matrices (orthogonalization.hpp)
+  double matrix_elements = 0;  // ... those of layers' matrices, where Muon steps; else 0
   double frozen_elements = 0;  // only held: no gradient, no optimizer state
   double bytes = 0;            // of all, in the formats that they are kept in
   double copy_bytes = 0;       // of copies in other formats

@@ -20,8 +20,8 @@ constexpr std::string_view kCommunicator = "NCCL communicator ID";
 constexpr std::string_view kRanks = "No. of ranks";
 constexpr std::string_view kMessage = "Message size [bytes]";
 constexpr std::size_t kHeaderBytes = 32;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
-constexpr std::int64_t kMostRanks = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 24;
 
 // NVTX_PAYLOAD_ENTRY_TYPE_... of nvToolsExtPayload.h, as NCCL uses them.
 enum NvtxType : std::int64_t { nvtx_int = 5, nvtx_uint = 6, nvtx_int32 = 15, nvtx_uint64 = 18, nvtx_size = 22 };
@@ -57,8 +57,8 @@ void set(NcclPayload& payload, std::string_view name, std::uint64_t value) {
     return static_cast<std::int64_t>(value);
   };
   if (name == kCommunicator) payload.communicator = value;
-  if (name == kRanks) payload.ranks = within(kMostRanks);
-  if (name == kMessage) payload.message_bytes = within(kMostBytes);
+  if (name == kRanks) payload.ranks = within(kMaxRanks);
+  if (name == kMessage) payload.message_bytes = within(kMaxMessageBytes);
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ RecordedCollective nccl_collective(const std::string& call, const NcclPayload& p
   if (!payload.message_bytes) return out;
   const std::int64_t bytes = *payload.message_bytes;
   std::optional<std::int64_t> whole;
-  if (ranks && bytes <= kMostBytes / std::max<std::int64_t>(*ranks, 1)) whole = bytes * *ranks;
+  if (ranks && bytes <= kMaxMessageBytes / std::max<std::int64_t>(*ranks, 1)) whole = bytes * *ranks;
   out.in_bytes = call == "ncclReduceScatter" ? whole : bytes;
   out.out_bytes = call == "ncclAllGather" ? whole : bytes;
   return out;

@@ -206,11 +206,9 @@ class FrameworkReader {
     if (chosen) note.chosen_on = read_texts(*chosen);
     if (judged) note.judged_on = read_texts(*judged);
     if (error) note.error = read_share(*error);
-    if (!chosen && (judged || without || error)) {
-      (judged    ? *judged
-       : without ? *without
-                 : *error)
-          .fail("what a value was chosen on is missing", "add chosen_on: [measurements]");
+    if (chosen) return;
+    for (const std::optional<Node>& stray : {judged, without, error}) {
+      if (stray) stray->fail("what a value was chosen on is missing", "add chosen_on: [measurements]");
     }
   }
 
