@@ -4,9 +4,7 @@
 
 #include "base/csv.hpp"
 #include "base/error_statistics.hpp"
-#include "plan/search.hpp"
 #include "scenario/point_reader.hpp"
-#include "scenario/search_scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/summary_values.hpp"
 #include "support/source_root.hpp"
@@ -27,15 +25,21 @@ namespace {
 const std::filesystem::path kSource = source_root();
 const std::filesystem::path kPapers = kSource / "scenarios" / "papers";
 
-std::vector<IterationResult> points_of(const std::string& sweep_file) {
+std::vector<IterationResult> all_points_of(const std::string& sweep_file) {
   const DataFolders folders{kSource / "models", kSource / "hw_profiles"};
   const SweepFile sweep = load_sweep(kPapers / sweep_file, {});
   PointReader reader(sweep, Catalog(folders.hardware), folders);
   std::vector<IterationResult> results;
   for (std::uint64_t point = 0; point < sweep.points(); ++point) {
     results.push_back(simulate(reader.read(point)).result);
-    CHECK(results.back().fits);
   }
+  return results;
+}
+
+// Of a sweep whose points all fit in memory.
+std::vector<IterationResult> points_of(const std::string& sweep_file) {
+  std::vector<IterationResult> results = all_points_of(sweep_file);
+  for (const IterationResult& result : results) CHECK(result.fits);
   return results;
 }
 
@@ -128,40 +132,19 @@ TEST_CASE("SC'21, figure 16: microbatches of two sequences are within 2 % of the
   }
 }
 
-namespace {
-
-SearchResult searched(const std::string& file, const std::string& nodes) {
-  const std::vector<std::string> overrides = {"cluster.nodes=" + nodes};
-  const DataFolders folders{kSource / "models", kSource / "hw_profiles"};
-  const SearchScenario scenario = load_search(kPapers / "astra" / file, overrides, folders);
-  return search(scenario.job, scenario.search.spec);
-}
-
-double fastest_s(const std::string& file, const std::string& nodes) {
-  const SearchResult found = searched(file, nodes);
-  REQUIRE(!found.strategies.empty());
-  return found.strategies.front().iteration_time_s;
-}
-
-bool beats(const FoundStrategy& a, const FoundStrategy& b) {
-  return a.iteration_time_s <= b.iteration_time_s && a.cost_usd <= b.cost_usd && a.energy_j < b.energy_j;
-}
-
-}  // namespace
-
-// On 32 to 64 GPUs; the files have 1,024 and 2,048.
-TEST_CASE("Astra's three modes: a mix lies between its types, and what is fastest is among what nothing beats") {
-  const std::string quick = "{type: hgx-h100, count: ";
-  const std::string slow = "{type: dgx-a100-80g, count: ";
-  const double of_quick = fastest_s("homogeneous.yaml", "[" + quick + "4}]");
-  const double of_slow = fastest_s("homogeneous.yaml", "[" + slow + "4}]");
-  const double of_both = fastest_s("heterogeneous.yaml", "[" + quick + "2}, " + slow + "2}]");
-  CHECK(of_quick < of_both);
-  CHECK(of_both < of_slow);
-  const SearchResult unbeaten = searched("cost.yaml", "[" + quick + "4}, " + slow + "4}]");
-  REQUIRE(unbeaten.strategies.size() >= 2);
-  CHECK(unbeaten.strategies.front().iteration_time_s == of_quick);
-  for (const FoundStrategy& a : unbeaten.strategies) {
-    for (const FoundStrategy& b : unbeaten.strategies) CHECK_FALSE(beats(a, b));
+// Recomputation adds a forward pass to one that takes a third of the time: no more than 4/3 of it.
+TEST_CASE("SC'21, figure 17: recomputation costs up to a third, and large batches, which need it, are twice as fast") {
+  const std::vector<IterationResult> points = all_points_of("megatron-sc21-recomputation.yaml");
+  REQUIRE(points.size() == 16);  // by batch, 2 to 256 sequences: 8 that keep all, 8 that recompute
+  constexpr std::size_t kFitting = 4;
+  for (std::size_t batch = 0; batch < 8; ++batch) {
+    CHECK(points[batch].fits == (batch < kFitting));
+    CHECK(points[8 + batch].fits);
+    CHECK(gain(points[8 + batch], points[batch]) > 0.30);
+    CHECK(gain(points[8 + batch], points[batch]) < 0.34);
   }
+  const double without = figure(points[kFitting - 1], "tflops_per_gpu");
+  const double with = figure(points.back(), "tflops_per_gpu");
+  CHECK(with / without > 1.7);
+  CHECK(with / without < 2.1);
 }

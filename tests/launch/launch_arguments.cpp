@@ -280,6 +280,7 @@ TEST_CASE("Megatron-LM refuses what it cannot express") {
   const auto refused = [](const Job& j, const char* key) { check_refused(LaunchTarget::megatron, j, key); };
   refused(job("llama3-8b", 1, "pipeline: 2, schedule: gpipe"), "strategy.schedule");
   refused(job("llama3-8b", 1, "pipeline: 2, schedule: interleaved-1f1b"), "strategy.schedule");
+  refused(job("llama3-8b", 1, "tensor: 2, pipeline: 2, scatter_gather: true"), "strategy.scatter_gather");
   refused(job("llama3-8b", 1, "recompute: selective, recompute_layers: 2"), "strategy.recompute_layers");
   refused(job("llama3-8b", 1, "recompute: selective, recompute_modules: [op]"), "strategy.recompute_modules");
   refused(job("llama3-8b", 1, "recompute: full, offload_layers: 2"), "strategy.offload_layers");
@@ -417,6 +418,7 @@ TEST_CASE("DeepSpeed refuses what it cannot express") {
   refused("pipeline: 2, virtual_pipeline: 2", "strategy.schedule");
   refused("pipeline: 2, schedule: gpipe", "strategy.schedule");
   refused("pipeline: 2, layer_split: [19, 21]", "strategy.layer_split");
+  refused("tensor: 2, pipeline: 2, scatter_gather: false", "strategy.scatter_gather");
   refused("context: 2", "strategy.context_communication");
   refused("recompute: full, recompute_layers: 3", "strategy.recompute_layers");
   refused("recompute: selective, recompute_modules: [mlp]", "strategy.recompute_modules");
