@@ -87,6 +87,13 @@ struct AttentionModel::Work {
   double block_keys = 0;
 };
 
+double share_of_pairs(const AttentionShape& shape) {
+  if (shape.documents.empty()) return 1;
+  double share = 0;
+  for (const DocumentLength& of : shape.documents) share += of.share * of.tokens / shape.queries;
+  return share;
+}
+
 AttentionModel::AttentionModel(const GpuSpec& gpu, const AttentionFit& fit, Precision precision)
     : gpu_(&gpu),
       fit_(&fit),
@@ -113,20 +120,34 @@ const AttentionTiles& AttentionModel::tiles(double head_dim, AttentionTiles& bet
   return out;
 }
 
-// Key blocks that hold at least one key visible from a tile's queries.
+// Key blocks that hold at least one key visible from a tile's queries, of `times` documents.
+void AttentionModel::add_document(const AttentionShape& document, double times, Work& work) {
+  work.tiles += times * std::ceil(document.queries / work.rows);
+  const double offset = document.keys - document.queries;
+  for (double row = 0; row < document.queries; row += work.rows) {
+    const double last_row = std::min(row + work.rows, document.queries);
+    const double last = document.causal ? std::clamp(last_row + offset, 0.0, document.keys) : document.keys;
+    const double first = document.window > 0 ? std::clamp(row + offset + 1 - document.window, 0.0, last) : 0;
+    const double blocks = std::ceil(last / work.block_keys) - std::floor(first / work.block_keys);
+    work.blocks += times * blocks;
+    work.longest = std::max(work.longest, blocks);
+  }
+}
+
 AttentionModel::Work AttentionModel::work(const AttentionShape& shape, const AttentionTiles& tiles) const {
   Work out;
-  out.rows = tile_extent(shape.queries, tiles.rows.value);
-  out.block_keys = tile_extent(shape.keys, kKeyBlock);
-  out.tiles = std::ceil(shape.queries / out.rows);
-  const double offset = shape.keys - shape.queries;
-  for (double row = 0; row < shape.queries; row += out.rows) {
-    const double last_row = std::min(row + out.rows, shape.queries);
-    const double last = shape.causal ? std::clamp(last_row + offset, 0.0, shape.keys) : shape.keys;
-    const double first = shape.window > 0 ? std::clamp(row + offset + 1 - shape.window, 0.0, last) : 0;
-    const double blocks = std::ceil(last / out.block_keys) - std::floor(first / out.block_keys);
-    out.blocks += blocks;
-    out.longest = std::max(out.longest, blocks);
+  const std::vector<DocumentLength> whole = {{shape.queries, 1}};
+  const std::vector<DocumentLength>& documents = shape.documents.empty() ? whole : shape.documents;
+  double longest = 0;
+  for (const DocumentLength& of : documents) longest = std::max(longest, of.tokens);
+  const double keys_per_query = shape.keys / shape.queries;
+  out.rows = tile_extent(longest, tiles.rows.value);
+  out.block_keys = tile_extent(longest * keys_per_query, kKeyBlock);
+  AttentionShape document = shape;
+  for (const DocumentLength& of : documents) {
+    document.queries = of.tokens;
+    document.keys = shape.documents.empty() ? shape.keys : of.tokens * keys_per_query;
+    add_document(document, shape.queries * of.share / of.tokens, out);
   }
   return out;
 }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "cluster/hardware.hpp"
+#include "graph/operator_graph.hpp"
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -19,7 +21,13 @@ struct AttentionShape {
   bool causal = false;
   double window = 0;     // newest keys that a query sees, its own token included; 0: all
   double value_dim = 0;  // of a head's values and results; 0: head_dim
+  // What `queries` and `keys` of a sequence are packed with: tokens are those of queries, of which a document has as many
+  // of its keys as the sequence. One kernel does all (variable lengths); empty: one document.
+  std::vector<DocumentLength> documents = {};
 };
+
+// The share of pairs of queries and keys that is within documents.
+double share_of_pairs(const AttentionShape& shape);
 
 struct AttentionCost {
   double seconds = 0;
@@ -71,6 +79,7 @@ class AttentionModel {
 
  private:
   struct Work;
+  static void add_document(const AttentionShape& document, double times, Work& work);
   Work work(const AttentionShape& shape, const AttentionTiles& tiles) const;
   double makespan(const AttentionShape& shape, const AttentionTiles& tiles, const Work& work, bool backward) const;
   double settled_clock(const AttentionTiles& tiles) const;

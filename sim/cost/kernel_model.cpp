@@ -95,7 +95,13 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
   if (!labels.value.empty()) shape.value_dim = product(labels.value, step.local);
   shape.causal = op.causal;
   if (step.pieces == 1 && op.window > 0) shape.window = static_cast<double>(op.window);
-  if (!shape.causal || (step.piece == 0 && shape.queries == shape.keys)) return shape;
+  shape.documents = op.documents;
+  const auto with_documents = [&](AttentionShape of) {
+    const double share = of.queries / static_cast<double>(graph.extent(labels.queries));
+    for (DocumentLength& document : of.documents) document.tokens *= share;
+    return of;
+  };
+  if (!shape.causal || (step.piece == 0 && shape.queries == shape.keys)) return with_documents(std::move(shape));
   shape.causal = false;
   shape.window = 0;
   if (step.piece > 0) {
@@ -103,7 +109,7 @@ AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step
   } else {
     shape.keys = std::ceil(shape.keys / 2);
   }
-  return shape;
+  return with_documents(std::move(shape));
 }
 
 namespace {
@@ -223,7 +229,7 @@ KernelCost KernelModel::price_attention(const OperatorGraph& graph, const BlockS
   cost.activity = Activity::attention;
   const AttentionLabels labels = classify_attention(graph, op);
   cost.flop = op.matmuls * 2 * shape.batch * shape.heads * extent(step, labels.queries) * extent(step, labels.keys) *
-              shape.head_dim;
+              shape.head_dim * share_of_pairs(shape);
   cost.executed_flop = std::min(cost.flop, priced.executed_flop);  // work on the padding of tiles counts nothing
   cost.bytes = bytes;
   cost.compute_s = priced.compute_s;
@@ -397,6 +403,9 @@ void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep&
   out.numbers = fmt::format("{:g} x {:g} heads of {:g}, {:g} queries, {:g} keys: compute {}, memory {}", shape.batch,
                             shape.heads, shape.head_dim, shape.queries, shape.keys, format_seconds(cost.compute_s),
                             format_seconds(cost.memory_s));
+  if (!shape.documents.empty()) {
+    out.numbers += fmt::format(", {:.3g} % of the pairs within documents", 100 * share_of_pairs(shape));
+  }
   out.evaluation = evaluation_of_attention(cost);
   const double earlier_s = with_earlier_pieces({}, graph, step).seconds;
   if (earlier_s > 0) {

@@ -185,6 +185,7 @@ class Differentiator {
     added.over = op.over;
     added.causal = op.causal;
     added.window = op.window;
+    added.documents = op.documents;
     added.matmuls = op.matmuls * 2.5;  // scores again, then dV, dP, dQ, dK
     for (std::size_t i = 0; i < op.inputs.size(); ++i) contribute(op.inputs[i].tensor, results[i]);
   }

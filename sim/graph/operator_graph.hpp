@@ -158,6 +158,13 @@ struct CustomWork {
   double gradient_bytes = 0;
 };
 
+// Documents of one length that sequences are packed with: tokens of each, and the share of all tokens that is in them.
+struct DocumentLength {
+  double tokens = 0;
+  double share = 1;
+  friend bool operator==(const DocumentLength&, const DocumentLength&) = default;
+};
+
 // `over`: the axes that an operator runs over, which have a meaning to its kind:
 //
 //   normalization, softmax   the normalized axes
@@ -185,6 +192,9 @@ struct Operator {
   double gradient_passes = 0;   // ... those of the gradient's kernel; 0: as often
   bool causal = false;          // attention over earlier tokens only: half the work, if the kernel skips it
   std::int64_t window = 0;      // attention over the last `window` tokens only, if the kernel skips others; 0: all
+  // Attention: sequences are packed with documents that do not see each other, if the kernel skips others; empty: each
+  // sequence is one.
+  std::vector<DocumentLength> documents;
   std::int64_t chunk = 0;       // scan: tokens of a chunk
   CustomWork custom;            // custom
   TagSet tags;                  // its own; gradient operators have those of the operator they belong to

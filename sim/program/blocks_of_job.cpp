@@ -20,6 +20,23 @@ namespace mirfak {
 
 namespace {
 
+// Sequences are filled with documents one behind the other; one that is longer than a sequence is cut.
+std::vector<DocumentLength> packed_documents(const TrainingSpec& training) {
+  std::map<std::int64_t, double> tokens_by_length;
+  double all = 0;
+  for (const DocumentCount& of : training.documents) {
+    const std::int64_t rest = of.tokens % training.sequence_length;
+    tokens_by_length[training.sequence_length] += of.count * static_cast<double>(of.tokens - rest);
+    tokens_by_length[rest] += of.count * static_cast<double>(rest);
+    all += of.count * static_cast<double>(of.tokens);
+  }
+  std::vector<DocumentLength> documents;
+  for (const auto& [length, tokens] : tokens_by_length) {
+    if (tokens > 0) documents.push_back({static_cast<double>(length), tokens / all});
+  }
+  return documents;
+}
+
 ExpertExchange exchange_of(const Job& job) {
   const MixtureOfExperts& mixture = job.model.mixture;
   return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
@@ -385,8 +402,18 @@ class BlockSharder {
     for (Operator& op : forward.operators) op.keeps_gathered |= op.kind == OperatorKind::einsum && op.linear;
   }
 
+  // Tokens attend to those of their own document.
+  void pack(OperatorGraph& forward) const {
+    const std::vector<DocumentLength> documents = packed_documents(job_.training);
+    for (Operator& op : forward.operators) {
+      const bool own = op.kind == OperatorKind::attention && forward.info(op.over[1]).same_as == op.over[0];
+      if (own) op.documents = documents;
+    }
+  }
+
   PartitionedBlock divide(OperatorGraph forward, Recompute recompute, bool narrow) const {
     keep_gathered(forward);
+    pack(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
     const bool norms = recompute == Recompute::none && job_.framework.recompute.norms;

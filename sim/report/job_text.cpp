@@ -38,6 +38,18 @@ std::string cluster_text(const Cluster& cluster) {
   return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
 }
 
+std::string sequences_text(const TrainingSpec& training) {
+  std::string out = fmt::format("{} sequences of {} tokens", training.global_batch, training.sequence_length);
+  if (training.documents.empty()) return out;
+  double tokens = 0;
+  double count = 0;
+  for (const DocumentCount& of : training.documents) {
+    tokens += of.count * static_cast<double>(of.tokens);
+    count += of.count;
+  }
+  return out + fmt::format(", packed with documents of {:.0f} on average", tokens / count);
+}
+
 std::string strategy_text(const Job& job) {
   const Strategy& s = job.strategy;
   std::string out = fmt::format("tp {}, ", s.tensor);

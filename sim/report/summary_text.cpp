@@ -30,8 +30,8 @@ std::string headline(const Scenario& scenario, const Simulation& simulation) {
   table.add_row({"cluster", cluster_text(job.cluster)});
   table.add_row({"strategy", strategy_text(job)});
   table.add_row(
-      {"batch", fmt::format("{} sequences of {} tokens: {}; {}, {}", training.global_batch, training.sequence_length,
-                            microbatches_text(simulation), training.precision, job.framework.name)});
+      {"batch", fmt::format("{}: {}; {}, {}", sequences_text(training), microbatches_text(simulation),
+                            training.precision, job.framework.name)});
   return table.text();
 }
 

@@ -3,6 +3,7 @@
 #include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "cluster/catalog.hpp"
+#include "scenario/document_lengths.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/training_section.hpp"
 #include "strategy/strategy_keys.hpp"
@@ -134,6 +135,7 @@ std::string resolved_training(const TrainingSpec& training) {
   std::string out = fmt::format(
       "training:\n  global_batch: {}\n  sequence_length: {}\n  precision: {}\n  framework: {}\n", training.global_batch,
       training.sequence_length, training.precision, path ? quoted_yaml(training.framework) : training.framework);
+  if (!training.documents.empty()) out += document_lengths_yaml(training.documents);
   if (training.cuda_graphs.any()) out += fmt::format("  cuda_graphs: [{}]\n", cuda_graphs_text(training.cuda_graphs));
   if (training.blocking_launches) out += "  blocking_launches: true\n";
   if (training.fp8_parameters) out += "  fp8_parameters: true\n";

@@ -1,5 +1,6 @@
 #include "scenario/training_section.hpp"
 
+#include "scenario/document_lengths.hpp"
 #include "strategy/precision_recipe.hpp"
 
 #include <optional>
@@ -103,6 +104,9 @@ TrainingSpec read_training(const Node& node, const ModelSpec& model, const Frame
   TrainingSpec training;
   training.global_batch = section.require("global_batch").as_integer(1, kMaxBatch);
   training.sequence_length = section.integer_or("sequence_length", model.max_sequence, 1, kMaxSequence);
+  if (const std::optional<Node> lengths = section.find_or_null("document_lengths")) {
+    training.documents = read_document_lengths(*lengths);
+  }
   training.precision = read_precision(section, training.precision);
   training.fp8_parameters = section.bool_or("fp8_parameters", false);
   training.fp8_activation_input = section.bool_or("fp8_activation_input", false);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -29,10 +30,19 @@ struct CudaGraphs {
   friend bool operator==(const CudaGraphs&, const CudaGraphs&) = default;
 };
 
+// Documents of one length among those that sequences are packed with.
+struct DocumentCount {
+  std::int64_t tokens = 0;
+  double count = 1;  // in any unit
+
+  friend bool operator==(const DocumentCount&, const DocumentCount&) = default;
+};
+
 // What is trained with: the batch, the numbers, the software.
 struct TrainingSpec {
   std::int64_t global_batch = 0;      // sequences per iteration
   std::int64_t sequence_length = 0;   // tokens of a sequence
+  std::vector<DocumentCount> documents;  // that sequences are packed with, shortest first; empty: each is one
   std::string precision = "bf16";     // name of a PrecisionRecipe
   bool fp8_parameters = false;        // parameters of linear layers are kept, and gathered, in the narrow format
   bool fp8_activation_input = false;  // backward keeps the input of an MLP's activation function in 8 bits

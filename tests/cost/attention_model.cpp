@@ -78,6 +78,28 @@ TEST_CASE("a causal mask leaves out blocks without a visible key") {
   CHECK(masked == doctest::Approx(all * (1 + 1.0 / 1024) / 2).epsilon(1e-9));
 }
 
+TEST_CASE("documents that share a sequence see their own tokens only, in one kernel") {
+  const GpuSpec spec = gpu();
+  AttentionShape call = shape(100, 256, true);
+  const double whole = forward(spec, call).compute_s;
+  call.documents = {{256, 1}};
+  CHECK(forward(spec, call).compute_s == whole);
+  CHECK(share_of_pairs(call) == 1);
+  // Four documents of 64 tokens: four blocks of keys instead of ten.
+  call.documents = {{64, 1}};
+  CHECK(forward(spec, call).compute_s == doctest::Approx(100 * 4 * kBlock / 10));
+  CHECK(share_of_pairs(call) == 0.25);
+  // Half of the tokens in documents of 64 (two), half in one of 128 (3 blocks).
+  call.documents = {{64, 0.5}, {128, 0.5}};
+  CHECK(forward(spec, call).compute_s == doctest::Approx(100 * 5 * kBlock / 10));
+  CHECK(share_of_pairs(call) == 0.375);
+  // As many calls of single documents, but for their launches and their traffic, which is that of the tokens.
+  AttentionShape single = shape(100, 64, true);
+  single.batch = 4;
+  call.documents = {{64, 1}};
+  CHECK(forward(spec, single).seconds == doctest::Approx(forward(spec, call).seconds));
+}
+
 TEST_CASE("queries are the last of the keys' tokens") {
   const GpuSpec spec = gpu();
   // Causal attention of 256 tokens, its second half of queries alone: tiles of 3 and 4 blocks; the first half: 1 and 2.

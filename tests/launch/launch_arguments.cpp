@@ -286,6 +286,7 @@ TEST_CASE("Megatron-LM refuses what it cannot express") {
   refused(job("llama3-8b", 1, "recompute: full, offload_layers: 2"), "strategy.offload_layers");
   refused(job("llama3-8b", 1, "zero: 1, overlap_param_gather: true"), "strategy.overlap_param_gather");
   refused(job("llama3-8b", 1, "tensor: 1", ", optimizer: lamb"), "training.optimizer");
+  refused(job("llama3-8b", 1, "tensor: 1", ", document_lengths: 512"), "training.document_lengths");
   refused(job("llama3-8b", 1, "tensor: 1", ", lora: {rank: 8}"), "training.lora");
   refused(job("llama3-8b", 1, "tensor: 1", ", precision: fp8, fp8_parameters: true"), "training.fp8_parameters");
   refused(job("mixtral-8x7b", 2, "pipeline: 2, expert: 8, overlap_expert: true"), "strategy.overlap_expert");

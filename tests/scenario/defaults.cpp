@@ -70,6 +70,15 @@ TEST_CASE("adapters read back") {
   CHECK(parse(first.resolved).resolved == first.resolved);
 }
 
+TEST_CASE("lengths of documents read back, shortest first; one number is that of all") {
+  const Scenario first = parse(kSmall, {"training.document_lengths={2048: 1, 512: 0.3}"});
+  CHECK(first.job.training.documents == std::vector<DocumentCount>{{512, 0.3}, {2048, 1}});
+  CHECK(parse(first.resolved).resolved == first.resolved);
+  CHECK(parse(kSmall, {"training.document_lengths=700"}).job.training.documents ==
+        std::vector<DocumentCount>{{700, 1}});
+  CHECK(parse(kSmall, {"training.document_lengths=null"}).job.training.documents.empty());
+}
+
 TEST_CASE("the resolved scenario reads back as the same job, and resolves to itself") {
   const std::string folder = source_root() + "/scenarios";
   int count = 0;
