@@ -101,6 +101,7 @@ class Explainer {
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
   std::string sum_section() const;
   std::string range_section() const;
+  void add_memory_parts(TextTable& table);
   std::string memory_section();
   std::string framework_section();
 
@@ -446,8 +447,30 @@ std::string largest_kept(const Job& job, const PartitionedBlock& block) {
   return out + (tensors.size() > shown ? ", ..." : "");
 }
 
+// What a device holds follows from the graph, the layout and bytes per element; what libraries take beside it does not:
+// it is measured where the framework's file says on what it was chosen.
+std::string origin_of(const MemoryPart& part, const Framework& framework) {
+  if (part.bytes != &MemoryUse::platform) return "derived";
+  const std::span<const HabitNote> notes = framework.notes.all();
+  const bool measured = std::any_of(notes.begin(), notes.end(), [](const HabitNote& note) {
+    return note.habit == "memory.platform_bytes" && !note.chosen_on.empty();
+  });
+  return measured ? "measured" : "estimated";
+}
+
+void Explainer::add_memory_parts(TextTable& table) {
+  const auto fullest = std::max_element(
+      simulation_.result.stages.begin(), simulation_.result.stages.end(),
+      [](const StageResult& a, const StageResult& b) { return a.memory.peak.total() < b.memory.peak.total(); });
+  for (const MemoryPart& part : memory_parts()) {
+    table.add_row({fmt::format("{} of the fullest stage", part.name), format_bytes(fullest->memory.peak.*part.bytes),
+                   origin_of(part, job_.framework)});
+  }
+}
+
 std::string Explainer::memory_section() {
   TextTable table("lrl");
+  add_memory_parts(table);
   const Framework& framework = job_.framework;
   const ShardedBlocks& blocks = simulation_.blocks;
   const std::string source = sources_.cite(framework.memory.source);
