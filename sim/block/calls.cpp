@@ -93,6 +93,7 @@ Wanted Compiler::operand_wanted(const Call& call, std::size_t operand, const Wan
   switch (call.row->form) {
     case Form::elementwise:
     case Form::normalization:
+    case Form::batch_normalization:
     case Form::softmax:
     case Form::rotary:
     case Form::dropout:
@@ -125,7 +126,9 @@ Compiler::Call Compiler::read_call(const Expression& expression, const Wanted& w
   call.expression = &expression;
   read_options(expression, *row, call);
   for (std::size_t i = 0; i < expression.parts.size(); ++i) {
-    Value value = evaluate(expression.parts[i], operand_wanted(call, i, wanted));
+    const Expression& part = expression.parts[i];
+    const bool windows = row->form == Form::reduction && part.kind == Expression::Kind::tensor;
+    Value value = windows ? evaluate_tensor(part, true) : evaluate(part, operand_wanted(call, i, wanted));
     if (value.absent) {
       const bool optional = i > 0 && (row->form == Form::normalization || row->form == Form::route);
       if (optional) continue;
@@ -140,10 +143,11 @@ Compiler::Call Compiler::read_call(const Expression& expression, const Wanted& w
 
 // That the operand has the labels that the operator runs over.
 void Compiler::check_axes(const Call& call, std::size_t operand) const {
+  const LabelNames labels = labels_read(call.operands[operand]);
   std::size_t item = 0;
   for (const LabelNames& over : call.axes) {
     for (const std::string& label : over) {
-      if (holds(call.operands[operand].labels, label)) continue;
+      if (holds(labels, label)) continue;
       fail(call.expression->items[item].place,
            fmt::format("{} runs over '{}', which its operand does not have", call.row->name, label),
            fmt::format("it is written {}", call.row->use));
@@ -159,6 +163,7 @@ Value Compiler::evaluate_call(const Expression& expression, const Wanted& wanted
     case Form::rotary:
       return call_elementwise(call, wanted);
     case Form::normalization:
+    case Form::batch_normalization:
     case Form::softmax:
       return call_running_over(call, wanted);
     case Form::reduction:
@@ -208,20 +213,39 @@ Value Compiler::call_elementwise(const Call& call, const Wanted& wanted) {
                      call.row->keeps, wanted, call.place());
 }
 
+// A batch norm reads its operand for the statistics before it reads it for the result: three tensors where a norm of
+// one row moves two; its gradient reads both of its operands twice, five where three would do.
+constexpr double kBatchNormPasses = 3.0 / 2;
+constexpr double kBatchNormGradientPasses = 5.0 / 3;
+
+// A batch norm's statistics are those of the sequences that a device has, however many devices divide the batch.
+LabelNames Compiler::not_of_batch(const LabelNames& labels, Place at) {
+  LabelNames out;
+  for (const std::string& label : labels) {
+    if (shared_.graph.divided_by(axis_of(label, at)) != Parallelism::data) out.push_back(label);
+  }
+  return out;
+}
+
 // Normalizations and softmax: along some axes, which no device may divide.
 Value Compiler::call_running_over(const Call& call, const Wanted& wanted) {
   check_axes(call, 0);
   const LabelNames labels = union_of({call.operands.front()}, wanted, call.place());
-  const bool norm = call.row->form == Form::normalization;
+  const bool norm = call.row->form != Form::softmax;
+  const bool batch_norm = call.row->form == Form::batch_normalization;
   for (std::size_t i = 1; i < call.operands.size(); ++i) {
     if (without(call.operands[i].labels, call.operands.front().labels).empty()) continue;
     fail(call.operands[i].place, fmt::format("the weights of {} have axes of its operand only", call.row->name));
   }
   Value out = result(wanted, labels, call.place());
-  Operator& op =
-      emit(norm ? OperatorKind::normalization : OperatorKind::softmax, call.operands, {out}, call.axes.front());
+  Operator& op = emit(norm ? OperatorKind::normalization : OperatorKind::softmax, call.operands, {out},
+                      batch_norm ? not_of_batch(call.axes.front(), call.place()) : call.axes.front());
   op.function = call.row->name;
   op.saved = {norm ? call.operands.front().tensor : out.tensor};
+  if (batch_norm) {
+    op.passes = kBatchNormPasses;
+    op.gradient_passes = kBatchNormGradientPasses;
+  }
   check_gradient(op, call.operands);
   return out;
 }
@@ -229,9 +253,9 @@ Value Compiler::call_running_over(const Call& call, const Wanted& wanted) {
 Value Compiler::call_reduction(const Call& call, const Wanted& wanted) {
   check_axes(call, 0);
   const Value& x = call.operands.front();
-  LabelNames labels = without(x.labels, call.axes.front());
+  LabelNames labels = without(labels_read(x), call.axes.front());
   if (wanted.known) {
-    Value reduced = x;
+    Value reduced;
     reduced.labels = labels;
     labels = union_of({reduced}, wanted, call.place());
   }

@@ -42,6 +42,8 @@ Wanted unknown_part_of(const Wanted& wanted, const std::string& step);
 // What a step is called in the names of operators.
 std::string step_name(const Expression& expression);
 bool holds(const LabelNames& labels, const std::string& label);
+// The labels that an operator reads a value by: steps and taps instead of the axes that windows lie over.
+LabelNames labels_read(const Value& value);
 
 // What all blocks of one graph share.
 struct GraphInProgress {
@@ -150,6 +152,7 @@ class Compiler {
   void read_option(const Item& item, const OperatorRow& row, Call& call);
   void check_axes(const Call& call, std::size_t operand) const;
   Value call_elementwise(const Call& call, const Wanted& wanted);
+  LabelNames not_of_batch(const LabelNames& labels, Place at);
   Value call_running_over(const Call& call, const Wanted& wanted);
   Value call_reduction(const Call& call, const Wanted& wanted);
   Value dropout(const Value& x, const LabelNames& labels, const Wanted& wanted);

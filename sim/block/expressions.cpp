@@ -136,7 +136,7 @@ Value Compiler::evaluate_tensor(const Expression& expression, bool windows_allow
     const Label& label = index.terms.front().label;
     if (!index.plain()) {
       if (windows_allowed) continue;
-      fail(label.place, "a window stands in products only",
+      fail(label.place, "a window stands in products and reductions only",
            "x[b s+p-3 c] w[p c]: juxtaposed with what it is multiplied by");
     }
     bound(label.name, label.place);
@@ -188,6 +188,21 @@ void Compiler::read_windows(const Expression& expression, Value& value) {
   }
 }
 
+LabelNames labels_read(const Value& value) {
+  LabelNames out;
+  std::size_t window = 0;
+  for (std::size_t axis = 0; axis < value.labels.size(); ++axis) {
+    if (window < value.windows.size() && value.windows[window].position == axis) {
+      out.push_back(value.window_labels[2 * window]);
+      out.push_back(value.window_labels[2 * window + 1]);
+      ++window;
+    } else {
+      out.push_back(value.labels[axis]);
+    }
+  }
+  return out;
+}
+
 Value Compiler::evaluate_contraction(const Expression& expression, const Wanted& wanted) {
   std::vector<Value> values;
   std::vector<LabelNames> seen;  // labels of each, those of windows instead of the axes that they lie over
@@ -199,16 +214,8 @@ Value Compiler::evaluate_contraction(const Expression& expression, const Wanted&
       fail(part.place, fmt::format("'{}' does not exist here: its condition does not hold", part.name),
            "use it where the same condition holds");
     }
-    LabelNames labels;
-    for (std::size_t axis = 0; axis < value.labels.size(); ++axis) {
-      if (part.kind == Expression::Kind::tensor && axis < part.indices.size() && !part.indices[axis].plain()) {
-        for (const Index::Term& term : part.indices[axis].terms) labels.push_back(term.label.name);
-      } else {
-        labels.push_back(value.labels[axis]);
-      }
-    }
+    seen.push_back(labels_read(value));
     values.push_back(std::move(value));
-    seen.push_back(std::move(labels));
   }
   if (!wanted.known) {
     fail(expression.place, "which labels this product has is not said here",

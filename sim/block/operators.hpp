@@ -22,8 +22,9 @@ enum class Keeps {
 // An operator of the language. The table is closed: what it lacks is composed of what it has, or stated as `custom`.
 struct OperatorRow {
   enum class Form {
-    elementwise,    // the result has the labels of its operands
-    normalization,  // ... and runs over axes
+    elementwise,          // the result has the labels of its operands
+    normalization,        // ... and runs over axes
+    batch_normalization,  // ... of the sequences that a device has
     softmax,
     reduction,  // the result lacks the axes that it runs over
     rotary,

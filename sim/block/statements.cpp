@@ -180,6 +180,7 @@ void Compiler::declare_inputs(const Statement& statement) {
       defined.value.tensor = add_tensor(shared_.fresh(prefix_ + tensor.name), labels, TensorRole::input,
                                         bytes_of(tensor.format), tensor.place);
       if (whole_numbers) shared_.integers.insert(defined.value.tensor);
+      shared_.graph.tensors[static_cast<std::size_t>(defined.value.tensor)].frozen = tensor.frozen;
       if (tensor.frozen) shared_.without_gradient.insert(defined.value.tensor);
       if (!tensor.frozen && !whole_numbers) shared_.graph.inputs.push_back(defined.value.tensor);
     }

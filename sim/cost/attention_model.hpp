@@ -21,8 +21,8 @@ struct AttentionShape {
   bool causal = false;
   double window = 0;     // newest keys that a query sees, its own token included; 0: all
   double value_dim = 0;  // of a head's values and results; 0: head_dim
-  // What `queries` and `keys` of a sequence are packed with: tokens are those of queries, of which a document has as many
-  // of its keys as the sequence. One kernel does all (variable lengths); empty: one document.
+  // What `queries` and `keys` of a sequence are packed with: tokens are those of queries, of which a document has as
+  // many of its keys as the sequence. One kernel does all (variable lengths); empty: one document.
   std::vector<DocumentLength> documents = {};
 };
 

@@ -95,7 +95,7 @@ struct Tensor {
   double bytes_per_element = 0;
   TensorRole role{};
   TensorId of = -1;      // gradients: the tensor it is the gradient of
-  bool frozen = false;   // parameters: not trained, so without gradient
+  bool frozen = false;   // parameters that are not trained, inputs that are data: without gradient
   bool tied = false;     // parameters: another block holds the same one
   bool passing = false;  // parameter copies: made in a backward pass for one product, and not kept
   // Share of its elements that exist: a token has one row for each expert it visits. Along `sparse_along`: of an axis
@@ -187,11 +187,11 @@ struct Operator {
   // Inputs whose gradient is the gradient of the first output itself (additions): no kernel, but a sum over the labels
   // that the input lacks.
   std::vector<TensorId> passes_gradient;
-  std::string function;         // elementwise and reduction: what it computes ("silu", "max"), for fusion rules
-  double passes = 1;            // memory-bound kinds: times the operands move through memory (unfused kernels)
-  double gradient_passes = 0;   // ... those of the gradient's kernel; 0: as often
-  bool causal = false;          // attention over earlier tokens only: half the work, if the kernel skips it
-  std::int64_t window = 0;      // attention over the last `window` tokens only, if the kernel skips others; 0: all
+  std::string function;        // elementwise and reduction: what it computes ("silu", "max"), for fusion rules
+  double passes = 1;           // memory-bound kinds: times the operands move through memory (unfused kernels)
+  double gradient_passes = 0;  // ... those of the gradient's kernel; 0: as often
+  bool causal = false;         // attention over earlier tokens only: half the work, if the kernel skips it
+  std::int64_t window = 0;     // attention over the last `window` tokens only, if the kernel skips others; 0: all
   // Attention: sequences are packed with documents that do not see each other, if the kernel skips others; empty: each
   // sequence is one.
   std::vector<DocumentLength> documents;

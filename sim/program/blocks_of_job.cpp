@@ -545,7 +545,7 @@ Explanation explain_collective_step(const Job& job, const PartitionedBlock& bloc
                                  exchange_of(job));
 }
 
-// Products with frozen weights, whose weight gradients nobody computes.
+// Products with frozen weights, whose weight gradients nobody computes, and with data, which have no gradient.
 double frozen_flop(const PartitionedBlock& block, const StageCosts& costs) {
   double flop = 0;
   for (const BlockStep& step : block.forward) {

@@ -11,7 +11,7 @@ namespace mirfak {
 std::string cluster_text(const Cluster& cluster);  // "8 x hgx-h100 (8 NVIDIA H100 SXM), rail-optimized fabric"
 // "16 sequences of 4096 tokens", "... packed with documents of 812 tokens on average"
 std::string sequences_text(const TrainingSpec& training);
-std::string strategy_text(const Job& job);         // "tp 8, pp 4, dp 2, 1f1b, no recomputation, ZeRO 1"
+std::string strategy_text(const Job& job);  // "tp 8, pp 4, dp 2, 1f1b, no recomputation, ZeRO 1"
 
 std::string notes_text(std::span<const std::string> notes);  // a section of a report; "" without notes
 // Those on the figures (simulation/laws.hpp), and behind them those on the scenario.

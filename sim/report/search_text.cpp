@@ -57,8 +57,8 @@ std::string headline(const SearchReport& report) {
       {"model", fmt::format("{}, {} parameters, {} layers, hidden {}", job.model.name,
                             format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
   table.add_row({"cluster", (spec.any_count ? "up to " : "") + cluster_text(job.cluster)});
-  table.add_row({"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision,
-                                      job.framework.name)});
+  table.add_row(
+      {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});
   table.add_row({"wanted", objective_text(report.scenario.search)});
   table.add_row({"memory", spec.headroom > 0 ? format_percent(spec.headroom) + " of every memory stays free"
                                              : std::string("all of it may be used")});

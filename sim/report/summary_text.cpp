@@ -29,9 +29,8 @@ std::string headline(const Scenario& scenario, const Simulation& simulation) {
                             format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
   table.add_row({"cluster", cluster_text(job.cluster)});
   table.add_row({"strategy", strategy_text(job)});
-  table.add_row(
-      {"batch", fmt::format("{}: {}; {}, {}", sequences_text(training), microbatches_text(simulation),
-                            training.precision, job.framework.name)});
+  table.add_row({"batch", fmt::format("{}: {}; {}, {}", sequences_text(training), microbatches_text(simulation),
+                                      training.precision, job.framework.name)});
   return table.text();
 }
 

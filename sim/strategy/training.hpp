@@ -40,12 +40,12 @@ struct DocumentCount {
 
 // What is trained with: the batch, the numbers, the software.
 struct TrainingSpec {
-  std::int64_t global_batch = 0;      // sequences per iteration
-  std::int64_t sequence_length = 0;   // tokens of a sequence
+  std::int64_t global_batch = 0;         // sequences per iteration
+  std::int64_t sequence_length = 0;      // tokens of a sequence
   std::vector<DocumentCount> documents;  // that sequences are packed with, shortest first; empty: each is one
-  std::string precision = "bf16";     // name of a PrecisionRecipe
-  bool fp8_parameters = false;        // parameters of linear layers are kept, and gathered, in the narrow format
-  bool fp8_activation_input = false;  // backward keeps the input of an MLP's activation function in 8 bits
+  std::string precision = "bf16";        // name of a PrecisionRecipe
+  bool fp8_parameters = false;           // parameters of linear layers are kept, and gathered, in the narrow format
+  bool fp8_activation_input = false;     // backward keeps the input of an MLP's activation function in 8 bits
   CudaGraphs cuda_graphs;
   bool blocking_launches = false;  // CUDA_LAUNCH_BLOCKING=1: the host waits for the end of every kernel it launches
   LowRankAdapters adapters;        // fine-tuning of these alone

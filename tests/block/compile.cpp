@@ -81,6 +81,37 @@ TEST_CASE("a window is a convolution") {
   CHECK(op.inputs[0].windows[1].position == 2);
 }
 
+// 3 x 3 places of which the largest stays, with stride 2: each of 8 x 8 results is of 9 elements.
+TEST_CASE("a window in a reduction is pooling") {
+  const OperatorGraph graph = compiled(
+      "block pool():\n  axes b=batch y=16 x=16 i=8 j=8 p=3 q=3 c=4\n"
+      "  input image[b y x c]\n  out[b i j c] = max(image[b 2*i+p-1 2*j+q-1 c]; p q)\n");
+  REQUIRE(graph.operators.size() == 1);
+  const Operator& op = graph.operators[0];
+  CHECK(op.kind == OperatorKind::reduction);
+  REQUIRE(op.inputs[0].windows.size() == 2);
+  CHECK(op.inputs[0].windows[1].tap == graph.axis("q"));
+  CHECK(graph.elements(op.outputs[0].tensor) == 2 * 8 * 8 * 4);
+  CHECK(must_be_whole(op, graph.axis("y")));
+  CHECK_FALSE(must_be_whole(op, graph.axis("batch")));
+}
+
+// Statistics are those of the sequences that a device has: it needs all places of them, but not the batch.
+TEST_CASE("a batch norm runs over places and over the sequences of its device") {
+  const OperatorGraph graph = compiled(
+      "block norm():\n  axes b=batch i=8 j=8 c=4\n  input x[b i j c]\n  param g[c] o[c]\n"
+      "  out[b i j c] = batch_norm(x, g, o; b i j)\n");
+  REQUIRE(graph.operators.size() == 1);
+  const Operator& op = graph.operators[0];
+  CHECK(op.kind == OperatorKind::normalization);
+  CHECK(must_be_whole(op, graph.axis("i")));
+  CHECK_FALSE(must_be_whole(op, graph.axis("batch")));
+  CHECK(op.saved == std::vector<TensorId>{op.inputs[0].tensor});
+  // Bytes that move: the operand for the statistics, again for the result, and the result.
+  CHECK(op.passes * 2 == 3);
+  CHECK(op.gradient_passes * 3 == 5);
+}
+
 // What PyTorch keeps of a Llama layer: both operands of each product, inputs of norms and of SiLU, both factors of the
 // gate; of attention query, key, value, context and one fp32 number a query and head.
 TEST_CASE("llama keeps what its gradients read") {

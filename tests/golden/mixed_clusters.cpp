@@ -64,8 +64,8 @@ std::vector<int> transformer_layers(const std::string& partition) {
 
 // Assumed: of the mixed cluster the T4 node comes first (partitions made for it give fewest layers to the first stage,
 // where those for equal GPUs give it most); a p3.8xlarge is half a p3.16xlarge; fp16, Megatron-LM of 2020 without its
-// optional fused kernels, no recomputation (two sequences at once did not fit on 16 replicas), ZeRO 0, gradients reduced at the end. From the
-// description: networks of 50 Gb/s of a g4dn.12xlarge and 10 Gb/s of a p3.8xlarge.
+// optional fused kernels, no recomputation (two sequences at once did not fit on 16 replicas), ZeRO 0, gradients
+// reduced at the end. From the description: networks of 50 Gb/s of a g4dn.12xlarge and 10 Gb/s of a p3.8xlarge.
 std::string amp_scenario(const CsvTable& table, std::size_t run) {
   const auto text = [&](const char* column) { return table.text(run, table.require(column)); };
   const std::string nodes = text("set") == "homogeneous"
@@ -113,9 +113,8 @@ AmpScore score_amp(const std::filesystem::path& path, const std::string& set) {
         fmt::format("   AMP {:>8.3f} {:>+7.0f} %", out.amp.back().predicted, 100 * out.amp.back().error());
   }
   MESSAGE("AMP, " << set << ": predicted, measured, error, AMP's own" << rows << "\n  here: " << score(out.ours)
-                  << "\n  AMP:  " << score(out.amp) << "\n  of "
-                  << out.ours.size() << " that ran " << out.ran << " are predicted to fit, of " << out.failed
-                  << " that failed " << out.failed_to_fit << " not to");
+                  << "\n  AMP:  " << score(out.amp) << "\n  of " << out.ours.size() << " that ran " << out.ran
+                  << " are predicted to fit, of " << out.failed << " that failed " << out.failed_to_fit << " not to");
   return out;
 }
 

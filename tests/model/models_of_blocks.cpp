@@ -63,6 +63,25 @@ TEST_CASE("ViT-L/16 and ViT-H/14 have the parameters of their makers") {
   CHECK(count_parameters(load("vit-h")).total == 632045800);
 }
 
+// torchvision's documentation of wide_resnet50_2 (IMAGENET1K_V2): num_params, and GFLOPS, which are multiplications; of
+// wide_resnet101_8 and Alpa's models the names say the parameters (arXiv 2312.06902, OSDI'22).
+TEST_CASE("wide residual networks have the parameters and the multiplications of their makers") {
+  CHECK(count_parameters(load("wide-resnet50-2")).total == 68883240);
+  CHECK(forward_flop(load("wide-resnet50-2")) / 2 == doctest::Approx(11.40e9).epsilon(0.005));
+  const auto check = [](const std::string& name, double parameters, double precision) {
+    CAPTURE(name);
+    CHECK(std::abs(count_parameters(load(name)).total - parameters) <= precision / 2);
+  };
+  check("wide-resnet101-8", 1.5e9, 0.1e9);
+  check("wide-resnet-250m", 250e6, 10e6);
+  check("wide-resnet-500m", 500e6, 20e6);
+  check("wide-resnet-1b", 1e9, 0.1e9);
+  check("wide-resnet-2b", 2e9, 0.1e9);
+  check("wide-resnet-4b", 4e9, 0.1e9);
+  check("wide-resnet-6.8b", 6.8e9, 0.2e9);
+  check("wide-resnet-13b", 13e9, 1e9);
+}
+
 // Hugging Face, google-t5/t5-3b and google-t5/t5-11b: the parameters of T5ForConditionalGeneration.
 TEST_CASE("T5-3b and T5-11b have the parameters of their makers") {
   CHECK(count_parameters(load("t5-3b")).total == 2851598336);

@@ -61,6 +61,9 @@ double whole(const Simulation& simulation) {
 
 }  // namespace
 
+// Products with data have a weight gradient, and no gradient of the data: two products where others are three.
+constexpr double kDataShare = 2.0 / 3;
+
 // The vocabulary is padded to a multiple of 128 for each tensor rank. What no axis divides every tensor rank repeats:
 // of Mamba-2 the products that b and c come from and the scores of the scan; of ViT the patches and the classes.
 TEST_CASE("models of blocks run divided by tensor, pipeline and data ranks, with their state sharded") {
@@ -73,7 +76,7 @@ TEST_CASE("models of blocks run divided by tensor, pipeline and data ranks, with
   };
   const std::vector<Case> cases = {
       {"mamba2-130m", 768, 16, 144, 32.0 * 2048 * (24 * (4 * 768 * 128 + 2 * 256 * 128) + 2 * 768 * 128)},
-      {"vit-l", 1024, 0, 0, 32.0 * 2 * (196 * 768 * 1024 + 1024 * 1000)},
+      {"vit-l", 1024, 0, 0, 32.0 * 2 * (196 * 768 * 1024 * kDataShare + 1024 * 1000)},
       {"t5-3b", 1024, 0, 128, 32.0 * 128 * 2 * 1024 * 128}};
   for (const Case& of : cases) {
     CAPTURE(std::string(of.name));
