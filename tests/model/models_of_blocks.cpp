@@ -82,6 +82,18 @@ TEST_CASE("wide residual networks have the parameters and the multiplications of
   check("wide-resnet-13b", 13e9, 1e9);
 }
 
+// The names say them (Alpa, OSDI'22).
+TEST_CASE("GShard's mixtures have the parameters of their names") {
+  const auto total = [](const std::string& name) { return count_parameters(load(name)).total; };
+  CHECK(total("gshard-moe-380m") == doctest::Approx(380e6).epsilon(0.02));
+  CHECK(total("gshard-moe-690m") == doctest::Approx(690e6).epsilon(0.02));
+  CHECK(total("gshard-moe-1.3b") == doctest::Approx(1.3e9).epsilon(0.04));
+  CHECK(total("gshard-moe-2.4b") == doctest::Approx(2.4e9).epsilon(0.02));
+  CHECK(total("gshard-moe-10b") == doctest::Approx(10e9).epsilon(0.03));
+  CHECK(total("gshard-moe-27b") == doctest::Approx(27e9).epsilon(0.02));
+  CHECK(total("gshard-moe-70b") == doctest::Approx(70e9).epsilon(0.02));
+}
+
 // Hugging Face, google-t5/t5-3b and google-t5/t5-11b: the parameters of T5ForConditionalGeneration.
 TEST_CASE("T5-3b and T5-11b have the parameters of their makers") {
   CHECK(count_parameters(load("t5-3b")).total == 2851598336);
