@@ -3,6 +3,9 @@
 //   SGD with momentum   one moment less, read and written                                            -8
 //   8-bit Adam          both moments in a byte each, and fp32 scales of blocks of 256 (bitsandbytes 0.45:
 //                       blockwise), read and written                                                -11.9
+//   Adafactor           neither moment; sums over rows and columns, less than a thousandth of a matrix, do not count.
+//   The
+//                       gradient is read twice more, for these sums and for the norm of the update (algorithm 4)  -8
 //   Muon                of layers' matrices one moment less, read and written, and what
 //                       orthogonalization.hpp says                                                       -8
 //   LAMB                the update is written, its norm and the parameter's are taken, then both are
@@ -20,6 +23,7 @@ namespace mirfak {
 namespace {
 
 constexpr double kMoment = 4;
+constexpr double kGradient = 4;
 constexpr double kMomentIn8Bits = 1 + 4 / 256.0;
 
 bool full_precision(const Job& job) { return bytes_per_element(job.precision()) == 4; }
@@ -49,6 +53,8 @@ double optimizer_bytes(const Job& job, const StageParameters& parameters) {
       return adam_bytes(job) - kMoment;
     case Optimizer::adam_8bit:
       return adam_bytes(job) - 2 * (kMoment - kMomentIn8Bits);
+    case Optimizer::adafactor:
+      return adam_bytes(job) - 2 * kMoment;
     case Optimizer::muon:
       return adam_bytes(job) - kMoment * matrix_share(parameters);
     default:
@@ -65,6 +71,8 @@ double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters
       return adam_traffic_bytes(job) - 2 * kMoment;
     case Optimizer::adam_8bit:
       return adam_traffic_bytes(job) - 4 * (kMoment - kMomentIn8Bits);
+    case Optimizer::adafactor:
+      return adam_traffic_bytes(job) - 4 * kMoment + 2 * kGradient;
     case Optimizer::lamb:
       return adam_traffic_bytes(job) + lamb_beyond_adam;
     case Optimizer::muon:

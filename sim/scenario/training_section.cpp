@@ -95,7 +95,7 @@ const std::vector<std::string>& cuda_graph_scopes() {
 }
 
 const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names = {"adam", "adam-8bit", "lamb", "sgd", "muon", "none"};
+  static const std::vector<std::string> names = {"adam", "adam-8bit", "adafactor", "lamb", "sgd", "muon", "none"};
   return names;
 }
 

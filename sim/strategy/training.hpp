@@ -11,6 +11,7 @@ namespace mirfak {
 enum class Optimizer {
   adam,
   adam_8bit,  // both moments of Adam in 8 bits, a scale per block of them (arXiv 2110.02861)
+  adafactor,  // no first moment, of the second its sums over rows and columns (arXiv 1804.04235)
   lamb,       // Adam's state, and two norms per tensor (arXiv 1904.00962)
   sgd,        // with momentum
   muon,       // momentum of each matrix of a layer, made orthogonal; all else by Adam (arXiv 2502.16982)

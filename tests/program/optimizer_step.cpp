@@ -31,6 +31,18 @@ TEST_CASE("bytes of a step: Adam 34 per parameter, SGD without a moment's read a
   CHECK(step(Optimizer::none, 0).device == 0);
   // Both moments are read and written: 4 times 3 bytes less, but for a scale of 4 bytes for 256 elements.
   CHECK(step(Optimizer::adam_8bit, 0).bytes == doctest::Approx(adam * (34 - 4 * (3 - 4 / 256.0)) / 34));
+  // No moment is read or written, and the gradient is read twice more.
+  CHECK(step(Optimizer::adafactor, 0).bytes == doctest::Approx(adam * 26 / 34));
+}
+
+TEST_CASE("bytes of state: Adam keeps 12 per parameter, Adafactor the master copy alone") {
+  Job job = small_job(8, 2, {}, 16);
+  job.framework = test::framework_named("megatron-core");
+  const ShardedBlocks blocks = shard_blocks(job);
+  const StageParameters parameters = plan_stages(job, blocks).front().parameters;
+  CHECK(optimizer_bytes(job, parameters) == 12);
+  job.training.optimizer = Optimizer::adafactor;
+  CHECK(optimizer_bytes(job, parameters) == 4);
 }
 
 TEST_CASE("Muon: layers' matrices keep one moment, and each takes 5 (4 m^2 n + 2 m^3) FLOP to be made orthogonal") {
