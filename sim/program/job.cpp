@@ -36,16 +36,17 @@ Precision Job::product_precision() const { return precision_named(recipe().produ
 std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
   const DeviceMesh mesh = mesh_of(strategy);
   const auto places = [&](MeshAxis axis) { return axes.contains(axis) ? mesh.size(axis) : 1; };
+  const int sharing = mesh.size(MeshAxis::expert);
   // The replica's own place on the axes of replicas that the group does not go over.
   int own = data;
-  if (axes.contains(MeshAxis::expert)) own -= data % mesh.expert;
-  if (axes.contains(MeshAxis::data)) own = axes.contains(MeshAxis::expert) ? 0 : data % mesh.expert;
+  if (axes.contains(MeshAxis::expert)) own -= data % sharing;
+  if (axes.contains(MeshAxis::data)) own = axes.contains(MeshAxis::expert) ? 0 : data % sharing;
   std::vector<int> ranks;
   for (int replica = 0; replica < places(MeshAxis::data); ++replica) {
     for (int expert = 0; expert < places(MeshAxis::expert); ++expert) {
       for (int context = 0; context < places(MeshAxis::context); ++context) {
         for (int tensor = 0; tensor < places(MeshAxis::tensor); ++tensor) {
-          ranks.push_back(rank_of(stage, own + replica * mesh.expert + expert, context * strategy.tensor + tensor));
+          ranks.push_back(rank_of(stage, own + replica * sharing + expert, context * strategy.tensor + tensor));
         }
       }
     }

@@ -64,10 +64,11 @@ GroupingId RankGroups::over(MeshAxisSet axes) {
   if (axes.empty()) return kAlone;
   const DeviceMesh mesh = mesh_of(job_.strategy);
   int bits = 0;  // of teams there may be several divisions
-  for (const MeshAxis axis : kAllMeshAxes) bits = 2 * bits + (axes.contains(axis) ? 1 : 0);
+  for (const MeshAxis axis : mesh.axes()) bits = 2 * bits + (axes.contains(axis) ? 1 : 0);
   return divide(
       {kind_over(axes, job_.strategy), bits, 0}, static_cast<int>(mesh.size(axes)), [&](const ProgramRank& rank) {
-        const auto divided = static_cast<std::uint32_t>(axes.contains(MeshAxis::expert) ? mesh.expert : 1);
+        const auto divided =
+            static_cast<std::uint32_t>(axes.contains(MeshAxis::expert) ? mesh.size(MeshAxis::expert) : 1);
         return std::optional(Key{rank.stage, rank.data / divided, axes.contains(MeshAxis::context) ? 0 : rank.context,
                                  axes.contains(MeshAxis::tensor) ? 0 : rank.tensor});
       });

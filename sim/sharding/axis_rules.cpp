@@ -9,8 +9,7 @@ namespace {
 void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
   using On = AxisRule::On;
   const MeshAxisSet experts = expert_axes(strategy);
-  for (const MeshAxis mesh : kAllMeshAxes) {
-    if (!experts.contains(mesh)) continue;
+  for (const MeshAxis mesh : experts) {
     for (const On on : {On::parameters, On::dispatched, On::combined})
       rules.push_back({Parallelism::experts, mesh, on});
   }
@@ -56,7 +55,8 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy) {
 
 DeviceMesh mesh_of(const Strategy& strategy) {
   const int expert = strategy.expert_span().data;
-  return {strategy.data / expert, strategy.context, strategy.tensor, expert};
+  return {
+      {"data", strategy.data / expert}, {"expert", expert}, {"context", strategy.context}, {"tensor", strategy.tensor}};
 }
 
 MeshAxisSet expert_axes(const Strategy& strategy) {

@@ -36,6 +36,7 @@ struct AxisRule {
 // tokens everywhere else; context parallelism the tokens of everything that enters a block.
 std::vector<AxisRule> axis_rules(const Strategy& strategy);
 
+// Axes data, expert, context and tensor, in this order: the places that MeshAxis names.
 DeviceMesh mesh_of(const Strategy& strategy);
 
 // The mesh axes that experts are divided over.

@@ -2,30 +2,22 @@
 
 namespace mirfak {
 
-std::string_view name_of(MeshAxis axis) {
-  constexpr std::array<std::string_view, kMeshAxes> names = {"data", "expert", "context", "tensor"};
-  return names[static_cast<std::size_t>(axis)];
+MeshAxisSet DeviceMesh::axes() const {
+  MeshAxisSet out;
+  for (std::size_t i = 0; i < axes_.size(); ++i) out.insert(static_cast<MeshAxis>(i));
+  return out;
 }
 
-int DeviceMesh::size(MeshAxis axis) const {
-  switch (axis) {
-    case MeshAxis::data:
-      return data;
-    case MeshAxis::expert:
-      return expert;
-    case MeshAxis::context:
-      return context;
-    case MeshAxis::tensor:
-      break;
+std::optional<MeshAxis> DeviceMesh::find(std::string_view name) const {
+  for (const MeshAxis axis : axes()) {
+    if (name_of(axis) == name) return axis;
   }
-  return tensor;
+  return std::nullopt;
 }
 
 std::int64_t DeviceMesh::size(MeshAxisSet axes) const {
   std::int64_t product = 1;
-  for (const MeshAxis axis : kAllMeshAxes) {
-    if (axes.contains(axis)) product *= size(axis);
-  }
+  for (const MeshAxis axis : axes) product *= size(axis);
   return product;
 }
 

@@ -1,39 +1,66 @@
 #pragma once
 
-#include <array>
+#include "graph/inline_list.hpp"
+
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace mirfak {
 
-// The axes of the device mesh that tensors are sharded over. Pipeline stages are not among them: a stage is a
-// different program, not a piece of a tensor.
+// An axis of a device mesh: its place in the mesh (DeviceMesh::axes). The named ones are those of the mesh that a
+// strategy makes (mesh_of); any other mesh names its own. Pipeline stages are no axis of it: a stage is a different
+// program, not a piece of a tensor.
 enum class MeshAxis : std::uint8_t {
   data,    // replicas
   expert,  // neighbouring replicas that divide experts among them: with `data` all data-parallel replicas
   context,
   tensor,
 };
-inline constexpr std::size_t kMeshAxes = 4;
-inline constexpr std::array<MeshAxis, kMeshAxes> kAllMeshAxes = {MeshAxis::data, MeshAxis::expert, MeshAxis::context,
-                                                                 MeshAxis::tensor};
-std::string_view name_of(MeshAxis axis);
+inline constexpr std::size_t kMaxMeshAxes = 8;
 
-// A small set of mesh axes.
+// Some axes of a mesh, visited in its order.
+//
+// Where several divide one axis of a tensor, they do so independently of each other: each says one digit of the place
+// of a device's part, the first the most significant. So whichever of them is gathered, or sliced, concerns its own
+// devices alone.
 class MeshAxisSet {
  public:
+  class Iterator {
+   public:
+    constexpr explicit Iterator(unsigned bits) : bits_(bits) {}
+    constexpr MeshAxis operator*() const { return static_cast<MeshAxis>(std::countr_zero(bits_)); }
+    constexpr Iterator& operator++() {
+      bits_ &= bits_ - 1U;
+      return *this;
+    }
+    friend constexpr bool operator==(Iterator, Iterator) = default;
+
+   private:
+    unsigned bits_;
+  };
+
   constexpr MeshAxisSet() = default;
   constexpr explicit MeshAxisSet(MeshAxis axis) : bits_(bit(axis)) {}
   constexpr MeshAxisSet(std::initializer_list<MeshAxis> axes) {
     for (const MeshAxis axis : axes) insert(axis);
   }
 
+  constexpr Iterator begin() const { return Iterator(bits_); }
+  constexpr Iterator end() const { return Iterator(0); }
   constexpr bool contains(MeshAxis axis) const { return (bits_ & bit(axis)) != 0; }
+  constexpr bool contains(MeshAxisSet other) const { return (other.bits_ & ~bits_) == 0; }
+  constexpr bool intersects(MeshAxisSet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
+  constexpr std::size_t size() const { return static_cast<std::size_t>(std::popcount(bits_)); }
   constexpr void insert(MeshAxis axis) { bits_ = static_cast<std::uint8_t>(bits_ | bit(axis)); }
   constexpr void insert(MeshAxisSet other) { bits_ = static_cast<std::uint8_t>(bits_ | other.bits_); }
   constexpr void erase(MeshAxis axis) { bits_ = static_cast<std::uint8_t>(bits_ & ~bit(axis)); }
+  constexpr void erase(MeshAxisSet other) { bits_ = static_cast<std::uint8_t>(bits_ & ~other.bits_); }
   friend constexpr auto operator<=>(MeshAxisSet, MeshAxisSet) = default;
 
  private:
@@ -43,15 +70,30 @@ class MeshAxisSet {
   std::uint8_t bits_ = 0;
 };
 
-// Sizes of the mesh axes; 1: not used.
-struct DeviceMesh {
-  int data = 1;
-  int context = 1;
-  int tensor = 1;
-  int expert = 1;
+// Devices in rows and columns of up to kMaxMeshAxes named axes. An axis that is not there has size 1, as one may say of
+// an axis that is: it divides nothing.
+class DeviceMesh {
+ public:
+  struct AxisOfDevices {
+    std::string name;
+    int size = 1;
+  };
 
-  int size(MeshAxis axis) const;
+  DeviceMesh() = default;
+  // Error(internal) beyond kMaxMeshAxes: who takes meshes from users checks before.
+  DeviceMesh(std::initializer_list<AxisOfDevices> axes) : axes_(axes) {}
+
+  void add(AxisOfDevices axis) { axes_.push_back(axis); }
+  std::size_t rank() const { return axes_.size(); }
+  MeshAxisSet axes() const;
+  std::optional<MeshAxis> find(std::string_view name) const;
+  std::string_view name_of(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)].name; }
+  int size(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)].size; }
   std::int64_t size(MeshAxisSet axes) const;
+  std::int64_t devices() const { return size(axes()); }
+
+ private:
+  InlineList<AxisOfDevices, kMaxMeshAxes> axes_;
 };
 
 }  // namespace mirfak

@@ -22,9 +22,9 @@ bool keeps_gathered(const Operator& op) { return op.keeps_gathered && op.phase =
 // Writes the steps of one list (forward, recompute or backward) of a block.
 class StepWriter {
  public:
-  StepWriter(const OperatorGraph& graph, const DeviceMesh& mesh, const std::vector<Sharding>& shardings,
+  StepWriter(const OperatorGraph& graph, const DeviceMesh& mesh, const ShardingPlan& plan,
              std::span<const AxisRule> rules)
-      : graph_(graph), mesh_(mesh), shardings_(shardings), rules_(rules), known_(shardings.begin(), shardings.end()) {}
+      : graph_(graph), mesh_(mesh), plan_(plan), rules_(rules) {}
 
   // Gradients of one tensor that are partial sums over the same mesh axes are added before they are reduced.
   void add_before_reducing() {
@@ -43,7 +43,7 @@ class StepWriter {
   void write(OperatorId id) {
     const Operator& op = graph_.op(id);
     if (adds_gradients(op) && write_sum(id)) return;
-    const LabelSharding labels = labels_of(op);
+    const LabelSharding& labels = labels_of(id);
     if (const auto loop = loop_of(op, labels)) {
       return loop->gathers ? write_gathering(id, labels, *loop) : write_scattering(id, labels, *loop);
     }
@@ -79,7 +79,7 @@ class StepWriter {
     if (std::find(list.begin(), list.end(), step) == list.end()) list.push_back(step);
   }
 
-  const Sharding& lies(TensorId tensor) const { return shardings_[static_cast<std::size_t>(tensor)]; }
+  const Sharding& lies(TensorId tensor) const { return plan_.tensors[static_cast<std::size_t>(tensor)]; }
   const Sharding& lies(const Operand& operand) const { return lies(operand.tensor); }
 
   // The steps after which a tensor lies as it should; none: from the start.
@@ -88,42 +88,14 @@ class StepWriter {
     return found == ready_.end() ? Steps() : found->second;
   }
 
-  LabelSharding labels_of(const Operator& op) const {
-    LabelSharding labels = divide_labels(graph_, op, known_);
-    const bool scan = op.kind == OperatorKind::scan;
-    if (op.kind != OperatorKind::attention && !scan) return labels;
-    for (const AxisRule& rule : rules_) {
-      if (mesh_.size(rule.mesh) == 1) continue;
-      if (rule.on == AxisRule::On::attention || (rule.on == AxisRule::On::keys && scan)) {
-        divide_instead(label_of(op.inputs[1], scan ? Parallelism::tensor : rule.axes), rule.mesh, labels);
-      } else if (rule.on == AxisRule::On::keys) {
-        labels[index_of(op.over[1])].insert(rule.mesh);
-      }
-    }
-    return labels;
-  }
-
-  static void divide_instead(std::optional<Axis> label, MeshAxis mesh, LabelSharding& labels) {
-    if (!label) return;
-    for (MeshAxisSet& axes : labels) axes.erase(mesh);
-    labels[index_of(*label)].insert(mesh);
-  }
-
-  // The first label of an operand whose axis that parallelism divides.
-  std::optional<Axis> label_of(const Operand& operand, Parallelism parallelism) const {
-    for (const Axis label : operand.labels) {
-      if (graph_.divided_by(label) == parallelism) return label;
-    }
-    return std::nullopt;
-  }
+  const LabelSharding& labels_of(OperatorId op) const { return plan_.operators[static_cast<std::size_t>(op)]; }
 
   // The mesh axis that divides queries and keys at once: keys pass round it.
   static MeshAxisSet around(const Operator& op, const LabelSharding& labels) {
     MeshAxisSet out;
     if (op.kind != OperatorKind::attention) return out;
-    for (const MeshAxis axis : kAllMeshAxes) {
-      const bool queries = labels[index_of(op.over[0])].contains(axis);
-      if (queries && labels[index_of(op.over[1])].contains(axis)) out.insert(axis);
+    for (const MeshAxis axis : labels[index_of(op.over[0])]) {
+      if (labels[index_of(op.over[1])].contains(axis)) out.insert(axis);
     }
     return out;
   }
@@ -137,6 +109,7 @@ class StepWriter {
     for (std::size_t axis = 0; axis < graph_.axes.size(); ++axis) {
       step.local.push_back(graph_.axes[axis].extent / mesh_.size(labels[axis]));
     }
+    step.labels = labels;
     step.after = std::move(after);
     steps_.push_back(std::move(step));
     return static_cast<int>(steps_.size()) - 1;
@@ -151,9 +124,15 @@ class StepWriter {
     step.over = collective.over;
     step.bytes = collective.bytes;
     step.tensor = tensor;
+    step.from = collective.from;
+    step.to = collective.to;
     step.after = std::move(after);
     steps_.push_back(std::move(step));
     return static_cast<int>(steps_.size()) - 1;
+  }
+
+  ReshardStep shift_of(const Operand& operand, MeshAxis over, double bytes) const {
+    return {CollectiveKind::shift, MeshAxisSet(over), bytes, lies(operand), lies(operand)};
   }
 
   // Piece by piece round a ring. Beside each kernel what it reads of keys and values goes on to the next device, and
@@ -170,8 +149,7 @@ class StepWriter {
     };
     const double read = travelling(op.inputs);
     const double added = travelling(op.outputs);
-    const MeshAxis over =
-        *std::find_if(kAllMeshAxes.begin(), kAllMeshAxes.end(), [&](MeshAxis axis) { return ring.contains(axis); });
+    const MeshAxis over = *ring.begin();
     const auto key = std::find_if(op.inputs.begin(), op.inputs.end(),
                                   [&](const Operand& operand) { return uses(operand, op.over[1]); });
     const int pieces = mesh_.size(over);
@@ -183,7 +161,7 @@ class StepWriter {
       if (bytes > 0) {
         Steps after = arrived;
         if (piece > 0 && added > 0) add_once(after, kernel);
-        next = {add_collective(id, key->tensor, {CollectiveKind::shift, MeshAxisSet(over), bytes}, std::move(after))};
+        next = {add_collective(id, key->tensor, shift_of(*key, over, bytes), std::move(after))};
       }
       kernel = add_kernel(id, labels, arrived);
       steps_.back().piece = piece;
@@ -238,8 +216,7 @@ class StepWriter {
   // A gathered input, piece by piece: the first is the device's own.
   void write_gathering(OperatorId id, const LabelSharding& labels, const ProductLoop& loop) {
     const Operand& rows = *loop.operand;
-    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.mesh),
-                               local_bytes(graph_, rows.tensor, lies(rows), mesh_)};
+    const ReshardStep shift = shift_of(rows, loop.mesh, local_bytes(graph_, rows.tensor, lies(rows), mesh_));
     Steps arrived = ready(rows.tensor);
     Steps inputs = arrived;
     for (const Operand& input : graph_.op(id).inputs) {
@@ -259,8 +236,7 @@ class StepWriter {
   // A result whose sum is scattered: each piece's rows go on towards their device while the next are computed.
   void write_scattering(OperatorId id, const LabelSharding& labels, const ProductLoop& loop) {
     const Operand& rows = *loop.operand;
-    const ReshardStep shift = {CollectiveKind::shift, MeshAxisSet(loop.mesh),
-                               local_bytes(graph_, rows.tensor, lies(rows), mesh_)};
+    const ReshardStep shift = shift_of(rows, loop.mesh, local_bytes(graph_, rows.tensor, lies(rows), mesh_));
     Steps inputs;
     for (const Operand& input : graph_.op(id).inputs) {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
@@ -346,11 +322,11 @@ class StepWriter {
     const auto next = std::find_if(graph_.operators.begin() + id + 1, end,
                                    [](const Operator& op) { return op.kind == OperatorKind::einsum; });
     if (next == end || next->phase != Phase::weight_gradient) return;
-    const LabelSharding labels = labels_of(*next);
+    const auto weight_gradient = static_cast<OperatorId>(next - graph_.operators.begin());
     for (const Operand& input : next->inputs) {
       const bool of_forward = graph_.tensor(input.tensor).role == TensorRole::activation;
       if (of_forward && ready(input.tensor).empty()) {
-        bring(static_cast<OperatorId>(next - graph_.operators.begin()), input, labels);
+        bring(weight_gradient, input, labels_of(weight_gradient));
       }
     }
   }
@@ -377,15 +353,8 @@ class StepWriter {
   void settle(OperatorId id, const Operand& output, const LabelSharding& labels, MeshAxisSet ring,
               const Steps& made_by) {
     const Operator& op = graph_.op(id);
-    Sharding made = operand_sharding(output, labels);
-    for (const Operand& input : op.inputs) {
-      for (const Axis label : input.labels) {
-        if (!uses(output, label)) made.partial.insert(labels[index_of(label)]);
-      }
-    }
-    for (const MeshAxis axis : kAllMeshAxes) {
-      if (ring.contains(axis)) made.partial.erase(axis);
-    }
+    Sharding made = result_sharding(op, output, labels);
+    made.partial.erase(ring);
     const Tensor& tensor = graph_.tensor(output.tensor);
     if (tensor.role == TensorRole::parameter_gradient) {
       partial_gradients_[tensor.of].insert(made.partial);
@@ -404,9 +373,8 @@ class StepWriter {
 
   const OperatorGraph& graph_;
   const DeviceMesh& mesh_;
-  const std::vector<Sharding>& shardings_;
+  const ShardingPlan& plan_;
   std::span<const AxisRule> rules_;
-  std::vector<std::optional<Sharding>> known_;
   std::vector<BlockStep> steps_;
   std::map<TensorId, Steps> ready_;
   std::map<std::pair<TensorId, InlineList<MeshAxisSet, kMaxRank>>, Steps> copies_;  // resharded copies and their steps
@@ -443,23 +411,27 @@ void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::
 
 PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
                            std::span<const TensorId> dropped, GradientSums sums) {
+  ShardingPlan plan = propagate(graph, mesh, rules);
+  return partition(std::move(graph), mesh, plan, rules, dropped, sums);
+}
+
+PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, const ShardingPlan& plan,
+                           std::span<const AxisRule> rules, std::span<const TensorId> dropped, GradientSums sums) {
   PartitionedBlock block;
   block.graph = std::move(graph);
-  block.shardings = propagate(block.graph, rules);
-
-  StepWriter forward(block.graph, mesh, block.shardings, rules);
-  StepWriter backward(block.graph, mesh, block.shardings, rules);
-  StepWriter update(block.graph, mesh, block.shardings, rules);
+  StepWriter forward(block.graph, mesh, plan, rules);
+  StepWriter backward(block.graph, mesh, plan, rules);
+  StepWriter update(block.graph, mesh, plan, rules);
   if (sums == GradientSums::before_reducing) backward.add_before_reducing();
   for (std::size_t id = 0; id < block.graph.operators.size(); ++id) {
     const Phase phase = block.graph.operators[id].phase;
     StepWriter& writer = phase == Phase::forward ? forward : phase == Phase::update ? update : backward;
     writer.write(static_cast<OperatorId>(id));
   }
-  StepWriter recompute(block.graph, mesh, block.shardings, rules);
-  const ActivationPlan plan = plan_activations(block.graph, dropped);
+  StepWriter recompute(block.graph, mesh, plan, rules);
+  const ActivationPlan activations = plan_activations(block.graph, dropped);
   std::set<TensorId> recomputed;
-  for (const OperatorId id : plan.recomputed) {
+  for (const OperatorId id : activations.recomputed) {
     recompute.write(id);
     if (block.graph.op(id).kind == OperatorKind::view) continue;
     for (const Operand& output : block.graph.op(id).outputs) recomputed.insert(output.tensor);
@@ -468,10 +440,11 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::spa
   block.recompute = recompute.take();
   block.backward = backward.take();
   block.update = update.take();
+  block.shardings = plan.tensors;
   add_parameters(block, mesh, backward.partial_gradients());
-  block.kept = plan.kept;
-  block.kept_bytes =
-      total_bytes(block, mesh, {plan.kept.begin(), plan.kept.end()}) + backward.gathered_bytes(recomputed);
+  block.kept = activations.kept;
+  block.kept_bytes = total_bytes(block, mesh, {activations.kept.begin(), activations.kept.end()}) +
+                     backward.gathered_bytes(recomputed);
   block.recomputed_bytes = total_bytes(block, mesh, recomputed);
   const std::vector<TensorId>& streams = block.graph.outputs.empty() ? block.graph.inputs : block.graph.outputs;
   block.residual_bytes = total_bytes(block, mesh, {streams.begin(), streams.end()});

@@ -3,7 +3,7 @@
 #include "graph/backward.hpp"
 #include "graph/operator_graph.hpp"
 #include "sharding/axis_rules.hpp"
-#include "sharding/sharding.hpp"
+#include "sharding/sharding_plan.hpp"
 
 #include <span>
 #include <vector>
@@ -17,12 +17,15 @@ struct BlockStep {
   OperatorId op = -1;  // the operator; of a collective, the one that needs or makes the tensor
   Phase phase{};
   AxisExtents local;            // kernel: extents of the operator's labels on one device
+  LabelSharding labels;         // kernel: how it divides them (a piece of a ring: all pieces together)
   int piece = 0;                // kernel: which of `pieces` kernels that make up the operator, when some operands
   int pieces = 1;               // ... come piece by piece round a ring. Each adds its results to the earlier ones'.
   CollectiveKind collective{};  // collective: what, over which mesh axes, how many bytes (see ReshardStep)
   MeshAxisSet over;
   double bytes = 0;
-  TensorId tensor = -1;    // collective: of what
+  TensorId tensor = -1;  // collective: of what, and how that lies before and behind it (a shift leaves it as it lies).
+  Sharding from;         // Where `from` is divided further than the step before left the tensor, each device takes
+  Sharding to;           // its slice.
   std::vector<int> after;  // steps of the same list that must have ended
 };
 
@@ -66,6 +69,12 @@ struct PartitionedBlock {
 // `dropped`: tensors not kept for backward (see plan_activations). `sums`: whether the gradients that several products
 // find for a tensor are each reduced over the devices that hold a part, or added first.
 enum class GradientSums { behind_reducing, before_reducing };
+// Steps 4 and 5 for any plan: how tensors lie and operators divide their labels is given. Of `rules`, only those on
+// attention and on products are asked: what backward keeps as attention used it, and which products run in pieces.
+PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, const ShardingPlan& plan,
+                           std::span<const AxisRule> rules, std::span<const TensorId> dropped,
+                           GradientSums sums = GradientSums::behind_reducing);
+// All steps.
 PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
                            std::span<const TensorId> dropped, GradientSums sums = GradientSums::behind_reducing);
 

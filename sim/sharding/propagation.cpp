@@ -36,12 +36,11 @@ class LabelClaims {
 
   void claim(const Operand& operand, const Sharding& sharding) {
     for (std::size_t i = 0; i < operand.labels.size(); ++i) {
-      for (const MeshAxis mesh_axis : kAllMeshAxes) {
-        if (!sharding.axes[i].contains(mesh_axis) || taken_.contains(mesh_axis)) continue;
-        if (must_be_whole(op_, operand.labels[i])) continue;
-        labels_[index_of(operand.labels[i])].insert(mesh_axis);
-        taken_.insert(mesh_axis);
-      }
+      MeshAxisSet free = sharding.axes[i];
+      free.erase(taken_);
+      if (free.empty() || must_be_whole(op_, operand.labels[i])) continue;
+      labels_[index_of(operand.labels[i])].insert(free);
+      taken_.insert(free);
     }
   }
   const LabelSharding& labels() const { return labels_; }
@@ -178,6 +177,35 @@ void place_copies(const OperatorGraph& graph, const Known& known, std::vector<Sh
   }
 }
 
+// The first label of an operand whose axis that parallelism divides.
+std::optional<Axis> label_of(const OperatorGraph& graph, const Operand& operand, Parallelism parallelism) {
+  for (const Axis label : operand.labels) {
+    if (graph.divided_by(label) == parallelism) return label;
+  }
+  return std::nullopt;
+}
+
+void divide_instead(std::optional<Axis> label, MeshAxis mesh, LabelSharding& labels) {
+  if (!label) return;
+  for (MeshAxisSet& axes : labels) axes.erase(mesh);
+  labels[index_of(*label)].insert(mesh);
+}
+
+// A rule on keys or on attention replaces what attention and scans would do.
+void follow_rules(const OperatorGraph& graph, const Operator& op, const DeviceMesh& mesh,
+                  std::span<const AxisRule> rules, LabelSharding& labels) {
+  const bool scan = op.kind == OperatorKind::scan;
+  if (op.kind != OperatorKind::attention && !scan) return;
+  for (const AxisRule& rule : rules) {
+    if (mesh.size(rule.mesh) == 1) continue;
+    if (rule.on == AxisRule::On::attention || (rule.on == AxisRule::On::keys && scan)) {
+      divide_instead(label_of(graph, op.inputs[1], scan ? Parallelism::tensor : rule.axes), rule.mesh, labels);
+    } else if (rule.on == AxisRule::On::keys) {
+      labels[index_of(op.over[1])].insert(rule.mesh);
+    }
+  }
+}
+
 }  // namespace
 
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
@@ -195,12 +223,6 @@ LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
   claim(op.inputs, false);
   claim(op.outputs, false);
   return claims.labels();
-}
-
-Sharding operand_sharding(const Operand& operand, const LabelSharding& labels) {
-  Sharding out;
-  for (const Axis label : operand.labels) out.axes.push_back(labels[index_of(label)]);
-  return out;
 }
 
 std::vector<Sharding> propagate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
@@ -224,6 +246,18 @@ std::vector<Sharding> propagate(const OperatorGraph& graph, std::span<const Axis
   }
   place_copies(graph, known, out);
   return out;
+}
+
+ShardingPlan propagate(const OperatorGraph& graph, const DeviceMesh& mesh, std::span<const AxisRule> rules) {
+  ShardingPlan plan;
+  plan.tensors = propagate(graph, rules);
+  const Known known(plan.tensors.begin(), plan.tensors.end());
+  plan.operators.reserve(graph.operators.size());
+  for (const Operator& op : graph.operators) {
+    plan.operators.push_back(divide_labels(graph, op, known));
+    follow_rules(graph, op, mesh, rules, plan.operators.back());
+  }
+  return plan;
 }
 
 }  // namespace mirfak

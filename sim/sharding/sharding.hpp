@@ -34,6 +34,8 @@ struct ReshardStep {
   CollectiveKind kind{};
   MeshAxisSet over;  // of several axes only all-to-alls
   double bytes = 0;
+  Sharding from;  // how the tensor lies before it: of several steps, sliced further than the step before left it
+  Sharding to;    // ... and behind it
 };
 
 // The bytes of a tensor on one device.

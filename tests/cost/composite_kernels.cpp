@@ -13,7 +13,8 @@ namespace {
 PartitionedBlock divided(OperatorGraph graph, int tensor) {
   const std::vector<AxisRule> rules = {{Parallelism::tensor, MeshAxis::tensor, AxisRule::On::parameters},
                                        {Parallelism::tensor, MeshAxis::tensor, AxisRule::On::inputs}};
-  return partition(with_backward(std::move(graph), {}), {.tensor = tensor}, rules, {});
+  const DeviceMesh mesh = {{"data", 1}, {"expert", 1}, {"context", 1}, {"tensor", tensor}};
+  return partition(with_backward(std::move(graph), {}), mesh, rules, {});
 }
 
 }  // namespace

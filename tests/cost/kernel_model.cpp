@@ -35,7 +35,7 @@ PartitionedBlock layer(bool fused_attention) {
   options.vocabulary = 1000;
   options.fusion = usual_fusion();
   options.fused_attention = fused_attention;
-  return partition(with_backward(build_layer_block(model(), options), {}), {1, 1}, {}, {});
+  return partition(with_backward(build_layer_block(model(), options), {}), {}, {}, {});
 }
 
 const BlockStep& step_named(const PartitionedBlock& block, const std::vector<BlockStep>& steps,
@@ -174,7 +174,7 @@ TEST_CASE("an embedding reads the rows it needs, not the table") {
   options.sequence = 10;
   options.kv_heads = 4;
   options.vocabulary = 1000;
-  const PartitionedBlock block = partition(with_backward(build_embedding_block(model(), options), {}), {1, 1}, {}, {});
+  const PartitionedBlock block = partition(with_backward(build_embedding_block(model(), options), {}), {}, {}, {});
   const KernelCost cost = kernels.price(block, step_named(block, block.forward, "words"));
   CHECK(cost.bytes == 10 * 8.0 + 2 * 10 * 256 * 2.0);  // ids, rows read, rows written
 }

@@ -190,7 +190,7 @@ TEST_CASE("vocabulary-parallel embedding: one all-reduce; with sequence parallel
     const Strategy strategy = tensor_parallel(4, sequence_parallel);
     const BlockOptions options = options_for(model, strategy);
     const PartitionedBlock block = partition(with_backward(build_embedding_block(model, options), {}),
-                                             {.data = 2, .tensor = 4}, axis_rules(strategy), {});
+                                             mesh_of(strategy), axis_rules(strategy), {});
     const auto forward = count(block.forward);
     REQUIRE(forward.size() == 1);
     const CollectiveKind expected = sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
@@ -205,7 +205,7 @@ TEST_CASE("vocabulary-parallel loss: three all-reduces of one number per token, 
   const Strategy strategy = tensor_parallel(4, false);
   const BlockOptions options = options_for(model, strategy);
   const PartitionedBlock block = partition(with_backward(build_head_block(model, options), {}),
-                                           {.data = 2, .tensor = 4}, axis_rules(strategy), {});
+                                           mesh_of(strategy), axis_rules(strategy), {});
   const auto forward = count(block.forward);
   REQUIRE(forward.size() == 1);
   CHECK(forward.at(CollectiveKind::all_reduce).number == 3);
