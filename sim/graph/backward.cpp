@@ -221,13 +221,17 @@ class Differentiator {
     std::vector<TensorId> read = output_gradients;
     read.insert(read.end(), op.saved.begin(), op.saved.end());
     std::vector<TensorId> results;
-    TensorId summed = -1;  // what a bias's gradient is the sum of
+    std::vector<std::vector<Window>> windows;  // of each result: what a window read, its gradient is added to
+    TensorId summed = -1;                      // what a bias's gradient is the sum of
     for (const Operand& input : op.inputs) {
       if (is_parameter(input.tensor) || !wants_gradient(input.tensor)) continue;
       const bool same = passes(input.tensor);
       const TensorId result =
           same ? summed_to(input, op.outputs.front(), output_gradients.front()) : new_gradient(input.tensor);
-      if (!same) results.push_back(result);
+      if (!same) {
+        results.push_back(result);
+        windows.push_back(input.windows);
+      }
       if (summed < 0) summed = result;
       contribute(input.tensor, result);
     }
@@ -235,6 +239,7 @@ class Differentiator {
       // The gradient of a sum or of a choice is spread over what it was made of.
       const OperatorKind kind = op.kind == OperatorKind::reduction ? OperatorKind::elementwise : op.kind;
       Operator& added = append("d_" + op.name, kind, Phase::activation_gradient, read, results);
+      for (std::size_t i = 0; i < results.size(); ++i) added.outputs[i].windows = windows[i];
       added.over = op.over;
       added.custom = {op.custom.gradient_flop, op.custom.gradient_bytes, 0, 0};
       added.passes = op.gradient_passes > 0 ? op.gradient_passes : op.passes;

@@ -147,7 +147,7 @@ struct Window {
 struct Operand {
   TensorId tensor = -1;
   AxisLabels labels;
-  std::vector<Window> windows;  // of einsums and reductions; axes with a window cannot be divided
+  std::vector<Window> windows;  // of einsums, reductions and elementwise (depthwise) convolutions
 };
 
 // What a `custom` operator costs, undivided. A device that holds a share of the operator's labels does that share.

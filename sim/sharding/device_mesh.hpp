@@ -57,6 +57,10 @@ class MeshAxisSet {
   constexpr bool intersects(MeshAxisSet other) const { return (bits_ & other.bits_) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr std::size_t size() const { return static_cast<std::size_t>(std::popcount(bits_)); }
+  constexpr MeshAxisSet common(MeshAxisSet other) const {
+    other.bits_ = static_cast<std::uint8_t>(other.bits_ & bits_);
+    return other;
+  }
   constexpr void insert(MeshAxis axis) { bits_ = static_cast<std::uint8_t>(bits_ | bit(axis)); }
   constexpr void insert(MeshAxisSet other) { bits_ = static_cast<std::uint8_t>(bits_ | other.bits_); }
   constexpr void erase(MeshAxis axis) { bits_ = static_cast<std::uint8_t>(bits_ & ~bit(axis)); }

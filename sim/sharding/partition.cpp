@@ -1,5 +1,6 @@
 #include "sharding/partition.hpp"
 
+#include "sharding/halo.hpp"
 #include "sharding/propagation.hpp"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ class StepWriter {
     Steps inputs;
     for (const Operand& input : op.inputs) {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
+      for (const int step : exchange_halos(id, input, labels)) add_once(inputs, step);
     }
     if (op.phase == Phase::activation_gradient && op.kind == OperatorKind::einsum) bring_for_weight_gradient(id);
     if (op.kind == OperatorKind::view || op.part_of_kernel) {
@@ -71,8 +73,8 @@ class StepWriter {
     }
     return bytes;
   }
-  // Mesh axes over which each parameter's gradient is a partial sum.
-  const std::map<TensorId, MeshAxisSet>& partial_gradients() const { return partial_gradients_; }
+  // By parameter, what is left of its gradient.
+  const std::map<TensorId, ParameterShard>& gradients() const { return gradients_; }
 
  private:
   static void add_once(Steps& list, int step) {
@@ -107,7 +109,8 @@ class StepWriter {
     step.phase = graph_.op(id).phase;
     step.local.reserve(graph_.axes.size());
     for (std::size_t axis = 0; axis < graph_.axes.size(); ++axis) {
-      step.local.push_back(graph_.axes[axis].extent / mesh_.size(labels[axis]));
+      const std::int64_t parts = mesh_.size(labels[axis]);
+      step.local.push_back((graph_.axes[axis].extent + parts - 1) / parts);  // the last part may be padded
     }
     step.labels = labels;
     step.after = std::move(after);
@@ -116,16 +119,7 @@ class StepWriter {
   }
 
   int add_collective(OperatorId id, TensorId tensor, const ReshardStep& collective, Steps after) {
-    BlockStep step;
-    step.kind = BlockStep::Kind::collective;
-    step.op = id;
-    step.phase = graph_.op(id).phase;
-    step.collective = collective.kind;
-    step.over = collective.over;
-    step.bytes = collective.bytes;
-    step.tensor = tensor;
-    step.from = collective.from;
-    step.to = collective.to;
+    BlockStep step = collective_step(collective, id, graph_.op(id).phase, tensor);
     step.after = std::move(after);
     steps_.push_back(std::move(step));
     return static_cast<int>(steps_.size()) - 1;
@@ -357,15 +351,53 @@ class StepWriter {
     made.partial.erase(ring);
     const Tensor& tensor = graph_.tensor(output.tensor);
     if (tensor.role == TensorRole::parameter_gradient) {
-      partial_gradients_[tensor.of].insert(made.partial);
+      ParameterShard& shard = gradients_[tensor.of];
+      shard.gradient_partial.insert(made.partial);
+      shard.gradient = output.tensor;
+      shard.made_by = id;
+      shard.gradient_made = made;
       ready_[output.tensor] = made_by;
       return;
     }
-    bring_home(id, output.tensor, made, made_by);
+    const Steps added = exchange_halos(id, output, labels, made_by);
+    bring_home(id, output.tensor, made, added.empty() ? made_by : added);
+  }
+
+  // Shifts of the rows that devices lack of an input's windowed axes, or that they added for others to a result's:
+  // towards higher places, then towards lower ones, as often as it takes to come from beyond the next device.
+  Steps exchange_halos(OperatorId id, const Operand& operand, const LabelSharding& labels, const Steps& made_by = {}) {
+    Steps all;
+    if (!plan_.by_compiler) return all;
+    double grown = 1;  // the edges of one axis are exchanged with those of the axes before
+    for (const Window& window : operand.windows) {
+      const MeshAxisSet over = labels[index_of(window.step)];
+      const auto axis = static_cast<std::size_t>(window.position);
+      const bool whole = made_by.empty() && !lies(operand).axes[axis].intersects(over);
+      if (whole || mesh_.size(over) == 1 || labels[index_of(operand.labels[axis])] != over) continue;
+      const std::int64_t extent = graph_.extent(operand.labels[axis]);
+      const std::int64_t parts = mesh_.size(over);
+      const Halo halo = halo_of(extent, graph_.extent(window.step), graph_.extent(window.tap), window, parts);
+      const std::int64_t own = (extent + parts - 1) / parts;
+      const Sharding divided = operand_sharding(operand, labels);
+      const auto rows_there = static_cast<double>(own);
+      const double row_bytes = local_bytes(graph_, operand.tensor, divided, mesh_) * grown / rows_there;
+      grown *= (rows_there + static_cast<double>(halo.before + halo.behind)) / rows_there;
+      Steps after = !all.empty() ? all : !made_by.empty() ? made_by : ready(operand.tensor);
+      for (const std::int64_t rows : {halo.before, halo.behind}) {
+        Steps hop = after;
+        for (std::int64_t left = rows; left > 0; left -= own) {
+          const double bytes = row_bytes * static_cast<double>(std::min(left, own));
+          hop = {add_collective(id, operand.tensor, {CollectiveKind::shift, over, bytes, divided, divided}, hop)};
+        }
+        if (rows > 0) add_once(all, hop.front());
+      }
+    }
+    return all;
   }
 
   Steps collectives(OperatorId id, TensorId tensor, const Sharding& from, const Sharding& to, Steps after) {
-    for (const ReshardStep& step : reshard(graph_, tensor, from, to, mesh_)) {
+    const ReshardOrder order = plan_.by_compiler ? ReshardOrder::cheapest : ReshardOrder::of_mesh;
+    for (const ReshardStep& step : reshard(graph_, tensor, from, to, mesh_, order)) {
       after = {add_collective(id, tensor, step, std::move(after))};
     }
     return after;
@@ -378,7 +410,7 @@ class StepWriter {
   std::vector<BlockStep> steps_;
   std::map<TensorId, Steps> ready_;
   std::map<std::pair<TensorId, InlineList<MeshAxisSet, kMaxRank>>, Steps> copies_;  // resharded copies and their steps
-  std::map<TensorId, MeshAxisSet> partial_gradients_;
+  std::map<TensorId, ParameterShard> gradients_;
   std::map<TensorId, Sharding> gathered_;   // what was kept gathered, and how
   std::set<TensorId> added_;                // gradients that a sum alone reads ...
   std::map<TensorId, Sharding> unreduced_;  // ... and that wait for it as partial sums
@@ -392,7 +424,8 @@ double total_bytes(const PartitionedBlock& block, const DeviceMesh& mesh, const 
   return bytes;
 }
 
-void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::map<TensorId, MeshAxisSet>& partial) {
+void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh,
+                    const std::map<TensorId, ParameterShard>& gradients) {
   for (std::size_t id = 0; id < block.graph.tensors.size(); ++id) {
     const TensorRole role = block.graph.tensors[id].role;
     if (role != TensorRole::parameter && role != TensorRole::parameter_copy) continue;
@@ -401,13 +434,29 @@ void add_parameters(PartitionedBlock& block, const DeviceMesh& mesh, const std::
     const double bytes = local_bytes(block.graph, tensor, block.shardings[id], mesh);
     (role == TensorRole::parameter ? block.parameter_bytes : block.parameter_copy_bytes) += bytes;
     if (role == TensorRole::parameter_copy) continue;
-    const auto found = partial.find(tensor);
-    block.parameters.push_back({tensor, bytes / block.graph.tensors[id].bytes_per_element,
-                                found == partial.end() ? MeshAxisSet() : found->second});
+    const auto found = gradients.find(tensor);
+    ParameterShard shard = found == gradients.end() ? ParameterShard() : found->second;
+    shard.tensor = tensor;
+    shard.elements = bytes / block.graph.tensors[id].bytes_per_element;
+    block.parameters.push_back(shard);
   }
 }
 
 }  // namespace
+
+BlockStep collective_step(const ReshardStep& collective, OperatorId op, Phase phase, TensorId tensor) {
+  BlockStep step;
+  step.kind = BlockStep::Kind::collective;
+  step.op = op;
+  step.phase = phase;
+  step.collective = collective.kind;
+  step.over = collective.over;
+  step.bytes = collective.bytes;
+  step.tensor = tensor;
+  step.from = collective.from;
+  step.to = collective.to;
+  return step;
+}
 
 PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, std::span<const AxisRule> rules,
                            std::span<const TensorId> dropped, GradientSums sums) {
@@ -441,7 +490,7 @@ PartitionedBlock partition(OperatorGraph graph, const DeviceMesh& mesh, const Sh
   block.backward = backward.take();
   block.update = update.take();
   block.shardings = plan.tensors;
-  add_parameters(block, mesh, backward.partial_gradients());
+  add_parameters(block, mesh, backward.gradients());
   block.kept = activations.kept;
   block.kept_bytes = total_bytes(block, mesh, {activations.kept.begin(), activations.kept.end()}) +
                      backward.gathered_bytes(recomputed);

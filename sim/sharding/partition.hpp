@@ -31,12 +31,18 @@ struct BlockStep {
 
 inline double extent(const BlockStep& step, Axis axis) { return static_cast<double>(step.local[index_of(axis)]); }
 
+BlockStep collective_step(const ReshardStep& collective, OperatorId op, Phase phase, TensorId tensor);
+
 // What one device holds of a parameter, and where its gradient is still a partial sum after a backward pass:
 // the reductions that are due once per iteration.
 struct ParameterShard {
   TensorId tensor = -1;
   double elements = 0;
   MeshAxisSet gradient_partial;
+  // How the gradient is left by a backward pass, and by which operator; of a parameter without one, nothing.
+  TensorId gradient = -1;
+  OperatorId made_by = -1;
+  Sharding gradient_made;
 };
 
 // A block as one device of the mesh executes it.
@@ -66,6 +72,8 @@ struct PartitionedBlock {
 //     end of the iteration;
 //  5. rules on attention: where keys stay divided, the kernel runs in as many pieces as there are devices while keys
 //     and values (in the gradient operator their gradients too) shift to the next device beside it.
+//  6. where a plan divides a windowed axis as its steps, devices shift the rows at the edges of their parts to their
+//     neighbours before the operator reads them, or behind a gradient that added to them.
 // `dropped`: tensors not kept for backward (see plan_activations). `sums`: whether the gradients that several products
 // find for a tensor are each reduced over the devices that hold a part, or added first.
 enum class GradientSums { behind_reducing, before_reducing };

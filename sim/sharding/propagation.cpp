@@ -10,8 +10,6 @@
 
 namespace mirfak {
 
-namespace {
-
 bool is_pointwise(const Operator& op) {
   switch (op.kind) {
     case OperatorKind::elementwise:
@@ -23,6 +21,8 @@ bool is_pointwise(const Operator& op) {
       return false;
   }
 }
+
+namespace {
 
 bool is_parameter(const OperatorGraph& graph, TensorId id) {
   const TensorRole role = graph.tensor(id).role;
@@ -80,23 +80,6 @@ void annotate_rows(const OperatorGraph& graph, std::span<const AxisRule> rules,
 }
 
 using Known = std::vector<std::optional<Sharding>>;
-
-Known annotate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
-  Known known(graph.tensors.size());
-  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
-    const Tensor& tensor = graph.tensors[id];
-    const auto tensor_id = static_cast<TensorId>(id);
-    const bool residual = graph.is_stream(tensor_id);
-    const bool parameter = tensor.role == TensorRole::parameter || tensor.role == TensorRole::parameter_copy;
-    if (!parameter && !residual && tensor.role != TensorRole::input) continue;
-    Sharding sharding;
-    apply(graph, rules, parameter ? AxisRule::On::parameters : AxisRule::On::inputs, tensor, sharding);
-    if (residual) apply(graph, rules, AxisRule::On::residual, tensor, sharding);
-    known[id] = sharding;
-  }
-  annotate_rows(graph, rules, known);
-  return known;
-}
 
 bool set_unknown(Known& known, const std::vector<Operand>& operands, const LabelSharding& labels) {
   bool changed = false;
@@ -191,7 +174,8 @@ void divide_instead(std::optional<Axis> label, MeshAxis mesh, LabelSharding& lab
   labels[index_of(*label)].insert(mesh);
 }
 
-// A rule on keys or on attention replaces what attention and scans would do.
+}  // namespace
+
 void follow_rules(const OperatorGraph& graph, const Operator& op, const DeviceMesh& mesh,
                   std::span<const AxisRule> rules, LabelSharding& labels) {
   const bool scan = op.kind == OperatorKind::scan;
@@ -206,7 +190,22 @@ void follow_rules(const OperatorGraph& graph, const Operator& op, const DeviceMe
   }
 }
 
-}  // namespace
+std::vector<std::optional<Sharding>> annotated_shardings(const OperatorGraph& graph, std::span<const AxisRule> rules) {
+  Known known(graph.tensors.size());
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    const Tensor& tensor = graph.tensors[id];
+    const auto tensor_id = static_cast<TensorId>(id);
+    const bool residual = graph.is_stream(tensor_id);
+    const bool parameter = tensor.role == TensorRole::parameter || tensor.role == TensorRole::parameter_copy;
+    if (!parameter && !residual && tensor.role != TensorRole::input) continue;
+    Sharding sharding;
+    apply(graph, rules, parameter ? AxisRule::On::parameters : AxisRule::On::inputs, tensor, sharding);
+    if (residual) apply(graph, rules, AxisRule::On::residual, tensor, sharding);
+    known[id] = sharding;
+  }
+  annotate_rows(graph, rules, known);
+  return known;
+}
 
 LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
                             std::span<const std::optional<Sharding>> shardings) {
@@ -226,7 +225,7 @@ LabelSharding divide_labels(const OperatorGraph& graph, const Operator& op,
 }
 
 std::vector<Sharding> propagate(const OperatorGraph& graph, std::span<const AxisRule> rules) {
-  Known known = annotate(graph, rules);
+  Known known = annotated_shardings(graph, rules);
   do {
     while (propagate_pointwise(graph, known)) {
     }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -13,7 +16,14 @@ std::string_view name_of(CollectiveKind kind) {
 
 double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh) {
   double bytes = graph.bytes(tensor);
-  for (const MeshAxisSet axes : sharding.axes) bytes /= static_cast<double>(mesh.size(axes));
+  for (std::size_t i = 0; i < sharding.axes.size(); ++i) {
+    if (sharding.axes[i].empty()) continue;
+    const std::int64_t parts = mesh.size(sharding.axes[i]);
+    bytes /= static_cast<double>(parts);
+    const std::int64_t extent = graph.extent(graph.tensor(tensor).axes[i]);
+    if (extent % parts == 0) continue;
+    bytes *= static_cast<double>((extent + parts - 1) / parts * parts) / static_cast<double>(extent);  // padding
+  }
   return bytes;
 }
 
@@ -28,41 +38,133 @@ std::size_t axis_divided_by(const Sharding& sharding, MeshAxis mesh_axis) {
   return kNowhere;
 }
 
+MeshAxisSet mesh_axes_of(const Sharding& sharding) {
+  MeshAxisSet out = sharding.partial;
+  for (const MeshAxisSet axes : sharding.axes) out.insert(axes);
+  return out;
+}
+
+// One move of a mesh axis towards where it is wanted: nothing is ever moved twice, so what is left to choose is the
+// order.
+struct Move {
+  std::optional<ReshardStep> step;  // none: each device takes its slice
+  Sharding then;
+  double wire_bytes = 0;  // sent by one device
+};
+
+class Resharding {
+ public:
+  Resharding(const OperatorGraph& graph, TensorId tensor, const Sharding& to, const DeviceMesh& mesh)
+      : graph_(graph), tensor_(tensor), to_(to), mesh_(mesh) {}
+
+  // What brings one mesh axis from where it is to where it is wanted; nullopt: it is there.
+  std::optional<Move> move(const Sharding& now, MeshAxis over) const {
+    const std::size_t before = axis_divided_by(now, over);
+    const std::size_t after = axis_divided_by(to_, over);
+    const bool partial = now.partial.contains(over) && !to_.partial.contains(over);
+    if (before == after && !partial) return std::nullopt;
+    Move out{{}, now, 0};
+    if (partial) out.then.partial.erase(over);
+    if (before != kNowhere) out.then.axes[before].erase(over);
+    if (after != kNowhere) out.then.axes[after].insert(over);
+    if (mesh_.size(over) == 1 || (!partial && before == kNowhere)) return out;
+    const double bytes = local_bytes(graph_, tensor_, now, mesh_);
+    const double others = 1 - 1 / static_cast<double>(mesh_.size(over));
+    if (partial && after == kNowhere) {
+      out.step = {CollectiveKind::all_reduce, MeshAxisSet(over), bytes, now, out.then};
+      out.wire_bytes = 2 * others * bytes;
+    } else if (partial) {
+      out.step = {CollectiveKind::reduce_scatter, MeshAxisSet(over), bytes, now, out.then};
+      out.wire_bytes = others * bytes;
+    } else if (after == kNowhere) {
+      const double whole = mesh_.size(over) * bytes;
+      out.step = {CollectiveKind::all_gather, MeshAxisSet(over), whole, now, out.then};
+      out.wire_bytes = others * whole;
+    } else {
+      out.step = {CollectiveKind::all_to_all, MeshAxisSet(over), bytes, now, out.then};
+      out.wire_bytes = others * bytes;
+    }
+    return out;
+  }
+
+  // One mesh axis takes the place of another of its size: parts go to other devices as they are.
+  std::optional<Move> exchange(const Sharding& now, MeshAxis out_of, MeshAxis into) const {
+    const std::size_t place = axis_divided_by(now, out_of);
+    if (place == kNowhere || mesh_.size(out_of) == 1 || mesh_.size(out_of) != mesh_.size(into)) return std::nullopt;
+    const bool wanted = axis_divided_by(to_, into) == place && axis_divided_by(to_, out_of) == kNowhere;
+    if (!wanted || mesh_axes_of(now).contains(into)) return std::nullopt;
+    Move out{{}, now, local_bytes(graph_, tensor_, now, mesh_)};
+    out.then.axes[place].erase(out_of);
+    out.then.axes[place].insert(into);
+    out.step = {CollectiveKind::shift, {out_of, into}, out.wire_bytes, now, out.then};
+    return out;
+  }
+
+  std::vector<Move> in_order_of_mesh(const Sharding& from) const {
+    MeshAxisSet concerned = mesh_axes_of(from);
+    concerned.insert(mesh_axes_of(to_));
+    std::vector<Move> moves;
+    for (const MeshAxis over : concerned) {
+      if (auto found = move(moves.empty() ? from : moves.back().then, over)) moves.push_back(std::move(*found));
+    }
+    return moves;
+  }
+
+  // The moves that are left, all orders tried; of equally cheap ones the first in the order of the mesh.
+  std::pair<double, std::vector<Move>> cheapest(const Sharding& now, double bound) const {
+    MeshAxisSet left = mesh_axes_of(now);
+    left.insert(mesh_axes_of(to_));
+    std::vector<Move> moves;
+    for (const MeshAxis over : left) {
+      if (auto found = move(now, over)) moves.push_back(std::move(*found));
+      for (const MeshAxis other : left) {
+        if (auto found = exchange(now, over, other)) moves.push_back(std::move(*found));
+      }
+    }
+    if (moves.empty()) return {0, {}};
+    // Slicing first only ever makes less of what is to move.
+    const auto slice = std::find_if(moves.begin(), moves.end(), [](const Move& move) { return !move.step; });
+    const bool swaps = std::any_of(moves.begin(), moves.end(), [](const Move& move) {
+      return move.step && move.step->kind == CollectiveKind::shift;
+    });
+    if (slice != moves.end() && !swaps) moves = {*slice};
+    std::pair<double, std::vector<Move>> best{std::numeric_limits<double>::infinity(), {}};
+    for (const Move& move : moves) {
+      if (move.wire_bytes >= std::min(bound, best.first)) continue;
+      auto [rest, then] = cheapest(move.then, std::min(bound, best.first) - move.wire_bytes);
+      if (move.wire_bytes + rest >= best.first) continue;
+      best.first = move.wire_bytes + rest;
+      then.insert(then.begin(), move);
+      best.second = std::move(then);
+    }
+    return best;
+  }
+
+ private:
+  const OperatorGraph& graph_;
+  TensorId tensor_;
+  const Sharding& to_;
+  const DeviceMesh& mesh_;
+};
+
 }  // namespace
 
-std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, Sharding from, const Sharding& to,
-                                 const DeviceMesh& mesh) {
+std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,
+                                 const DeviceMesh& mesh, ReshardOrder order) {
+  const Resharding resharding(graph, tensor, to, mesh);
+  const std::vector<Move> moves = order == ReshardOrder::of_mesh
+                                      ? resharding.in_order_of_mesh(from)
+                                      : resharding.cheapest(from, std::numeric_limits<double>::infinity()).second;
   std::vector<ReshardStep> steps;
-  const auto step = [&](CollectiveKind kind, MeshAxis over, double bytes, const Sharding& now, const Sharding& then) {
-    if (mesh.size(over) == 1) return;
-    const bool moves = kind == CollectiveKind::all_to_all;
-    if (!moves || steps.empty() || steps.back().kind != kind) {
-      steps.push_back({kind, MeshAxisSet(over), bytes, now, then});
+  for (const Move& move : moves) {
+    if (!move.step) continue;
+    const bool moves_on = move.step->kind == CollectiveKind::all_to_all;
+    if (moves_on && !steps.empty() && steps.back().kind == move.step->kind) {
+      steps.back().over.insert(move.step->over);
+      steps.back().to = move.step->to;
     } else {
-      steps.back().over.insert(over);
-      steps.back().to = then;
+      steps.push_back(*move.step);
     }
-  };
-  MeshAxisSet concerned = from.partial;
-  for (const MeshAxisSet axes : from.axes) concerned.insert(axes);
-  for (const MeshAxisSet axes : to.axes) concerned.insert(axes);
-  for (const MeshAxis over : concerned) {
-    const std::size_t before = axis_divided_by(from, over);
-    const std::size_t after = axis_divided_by(to, over);
-    const double bytes_before = local_bytes(graph, tensor, from, mesh);
-    Sharding then = from;
-    then.partial.erase(over);
-    if (before != kNowhere) then.axes[before].erase(over);
-    if (after != kNowhere) then.axes[after].insert(over);
-    if (from.partial.contains(over)) {
-      const CollectiveKind sum = after == kNowhere ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-      step(sum, over, bytes_before, from, then);
-    } else if (before != kNowhere && after == kNowhere) {
-      step(CollectiveKind::all_gather, over, bytes_before * mesh.size(over), from, then);
-    } else if (before != kNowhere && before != after) {
-      step(CollectiveKind::all_to_all, over, bytes_before, from, then);
-    }
-    from = then;
   }
   return steps;
 }

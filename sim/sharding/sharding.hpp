@@ -23,7 +23,7 @@ enum class CollectiveKind : std::uint8_t {
   reduce_scatter,
   all_to_all,
   broadcast,
-  shift,  // every rank sends its buffer to the next and receives that of the one before
+  shift,  // every rank sends its buffer to one other (the next) and receives that of one (the one before)
 };
 std::string_view name_of(CollectiveKind kind);
 
@@ -41,11 +41,18 @@ struct ReshardStep {
 // The bytes of a tensor on one device.
 double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh);
 
+// In which order mesh axes move, where several have to.
+enum class ReshardOrder : std::uint8_t {
+  of_mesh,   // one after the other, in the order of the mesh
+  cheapest,  // so that a device sends the fewest bytes; of equal orders the first in that of the mesh
+};
+
 // The collectives from `from` to `to`, in order: partial sums become an all-reduce, or a reduce-scatter where the
 // result is divided over the same mesh axis; a mesh axis that moves to another axis an all-to-all; one that
 // disappears an all-gather; several that move in a row move at once; one that appears costs nothing (each device keeps
-// its slice). GSPMD, arXiv 2105.04663, section 3.5. Mesh axes of size 1 cost nothing.
-std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, Sharding from, const Sharding& to,
-                                 const DeviceMesh& mesh);
+// its slice). Where the cheapest sequence is asked for, a mesh axis that takes the place of another of its size is one
+// shift over both. GSPMD, arXiv 2105.04663, section 4.5. Mesh axes of size 1 cost nothing.
+std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,
+                                 const DeviceMesh& mesh, ReshardOrder order = ReshardOrder::of_mesh);
 
 }  // namespace mirfak

@@ -15,6 +15,10 @@ using LabelSharding = InlineList<MeshAxisSet, kMaxAxes>;
 struct ShardingPlan {
   std::vector<Sharding> tensors;         // by TensorId: how each lies once it is made; nothing partial
   std::vector<LabelSharding> operators;  // by OperatorId: how each divides its labels, one entry for each axis
+  // Lowered as a compiler does it: devices exchange the rows at the edges of windowed axes that operators divide
+  // (halo.hpp), and tensors move by the cheapest sequence of collectives. The layers of frameworks, which rules stand
+  // for, neglect such edges, or have the axis whole, and move one mesh axis after the other.
+  bool by_compiler = false;
 };
 
 // The sharding that an operand has when its operator divides its labels so.

@@ -204,8 +204,8 @@ TEST_CASE("vocabulary-parallel loss: three all-reduces of one number per token, 
   const ModelSpec model = small_gpt();
   const Strategy strategy = tensor_parallel(4, false);
   const BlockOptions options = options_for(model, strategy);
-  const PartitionedBlock block = partition(with_backward(build_head_block(model, options), {}),
-                                           mesh_of(strategy), axis_rules(strategy), {});
+  const PartitionedBlock block =
+      partition(with_backward(build_head_block(model, options), {}), mesh_of(strategy), axis_rules(strategy), {});
   const auto forward = count(block.forward);
   REQUIRE(forward.size() == 1);
   CHECK(forward.at(CollectiveKind::all_reduce).number == 3);

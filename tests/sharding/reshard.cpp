@@ -77,3 +77,43 @@ TEST_CASE("resharding derives the collective and its size") {
     CHECK(reshard(graph, 0, partial, kWhole, {{"data", 2}, {"expert", 1}, {"context", 1}, {"tensor", 1}}).empty());
   }
 }
+
+TEST_CASE("the cheapest order of moves: what is to be sliced is sliced before anything is sent") {
+  const OperatorGraph graph = one_tensor();
+  const DeviceMesh mesh = {{"a", 2}, {"b", 4}, {"c", 4}};
+  const MeshAxis a{0}, b{1}, c{2};
+  const auto steps = [&](const Sharding& from, const Sharding& to, ReshardOrder order) {
+    return reshard(graph, 0, from, to, mesh, order);
+  };
+  SUBCASE("gathered over a, then sliced over b; or sliced first, and a quarter of it gathered") {
+    const auto of_mesh = steps(over(0, a), over(1, b), ReshardOrder::of_mesh);
+    const auto cheapest = steps(over(0, a), over(1, b), ReshardOrder::cheapest);
+    REQUIRE(of_mesh.size() == 1);
+    REQUIRE(cheapest.size() == 1);
+    CHECK(of_mesh[0].bytes == 1024);
+    CHECK(cheapest[0].bytes == 256);
+    CHECK(cheapest[0].from.axes[1].contains(b));  // each device took its slice before
+  }
+  SUBCASE("a mesh axis takes the place of another of its size: one shift of what a device has") {
+    const auto found = steps(over(0, b), over(0, c), ReshardOrder::cheapest);  // 4 sequences: no part divides further
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == CollectiveKind::shift);
+    CHECK(found[0].bytes == 256);
+    CHECK(found[0].over == MeshAxisSet{b, c});
+  }
+  SUBCASE("of another size: sliced, then gathered") {
+    const auto found = steps(over(2, a), over(2, b), ReshardOrder::cheapest);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == CollectiveKind::all_gather);
+    CHECK(found[0].bytes == 256);
+  }
+  SUBCASE("sums are scattered before what is left is gathered") {
+    Sharding from = over(1, a);
+    from.partial.insert(b);
+    const auto found = steps(from, over(2, b), ReshardOrder::cheapest);
+    REQUIRE(found.size() == 2);
+    CHECK(found[0].kind == CollectiveKind::reduce_scatter);
+    CHECK(found[1].kind == CollectiveKind::all_gather);
+    CHECK(found[1].bytes == 256);
+  }
+}

@@ -1,0 +1,70 @@
+// A window reads element  stride * step + dilation * tap + offset  of an axis. Cut steps and axis into `parts`: device
+// d makes steps from d s on and holds elements from d e on (s steps, e elements each). It reads from
+//   d stride s + offset   to   ((d + 1) s - 1) stride + dilation (taps - 1) + offset
+// so it lacks  d (e - stride s) - offset  elements before its own and
+//   (d + 1)(stride s - e) - stride + dilation (taps - 1) + offset + 1  behind them. Both are linear in d: the most is
+//   at
+// one of the ends. Before the first device and behind the last there is nothing: what lies outside reads zero.
+// Example: 3 taps, offset -1, stride 1, 8 of 16 rows each: 1 row before, 1 row behind. A shift by one (1 tap, offset
+// -1) over a buffer of stages, 1 each: 1 before, which is all that a device holds.
+
+#include "sharding/halo.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool is_windowed(const Operand& operand, std::size_t position) {
+  return std::any_of(operand.windows.begin(), operand.windows.end(),
+                     [&](const Window& window) { return window.position == position; });
+}
+
+bool has_plainly(const Operator& op, Axis label) {
+  const auto plain = [label](const Operand& operand) {
+    for (std::size_t i = 0; i < operand.labels.size(); ++i) {
+      if (operand.labels[i] == label && !is_windowed(operand, i)) return true;
+    }
+    return false;
+  };
+  return std::any_of(op.inputs.begin(), op.inputs.end(), plain) ||
+         std::any_of(op.outputs.begin(), op.outputs.end(), plain);
+}
+
+}  // namespace
+
+Axis dividing_label(const Operand& operand, std::size_t position) {
+  for (const Window& window : operand.windows) {
+    if (window.position == position) return window.step;
+  }
+  return operand.labels[position];
+}
+
+bool whole_with_halos(const Operator& op, Axis label) {
+  for (const std::vector<Operand>* operands : {&op.inputs, &op.outputs}) {
+    for (const Operand& operand : *operands) {
+      for (const Window& window : operand.windows) {
+        if (window.tap == label) return true;
+        const Axis axis = operand.labels[window.position];
+        if (window.step == label && axis != label && has_plainly(op, axis)) return true;
+      }
+    }
+  }
+  return op.kind != OperatorKind::einsum && op.kind != OperatorKind::reduction && must_be_whole(op, label);
+}
+
+Halo halo_of(std::int64_t extent, std::int64_t steps, std::int64_t taps, const Window& window, std::int64_t parts) {
+  if (parts == 1) return {};
+  const std::int64_t own = (extent + parts - 1) / parts;
+  const std::int64_t made = (steps + parts - 1) / parts * window.stride;
+  const auto before = [&](std::int64_t device) { return device * (own - made) - window.offset; };
+  const auto behind = [&](std::int64_t device) {
+    return (device + 1) * (made - own) - window.stride + window.dilation * (taps - 1) + window.offset + 1;
+  };
+  const std::int64_t all = own * (parts - 1);  // beyond that there is nothing
+  return {std::clamp<std::int64_t>(std::max(before(1), before(parts - 1)), 0, all),
+          std::clamp<std::int64_t>(std::max(behind(0), behind(parts - 2)), 0, all)};
+}
+
+}  // namespace mirfak
