@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace mirfak::block {
 
@@ -76,13 +77,15 @@ Value Compiler::unfused_attention(const Call& call, const Wanted& wanted) {
   const bool causal = call.option("causal", 0) != 0;
   const bool masked = causal || call.option("masked", 0) != 0;
   p = elementwise("scale", {p}, square, Keeps::nothing, part_of(wanted, "scaled"), call.place());
+  shared_.graph.operators.back().number = 1 / std::sqrt(static_cast<double>(extent_of(q.labels.back(), q.place)));
   if (masked) p = elementwise("mask", {p}, square, Keeps::nothing, part_of(wanted, "masked"), call.place());
   const Value probabilities = result(part_of(wanted, "probabilities"), square, call.place());
   Operator& softmax = emit(OperatorKind::softmax, {p}, {probabilities}, {keys});
   softmax.saved = {probabilities.tensor};
   softmax.causal = causal;
   p = probabilities;
-  if (call.option("dropout", 0) > 0) p = dropout(p, square, part_of(wanted, "dropout"));
+  const double rate = call.option("dropout", 0);
+  if (rate > 0) p = dropout(p, square, part_of(wanted, "dropout"), rate);
   Value context = q;
   context.labels = replaced(q.labels, q.labels.back(), v.labels.back());
   const LabelNames labels = union_of({context}, wanted, call.place());

@@ -101,7 +101,11 @@ Wanted Compiler::operand_wanted(const Call& call, std::size_t operand, const Wan
       return out;
     case Form::reduction:
     case Form::cross_entropy:
-      for (const LabelNames& over : call.axes) out.labels.insert(out.labels.end(), over.begin(), over.end());
+      // The result may have a label of that name too, along which the combination is repeated.
+      for (const LabelNames& over : call.axes) {
+        std::copy_if(over.begin(), over.end(), std::back_inserter(out.labels),
+                     [&](const std::string& label) { return !holds(out.labels, label); });
+      }
       return out;
     default:
       out.known = false;
@@ -169,9 +173,9 @@ Value Compiler::evaluate_call(const Expression& expression, const Wanted& wanted
     case Form::reduction:
       return call_reduction(call, wanted);
     case Form::dropout:
-      return call.option("rate", 0) == 0
-                 ? call.operands.front()
-                 : dropout(call.operands[0], union_of(call.operands, wanted, call.place()), wanted);
+      return call.option("rate", 0) == 0 ? call.operands.front()
+                                         : dropout(call.operands[0], union_of(call.operands, wanted, call.place()),
+                                                   wanted, call.option("rate", 0));
     case Form::attention:
       return call_attention(call, wanted);
     case Form::gather:
@@ -208,9 +212,10 @@ std::vector<Value> Compiler::evaluate_several(const Expression& expression, cons
 }
 
 Value Compiler::call_elementwise(const Call& call, const Wanted& wanted) {
-  if (call.row->form == Form::rotary) check_axes(call, 0);
+  const bool rotary = call.row->form == Form::rotary;
+  if (rotary) check_axes(call, 0);
   return elementwise(std::string(call.row->name), call.operands, union_of(call.operands, wanted, call.place()),
-                     call.row->keeps, wanted, call.place());
+                     call.row->keeps, wanted, call.place(), rotary ? call.axes.front() : LabelNames());
 }
 
 // A batch norm reads its operand for the statistics before it reads it for the result: three tensors where a norm of
@@ -273,11 +278,12 @@ Value Compiler::call_reduction(const Call& call, const Wanted& wanted) {
   return out;
 }
 
-Value Compiler::dropout(const Value& x, const LabelNames& labels, const Wanted& wanted) {
+Value Compiler::dropout(const Value& x, const LabelNames& labels, const Wanted& wanted, double rate) {
   Value out = result(wanted, labels, x.place);
   const Value mask = second_result(tensor_of(out).name + "_mask", labels, 1, x.place);
   Operator& op = emit(OperatorKind::elementwise, {x}, {out, mask});
   op.function = "dropout";
+  op.number = rate;
   op.saved = {mask.tensor};
   check_gradient(op, {x});
   return out;
@@ -338,8 +344,12 @@ Value Compiler::call_route(const Call& call, const Wanted& wanted) {
   }
   Wanted fp32 = wanted;
   fp32.format = "fp32";
-  return elementwise("route", call.operands, union_of(call.operands, wanted, call.place()), Keeps::result, fp32,
-                     call.place());
+  const Value weights = elementwise("route", call.operands, union_of(call.operands, wanted, call.place()),
+                                    Keeps::result, fp32, call.place(), call.axes.front());
+  Operator& op = shared_.graph.operators.back();
+  op.number = k;
+  op.adds_parameters = true;
+  return weights;
 }
 
 std::vector<Value> Compiler::call_dispatch(const Call& call, const std::vector<Declaration>& left) {

@@ -155,7 +155,7 @@ class Compiler {
   LabelNames not_of_batch(const LabelNames& labels, Place at);
   Value call_running_over(const Call& call, const Wanted& wanted);
   Value call_reduction(const Call& call, const Wanted& wanted);
-  Value dropout(const Value& x, const LabelNames& labels, const Wanted& wanted);
+  Value dropout(const Value& x, const LabelNames& labels, const Wanted& wanted, double rate);
   Value call_attention(const Call& call, const Wanted& wanted);
   Value call_gather(const Call& call, const Wanted& wanted);
   Value call_cross_entropy(const Call& call, const Wanted& wanted);
@@ -178,7 +178,7 @@ class Compiler {
   Operator& emit(OperatorKind kind, const std::vector<Value>& inputs, const std::vector<Value>& outputs,
                  const LabelNames& over = {});
   Value elementwise(const std::string& function, const std::vector<Value>& inputs, const LabelNames& labels,
-                    Keeps keeps, const Wanted& wanted, Place at);
+                    Keeps keeps, const Wanted& wanted, Place at, const LabelNames& over = {});
   void inherit(const std::vector<Value>& inputs, const std::vector<Value>& outputs);
   void check_gradient(const Operator& op, const std::vector<Value>& inputs) const;
   Value second_result(const std::string& name, const LabelNames& labels, double bytes, Place at);

@@ -118,9 +118,9 @@ void Compiler::check_gradient(const Operator& op, const std::vector<Value>& inpu
 }
 
 Value Compiler::elementwise(const std::string& function, const std::vector<Value>& inputs, const LabelNames& labels,
-                            Keeps keeps, const Wanted& wanted, Place at) {
+                            Keeps keeps, const Wanted& wanted, Place at, const LabelNames& over) {
   Value out = result(wanted, labels, at);
-  Operator& op = emit(OperatorKind::elementwise, inputs, {out});
+  Operator& op = emit(OperatorKind::elementwise, inputs, {out}, over);
   op.function = function;
   switch (keeps) {
     case Keeps::operands:

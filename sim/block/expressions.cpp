@@ -343,14 +343,20 @@ Value Compiler::evaluate_operation(const Expression& expression, const Wanted& w
                                       : "scale",
                             {tensor}, union_of({tensor}, wanted, expression.place),
                             inverse ? Keeps::result : Keeps::nothing, wanted, expression.place);
+    const double number = values[0].number ? *values[0].number : *values[1].number;
+    Operator& op = shared_.graph.operators.back();
+    op.number = expression.kind == Expression::Kind::divide && !inverse              ? 1 / number
+                : expression.kind == Expression::Kind::subtract && !values[0].number ? -number
+                                                                                     : number;
     const bool passes = sum && !(values[0].number && expression.kind == Expression::Kind::subtract);
-    if (passes) shared_.graph.operators.back().passes_gradient = {tensor.tensor};
+    if (passes) op.passes_gradient = {tensor.tensor};
     return out;
   }
   const LabelNames labels = union_of(values, wanted, expression.place);
   Value out = elementwise(function, values, labels, sum ? Keeps::nothing : Keeps::operands, wanted, expression.place);
   Operator& op = shared_.graph.operators.back();
-  if (expression.kind == Expression::Kind::add) op.passes_gradient = {values[0].tensor, values[1].tensor};
+  op.adds_parameters = expression.kind == Expression::Kind::add;
+  if (op.adds_parameters) op.passes_gradient = {values[0].tensor, values[1].tensor};
   if (expression.kind == Expression::Kind::subtract) op.passes_gradient = {values[0].tensor};
   return out;
 }
@@ -359,8 +365,10 @@ Value Compiler::negate(const Expression& expression, const Wanted& wanted) {
   const Value value = evaluate(expression.parts[0], part_of(wanted, step_name(expression.parts[0])));
   if (value.absent) fail(value.place, "what is negated does not exist here: its condition does not hold");
   if (!value.number) {
-    return elementwise("scale", {value}, union_of({value}, wanted, expression.place), Keeps::nothing, wanted,
-                       expression.place);
+    Value negative = elementwise("scale", {value}, union_of({value}, wanted, expression.place), Keeps::nothing, wanted,
+                                 expression.place);
+    shared_.graph.operators.back().number = -1;
+    return negative;
   }
   Value out = value;
   out.number = -*value.number;

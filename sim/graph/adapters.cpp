@@ -65,6 +65,7 @@ class Adapting {
     graph_.tensors[static_cast<std::size_t>(mask)].bytes_per_element = kMaskBytes;
     Operator& op = append(name, OperatorKind::elementwise, {x}, {y, mask}, product);
     op.function = "dropout";
+    op.number = rules_.dropout;
     op.saved = {mask};
     return y;
   }

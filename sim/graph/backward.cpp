@@ -24,11 +24,12 @@ class Differentiator {
     for (const TensorId output : graph_.outputs) contribute(output, new_gradient(output));
     for (OperatorId id = forward_count - 1; id >= 0; --id) {
       const Operator op = graph_.op(id);  // a copy: differentiate() appends operators
+      differentiated_ = id;
       const std::size_t first = graph_.operators.size();
       differentiate(op);
       for (std::size_t i = first; i < graph_.operators.size(); ++i) graph_.operators[i].tags = op.tags;
     }
-    for (const TensorId input : graph_.inputs) gradient(input);
+    for (const TensorId input : graph_.inputs) graph_.input_gradients.push_back(gradient(input));
     return std::move(graph_);
   }
 
@@ -137,6 +138,40 @@ class Differentiator {
     operand.windows = forward.windows;
   }
 
+  // Everything that a gradient operator reads and makes, as its forward operator reads and makes it: gradients of
+  // results stand first.
+  void relabel_all(Operator& gradient, const Operator& forward) const {
+    std::size_t next_result = 0;
+    std::map<TensorId, std::size_t> next_use;
+    const auto use_of = [&](TensorId id) -> const Operand* {
+      std::size_t& next = next_use[id];
+      while (next < forward.inputs.size() && forward.inputs[next].tensor != id) ++next;
+      return next < forward.inputs.size() ? &forward.inputs[next++] : nullptr;
+    };
+    const auto result_of = [&](TensorId id) {
+      return std::find_if(forward.outputs.begin(), forward.outputs.end(),
+                          [id](const Operand& output) { return output.tensor == id; });
+    };
+    for (Operand& input : gradient.inputs) {
+      const auto result = result_of(input.tensor);
+      if (result != forward.outputs.end()) {
+        relabel(input, *result);
+      } else if (const Operand* use = use_of(input.tensor)) {
+        relabel(input, *use);
+      } else if (graph_.tensor(input.tensor).role == TensorRole::gradient) {
+        while (next_result < forward.outputs.size() &&
+               forward.outputs[next_result].labels.size() != input.labels.size()) {
+          ++next_result;
+        }
+        if (next_result < forward.outputs.size()) relabel(input, forward.outputs[next_result++]);
+      }
+    }
+    next_use.clear();
+    for (Operand& output : gradient.outputs) {
+      if (const Operand* use = use_of(graph_.tensor(output.tensor).of)) relabel(output, *use);
+    }
+  }
+
   // "d_mlp_up" and "d_mlp_up_weight"; of a product of two activations "d_attention_scores_key".
   std::string gradient_name(const Operator& op, std::size_t side) const {
     if (is_parameter(op.inputs[side].tensor)) return "d_" + op.name + "_weight";
@@ -162,14 +197,17 @@ class Differentiator {
     const TensorId table = op.inputs[0].tensor;
     if (!is_parameter(table)) {
       const TensorId whole = new_gradient(table);
-      append("d_" + op.name, OperatorKind::scatter, Phase::activation_gradient, {dy, op.inputs[1].tensor}, {whole})
-          .over = op.over;
+      Operator& added =
+          append("d_" + op.name, OperatorKind::scatter, Phase::activation_gradient, {dy, op.inputs[1].tensor}, {whole});
+      added.over = op.over;
+      relabel_all(added, op);
       return contribute(table, whole);
     }
     if (!is_trained(table)) return;
-    append("d_" + op.name, OperatorKind::scatter, Phase::weight_gradient, {dy, op.inputs[1].tensor},
-           {new_gradient(table)})
-        .over = op.over;
+    Operator& added = append("d_" + op.name, OperatorKind::scatter, Phase::weight_gradient, {dy, op.inputs[1].tensor},
+                             {new_gradient(table)});
+    added.over = op.over;
+    relabel_all(added, op);
   }
 
   void differentiate_attention(const Operator& op, TensorId dy) {
@@ -178,6 +216,7 @@ class Differentiator {
     std::vector<TensorId> results;
     for (const Operand& input : op.inputs) results.push_back(new_gradient(input.tensor));
     Operator& added = append("d_" + op.name, OperatorKind::attention, Phase::activation_gradient, inputs, results);
+    added.gradient_of = differentiated_;
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
       added.outputs[i].labels = op.inputs[i].labels;
       added.inputs[i + 1].labels = op.inputs[i].labels;  // saved = query, key, value, ...
@@ -190,7 +229,8 @@ class Differentiator {
     for (std::size_t i = 0; i < op.inputs.size(); ++i) contribute(op.inputs[i].tensor, results[i]);
   }
 
-  // One call writes the gradients of all operands; those of parameters (decay, skip) are sums beside it.
+  // One call writes the gradients of all operands; of parameters (the decay) one for each step of a token, which lies
+  // as the step does. Their sums stand beside it.
   void differentiate_scan(const Operator& op, TensorId dy) {
     std::vector<TensorId> inputs = {dy};
     inputs.insert(inputs.end(), op.saved.begin(), op.saved.end());
@@ -198,17 +238,31 @@ class Differentiator {
     for (const Operand& input : op.inputs) {
       if (!is_parameter(input.tensor)) results.push_back(new_gradient(input.tensor));
     }
+    const std::size_t of_activations = results.size();
+    std::vector<TensorId> parameters;
+    for (const Operand& input : op.inputs) {
+      if (!is_trained(input.tensor)) continue;
+      parameters.push_back(input.tensor);
+      results.push_back(new_gradient(op.inputs[1].tensor));
+      graph_.tensors.back().name = "d_" + graph_.tensor(input.tensor).name + "_of_tokens";
+    }
     Operator& added = append("d_" + op.name, OperatorKind::scan, Phase::activation_gradient, inputs, results);
+    added.gradient_of = differentiated_;
     added.over = op.over;
     added.chunk = op.chunk;
-    for (const TensorId result : results) contribute(graph_.tensor(result).of, result);
-    sum_over_tokens(op, {dy});
+    for (std::size_t i = 0; i < of_activations; ++i) contribute(graph_.tensor(results[i]).of, results[i]);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      append("d_" + op.name + "_parameters", OperatorKind::reduction, Phase::weight_gradient,
+             {results[of_activations + i]}, {new_gradient(parameters[i])});
+    }
   }
 
   // The gradients of a tensor's parts are concatenated into its gradient: a copy.
   void differentiate_view(const Operator& op, const std::vector<TensorId>& parts) {
     const TensorId whole = new_gradient(op.inputs[0].tensor);
-    append("d_" + op.name, OperatorKind::elementwise, Phase::activation_gradient, parts, {whole});
+    Operator& added = append("d_" + op.name, OperatorKind::elementwise, Phase::activation_gradient, parts, {whole});
+    added.gradient_of = differentiated_;
+    relabel_all(added, op);
     contribute(op.inputs[0].tensor, whole);
   }
 
@@ -222,7 +276,7 @@ class Differentiator {
     read.insert(read.end(), op.saved.begin(), op.saved.end());
     std::vector<TensorId> results;
     std::vector<std::vector<Window>> windows;  // of each result: what a window read, its gradient is added to
-    TensorId summed = -1;                      // what a bias's gradient is the sum of
+    Operand summed;                            // what a bias's gradient is the sum of
     for (const Operand& input : op.inputs) {
       if (is_parameter(input.tensor) || !wants_gradient(input.tensor)) continue;
       const bool same = passes(input.tensor);
@@ -232,13 +286,15 @@ class Differentiator {
         results.push_back(result);
         windows.push_back(input.windows);
       }
-      if (summed < 0) summed = result;
+      if (summed.tensor < 0) summed = {result, input.labels, {}};
       contribute(input.tensor, result);
     }
     if (!results.empty()) {
       // The gradient of a sum or of a choice is spread over what it was made of.
       const OperatorKind kind = op.kind == OperatorKind::reduction ? OperatorKind::elementwise : op.kind;
       Operator& added = append("d_" + op.name, kind, Phase::activation_gradient, read, results);
+      added.gradient_of = differentiated_;
+      relabel_all(added, op);
       for (std::size_t i = 0; i < results.size(); ++i) added.outputs[i].windows = windows[i];
       added.over = op.over;
       added.custom = {op.custom.gradient_flop, op.custom.gradient_bytes, 0, 0};
@@ -246,11 +302,15 @@ class Differentiator {
       // Rows that are read twice: 10 bytes an element where 6 would do.
       if (op.kind == OperatorKind::normalization && options_.norms == NormKernels::plain) added.passes *= 10.0 / 6;
     }
-    if (op.kind == OperatorKind::normalization) {
-      sum_over_tokens(op, read);
-    } else if (summed >= 0) {
-      sum_over_tokens(op, {summed});
+    const bool passed = std::all_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
+      return !is_parameter(input.tensor) || passes(input.tensor);
+    });
+    if (passed && !output_gradients.empty()) {
+      summed = {output_gradients.front(), op.outputs.front().labels, {}};
+    } else if (!op.adds_parameters) {
+      summed = {};
     }
+    sum_over_tokens(op, read, summed);
   }
 
   // The gradient dy of `output` as that of an input that passes it: itself, or summed over the labels that the input
@@ -258,11 +318,17 @@ class Differentiator {
   TensorId summed_to(const Operand& input, const Operand& output, TensorId dy) {
     if (AxisSet(output.labels).without(AxisSet(input.labels)).empty()) return dy;
     const TensorId sum = new_gradient(input.tensor);
-    append("sum_" + graph_.tensor(sum).name, OperatorKind::reduction, Phase::activation_gradient, {dy}, {sum});
+    Operator& added =
+        append("sum_" + graph_.tensor(sum).name, OperatorKind::reduction, Phase::activation_gradient, {dy}, {sum});
+    relabel(added.inputs[0], output);
+    relabel(added.outputs[0], input);
     return sum;
   }
 
-  void sum_over_tokens(const Operator& op, const std::vector<TensorId>& read) {
+  // Gradients of parameters are sums over the labels that they lack: of `summed` itself, where there is that, else of
+  // what the gradient's kernel reads.
+  void sum_over_tokens(const Operator& op, std::vector<TensorId> read, const Operand& summed) {
+    if (summed.tensor >= 0) read = {summed.tensor};
     std::vector<TensorId> results;
     for (const Operand& input : op.inputs) {
       if (is_trained(input.tensor)) results.push_back(new_gradient(input.tensor));
@@ -273,6 +339,12 @@ class Differentiator {
     Operator& sums =
         append("d_" + op.name + "_parameters", like_norms ? OperatorKind::normalization : OperatorKind::reduction,
                Phase::weight_gradient, read, results);
+    relabel_all(sums, op);
+    if (summed.tensor >= 0) {
+      sums.inputs[0].labels = summed.labels;
+    } else {
+      sums.gradient_of = differentiated_;
+    }
     sums.over = op.over;
     sums.part_of_kernel = norm ? options_.norms == NormKernels::fused : options_.fused_bias_sums;
   }
@@ -281,6 +353,7 @@ class Differentiator {
   const BackwardOptions& options_;
   std::map<TensorId, std::vector<TensorId>> contributions_;
   std::set<TensorId> chosen_;
+  OperatorId differentiated_ = -1;
 };
 
 bool is_forward_activation(const OperatorGraph& graph, TensorId id) {

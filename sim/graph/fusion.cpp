@@ -65,6 +65,9 @@ class JoinedKernel {
     out.outputs.clear();
     out.saved.clear();
     out.passes_gradient.clear();
+    out.over = {};
+    out.number = 0;
+    out.adds_parameters = adds_parameters();
     out.kind = OperatorKind::elementwise;
     out.function.clear();
     out.passes = passes;
@@ -101,9 +104,9 @@ class JoinedKernel {
     }
     if (part.kind == OperatorKind::view) return;
     out.has_gradient = out.has_gradient && part.has_gradient;
-    if (part.kind != OperatorKind::elementwise) {
-      out.kind = part.kind;
-      out.over = part.over;
+    if (part.kind != OperatorKind::elementwise) out.kind = part.kind;
+    for (const Axis axis : part.over) {
+      if (!out.over.contains(axis)) out.over.push_back(axis);
     }
     out.function += (out.function.empty() ? "" : "+") + part.function;
   }
@@ -115,6 +118,20 @@ class JoinedKernel {
     for (const Operand& input : inside->second->inputs) {
       if (!is_parameter(graph_, input)) save(input.tensor, leaving, out);
     }
+  }
+
+  // Only the first part reads parameters, and adds them.
+  bool adds_parameters() const {
+    bool first = true;
+    for (const OperatorId id : parts_) {
+      const Operator& part = graph_.op(id);
+      if (part.kind == OperatorKind::view) continue;
+      const bool reads = std::any_of(part.inputs.begin(), part.inputs.end(),
+                                     [&](const Operand& input) { return is_parameter(graph_, input); });
+      if (reads && !(first && part.adds_parameters)) return false;
+      first = false;
+    }
+    return true;
   }
 
   // Every way from an operand to the result passes the gradient on unchanged.

@@ -126,6 +126,7 @@ bool must_be_whole(const Operator& op, Axis label) {
     case OperatorKind::combine:
     case OperatorKind::scan:
     case OperatorKind::custom:
+    case OperatorKind::elementwise:
       return op.over.contains(label);
     case OperatorKind::attention:
       return label == op.over[1] || label == op.over[2];

@@ -172,7 +172,7 @@ struct DocumentLength {
 //   scan                     the tokens, the axis of the state
 //   dispatch, combine        the experts
 //   gather, scatter          the axis of the table that ids point into
-//   custom                   axes that it needs whole
+//   elementwise, custom      axes that it needs whole: pairs of an axis are turned, the largest along one are chosen
 //   all others               nothing
 struct Operator {
   std::string name;
@@ -187,7 +187,13 @@ struct Operator {
   // Inputs whose gradient is the gradient of the first output itself (additions): no kernel, but a sum over the labels
   // that the input lacks.
   std::vector<TensorId> passes_gradient;
-  std::string function;        // elementwise and reduction: what it computes ("silu", "max"), for fusion rules
+  // Elementwise: parameters are added to the first operand before anything else is done with it, so that their
+  // gradients are sums of its gradient.
+  bool adds_parameters = false;
+  std::string function;  // elementwise and reduction: what it computes ("silu", "max"), for fusion rules
+  // Elementwise: the number that `function` takes: what it scales by, adds (a negative operand where it does not pass
+  // the gradient) or divides; the rate of dropout; how many route chooses.
+  double number = 0;
   double passes = 1;           // memory-bound kinds: times the operands move through memory (unfused kernels)
   double gradient_passes = 0;  // ... those of the gradient's kernel; 0: as often
   bool causal = false;         // attention over earlier tokens only: half the work, if the kernel skips it
@@ -204,6 +210,9 @@ struct Operator {
   bool auxiliary = false;       // issued by the call of another operator: casts
   bool part_of_kernel = false;  // done by the kernel of the operator before it: no kernel of its own
   bool has_gradient = true;     // false: no gradient passes through it (a choice, a comparison)
+  // Gradient operators that compute more than their own labels and function say: the forward operator that they belong
+  // to. Read what it saved and gradients of its results; its parameters are in memory as it reads them.
+  OperatorId gradient_of = -1;
   // Divides its labels as that operator does where it reads or writes parameters, so that its inputs are brought to
   // where that operator wants them; -1: by its own operands.
   OperatorId divided_as = -1;
@@ -222,6 +231,8 @@ struct OperatorGraph {
   // the encoder) is in both.
   std::vector<TensorId> inputs;
   std::vector<TensorId> outputs;
+  std::vector<TensorId>
+      input_gradients;  // with gradient operators: of each of `inputs`, -1 where nothing depends on it
 
   // Error(internal) if the graph has that axis, or kMaxAxes, already.
   Axis add_axis(AxisInfo axis);

@@ -156,6 +156,7 @@ class Packing {
       packed.push_back(made(name_ + "_bias", OperatorKind::elementwise, {result, bias}, {biased}, tags));
       packed.back().function = "add";
       packed.back().passes_gradient = {result, bias};
+      packed.back().adds_parameters = true;
       result = biased;
     }
     const std::vector<std::size_t>& ends = biases.empty() ? alike : biases;

@@ -36,6 +36,7 @@ class Quantizer {
   OperatorGraph run() {
     find_linear_layers();
     const std::vector<Operator> operators = std::exchange(graph_.operators, {});
+    std::vector<OperatorId> now;  // of each operator that was there
     for (Operator op : operators) {
       const std::size_t first = graph_.operators.size();
       if (op.kind == OperatorKind::einsum && takes_part(op)) {
@@ -44,6 +45,8 @@ class Quantizer {
         fuse(op);
       }
       for (std::size_t i = first; i < graph_.operators.size(); ++i) graph_.operators[i].tags = op.tags;
+      now.push_back(static_cast<OperatorId>(graph_.operators.size()));
+      if (op.gradient_of >= 0) op.gradient_of = now[static_cast<std::size_t>(op.gradient_of)];
       graph_.operators.push_back(std::move(op));
       settle_layouts();
     }

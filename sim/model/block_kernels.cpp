@@ -117,6 +117,7 @@ class KernelWriter {
     Operator& product = append(op.name, factors, {op.outputs.front().tensor}, op.tags);
     product.function = "multiply";
     product.saved = factors;
+    product.adds_parameters = true;  // what is moved for the weight's gradient is among `gradient_passes`
   }
 
   void write_normalization(Operator op) {

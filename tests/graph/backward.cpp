@@ -76,8 +76,9 @@ TEST_CASE("a scan's gradient is one call that reads what is saved and writes all
   const Operator* gradient = find(graph, "d_scan");
   REQUIRE(gradient != nullptr);
   CHECK(names(graph, gradient->inputs) == Names{"d_y", "x", "step", "in", "out"});
-  CHECK(names(graph, gradient->outputs) == Names{"d_x", "d_step", "d_in", "d_out"});
+  CHECK(names(graph, gradient->outputs) == Names{"d_x", "d_step", "d_in", "d_out", "d_skip_of_tokens"});
   CHECK(gradient->chunk == 16);
+  CHECK(names(graph, find(graph, "d_scan_parameters")->inputs) == Names{"d_skip_of_tokens"});
   CHECK(names(graph, find(graph, "d_scan_parameters")->outputs) == Names{"d_skip"});
   for (const Operator* op : {find(graph, "scan"), gradient}) {
     const ScanLabels labels = classify_scan(graph, *op);
