@@ -1,0 +1,109 @@
+// The linear relaxation is solved first. That of a choice problem is integral more often than not (where the graph of
+// decisions is a tree it always is), and then nothing is left to do; else CBC branches, with cuts that suit choices
+// (probing) and the one row of a memory limit (knapsack covers).
+
+#include "alpa/integer_program.hpp"
+
+#include "base/error.hpp"
+
+#include <CbcModel.hpp>
+#include <CglKnapsackCover.hpp>
+#include <CglProbing.hpp>
+#include <CoinPackedMatrix.hpp>
+#include <OsiClpSolverInterface.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace mirfak::alpa {
+
+namespace {
+
+constexpr double kIntegral = 1e-6;     // as far from 0 or 1 a value may be
+constexpr double kSmallestGap = 1e-7;  // of two objectives that are worth telling apart
+
+bool is_integral(const double* values, const std::vector<bool>& binary) {
+  for (std::size_t i = 0; i < binary.size(); ++i) {
+    if (binary[i] && std::abs(values[i] - std::round(values[i])) > kIntegral) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int IntegerProgram::add_binary(double cost) {
+  costs_.push_back(cost);
+  binary_.push_back(true);
+  return variables() - 1;
+}
+
+int IntegerProgram::add_share(double cost) {
+  costs_.push_back(cost);
+  binary_.push_back(false);
+  return variables() - 1;
+}
+
+void IntegerProgram::add_equation(std::vector<Term> terms, double right) {
+  rows_.push_back({std::move(terms), right, right});
+}
+
+void IntegerProgram::add_at_most(std::vector<Term> terms, double right) {
+  rows_.push_back({std::move(terms), -COIN_DBL_MAX, right});
+}
+
+IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
+  OsiClpSolverInterface relaxation;
+  relaxation.messageHandler()->setLogLevel(0);
+  relaxation.getModelPtr()->setLogLevel(0);
+  CoinPackedMatrix matrix(false, 0, 0);
+  matrix.setDimensions(0, variables());
+  std::vector<double> low;
+  std::vector<double> high;
+  for (const Row& row : rows_) {
+    CoinPackedVector packed;
+    for (const Term& term : row.terms) packed.insert(term.variable, term.coefficient);
+    matrix.appendRow(packed);
+    low.push_back(row.low);
+    high.push_back(row.high);
+  }
+  std::vector<double> least(costs_.size(), 0);
+  std::vector<double> most(costs_.size(), COIN_DBL_MAX);
+  for (std::size_t i = 0; i < costs_.size(); ++i) {
+    if (binary_[i]) most[i] = 1;
+  }
+  relaxation.loadProblem(matrix, least.data(), most.data(), costs_.data(), low.data(), high.data());
+  for (std::size_t i = 0; i < costs_.size(); ++i) {
+    if (binary_[i]) relaxation.setInteger(static_cast<int>(i));
+  }
+  relaxation.getModelPtr()->setMaximumSeconds(time_limit_s);
+  relaxation.initialSolve();
+  if (relaxation.isProvenPrimalInfeasible()) return {Status::infeasible, 0, {}, false};
+  if (!relaxation.isProvenOptimal()) return {Status::cut_short, 0, {}, false};
+  const auto taken = [&](const double* values) { return std::vector<double>(values, values + costs_.size()); };
+  if (is_integral(relaxation.getColSolution(), binary_)) {
+    return {Status::optimal, relaxation.getObjValue(), taken(relaxation.getColSolution()), true};
+  }
+
+  CbcModel model(relaxation);
+  model.setLogLevel(0);
+  model.messageHandler()->setLogLevel(0);
+  model.setMaximumSeconds(time_limit_s);
+  model.setAllowableGap(kSmallestGap);
+  model.setCutoffIncrement(kSmallestGap);
+  CglProbing probing;
+  CglKnapsackCover covers;
+  model.addCutGenerator(&probing, -1, "probing");
+  model.addCutGenerator(&covers, 1, "covers");
+  model.branchAndBound();
+  const bool found = model.bestSolution() != nullptr;
+  if (model.isProvenOptimal() && found) {
+    return {Status::optimal, model.getObjValue(), taken(model.bestSolution()), false};
+  }
+  if (model.isProvenInfeasible()) return {Status::infeasible, 0, {}, false};
+  if (!model.isSecondsLimitReached()) fail_internal("the solver of integer programs gave up");
+  if (!found) return {Status::cut_short, 0, {}, false};
+  return {Status::cut_short, model.getObjValue(), taken(model.bestSolution()), false};
+}
+
+}  // namespace mirfak::alpa
