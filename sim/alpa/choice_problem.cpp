@@ -8,7 +8,7 @@
 
 #include "alpa/choice_problem.hpp"
 
-#include "base/error.hpp"
+#include "alpa/choice_reduction.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -86,7 +86,6 @@ class Writer {
       remember_bytes(cost, variable);
       one.push_back({variable, 1});
     }
-    if (one.empty()) fail_internal("a decision without a choice: " + decision.name);
     program_.add_equation(std::move(one), 1);
   }
 
@@ -159,6 +158,26 @@ class Writer {
   std::vector<Term> memory_;
 };
 
+// Removes what needs no program first.
+ChoiceSolution solve_reduced(const ChoiceProblem& problem, double time_limit_s) {
+  const ChoiceReduction reduction(problem);
+  ChoiceSolution out = solve_program(reduction.reduced(), time_limit_s);
+  if (out.status == IntegerProgram::Status::infeasible || out.choices.size() != reduction.reduced().decisions.size()) {
+    return out;
+  }
+  out.choices = reduction.restore(out.choices);
+  out.cost = cost_of(problem, out.choices);
+  if (!possible(out.cost)) return {IntegerProgram::Status::infeasible, {}, {}, out.variables, out.rows, false};
+  return out;
+}
+
+// A decision that has no choice left after what it met was removed.
+bool is_hopeless(const ChoiceProblem& problem) {
+  return std::any_of(problem.decisions.begin(), problem.decisions.end(), [](const ChoiceProblem::Decision& decision) {
+    return std::none_of(decision.costs.begin(), decision.costs.end(), possible);
+  });
+}
+
 }  // namespace
 
 Cost& Cost::operator+=(const Cost& other) {
@@ -186,20 +205,27 @@ Cost cost_of(const ChoiceProblem& problem, const std::vector<int>& choices) {
   return total;
 }
 
-ChoiceSolution solve(const ChoiceProblem& problem, double time_limit_s) {
+ChoiceSolution solve_program(const ChoiceProblem& problem, double time_limit_s) {
+  ChoiceSolution out;
+  out.status = IntegerProgram::Status::infeasible;
+  if (is_hopeless(problem)) return out;
   Writer writer(problem);
   const IntegerProgram program = writer.write();
-  const IntegerProgram::Solution found = program.solve(time_limit_s);
-  ChoiceSolution out;
-  out.status = found.status;
   out.variables = program.variables();
   out.rows = program.rows();
+  const IntegerProgram::Solution found = program.solve(time_limit_s);
+  out.status = found.status;
   out.relaxation_was_integral = found.relaxation_was_integral;
-  if (!found.values.empty()) {
-    out.choices = writer.choices(found.values);
-    out.cost = cost_of(problem, out.choices);
-  }
+  if (!found.values.empty()) out.choices = writer.choices(found.values);
   return out;
+}
+
+ChoiceSolution solve(const ChoiceProblem& problem, double time_limit_s) {
+  ChoiceProblem unlimited = problem;
+  unlimited.memory_limit = std::numeric_limits<double>::infinity();
+  ChoiceSolution out = solve_reduced(unlimited, time_limit_s);
+  if (out.choices.empty() || problem.bytes(out.cost) <= problem.memory_limit) return out;
+  return solve_reduced(problem, time_limit_s);
 }
 
 }  // namespace mirfak::alpa

@@ -66,8 +66,12 @@ struct ChoiceSolution {
   bool relaxation_was_integral = false;
 };
 
-// The best choices, by the integer program. `cut_short` with choices: the best found within `time_limit_s`, not proven
-// to be the best; without: nothing was found in time. `infeasible`: nothing fits.
+// The integer program of the problem as it stands; `cost` is left to the caller.
+ChoiceSolution solve_program(const ChoiceProblem& problem, double time_limit_s);
+
+// The best choices: first without the memory limit, whose optimum is the answer if it fits, then with it; each time by
+// the integer program of what ChoiceReduction leaves. `cut_short` with choices: the best found within `time_limit_s` of
+// the solver, not proven to be the best; without: nothing was found in time. `infeasible`: nothing fits.
 ChoiceSolution solve(const ChoiceProblem& problem, double time_limit_s);
 
 }  // namespace mirfak::alpa

@@ -53,6 +53,7 @@ void IntegerProgram::add_at_most(std::vector<Term> terms, double right) {
 }
 
 IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
+  if (costs_.empty()) return {Status::optimal, 0, {}, true};
   OsiClpSolverInterface relaxation;
   relaxation.messageHandler()->setLogLevel(0);
   relaxation.getModelPtr()->setLogLevel(0);

@@ -73,7 +73,7 @@ class RandomProblems {
 
 }  // namespace
 
-TEST_CASE("the integer program finds the least of all choices, or that none fits") {
+TEST_CASE("the integer program finds the least of all choices, or that none fits, reduced or as it stands") {
   int infeasible = 0;
   int limited = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
@@ -89,6 +89,9 @@ TEST_CASE("the integer program finds the least of all choices, or that none fits
     REQUIRE(found.status == IntegerProgram::Status::optimal);
     CHECK(found.cost.seconds == doctest::Approx(least).epsilon(1e-6));
     CHECK(problem.bytes(found.cost) <= problem.memory_limit * (1 + 1e-6));
+    const ChoiceSolution plain = solve_program(problem, 60);
+    REQUIRE(plain.status == IntegerProgram::Status::optimal);
+    CHECK(cost_of(problem, plain.choices).seconds == doctest::Approx(least).epsilon(1e-6));
     if (problem.memory_limit < kNever) ++limited;
   }
   // Both outcomes were met.

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "cluster/cluster.hpp"
+#include "cost/collective_model.hpp"
+#include "sharding/device_mesh.hpp"
+#include "sharding/sharding.hpp"
+
+#include <array>
+#include <vector>
+
+namespace mirfak::alpa {
+
+// The two axes of a logical mesh.
+inline constexpr MeshAxis kRows = static_cast<MeshAxis>(0);
+inline constexpr MeshAxis kColumns = static_cast<MeshAxis>(1);
+
+// The devices of a submesh (whole nodes, or a part of one) seen as rows and columns (arXiv 2201.12023, section 4.1).
+// Device r * columns + c of the submesh stands in row r and column c, so that neighbours of a row are neighbours in the
+// machine. The other assignment of the axes to the machine is the mesh with both numbers exchanged.
+struct LogicalMesh {
+  int rows = 1;
+  int columns = 1;
+  DeviceMesh mesh;                           // axes kRows and kColumns
+  std::array<CommunicationGroup, 4> groups;  // by a bit for kRows and one for kColumns
+
+  int devices() const { return rows * columns; }
+  const CommunicationGroup& group(MeshAxisSet over) const;
+};
+
+// The first `nodes` nodes of a cluster of one type and the first `gpus` of each; rows * columns = nodes * gpus.
+LogicalMesh logical_mesh(const Cluster& cluster, int nodes, int gpus, int rows, int columns);
+
+// All logical meshes of a submesh whose axes meet all nodes alike: a row lies within a node, or in whole nodes. Where a
+// submesh is one scale-up domain, a mesh and its exchange are the same machine, so only one of them.
+std::vector<LogicalMesh> logical_meshes(const Cluster& cluster, int nodes, int gpus);
+
+// The price of the collectives of `steps`, one behind the other.
+double seconds_of(const std::vector<ReshardStep>& steps, const LogicalMesh& mesh, const CollectiveModel& collectives);
+
+}  // namespace mirfak::alpa
