@@ -292,17 +292,16 @@ class ProblemWriter {
     }
   }
 
-  // Choices that divide an operator over fewer devices than another does.
+  // Choices that divide an operator over fewer devices than another does. What follows a tensor is too light to matter.
   void forbid_idle_devices() {
-    std::set<int> deciding;
-    for (std::size_t id = 0; id < graph_.operators.size(); ++id) deciding.insert(decider(static_cast<OperatorId>(id)));
+    std::set<int> of_tensors;
+    for (std::size_t id = 0; id < graph_.tensors.size(); ++id) {
+      if (graph_.tensors[id].role != TensorRole::parameter_gradient) of_tensors.insert(decisions_.of_tensor[id]);
+    }
     for (std::size_t i = 0; i < decisions_.decisions.size(); ++i) {
-      const ShardingDecision& by = decisions_.decisions[i];
-      const bool of_tensor = std::find(decisions_.of_tensor.begin(), decisions_.of_tensor.end(), static_cast<int>(i)) !=
-                             decisions_.of_tensor.end();
-      if (of_tensor && !decides_products(static_cast<int>(i))) continue;
+      if (of_tensors.contains(static_cast<int>(i))) continue;
       std::vector<std::int64_t> devices;
-      for (const LabelSharding& choice : by.choices) {
+      for (const LabelSharding& choice : decisions_.decisions[i].choices) {
         MeshAxisSet all;
         for (const MeshAxisSet axes : choice) all.insert(axes);
         devices.push_back(prices_.mesh.mesh.size(all));
@@ -313,13 +312,6 @@ class ProblemWriter {
           problem_.decisions[i].costs[choice].seconds = std::numeric_limits<double>::infinity();
       }
     }
-  }
-  bool decides_products(int id) const {
-    for (std::size_t i = 0; i < graph_.operators.size(); ++i) {
-      const OperatorKind kind = graph_.operators[i].kind;
-      if (decisions_.of_operator[i] == id && kind == OperatorKind::einsum) return true;
-    }
-    return false;
   }
 
   const OperatorGraph& graph_;
