@@ -32,7 +32,7 @@ class Writer {
   IntegerProgram write() {
     for (const ChoiceProblem::Decision& decision : problem_.decisions) write(decision);
     for (const ChoiceProblem::Transfer& transfer : problem_.transfers) write(transfer);
-    if (std::isfinite(problem_.memory_limit)) program_.add_at_most(std::move(memory_), 1);
+    if (std::isfinite(problem_.memory_limit)) program_.add_limit(std::move(memory_), 1);
     return std::move(program_);
   }
 

@@ -52,6 +52,43 @@ void IntegerProgram::add_at_most(std::vector<Term> terms, double right) {
   rows_.push_back({std::move(terms), -COIN_DBL_MAX, right});
 }
 
+void IntegerProgram::add_limit(std::vector<Term> terms, double right) {
+  limit_ = rows();
+  add_at_most(std::move(terms), right);
+}
+
+namespace {
+
+// A solution within the limit, from which branching can exclude most of the rest: what is limited is given a price
+// instead (that of the relaxation's dual, then more), which leaves a relaxation that is integral more often than not.
+std::vector<double> first_solution(const OsiClpSolverInterface& solved, int limit, const std::vector<bool>& binary) {
+  constexpr int kPrices = 12;
+  constexpr double kDearer = 1.3;
+  OsiClpSolverInterface priced(solved);
+  priced.getModelPtr()->setLogLevel(0);
+  const double right = solved.getRowUpper()[limit];
+  const CoinShallowPackedVector row = solved.getMatrixByRow()->getVector(limit);
+  double price = std::max(-solved.getRowPrice()[limit], 1e-3) * (1 + 1e-6);
+  priced.setRowUpper(limit, COIN_DBL_MAX);
+  for (int attempt = 0; attempt < kPrices; ++attempt, price *= kDearer) {
+    std::vector<double> costs(solved.getObjCoefficients(), solved.getObjCoefficients() + solved.getNumCols());
+    for (int i = 0; i < row.getNumElements(); ++i) {
+      costs[static_cast<std::size_t>(row.getIndices()[i])] += price * row.getElements()[i];
+    }
+    priced.setObjective(costs.data());
+    priced.resolve();
+    if (!priced.isProvenOptimal() || !is_integral(priced.getColSolution(), binary)) continue;
+    double used = 0;
+    for (int i = 0; i < row.getNumElements(); ++i) {
+      used += row.getElements()[i] * priced.getColSolution()[row.getIndices()[i]];
+    }
+    if (used <= right) return {priced.getColSolution(), priced.getColSolution() + priced.getNumCols()};
+  }
+  return {};
+}
+
+}  // namespace
+
 IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
   if (costs_.empty()) return {Status::optimal, 0, {}, true};
   OsiClpSolverInterface relaxation;
@@ -92,6 +129,12 @@ IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
   model.setMaximumSeconds(time_limit_s);
   model.setAllowableGap(kSmallestGap);
   model.setCutoffIncrement(kSmallestGap);
+  if (limit_ >= 0) {
+    const std::vector<double> first = first_solution(relaxation, limit_, binary_);
+    double objective = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) objective += costs_[i] * first[i];
+    if (!first.empty()) model.setBestSolution(first.data(), variables(), objective, true);
+  }
   CglProbing probing;
   CglKnapsackCover covers;
   model.addCutGenerator(&probing, -1, "probing");

@@ -31,6 +31,9 @@ class IntegerProgram {
   void add_equation(std::vector<Term> terms, double right);  // sum = right
   void add_at_most(std::vector<Term> terms, double right);   // sum <= right
 
+  // A row as above that all choices share, where without it the relaxation is integral as a rule. At most one.
+  void add_limit(std::vector<Term> terms, double right);
+
   int variables() const { return static_cast<int>(costs_.size()); }
   int rows() const { return static_cast<int>(rows_.size()); }
 
@@ -47,6 +50,7 @@ class IntegerProgram {
   std::vector<double> costs_;
   std::vector<bool> binary_;
   std::vector<Row> rows_;
+  int limit_ = -1;
 };
 
 }  // namespace mirfak::alpa
