@@ -33,6 +33,8 @@ std::string launch_arguments(const Job& job, LaunchTarget target) {
     fail_infeasible({}, "model: the arguments of these programs describe GPT and its relatives, not a model of blocks",
                     "name a model that states layers, hidden, heads, ...");
   }
+  require_expressible(job.strategy.stages.empty(), "strategy.stages",
+                      "these programs have no pipeline stages of their own shape", "leave it out");
   require_expressible(job.training.documents.empty(), "training.document_lengths",
                       "what sequences are packed with lies in the data, not in these arguments", "leave it out");
   return kTargets.at(static_cast<std::size_t>(target)).arguments(job);

@@ -6,6 +6,7 @@
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/sharded_state.hpp"
+#include "program/transfer_cost.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>

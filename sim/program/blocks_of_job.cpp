@@ -443,9 +443,7 @@ std::vector<std::pair<double, double>> weight_gradients(const PartitionedBlock& 
   return out;
 }
 
-}  // namespace
-
-ShardedBlocks shard_blocks(const Job& job) {
+ShardedBlocks shard_one_shape(const Job& job) {
   const BlockSharder sharder(job);
   ShardedBlocks blocks;
   blocks.partly_recomputed = job.strategy.recompute_layers > 0;
@@ -462,6 +460,38 @@ ShardedBlocks shard_blocks(const Job& job) {
   blocks.all.push_back(sharder.head());
   for (const PartitionedBlock& block : blocks.all) blocks.weight_gradients.push_back(weight_gradients(block));
   return blocks;
+}
+
+std::vector<std::shared_ptr<const ShapedStage>> shape_stages(const Job& job) {
+  const std::vector<StageShape>& shapes = job.strategy.stages;
+  std::vector<std::shared_ptr<const ShapedStage>> out;
+  for (int stage = 0; stage < static_cast<int>(shapes.size()); ++stage) {
+    const auto alike = std::find(shapes.begin(), shapes.begin() + stage, shapes[static_cast<std::size_t>(stage)]);
+    if (const auto known = static_cast<std::size_t>(alike - shapes.begin()); known < out.size()) {
+      out.push_back(out[known]);
+      continue;
+    }
+    Job own = job.at(stage);
+    ShardedBlocks blocks = shard_one_shape(own);
+    out.push_back(std::make_shared<const ShapedStage>(ShapedStage{std::move(own), std::move(blocks)}));
+  }
+  return out;
+}
+
+}  // namespace
+
+ShardedBlocks shard_blocks(const Job& job) {
+  ShardedBlocks blocks = shard_one_shape(job);
+  blocks.stages = shape_stages(job);
+  return blocks;
+}
+
+const ShardedBlocks& ShardedBlocks::at(int stage) const {
+  return stages.empty() ? *this : stages[static_cast<std::size_t>(stage)]->blocks;
+}
+
+const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage) {
+  return blocks.stages.empty() ? job : blocks.stages[static_cast<std::size_t>(stage)]->job;
 }
 
 double ShardedBlocks::residual_bytes() const {

@@ -11,6 +11,7 @@
 #include "schedule/schedule.hpp"
 #include "sharding/partition.hpp"
 
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ namespace mirfak {
 
 // An index into ShardedBlocks::all.
 using BlockId = int;
+
+struct ShapedStage;
 
 // The blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
 struct ShardedBlocks {
@@ -31,6 +34,11 @@ struct ShardedBlocks {
   bool pairs = false;   // ... and run beside forward passes, step by step
   // Of each block, the rows and columns of its products' weight gradients, each shape once.
   std::vector<std::vector<std::pair<double, double>>> weight_gradients;
+  // Where pipeline stages have shapes of their own: of each stage; stages of one shape share it. Else empty.
+  std::vector<std::shared_ptr<const ShapedStage>> stages;
+
+  // As sharded on one stage.
+  const ShardedBlocks& at(int stage) const;
 
   static constexpr BlockId kEmbedding = 0;
   // `kind`: an index of job_layers(). `recomputed`: as the strategy says, else not at all.
@@ -49,6 +57,14 @@ struct ShardedBlocks {
   double residual_bytes() const;
 };
 ShardedBlocks shard_blocks(const Job& job);
+
+// A stage of its own shape: the job as it sees it, and its blocks.
+struct ShapedStage {
+  Job job;
+  ShardedBlocks blocks;
+};
+// The job that `blocks` are of, as one stage sees it.
+const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage);
 // One layer that is not recomputed: what blocks with `recomputed` false, or of jobs that recompute nothing, are.
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
 // Which of its forward steps would run again if it were recomputed as the job's strategy says; empty: none.

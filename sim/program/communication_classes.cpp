@@ -20,22 +20,29 @@ CommunicationClasses::CommunicationClasses(Program& program, RankGroups& groups,
   }
 }
 
-Communication CommunicationClasses::transfer(const TransferEnd& end, std::size_t rank) {
+Communication CommunicationClasses::transfer(const EndOfTransfer& end, std::size_t rank) {
   const auto key = std::pair(end, links_.empty() ? 0 : rank);
   if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
-  const TransferCost cost = transfer_cost(job_, stages_, blocks_, end.from, end.to, end.replica_class);
+  const TransferCost& cost = cost_of(end);
   TaskClass described;
   described.kind = TaskKind::transfer;
   described.name = fmt::format("{} {}", end.sending ? "send" : "receive", end.forward ? "activations" : "gradients");
   described.stage = end.sending ? end.from : end.to;
   described.grouping = groups_.between(GroupKind::transfer, end.from, end.to);
-  described.bytes = cost.bytes;
-  described.work = TransferWork{cost.bytes, cost.gathered_bytes, job_.precision()};
+  described.bytes = end.sending ? cost.sent() : cost.received();
+  described.work = TransferWork{cost.bytes, cost.senders, cost.receivers, cost.gathered_bytes, job_.precision()};
   described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
   if (!links_.empty() && cost.on_network) {
-    described.demands = {{end.sending ? links_[rank].out : links_[rank].in, cost.bytes_per_s}};
+    described.demands = {end.sending ? std::pair(links_[rank].out, cost.bytes_per_s)
+                                     : std::pair(links_[rank].in, cost.received_bytes_per_s)};
   }
   return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
+}
+
+const TransferCost& CommunicationClasses::cost_of(const EndOfTransfer& end) {
+  const auto [known, is_new] = costs_.try_emplace({end.from, end.to, end.replica_class});
+  if (is_new) known->second = transfer_cost(job_, stages_, blocks_, end.from, end.to, end.replica_class);
+  return known->second;
 }
 
 Communication CommunicationClasses::collective(Collective what, const CommunicationCost& cost) {

@@ -3,7 +3,9 @@
 #include "program/program.hpp"
 #include "program/rank_groups.hpp"
 #include "program/stage_plan.hpp"
+#include "program/transfer_cost.hpp"
 
+#include <array>
 #include <compare>
 #include <map>
 #include <span>
@@ -27,16 +29,16 @@ class CommunicationClasses {
                        std::span<const StagePlan> stages, bool contended);
 
   // One end of a transfer between stages: `rank` (an index into program.ranks) sends or receives.
-  struct TransferEnd {
+  struct EndOfTransfer {
     int from = 0;
     int to = 0;
     int replica_class = 0;
     bool forward = false;  // activations; else gradients
     bool sending = false;
 
-    friend auto operator<=>(const TransferEnd&, const TransferEnd&) = default;
+    friend auto operator<=>(const EndOfTransfer&, const EndOfTransfer&) = default;
   };
-  Communication transfer(const TransferEnd& end, std::size_t rank);
+  Communication transfer(const EndOfTransfer& end, std::size_t rank);
 
   // What a collective is, beside its price. `bytes`: of the larger of a rank's buffers before and after.
   struct Collective {
@@ -67,7 +69,10 @@ class CommunicationClasses {
   const ShardedBlocks& blocks_;
   std::span<const StagePlan> stages_;
   std::vector<RankLinks> links_;  // of every rank; empty where nothing is contended
-  std::map<std::pair<TransferEnd, std::size_t>, Communication> transfers_;
+  const TransferCost& cost_of(const EndOfTransfer& end);
+
+  std::map<std::array<int, 3>, TransferCost> costs_;  // by the stages that it is from and to, and the class of replicas
+  std::map<std::pair<EndOfTransfer, std::size_t>, Communication> transfers_;
   std::map<std::pair<ClassId, std::size_t>, ClassId> parts_;  // of a collective, by rank
 };
 

@@ -33,6 +33,12 @@ const PrecisionRecipe& Job::recipe() const {
 Precision Job::precision() const { return precision_named(recipe().activations); }
 Precision Job::product_precision() const { return precision_named(recipe().products); }
 
+Job Job::at(int stage) const {
+  Job out = *this;
+  out.strategy = strategy.at(stage);
+  return out;
+}
+
 std::vector<int> Job::group_over(int stage, MeshAxisSet axes, int data) const {
   const DeviceMesh mesh = mesh_of(strategy);
   const auto places = [&](MeshAxis axis) { return axes.contains(axis) ? mesh.size(axis) : 1; };
@@ -85,7 +91,7 @@ std::vector<int> Job::across_group(int stage) const {
 
 const NodeGroup& Job::hardware_of(int stage, int data) const {
   const int first = rank_of(stage, data, 0);
-  const int last = rank_of(stage, data, strategy.team() - 1);
+  const int last = rank_of(stage, data, strategy.shape_of(stage).tensor * strategy.context - 1);
   const NodeGroup& nodes = cluster.group_of(first);
   for (int group = cluster.place_of(first).group; group < cluster.place_of(last).group; ++group) {
     const NodeGroup& next = cluster.groups()[static_cast<std::size_t>(group) + 1];

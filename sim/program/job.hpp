@@ -31,8 +31,12 @@ struct Job {
   // runs on device r of the cluster. `member`: place among the ranks that run a microbatch of a stage together,
   // context * strategy.tensor + tensor.
   int rank_of(int stage, int data, int member) const {
-    return (stage * strategy.data + data) * strategy.team() + member;
+    const StageShape shape = strategy.shape_of(stage);
+    return strategy.first_rank(stage) + data * shape.tensor * strategy.context + member;
   }
+  // The job as one of its stages sees it, where these have shapes of their own (Strategy::at). What is said of a stage
+  // below, and of its blocks, groups, prices and memory elsewhere, is said by the job as this stage sees it.
+  Job at(int stage) const;
   // The ranks that differ from the first rank of a stage's replica `data` in their places on these mesh axes only; of
   // the data axis those of the whole stage.
   std::vector<int> group_over(int stage, MeshAxisSet axes, int data = 0) const;

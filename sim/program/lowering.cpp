@@ -32,31 +32,38 @@ bool overlaps_replicas(const DataParallelPlan& plan) {
          plan.reduce == DataParallelPlan::Reduce::every_backward;
 }
 
+std::vector<DataParallelPlan> plans_of_stages(const Job& job, const ShardedBlocks& blocks) {
+  std::vector<DataParallelPlan> out;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    out.push_back(data_parallel_plan(job_at(job, blocks, stage)));
+  }
+  return out;
+}
+
 class Lowering {
  public:
   Lowering(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
            const LoweringOptions& options)
       : job_(job),
+        blocks_(blocks),
         options_(options),
         overlaps_transfers_(overlaps_transfers(job.framework, job.strategy.schedule)),
         host_waits_(job.framework.host.waits_for_pipeline && !overlaps_transfers_),
-        data_parallel_(data_parallel_plan(job)),
+        data_parallel_(plans_of_stages(job, blocks)),
         max_microbatches_(microbatches(job.strategy, job.training)),
         placement_(placement_of(job.strategy)),
         max_chunks_(placement_.max_chunks()),
         groups_(program_, job, !options.unfolded),
-        teams_(program_, groups_, job, plans, options.unfolded),
-        communication_(program_, groups_, job, blocks, plans,
-                       overlaps_replicas(data_parallel_) && job.strategy.pipeline > 1 &&
-                           plans.front().costs.data_group.shape.domains > 1),
-        data_(program_, groups_, job, teams_, communication_) {
+        teams_(program_, groups_, job, blocks, plans, options.unfolded),
+        communication_(program_, groups_, job, blocks, plans, contends(plans)),
+        data_(program_, groups_, job, blocks, teams_, communication_) {
     reserve(plans);
     for (const StagePlan& plan : plans) add_work(blocks, plan);
   }
 
   Program run() {
     emit_passes();
-    write_step(program_, groups_, job_, placement_, work_, teams_, communication_, data_);
+    write_step(program_, groups_, job_, blocks_, placement_, work_, teams_, communication_, data_);
     return std::move(program_);
   }
 
@@ -72,6 +79,9 @@ class Lowering {
   const StageWork& work(int stage, int replica_class) const { return work_[teams_.index(stage, replica_class)]; }
   PlanState& state(int stage, int replica_class) { return states_[teams_.index(stage, replica_class)]; }
 
+  const DataParallelPlan& data_parallel(int stage) const { return data_parallel_[static_cast<std::size_t>(stage)]; }
+  // Whether collectives of replicas and transfers between stages use the network at the same time.
+  bool contends(std::span<const StagePlan> plans) const;
   void reserve(std::span<const StagePlan> plans);
   void add_work(const ShardedBlocks& blocks, const StagePlan& plan);
 
@@ -100,13 +110,23 @@ class Lowering {
   void prepare(int stage, int replica, const Pass& pass);
   void hand_on(int stage, int replica, const Pass& pass);
   void send(int stage, const Place& to, int replica, const Pass& pass);
+  using Seat = ReplicaTeams::Seat;
+  struct Way {
+    int from = 0;
+    int to = 0;
+    StreamKind sends{};
+    StreamKind receives{};
+  };
+  void send_among(const Way& way, const std::vector<Seat>& senders, const std::vector<Seat>& receivers, int chunk,
+                  const Pass& pass);
   void finish(int stage, int replica_class);
 
   const Job& job_;
+  const ShardedBlocks& blocks_;
   LoweringOptions options_;
   bool overlaps_transfers_;
   bool host_waits_;
-  DataParallelPlan data_parallel_;
+  std::vector<DataParallelPlan> data_parallel_;  // of each stage
   int max_microbatches_;
   Placement placement_;
   int max_chunks_;
@@ -126,13 +146,25 @@ void Lowering::reserve(std::span<const StagePlan> plans) {
   constexpr std::size_t tasks_per_step = 10;
   constexpr std::size_t classes_per_plan = 12;
   std::size_t tasks = 0;
-  for (const StagePlan& plan : plans) tasks += tasks_per_pass * plan.order.size() + tasks_per_step;
-  program_.reserve(tasks * static_cast<std::size_t>(teams_.ranks_per_stage() / teams_.classes()),
-                   classes_per_plan * plans.size());
+  for (const StagePlan& plan : plans) {
+    const auto ranks = static_cast<std::size_t>(teams_.ranks_of(plan.stage) / teams_.classes());
+    tasks += (tasks_per_pass * plan.order.size() + tasks_per_step) * ranks;
+  }
+  program_.reserve(tasks, classes_per_plan * plans.size());
+}
+
+bool Lowering::contends(std::span<const StagePlan> plans) const {
+  if (job_.strategy.pipeline == 1) return false;
+  if (job_.strategy.stages.empty()) {
+    return overlaps_replicas(data_parallel(0)) && plans.front().costs.data_group.shape.domains > 1;
+  }
+  return std::any_of(plans.begin(), plans.end(), [&](const StagePlan& plan) {
+    return overlaps_replicas(data_parallel(plan.stage)) && plan.costs.data_group.shape.domains > 1;
+  });
 }
 
 void Lowering::add_work(const ShardedBlocks& blocks, const StagePlan& plan) {
-  work_.emplace_back(program_, groups_, job_, blocks, plan, options_);
+  work_.emplace_back(program_, groups_, job_at(job_, blocks, plan.stage), blocks.at(plan.stage), plan, options_);
   PlanState state;
   state.gradient_left.assign(plan.chunks.size(), 0);
   state.began.assign(plan.chunks.size(), false);
@@ -166,7 +198,7 @@ bool Lowering::ready(int stage, int replica_class) {
 }
 
 bool Lowering::arrived(int stage, int replica_class, const Pass& pass) {
-  const int replica = teams_.replicas_of(replica_class).front();
+  const int replica = teams_.replicas_of(stage, replica_class).front();
   return !origin(stage, pass) ||
          arrival(is_forward(pass.kind), {stage, pass.chunk}, pass.microbatch, replica, 0) != kNoTask;
 }
@@ -183,11 +215,11 @@ const Pass* Lowering::partner(int stage, int replica_class) {
 void Lowering::run_pair(int stage, int replica_class, const Pass& second) {
   const Pass first = next(stage, replica_class);
   const StageWork::PairWork& pair = work(stage, replica_class).pair(first, second);
-  for (const int replica : teams_.replicas_of(replica_class)) {
+  for (const int replica : teams_.replicas_of(stage, replica_class)) {
     prepare(stage, replica, first);
     prepare(stage, replica, second);
   }
-  for (const int replica : teams_.replicas_of(replica_class)) {
+  for (const int replica : teams_.replicas_of(stage, replica_class)) {
     teams_.team(stage, replica).run_pair(pair.first, first.microbatch, pair.second, second.microbatch);
   }
   finish(stage, replica_class);
@@ -200,10 +232,10 @@ bool Lowering::cut(int stage, int replica_class, const Pass& pass) {
   const PlanState& of = state(stage, replica_class);
   const auto chunk = static_cast<std::size_t>(pass.chunk);
   if (is_forward(pass.kind)) {
-    return !of.began[chunk] || data_parallel_.gather != DataParallelPlan::Gather::first_forward;
+    return !of.began[chunk] || data_parallel(stage).gather != DataParallelPlan::Gather::first_forward;
   }
   const bool last = makes_weight_gradient(pass.kind) && of.gradient_left[chunk] == 1;
-  return last || data_parallel_.reduce != DataParallelPlan::Reduce::last_backward;
+  return last || data_parallel(stage).reduce != DataParallelPlan::Reduce::last_backward;
 }
 
 void Lowering::emit_passes() {
@@ -238,8 +270,8 @@ bool Lowering::emit_whole(int stage) {
         continue;
       }
       const Pass& pass = next(stage, own);
-      for (const int replica : teams_.replicas_of(own)) prepare(stage, replica, pass);
-      for (const int replica : teams_.replicas_of(own)) {
+      for (const int replica : teams_.replicas_of(stage, own)) prepare(stage, replica, pass);
+      for (const int replica : teams_.replicas_of(stage, own)) {
         teams_.team(stage, replica).run(work(stage, own).pass(pass), pass.microbatch);
       }
       finish(stage, own);
@@ -254,8 +286,8 @@ bool Lowering::emit_cut(int stage) {
   for (int own = 0; own < teams_.classes(); ++own) {
     if (!ready(stage, own) || !cut(stage, own)) return false;
   }
-  for (int replica = 0; replica < teams_.replicas(); ++replica) {
-    prepare(stage, replica, next(stage, teams_.class_of(replica)));
+  for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
+    prepare(stage, replica, next(stage, teams_.class_of(stage, replica)));
   }
   emit_in_parts(stage);
   for (int own = 0; own < teams_.classes(); ++own) finish(stage, own);
@@ -265,7 +297,7 @@ bool Lowering::emit_cut(int stage) {
 // Sends on what the next pass of a class has made, and counts it as written.
 void Lowering::finish(int stage, int replica_class) {
   const Pass& pass = next(stage, replica_class);
-  for (const int replica : teams_.replicas_of(replica_class)) hand_on(stage, replica, pass);
+  for (const int replica : teams_.replicas_of(stage, replica_class)) hand_on(stage, replica, pass);
   PlanState& of = state(stage, replica_class);
   const auto chunk = static_cast<std::size_t>(pass.chunk);
   if (is_forward(pass.kind)) of.began[chunk] = true;
@@ -281,7 +313,7 @@ void Lowering::emit_in_parts(int stage) {
   const std::vector<PartWork>& parts = work(stage, 0).parts(next(stage, 0));
   const ShardingHabits& habits = job_.framework.sharding;
   const bool forward = is_forward(next(stage, 0).kind);
-  const bool released = data_parallel_.gathers_in_passes();
+  const bool released = data_parallel(stage).gathers_in_passes();
   const bool ahead = forward ? habits.prefetch_forward : habits.prefetch_backward;
   const bool prefetches = !released || (habits.overlaps_gathers && ahead);
   std::vector<std::vector<TaskId>> gathered(parts.size());
@@ -295,7 +327,7 @@ void Lowering::emit_in_parts(int stage) {
     const bool behind_all = !habits.overlaps_gathers || (i == 0 && forward && habits.gather_waits_for_pass);
     if (gathering == i) gather(behind_all ? After::all_passes : After::but_the_last);
     if (prefetches && gathering < parts.size()) gather(After::all_passes);
-    for (int replica = 0; replica < teams_.replicas(); ++replica) run_part(stage, replica, i, gathered[i]);
+    for (int replica = 0; replica < teams_.replicas(stage); ++replica) run_part(stage, replica, i, gathered[i]);
     if (habits.overlaps_gathers && !prefetches && !forward && gathering < parts.size()) gather(After::but_the_last);
     if (parts[i].reduces.total() == 0) continue;
     data_.reduce(stage, parts[i].reduces);
@@ -305,7 +337,7 @@ void Lowering::emit_in_parts(int stage) {
 
 // `gathered`: what brought each lane of the stage its parameters; empty: they are there.
 void Lowering::run_part(int stage, int replica, std::size_t part, std::span<const TaskId> gathered) {
-  const int own = teams_.class_of(replica);
+  const int own = teams_.class_of(stage, replica);
   const Pass& pass = next(stage, own);
   TeamWriter& writer = teams_.team(stage, replica);
   for (std::size_t lane = 0; !gathered.empty() && lane < writer.lanes(); ++lane) {
@@ -315,7 +347,7 @@ void Lowering::run_part(int stage, int replica, std::size_t part, std::span<cons
 }
 
 void Lowering::wait_for_reduction(int stage) {
-  for (int replica = 0; replica < teams_.replicas(); ++replica) {
+  for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
     TeamWriter& writer = teams_.team(stage, replica);
     for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
       if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask)
@@ -331,7 +363,7 @@ void Lowering::prepare(int stage, int replica, const Pass& pass) {
   }
   const std::optional<Place> from = origin(stage, pass);
   if (!from) return;
-  for (int lane = 0; lane < teams_.lanes(); ++lane) {
+  for (int lane = 0; lane < teams_.lanes(stage); ++lane) {
     const TaskId arrived = arrival(is_forward(pass.kind), {stage, pass.chunk}, pass.microbatch, replica, lane);
     if (from->stage == stage) continue;  // behind the pass that made it, on the same stream
     writer.device_waits_for(static_cast<std::size_t>(lane), arrived);
@@ -343,37 +375,72 @@ void Lowering::hand_on(int stage, int replica, const Pass& pass) {
   const std::optional<Place> to = target(stage, pass);
   if (!to) return;
   if (to->stage != stage) return send(stage, *to, replica, pass);
-  for (int lane = 0; lane < teams_.lanes(); ++lane) {
+  for (int lane = 0; lane < teams_.lanes(stage); ++lane) {
     arrival(is_forward(pass.kind), *to, pass.microbatch, replica, lane) =
         teams_.team(stage, replica).done(static_cast<std::size_t>(lane)).front();
   }
 }
 
-// Both ends of a transfer wait for the same things, so they start together. Each way between two stages has a stream,
+// All ends of a transfer wait for the same things, so they start together. Each way between two stages has a stream,
 // so that what comes from one side does not queue behind what comes from the other.
 void Lowering::send(int stage, const Place& to, int replica, const Pass& pass) {
-  const bool forward = is_forward(pass.kind);
-  const bool onwards = placement_.is_looped() ? forward : to.stage > stage;
-  const StreamKind sends = onwards ? StreamKind::send_forward : StreamKind::send_backward;
-  const StreamKind receives = onwards ? StreamKind::recv_forward : StreamKind::recv_backward;
-  const int own = teams_.class_of(replica);
-  TeamWriter& from = teams_.team(stage, replica);
-  TeamWriter& into = teams_.team(to.stage, replica);
-  for (int i = 0; i < teams_.lanes(); ++i) {
-    const auto lane = static_cast<std::size_t>(i);
-    const Communication sending =
-        communication_.transfer({stage, to.stage, own, forward, true}, teams_.rank_index(stage, replica, i));
-    const Communication receiving =
-        communication_.transfer({stage, to.stage, own, forward, false}, teams_.rank_index(to.stage, replica, i));
-    std::vector<TaskId> after(from.done(lane).begin(), from.done(lane).end());
-    for (const TaskId last : {from.last_on(lane, sends), into.last_on(lane, receives)}) {
-      if (last != kNoTask) after.push_back(last);
+  const bool onwards = placement_.is_looped() ? is_forward(pass.kind) : to.stage > stage;
+  const Way way{stage, to.stage, onwards ? StreamKind::send_forward : StreamKind::send_backward,
+                onwards ? StreamKind::recv_forward : StreamKind::recv_backward};
+  if (job_.strategy.shape_of(stage) == job_.strategy.shape_of(to.stage)) {
+    for (int lane = 0; lane < teams_.lanes(stage); ++lane) {
+      send_among(way, {{replica, lane}}, {{replica, lane}}, to.chunk, pass);
     }
-    const TaskId sent = from.transfer(lane, sends, sending.task_class, sending.duration, after, pass.microbatch);
-    arrival(forward, to, pass.microbatch, replica, i) =
-        into.transfer(lane, receives, receiving.task_class, receiving.duration, after, pass.microbatch);
+    return;
+  }
+  // Once for the group of ranks, when the last of its senders is there.
+  const GroupingId grouping = groups_.between(GroupKind::transfer, stage, to.stage);
+  for (int lane = 0; lane < teams_.lanes(stage); ++lane) {
+    const GroupId group = program_.groupings[grouping].of_rank[teams_.rank_index(stage, replica, lane)];
+    std::vector<Seat> senders;
+    std::vector<Seat> receivers;
+    for (const std::uint32_t rank : groups_.ranks_of(group)) {
+      const auto at = static_cast<int>(program_.ranks[rank].stage);
+      (at == stage ? senders : receivers).push_back(teams_.seat_of(at, rank));
+    }
+    if (senders.back().replica == replica && senders.back().lane == lane) {
+      send_among(way, senders, receivers, to.chunk, pass);
+    }
+  }
+}
+
+void Lowering::send_among(const Way& way, const std::vector<Seat>& senders, const std::vector<Seat>& receivers,
+                          int chunk, const Pass& pass) {
+  const bool forward = is_forward(pass.kind);
+  std::vector<TaskId> after;
+  for (const Seat& seat : senders) {
+    const TeamWriter& from = teams_.team(way.from, seat.replica);
+    append(after, from.done(static_cast<std::size_t>(seat.lane)));
+  }
+  const auto wait_for_stream = [&](int stage, const Seat& seat, StreamKind stream) {
+    const TaskId last = teams_.team(stage, seat.replica).last_on(static_cast<std::size_t>(seat.lane), stream);
+    if (last != kNoTask) after.push_back(last);
+  };
+  for (const Seat& seat : senders) wait_for_stream(way.from, seat, way.sends);
+  for (const Seat& seat : receivers) wait_for_stream(way.to, seat, way.receives);
+  for (const Seat& seat : senders) {
+    const auto lane = static_cast<std::size_t>(seat.lane);
+    TeamWriter& from = teams_.team(way.from, seat.replica);
+    const Communication own =
+        communication_.transfer({way.from, way.to, teams_.class_of(way.from, seat.replica), forward, true},
+                                teams_.rank_index(way.from, seat.replica, seat.lane));
+    const TaskId sent = from.transfer(lane, way.sends, own.task_class, own.duration, after, pass.microbatch);
     if (!overlaps_transfers_) from.device_waits_for(lane, sent);
     if (host_waits_) from.host_waits_for(lane, sent);
+  }
+  for (const Seat& seat : receivers) {
+    const Communication own =
+        communication_.transfer({way.from, way.to, teams_.class_of(way.to, seat.replica), forward, false},
+                                teams_.rank_index(way.to, seat.replica, seat.lane));
+    arrival(forward, {way.to, chunk}, pass.microbatch, seat.replica, seat.lane) =
+        teams_.team(way.to, seat.replica)
+            .transfer(static_cast<std::size_t>(seat.lane), way.receives, own.task_class, own.duration, after,
+                      pass.microbatch);
   }
 }
 

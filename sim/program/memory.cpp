@@ -241,16 +241,22 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
                                         std::span<const BlockMemory> of_blocks) {
   std::vector<StageMemory> out;
   for (const StagePlan& plan : stages) {
+    const Job& own = job_at(job, blocks, plan.stage);
+    const ShardedBlocks& own_blocks = blocks.at(plan.stage);
+    const std::vector<BlockMemory> shaped =
+        blocks.stages.empty() ? std::vector<BlockMemory>() : memory_of_blocks(own, own_blocks);
     std::vector<ChunkMemory> chunks;
-    for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, of_blocks, chunk));
-    const MemoryUse use = resident_memory(job, blocks, plan);
+    for (const ChunkPlan& chunk : plan.chunks) {
+      chunks.push_back(chunk_memory(own, blocks.stages.empty() ? of_blocks : shaped, chunk));
+    }
+    const MemoryUse use = resident_memory(own, own_blocks, plan);
     StageMemory memory;
     const NodeHardware& hardware = plan.costs.hardware->hardware;
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
-    memory.host = offloaded_bytes(job, plan.parameters.held());
+    memory.host = offloaded_bytes(own, plan.parameters.held());
     memory.host_capacity = host_memory_share(hardware.spec);
     memory.peak = use;
-    memory.peak.workspace = step_workspace(job, plan);
+    memory.peak.workspace = step_workspace(own, plan);
     PassMemory passes(chunks, use);
     passes.walk(plan.order, memory);
     out.push_back(memory);

@@ -102,6 +102,14 @@ StreamKind sending_stream(StreamKind kind) {
   return kind == StreamKind::recv_backward ? StreamKind::send_backward : kind;
 }
 
+// Of the ranks of a group that are of another stage than `rank`, the first.
+std::uint32_t first_of_other_stage(const Program& program, const Group& group, std::uint32_t rank) {
+  for (const std::uint32_t other : group.ranks) {
+    if (program.ranks[other].stage != program.ranks[rank].stage) return other;
+  }
+  return rank;
+}
+
 }  // namespace
 
 std::vector<TaskId> acting_together(const Program& program) {
@@ -128,8 +136,8 @@ std::vector<TaskId> acting_together(const Program& program) {
     const StreamKind stream = program.streams[program.stream[task]].kind;
     Place place{id, sending_stream(stream), 0, 0};
     if (kind == TaskKind::transfer) {
-      const std::uint32_t other = group.ranks[group.ranks.front() == rank ? 1 : 0];
-      place.sender = place.stream == stream ? rank : other;
+      const std::uint32_t other = first_of_other_stage(program, group, rank);
+      place.sender = place.stream == stream ? first_of_other_stage(program, group, other) : other;
     }
     place.count = counts[{place, rank}]++;
     const auto [found, added] = first.try_emplace(place, task);

@@ -74,7 +74,7 @@ enum class GroupKind : std::uint8_t {
   expert_data,     // ... that hold the same experts
   tied_embedding,  // the two stages that hold the word embedding
   part,            // ... or the same part of the model
-  transfer,        // the two ends of transfers between stages
+  transfer,        // the ends of transfers between stages: two ranks, or more where stages differ in shape
   all,             // all ranks: the norm of all gradients
 };
 inline constexpr std::size_t kGroupKinds = 12;
@@ -140,7 +140,7 @@ struct Grouping {
 //  - a task starts when its stream is free and all its dependencies have ended;
 //  - dependencies of task i are dependencies[dependency_begin[i] .. dependency_begin[i + 1]);
 //  - what the ranks of a group do together stands in the same order on all of them, and waits for the same tasks: the
-//    k-th collective of a group on one kind of stream is one collective, and so with the two ends of transfers.
+//    k-th collective of a group on one kind of stream is one collective, and so with the ends of transfers.
 //    acting_together() lists what that makes.
 struct Program {
   std::vector<Picoseconds> duration;
@@ -181,7 +181,7 @@ struct Program {
   void validate() const;  // Error(internal) naming the first broken invariant
 };
 
-// By task, the first of those that several ranks do as one: the parts of a collective, the two ends of a transfer. A
+// By task, the first of those that several ranks do as one: the parts of a collective, the ends of a transfer. A
 // task that a rank does alone is its own first; so is a meeting. Error(internal) if the invariant does not hold.
 std::vector<TaskId> acting_together(const Program& program);
 

@@ -10,12 +10,12 @@ namespace mirfak {
 void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
   constexpr double most = 1U << 27U;     // some 10 GB with the timeline
   constexpr double tasks_per_piece = 5;  // a pass, or a part of one with its collectives
-  const DataParallelPlan replicas = data_parallel_plan(job);
+  const bool gathers = data_parallel_plan(job).gathers_in_passes();
   double tasks = 0;
   for (const StagePlan& plan : stages) {
     double steps = 0;
     for (const ChunkPlan& chunk : plan.chunks) {
-      steps += 2 * tasks_per_piece * (replicas.gathers_in_passes() ? 2 * chunk.blocks() : 1);
+      steps += 2 * tasks_per_piece * (gathers ? 2 * chunk.blocks() : 1);
       for (const BlockRun& run : chunk.runs) {
         const BlockBodies& block = plan.bodies_of(run.block);
         const std::size_t kernels = block.forward.steps.size() + block.backward.steps.size();

@@ -37,8 +37,18 @@ using Key = std::array<std::uint32_t, 4>;
 
 }  // namespace
 
-template <class KeyOf>
-GroupingId RankGroups::divide(const Name& name, int size, const KeyOf& key_of) {
+RankGroups::RankGroups(Program& program, const Job& job, bool folded) : program_(program), job_(job), folded_(folded) {
+  for (int stage = 0; stage < static_cast<int>(job.strategy.stages.size()); ++stage) {
+    of_stages_.push_back(job.strategy.at(stage));
+  }
+}
+
+const Strategy& RankGroups::strategy_of(const ProgramRank& rank) const {
+  return of_stages_.empty() ? job_.strategy : of_stages_[rank.stage];
+}
+
+template <class SizeOf, class KeyOf>
+GroupingId RankGroups::divide(const Name& name, const SizeOf& size_of, const KeyOf& key_of) {
   const auto [known, added] = known_.try_emplace(name, static_cast<GroupingId>(program_.groupings.size()));
   if (!added) return known->second;
   const GroupKind kind = std::get<GroupKind>(name);
@@ -52,7 +62,7 @@ GroupingId RankGroups::divide(const Name& name, int size, const KeyOf& key_of) {
   grouping.of_rank.assign(program_.ranks.size(), kNoGroup);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i == 0 || places[i].first != places[i - 1].first) {
-      program_.groups.push_back({kind, static_cast<std::uint32_t>(size), {}});
+      program_.groups.push_back({kind, static_cast<std::uint32_t>(size_of(program_.ranks[places[i].second])), {}});
     }
     program_.groups.back().ranks.push_back(places[i].second);
     grouping.of_rank[places[i].second] = static_cast<GroupId>(program_.groups.size() - 1);
@@ -60,32 +70,30 @@ GroupingId RankGroups::divide(const Name& name, int size, const KeyOf& key_of) {
   return known->second;
 }
 
-GroupingId RankGroups::over(MeshAxisSet axes) {
+GroupingId RankGroups::over(MeshAxisSet axes, const Strategy& own) {
   if (axes.empty()) return kAlone;
-  const DeviceMesh mesh = mesh_of(job_.strategy);
   int bits = 0;  // of teams there may be several divisions
-  for (const MeshAxis axis : mesh.axes()) bits = 2 * bits + (axes.contains(axis) ? 1 : 0);
-  return divide(
-      {kind_over(axes, job_.strategy), bits, 0}, static_cast<int>(mesh.size(axes)), [&](const ProgramRank& rank) {
-        const auto divided =
-            static_cast<std::uint32_t>(axes.contains(MeshAxis::expert) ? mesh.size(MeshAxis::expert) : 1);
-        return std::optional(Key{rank.stage, rank.data / divided, axes.contains(MeshAxis::context) ? 0 : rank.context,
-                                 axes.contains(MeshAxis::tensor) ? 0 : rank.tensor});
-      });
+  for (const MeshAxis axis : mesh_of(own).axes()) bits = 2 * bits + (axes.contains(axis) ? 1 : 0);
+  const auto size_of = [&](const ProgramRank& rank) { return mesh_of(strategy_of(rank)).size(axes); };
+  const auto key_of = [&](const ProgramRank& rank) {
+    const int expert = axes.contains(MeshAxis::expert) ? mesh_of(strategy_of(rank)).size(MeshAxis::expert) : 1;
+    return std::optional(Key{rank.stage, rank.data / static_cast<std::uint32_t>(expert),
+                             axes.contains(MeshAxis::context) ? 0 : rank.context,
+                             axes.contains(MeshAxis::tensor) ? 0 : rank.tensor});
+  };
+  return divide({kind_over(axes, own), bits, 0}, size_of, key_of);
 }
 
 GroupingId RankGroups::among(ReplicaGroup replicas) {
-  const Strategy& s = job_.strategy;
-  const auto contexts = static_cast<std::uint32_t>(s.context);
-  const auto shards = static_cast<std::uint32_t>(s.shards());
-  const bool one_copy = s.shards() == s.replicas();
-  const ExpertSpan span = s.expert_span();
-  const auto sharing = static_cast<std::uint32_t>(span.data);
   const auto key_of = [&](const ProgramRank& rank) -> std::optional<Key> {
-    const std::uint32_t member = rank.data * contexts + rank.context;
+    const Strategy& s = strategy_of(rank);
+    const ExpertSpan span = s.expert_span();
+    const auto shards = static_cast<std::uint32_t>(s.shards());
+    const auto sharing = static_cast<std::uint32_t>(span.data);
+    const std::uint32_t member = rank.data * static_cast<std::uint32_t>(s.context) + rank.context;
     switch (replicas) {
       case ReplicaGroup::shard:
-        return Key{rank.stage, rank.tensor, one_copy ? 0 : member / shards, 0};
+        return Key{rank.stage, rank.tensor, s.shards() == s.replicas() ? 0 : member / shards, 0};
       case ReplicaGroup::across:
         return Key{rank.stage, rank.tensor, folded_ ? 0 : member % shards, 0};
       case ReplicaGroup::experts:
@@ -95,7 +103,8 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
     }
     return Key{rank.stage, rank.tensor, 0, 0};
   };
-  const auto size = [&] {
+  const auto size_of = [&](const ProgramRank& rank) {
+    const Strategy& s = strategy_of(rank);
     switch (replicas) {
       case ReplicaGroup::shard:
         return s.shards();
@@ -108,21 +117,32 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
     }
     return s.replicas();
   };
-  return divide({kind_among(replicas), 0, 0}, size(), key_of);
+  return divide({kind_among(replicas), 0, 0}, size_of, key_of);
 }
 
+// Stages of different shape have ranks of different number in a group (sharding/cross_mesh.hpp).
 GroupingId RankGroups::between(GroupKind kind, int stage, int other) {
   const auto [first, second] = std::minmax(stage, other);
-  return divide({kind, first, second}, 2, [&, a = first, b = second](const ProgramRank& rank) -> std::optional<Key> {
+  const StageShape a = job_.strategy.shape_of(first);
+  const StageShape b = job_.strategy.shape_of(second);
+  const StageShape groups{std::min(a.tensor, b.tensor), std::min(a.data, b.data), 1};
+  const int size =
+      a.tensor / groups.tensor * (a.data / groups.data) + b.tensor / groups.tensor * (b.data / groups.data);
+  const auto key_of = [&, first = first, second = second](const ProgramRank& rank) -> std::optional<Key> {
     const auto own = static_cast<int>(rank.stage);
-    if (own != a && own != b) return std::nullopt;
-    return Key{rank.data, rank.context, rank.tensor, 0};
-  });
+    if (own != first && own != second) return std::nullopt;
+    const StageShape& shape = own == first ? a : b;
+    return Key{rank.data / static_cast<std::uint32_t>(shape.data / groups.data), rank.context,
+               rank.tensor / static_cast<std::uint32_t>(shape.tensor / groups.tensor), 0};
+  };
+  return divide(
+      {kind, first, second}, [&](const ProgramRank& /*rank*/) { return size; }, key_of);
 }
 
 GroupingId RankGroups::all() {
-  return divide({GroupKind::all, 0, 0}, static_cast<int>(job_.strategy.ranks()),
-                [](const ProgramRank&) { return std::optional(Key{}); });
+  return divide(
+      {GroupKind::all, 0, 0}, [&](const ProgramRank& /*rank*/) { return job_.strategy.ranks(); },
+      [](const ProgramRank&) { return std::optional(Key{}); });
 }
 
 TaskId RankGroups::meet(GroupingId grouping, GroupId group, StreamKind stream, std::span<const TaskId> after,

@@ -8,6 +8,7 @@
 #include <span>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -17,13 +18,14 @@ namespace mirfak {
 class RankGroups {
  public:
   // References must outlive this. program.ranks must be complete before groups are asked for.
-  RankGroups(Program& program, const Job& job, bool folded) : program_(program), job_(job), folded_(folded) {}
+  RankGroups(Program& program, const Job& job, bool folded);
 
-  // The ranks of a stage that differ in their places on these axes of the mesh only; no axes: kAlone.
-  GroupingId over(MeshAxisSet axes);
+  // The ranks of a stage that differ in their places on these axes of the mesh only; no axes: kAlone. `own`: as a
+  // strategy of which the stage, or all of its shape, ask.
+  GroupingId over(MeshAxisSet axes, const Strategy& own);
   // The ranks of a stage that hold the same parameters, or a part of these.
   GroupingId among(ReplicaGroup replicas);
-  // The ranks that have the same place on two stages.
+  // The ranks that have the same place on two stages, or hold together what they send each other.
   GroupingId between(GroupKind kind, int stage, int other);
   GroupingId all();
 
@@ -36,12 +38,16 @@ class RankGroups {
 
  private:
   using Name = std::tuple<GroupKind, int, int>;
-  // `key_of`: says which ranks belong together; in the order of the keys groups are numbered.
-  template <class KeyOf>
-  GroupingId divide(const Name& name, int size, const KeyOf& key_of);
+  // `key_of`: says which ranks belong together; in the order of the keys groups are numbered. `size_of`: of the group
+  // of a rank, how many it has.
+  template <class SizeOf, class KeyOf>
+  GroupingId divide(const Name& name, const SizeOf& size_of, const KeyOf& key_of);
+  // Of the stage that a rank is of.
+  const Strategy& strategy_of(const ProgramRank& rank) const;
 
   Program& program_;
   const Job& job_;
+  std::vector<Strategy> of_stages_;  // as each sees it, where they differ
   bool folded_;
   std::map<Name, GroupingId> known_;
   std::map<GroupingId, ClassId> meeting_classes_;

@@ -60,21 +60,38 @@ bool even(const Strategy& strategy) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
+// Of the nodes that a stage lies on, one that is not like the last; null: all are.
+const NodeGroup* unlike_last(const Job& job, int stage) {
+  const auto groups = job.cluster.groups();
+  const auto from = static_cast<std::size_t>(job.cluster.place_of(job.strategy.first_rank(stage)).group);
+  const auto to = static_cast<std::size_t>(job.cluster.place_of(job.strategy.first_rank(stage + 1) - 1).group);
+  for (std::size_t group = from; group < to; ++group) {
+    if (!same_hardware(groups[group], groups[to])) return &groups[group];
+  }
+  return nullptr;
+}
+
 // One class, whatever the placement: whether each stage has one type of hardware.
 bool uniform(const Job& job) {
   if (!even(job.strategy)) return false;
   if (one_hardware(job.cluster)) return true;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    const int first = job.rank_of(stage, 0, 0);
-    const int last = job.rank_of(stage + 1, 0, 0) - 1;
-    const int from = job.cluster.place_of(first).group;
-    const int to = job.cluster.place_of(last).group;
-    for (int group = from; group < to; ++group) {
-      const auto groups = job.cluster.groups();
-      if (!same_hardware(groups[static_cast<std::size_t>(group)], groups[static_cast<std::size_t>(to)])) return false;
-    }
+    if (unlike_last(job, stage) != nullptr) return false;
   }
   return true;
+}
+
+void check_shaped_stages(const Job& job) {
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const NodeGroup* nodes = unlike_last(job, stage);
+    if (nodes == nullptr) continue;
+    const NodeGroup& last = job.cluster.group_of(job.strategy.first_rank(stage + 1) - 1);
+    fail_infeasible({},
+                    fmt::format("pipeline stage {} of its own shape, ranks {} to {}, lies on {} and {}", stage,
+                                job.strategy.first_rank(stage), job.strategy.first_rank(stage + 1) - 1,
+                                nodes->hardware.spec.name, last.hardware.spec.name),
+                    "give each of strategy.stages nodes of one type, in the order of cluster.nodes");
+  }
 }
 
 GroupShape place_of(const Job& job, const std::vector<int>& ranks) {
@@ -229,8 +246,8 @@ void check_shards(const Job& job, const std::vector<int>& class_of) {
   }
 }
 
-std::vector<int> all_replicas(const Strategy& strategy) {
-  std::vector<int> out(static_cast<std::size_t>(strategy.data));
+std::vector<int> all_replicas(int count) {
+  std::vector<int> out(static_cast<std::size_t>(count));
   std::iota(out.begin(), out.end(), 0);
   return out;
 }
@@ -240,6 +257,7 @@ std::vector<int> all_replicas(const Strategy& strategy) {
 bool folds(const Job& job) {
   if (job.cluster.perturbations().empty()) return true;
   const Strategy& s = job.strategy;
+  if (!s.stages.empty()) return false;
   const int in_step = s.expert_span().data * s.context;  // of a tensor rank's replicas() at a stage, those in a row
   const int of_copy = s.shards() == s.replicas() ? 1 : s.shards();
   for (int rank = 0; rank < static_cast<int>(s.ranks()); ++rank) {
@@ -253,10 +271,14 @@ bool folds(const Job& job) {
 }
 
 std::vector<ReplicaClass> replica_classes(const Job& job) {
+  if (!job.strategy.stages.empty()) {
+    check_shaped_stages(job);
+    return {{all_replicas(job.strategy.data), microbatches(job.strategy, job.training)}};
+  }
   const bool placed = !uniform(job);
   const bool perturbed = !job.cluster.perturbations().empty() && folds(job);
   if (!placed && !perturbed) {
-    return {{all_replicas(job.strategy), microbatches(job.strategy, job.training)}};
+    return {{all_replicas(job.strategy.data), microbatches(job.strategy, job.training)}};
   }
   if (placed) check_experts(job);
   const std::vector<int> class_of = number_classes(job, perturbed, placed);
@@ -267,6 +289,12 @@ std::vector<ReplicaClass> replica_classes(const Job& job) {
     if (number == out.size()) out.push_back({{}, microbatches(job.strategy, job.training, replica)});
     out[number].replicas.push_back(replica);
   }
+  return out;
+}
+
+std::vector<ReplicaClass> replica_classes(const Job& job, int stage) {
+  std::vector<ReplicaClass> out = replica_classes(job);
+  if (!job.strategy.stages.empty()) out.front().replicas = all_replicas(job.strategy.shape_of(stage).data);
   return out;
 }
 

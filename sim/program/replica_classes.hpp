@@ -26,6 +26,10 @@ bool folds(const Job& job);
 // Error(infeasible) if a tensor
 // and context team, or the replicas that divide experts among them, lie on several types of nodes; and if a sharding
 // group that is not all replicas holds replicas of several classes.
+// Where stages have shapes of their own, the replicas of each are one class, here those of the stage with most;
+// Error(infeasible) if a stage lies on several types of nodes.
 std::vector<ReplicaClass> replica_classes(const Job& job);
+// The same of one stage.
+std::vector<ReplicaClass> replica_classes(const Job& job, int stage);
 
 }  // namespace mirfak

@@ -12,47 +12,67 @@ namespace mirfak {
 
 // The ranks of a program with the writers of their tasks. An unfolded program has, for every stage, a team of all ranks
 // of each data-parallel replica, or of the replicas that exchange experts' rows; a folded one has, for every stage and
-// class of replicas, one team of one rank. Below, `replica` counts the teams of a stage: 0 <= replica < replicas().
+// class of replicas, one team of one rank. Below, `replica` counts the teams of a stage: 0 <= replica <
+// replicas(stage).
 class ReplicaTeams {
  public:
   // Adds the ranks to `program`, stage after stage, replica after replica, lane after lane. References must outlive
   // this.
-  ReplicaTeams(Program& program, RankGroups& groups, const Job& job, std::span<const StagePlan> plans, bool unfolded);
+  ReplicaTeams(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+               std::span<const StagePlan> plans, bool unfolded);
 
   bool folded() const { return folded_; }
-  int stages() const { return stages_; }
+  int stages() const { return static_cast<int>(stages_.size()); }
   int classes() const { return classes_; }
-  int replicas() const { return static_cast<int>(class_of_.size()); }
-  int lanes() const { return lanes_; }  // of a team: (replica * contexts + context rank) * tensor_lanes() + tensor rank
-  int tensor_lanes() const { return tensor_lanes_; }  // of one context rank
+  int replicas(int stage) const { return static_cast<int>(of(stage).class_of.size()); }
+  // Of a team: (replica * contexts + context rank) * tensor_lanes() + tensor rank.
+  int lanes(int stage) const { return of(stage).lanes; }
+  int tensor_lanes(int stage) const { return of(stage).tensor_lanes; }  // of one context rank
 
-  int class_of(int replica) const { return class_of_[static_cast<std::size_t>(replica)]; }
-  std::span<const int> replicas_of(int replica_class) const {
-    return members_[static_cast<std::size_t>(replica_class)];
+  int class_of(int stage, int replica) const { return of(stage).class_of[static_cast<std::size_t>(replica)]; }
+  std::span<const int> replicas_of(int stage, int replica_class) const {
+    return of(stage).members[static_cast<std::size_t>(replica_class)];
   }
-  TeamWriter& team(int stage, int replica) { return teams_[static_cast<std::size_t>(stage * replicas() + replica)]; }
+  TeamWriter& team(int stage, int replica) { return teams_[of(stage).first_team + static_cast<std::size_t>(replica)]; }
   std::span<TeamWriter> all() { return teams_; }
 
   const StagePlan& plan(int stage, int replica_class) const { return plans_[index(stage, replica_class)]; }
   std::size_t index(int stage, int replica_class) const {  // of a plan
     return static_cast<std::size_t>(stage * classes_ + replica_class);
   }
-  int ranks_per_stage() const { return replicas() * lanes_; }
+  int ranks_of(int stage) const { return replicas(stage) * lanes(stage); }
   std::size_t rank_index(int stage, int replica, int lane) const {  // in program.ranks
-    return static_cast<std::size_t>((stage * replicas() + replica) * lanes_ + lane);
+    return of(stage).first_rank + static_cast<std::size_t>(replica * lanes(stage) + lane);
+  }
+  // The team and the lane of a rank.
+  struct Seat {
+    int replica = 0;
+    int lane = 0;
+  };
+  Seat seat_of(int stage, std::size_t rank_index) const {
+    const auto place = static_cast<int>(rank_index - of(stage).first_rank);
+    return {place / lanes(stage), place % lanes(stage)};
   }
 
  private:
+  // The teams of one stage.
+  struct Stage {
+    int lanes = 1;
+    int tensor_lanes = 1;
+    std::size_t first_team = 0;
+    std::size_t first_rank = 0;             // in program.ranks
+    std::vector<int> class_of;              // of each replica
+    std::vector<std::vector<int>> members;  // of each class
+  };
+
+  const Stage& of(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
+  void add_stage(Program& program, RankGroups& groups, const Job& job, int stage);
   void add_team(Program& program, RankGroups& groups, const Job& job, int stage, int replica, int data);
 
   std::span<const StagePlan> plans_;
   bool folded_;
-  int stages_;
   int classes_;
-  int lanes_;
-  int tensor_lanes_;
-  std::vector<int> class_of_;              // of each replica
-  std::vector<std::vector<int>> members_;  // of each class
+  std::vector<Stage> stages_;
   std::vector<TeamWriter> teams_;
 };
 

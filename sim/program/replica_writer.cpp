@@ -5,14 +5,14 @@
 
 namespace mirfak {
 
-ReplicaWriter::ReplicaWriter(Program& program, RankGroups& groups, const Job& job, ReplicaTeams& teams,
-                             CommunicationClasses& communication)
-    : program_(program), groups_(groups), job_(job), teams_(teams), communication_(communication) {}
+ReplicaWriter::ReplicaWriter(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+                             ReplicaTeams& teams, CommunicationClasses& communication)
+    : program_(program), groups_(groups), job_(job), blocks_(blocks), teams_(teams), communication_(communication) {}
 
 std::vector<GroupId> ReplicaWriter::groups_on(int stage, GroupingId grouping) const {
   const std::vector<GroupId>& of_rank = program_.groupings[grouping].of_rank;
   const auto first = of_rank.begin() + static_cast<std::ptrdiff_t>(teams_.rank_index(stage, 0, 0));
-  std::vector<GroupId> out(first, first + static_cast<std::ptrdiff_t>(teams_.ranks_per_stage()));
+  std::vector<GroupId> out(first, first + static_cast<std::ptrdiff_t>(teams_.ranks_of(stage)));
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -37,7 +37,7 @@ const std::vector<ReplicaWriter::Priced>& ReplicaWriter::price_for_classes(int s
 std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& collective, const Waits& waits) {
   const std::vector<Priced>& priced = price_for_classes(stage, collective);
   const std::size_t base = teams_.rank_index(stage, 0, 0);
-  const auto replica_of = [&](std::size_t place) { return static_cast<int>(place / lanes()); };
+  const auto replica_of = [&](std::size_t place) { return static_cast<int>(place / lanes(stage)); };
   const auto writer_of = [&](std::size_t place) -> TeamWriter& { return teams_.team(stage, replica_of(place)); };
   const GroupingId grouping = groups_.among(collective.among);
   std::vector<TaskId> tasks(waits.size());
@@ -48,17 +48,17 @@ std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& colle
     if (ranks.size() > 1) {
       for (const std::uint32_t rank : ranks) {
         const std::size_t place = rank - base;
-        const TaskId last = writer_of(place).last_on(place % lanes(), StreamKind::data);
+        const TaskId last = writer_of(place).last_on(place % lanes(stage), StreamKind::data);
         if (last != kNoTask) after.push_back(last);
       }
       after = {groups_.meet(grouping, group, StreamKind::data, after)};
     }
     for (const std::uint32_t rank : ranks) {
       const std::size_t place = rank - base;
-      const Priced& of_class = priced[static_cast<std::size_t>(teams_.class_of(replica_of(place)))];
+      const Priced& of_class = priced[static_cast<std::size_t>(teams_.class_of(stage, replica_of(place)))];
       const Communication own = communication_.part_of(of_class.described, of_class.cost, rank);
       tasks[place] =
-          writer_of(place).transfer(place % lanes(), StreamKind::data, own.task_class, own.duration, after, -1);
+          writer_of(place).transfer(place % lanes(stage), StreamKind::data, own.task_class, own.duration, after, -1);
     }
   }
   return tasks;
@@ -67,9 +67,9 @@ std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& colle
 // What the gradients of each rank wait for: its passes, and what reduced them so far.
 ReplicaWriter::Waits ReplicaWriter::gradients(int stage) {
   Waits waits;
-  for (int replica = 0; replica < teams_.replicas(); ++replica) {
+  for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
     const TeamWriter& writer = teams_.team(stage, replica);
-    for (std::size_t lane = 0; lane < lanes(); ++lane) {
+    for (std::size_t lane = 0; lane < lanes(stage); ++lane) {
       waits.emplace_back();
       append(waits.back(), writer.done(lane));
       if (const TaskId last = writer.last_on(lane, StreamKind::data); last != kNoTask) waits.back().push_back(last);
@@ -91,8 +91,8 @@ ReplicaWriter::Waits ReplicaWriter::issue(int stage, const char* name, const Wai
   const Picoseconds lasting = to_picoseconds(unit_s);
   Waits issued;
   for (std::size_t i = 0; i < held_back.size(); ++i) {
-    TeamWriter& writer = teams_.team(stage, static_cast<int>(i / lanes()));
-    issued.push_back({writer.transfer(i % lanes(), StreamKind::host, issuing, lasting, held_back[i], -1)});
+    TeamWriter& writer = teams_.team(stage, static_cast<int>(i / lanes(stage)));
+    issued.push_back({writer.transfer(i % lanes(stage), StreamKind::host, issuing, lasting, held_back[i], -1)});
   }
   return issued;
 }
@@ -103,7 +103,7 @@ void ReplicaWriter::reduce(int stage, const HeldParameters& held) {
     const Waits issued = issue(stage, "issue reduction", Waits(waits.size()));
     for (std::size_t i = 0; i < waits.size(); ++i) append(waits[i], issued[i]);
   }
-  for (const ReplicaCollective& collective : gradient_reduction(job_, held)) run(stage, collective, waits);
+  for (const ReplicaCollective& collective : gradient_reduction(job_of(stage), held)) run(stage, collective, waits);
 }
 
 void ReplicaWriter::sum_norms(int stage) {
@@ -113,9 +113,9 @@ void ReplicaWriter::sum_norms(int stage) {
 
 std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held, GatherAfter after) {
   Waits waits;
-  for (int replica = 0; replica < teams_.replicas(); ++replica) {
+  for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
     const TeamWriter& writer = teams_.team(stage, replica);
-    for (std::size_t lane = 0; lane < lanes(); ++lane) {
+    for (std::size_t lane = 0; lane < lanes(stage); ++lane) {
       waits.emplace_back();
       if (after == GatherAfter::all_passes) append(waits.back(), writer.done(lane));
       if (after == GatherAfter::but_the_last) append(waits.back(), writer.done_before(lane));
@@ -129,7 +129,7 @@ std::vector<TaskId> ReplicaWriter::gather(int stage, const HeldParameters& held,
   // In order on one stream: what waits for the last of them waits for all.
   std::vector<TaskId> tasks;
   const StageParameters& parameters = teams_.plan(stage, 0).parameters;
-  for (const ReplicaCollective& collective : parameter_gather(job_, parameters, held)) {
+  for (const ReplicaCollective& collective : parameter_gather(job_of(stage), parameters, held)) {
     tasks = run(stage, collective, waits);
   }
   return tasks;

@@ -17,7 +17,7 @@ namespace mirfak {
 class ReplicaWriter {
  public:
   // References must outlive this.
-  ReplicaWriter(Program& program, RankGroups& groups, const Job& job, ReplicaTeams& teams,
+  ReplicaWriter(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks, ReplicaTeams& teams,
                 CommunicationClasses& communication);
 
   // The gradients of parameters (of one rank), after all that the stage's ranks have run so far.
@@ -41,7 +41,8 @@ class ReplicaWriter {
     Communication described;
   };
 
-  std::size_t lanes() const { return static_cast<std::size_t>(teams_.lanes()); }
+  std::size_t lanes(int stage) const { return static_cast<std::size_t>(teams_.lanes(stage)); }
+  const Job& job_of(int stage) const { return job_at(job_, blocks_, stage); }
   Waits gradients(int stage);
   Waits issue(int stage, const char* name, const Waits& held_back);
   const std::vector<Priced>& price_for_classes(int stage, const ReplicaCollective& collective);
@@ -51,6 +52,7 @@ class ReplicaWriter {
   Program& program_;
   RankGroups& groups_;
   const Job& job_;
+  const ShardedBlocks& blocks_;
   ReplicaTeams& teams_;
   CommunicationClasses& communication_;
   // Of each class of replicas, by stage, name and bytes: parts and microbatches repeat them.

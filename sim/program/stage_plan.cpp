@@ -2,6 +2,7 @@
 
 #include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
+#include "program/transfer_cost.hpp"
 #include "strategy/rules.hpp"
 
 #include <algorithm>
@@ -261,19 +262,44 @@ std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, 
   return plan_stages(job, blocks, clock_limits, cache);
 }
 
+namespace {
+
+// `limit`: as of plan_stages(); none: 1.
+void set_prices(const Job& job, const ShardedBlocks& blocks, double limit, BodyCache& cache, StagePlan& plan) {
+  limit = std::min(plan.costs.hardware->hardware.clock_limit(), limit);
+  const PricedBodies priced = cache.price(job, blocks, plan, limit);
+  plan.costs.kernels.set_clock_share(priced.clock_share, limit);
+  plan.bodies = priced.bodies;
+}
+
+// Each shape prices its blocks by itself. Replicas of a stage are one class.
+std::vector<StagePlan> plan_shaped_stages(const Job& job, const ShardedBlocks& blocks,
+                                          std::span<const double> clock_limits) {
+  std::map<const ShapedStage*, BodyCache> caches;
+  std::vector<StagePlan> plans;
+  plans.reserve(static_cast<std::size_t>(job.strategy.pipeline));
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const auto place = static_cast<std::size_t>(stage);
+    const ShapedStage& shaped = *blocks.stages[place];
+    StagePlan& plan = plans.emplace_back(shaped.job, shaped.blocks, replica_classes(job, stage), stage, 0);
+    set_prices(shaped.job, shaped.blocks, clock_limits.empty() ? 1 : clock_limits[place], caches[&shaped], plan);
+  }
+  order_passes(job, blocks, plans);
+  return plans;
+}
+
+}  // namespace
+
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache) {
+  if (!blocks.stages.empty()) return plan_shaped_stages(job, blocks, clock_limits);
   const std::vector<ReplicaClass> classes = replica_classes(job);
   const auto count = static_cast<int>(classes.size());
   std::vector<StagePlan> plans;
   plans.reserve(static_cast<std::size_t>(job.strategy.pipeline) * classes.size());
   for (int i = 0; i < job.strategy.pipeline * count; ++i) {
     StagePlan& plan = plans.emplace_back(job, blocks, classes, i / count, i % count);
-    const double set = plan.costs.hardware->hardware.clock_limit();
-    const double limit = clock_limits.empty() ? set : std::min(set, clock_limits[static_cast<std::size_t>(i)]);
-    const PricedBodies priced = cache.price(job, blocks, plan, limit);
-    plan.costs.kernels.set_clock_share(priced.clock_share, limit);
-    plan.bodies = priced.bodies;
+    set_prices(job, blocks, clock_limits.empty() ? 1 : clock_limits[static_cast<std::size_t>(i)], cache, plan);
   }
   order_passes(job, blocks, plans);
   return plans;
@@ -322,42 +348,6 @@ int classes_of(std::span<const StagePlan> plans) {
 std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage) {
   const auto classes = static_cast<std::size_t>(classes_of(plans));
   return plans.subspan(static_cast<std::size_t>(stage) * classes, classes);
-}
-
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
-                           int to, int replica_class) {
-  const auto costs_of = [&](int stage) -> const StageCosts& {
-    return plans_of(plans, stage)[static_cast<std::size_t>(replica_class)].costs;
-  };
-  const int first = plans[static_cast<std::size_t>(replica_class)].replicas.first();
-  return transfer_cost(job, {costs_of(from), job.rank_of(from, first, 0)}, {costs_of(to), job.rank_of(to, first, 0)},
-                       blocks.residual_bytes());
-}
-
-TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes) {
-  const int sender = from.rank;
-  const int receiver = to.rank;
-  const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
-  const std::array<int, 2> both = {sender, receiver};
-  const bool crosses = communication_group(job.cluster, both).crosses_leaves;
-  const bool scatter = scatters_transfers(job.strategy, job.framework);
-
-  TransferCost out;
-  out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);
-  // Both ends must carry it: the slower one decides.
-  for (const TransferEnd* end : {&from, &to}) {
-    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, crosses);
-    if (cost.seconds <= out.seconds) continue;
-    out.seconds = cost.seconds;
-    out.bytes_per_s = cost.bytes_per_s;
-    out.on_network = cost.on_network;
-  }
-  if (scatter) {
-    out.gathered_bytes = residual_bytes;
-    out.seconds +=
-        to.costs.communication.price(CollectiveKind::all_gather, residual_bytes, to.costs.tensor_group).seconds;
-  }
-  return out;
 }
 
 }  // namespace mirfak

@@ -147,24 +147,4 @@ void order_passes(const Job& job, const ShardedBlocks& blocks, std::span<StagePl
 int classes_of(std::span<const StagePlan> plans);
 std::span<const StagePlan> plans_of(std::span<const StagePlan> plans, int stage);
 
-// What one transfer of activations (or gradients) from a stage to another costs, each tensor rank's part, between the
-// ranks of one class of replicas.
-struct TransferCost {
-  double bytes = 0;    // sent by one rank
-  double seconds = 0;  // with the all-gather at the receiver where the framework scatters
-  double bytes_per_s = 0;
-  bool on_network = false;
-  double gathered_bytes = 0;  // that the receiver's tensor ranks make whole of their parts; 0: each has it all
-};
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
-                           int to, int replica_class);
-
-// One end of a transfer.
-struct TransferEnd {
-  const StageCosts& costs;
-  int rank = 0;
-};
-// `residual_bytes`: of one microbatch's activations on one device.
-TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes);
-
 }  // namespace mirfak

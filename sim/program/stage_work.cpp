@@ -84,7 +84,7 @@ StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const
   }
   optimizer_ = describe(optimizer_body(job, plan), TaskKind::optimizer, "optimizer step", -1);
   program.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
-  if (options.unfolded) optimizer_.meets = groups.over(team_axes(job.strategy));
+  if (options.unfolded) optimizer_.meets = groups.over(team_axes(job.strategy), job.strategy);
 }
 
 const PassWork& StageWork::pass(const Pass& pass) const {
@@ -213,7 +213,7 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
     MeshAxisSet axes = axes_of(forward.chunk, forward.kind, 0, ahead.blocks());
     axes.insert(axes_of(backward.chunk, backward.kind, 0, back.blocks()));
     for (PassWork* work : {&out.first, &out.second}) {
-      program_.classes[work->task_class].grouping = work->meets = groups_.over(axes);
+      program_.classes[work->task_class].grouping = work->meets = groups_.over(axes, job_.strategy);
     }
   }
   out.first.host_first = out.second.host_first = plan_.pass_host;
@@ -240,7 +240,7 @@ const PassWork::Steps& StageWork::pair_steps(const PairedBody& paired, BlockId f
 
 GroupingId StageWork::meeting(int chunk, Pass::Kind kind, int first, int last) {
   if (!options_.unfolded || options_.operators) return kAlone;
-  return groups_.over(axes_of(chunk, kind, first, last));
+  return groups_.over(axes_of(chunk, kind, first, last), job_.strategy);
 }
 
 MeshAxisSet StageWork::axes_of(int chunk, Pass::Kind kind, int first, int last) {
@@ -277,7 +277,7 @@ PassWork::Steps& StageWork::describe_steps(const Body& body, std::span<const Ste
       described.work = kernel_work(*of.block, own, precision);
     } else {
       described.work = CollectiveWork{own.collective, own.bytes, 1, job_.precision()};
-      described.grouping = groups_.over(own.over);
+      described.grouping = groups_.over(own.over, job_.strategy);
     }
     steps.push_back({program_.add_class(std::move(described)), &step});
   }

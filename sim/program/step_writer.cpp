@@ -12,25 +12,30 @@ namespace {
 
 class StepWriter {
  public:
-  StepWriter(Program& program, RankGroups& groups, const Job& job, const Placement& placement,
-             const std::deque<StageWork>& work, ReplicaTeams& teams, CommunicationClasses& communication,
-             ReplicaWriter& data)
+  StepWriter(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+             const Placement& placement, const std::deque<StageWork>& work, ReplicaTeams& teams,
+             CommunicationClasses& communication, ReplicaWriter& data)
       : program_(program),
         groups_(groups),
         job_(job),
+        blocks_(blocks),
         placement_(placement),
         work_(work),
         teams_(teams),
         communication_(communication),
-        data_(data),
-        data_parallel_(data_parallel_plan(job)) {}
+        data_(data) {}
 
   void reduce_gradients();
   void step_optimizer();
 
  private:
+  const Job& job_of(int stage) const { return job_at(job_, blocks_, stage); }
+  DataParallelPlan data_parallel(int stage) const { return data_parallel_plan(job_of(stage)); }
+  GroupingId tensor_groups(int stage) const {
+    return groups_.over(MeshAxisSet(MeshAxis::tensor), job_of(stage).strategy);
+  }
   void reduce_over_tensor(int stage, int replica_class);
-  void reduce_over_tensor(TeamWriter& writer, const Communication& reduction);
+  void reduce_over_tensor(int stage, TeamWriter& writer, const Communication& reduction);
   void reduce_parts(int replica_class);
   // Two stages sum gradients of parameters that both hold.
   struct Shared {
@@ -46,12 +51,12 @@ class StepWriter {
   Program& program_;
   RankGroups& groups_;
   const Job& job_;
+  const ShardedBlocks& blocks_;
   const Placement& placement_;
   const std::deque<StageWork>& work_;
   ReplicaTeams& teams_;
   CommunicationClasses& communication_;
   ReplicaWriter& data_;
-  DataParallelPlan data_parallel_;
 };
 
 // Adds what a lane's gradients wait for: its passes, and what reduced them so far.
@@ -63,7 +68,7 @@ void append_gradients(std::vector<TaskId>& after, const TeamWriter& writer, std:
 void StepWriter::reduce_gradients() {
   for (int stage = 0; stage < teams_.stages(); ++stage) {
     const StageParameters& parameters = teams_.plan(stage, 0).parameters;
-    if (data_parallel_.reduce == DataParallelPlan::Reduce::at_end) data_.reduce(stage, parameters.held());
+    if (data_parallel(stage).reduce == DataParallelPlan::Reduce::at_end) data_.reduce(stage, parameters.held());
     if (parameters.tensor_partial_elements <= 0) continue;
     for (int own = 0; own < teams_.classes(); ++own) reduce_over_tensor(stage, own);
   }
@@ -75,7 +80,7 @@ void StepWriter::reduce_gradients() {
     for (int own = 0; own < teams_.classes(); ++own) reduce_between(own, embedding);
   }
   for (int stage = 0; stage < teams_.stages(); ++stage) {
-    if (data_parallel_.shards > 1) data_.sum_norms(stage);
+    if (data_parallel(stage).shards > 1) data_.sum_norms(stage);
   }
 }
 
@@ -87,21 +92,22 @@ void StepWriter::reduce_over_tensor(int stage, int replica_class) {
       plan.costs.communication.price(CollectiveKind::all_reduce, bytes, plan.costs.tensor_group);
   const Communication reduction =
       communication_.collective({stage, "reduce norm gradients", CollectiveKind::all_reduce, bytes, 1,
-                                 Activity::tensor_communication, groups_.over(MeshAxisSet(MeshAxis::tensor))},
+                                 Activity::tensor_communication, tensor_groups(stage)},
                                 cost);
-  for (const int replica : teams_.replicas_of(replica_class))
-    reduce_over_tensor(teams_.team(stage, replica), reduction);
+  for (const int replica : teams_.replicas_of(stage, replica_class))
+    reduce_over_tensor(stage, teams_.team(stage, replica), reduction);
 }
 
-void StepWriter::reduce_over_tensor(TeamWriter& writer, const Communication& reduction) {
-  for (int first = 0; first < teams_.lanes(); first += teams_.tensor_lanes()) {
+void StepWriter::reduce_over_tensor(int stage, TeamWriter& writer, const Communication& reduction) {
+  const int members = teams_.tensor_lanes(stage);
+  for (int first = 0; first < teams_.lanes(stage); first += members) {
     std::vector<TaskId> after;
     const auto for_each_member = [&](const auto& act) {
-      for (int lane = first; lane < first + teams_.tensor_lanes(); ++lane) act(static_cast<std::size_t>(lane));
+      for (int lane = first; lane < first + members; ++lane) act(static_cast<std::size_t>(lane));
     };
     for_each_member([&](std::size_t lane) { append_gradients(after, writer, lane); });
-    if (teams_.tensor_lanes() > 1) {
-      const GroupingId tensor = groups_.over(MeshAxisSet(MeshAxis::tensor));
+    if (members > 1) {
+      const GroupingId tensor = tensor_groups(stage);
       const GroupId group = program_.groupings[tensor].of_rank[writer.rank(static_cast<std::size_t>(first))];
       after = {groups_.meet(tensor, group, StreamKind::data, after)};
     }
@@ -123,8 +129,9 @@ void StepWriter::reduce_parts(int replica_class) {
       if (held.total() <= 0) continue;  // all of it is frozen
       for (const Place& copy : placement_.copies_of({stage, chunk})) {
         if (copy.stage <= stage) continue;
-        reduce_between(replica_class,
-                       {"sum gradients of a part", GroupKind::part, {stage, copy.stage}, shard_of(job_, held)});
+        reduce_between(
+            replica_class,
+            {"sum gradients of a part", GroupKind::part, {stage, copy.stage}, shard_of(job_of(stage), held)});
       }
     }
   }
@@ -155,8 +162,8 @@ void StepWriter::reduce_between(int replica_class, const Shared& shared) {
          groups_.between(shared.kind, shared.stages[0], shared.stages[1])},
         cost);
   }
-  for (const int replica : teams_.replicas_of(replica_class)) {
-    for (int i = 0; i < teams_.lanes(); ++i) {
+  for (const int replica : teams_.replicas_of(shared.stages[0], replica_class)) {
+    for (int i = 0; i < teams_.lanes(shared.stages[0]); ++i) {
       const auto lane = static_cast<std::size_t>(i);
       std::vector<TaskId> after;
       for (const int stage : shared.stages) append_gradients(after, teams_.team(stage, replica), lane);
@@ -185,15 +192,15 @@ TaskId StepWriter::norm_of_gradients() {
 void StepWriter::step_optimizer() {
   const TaskId norm = norm_of_gradients();
   for (int stage = 0; stage < teams_.stages(); ++stage) {
-    for (int replica = 0; replica < teams_.replicas(); ++replica) {
+    for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
       TeamWriter& writer = teams_.team(stage, replica);
       for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
         writer.device_waits_for(lane, norm);
         if (host_step_seconds(job_) > 0) writer.host_waits_for(lane, norm);
       }
-      writer.run(work_[teams_.index(stage, teams_.class_of(replica))].optimizer(), -1);
+      writer.run(work_[teams_.index(stage, teams_.class_of(stage, replica))].optimizer(), -1);
     }
-    if (data_parallel_.gather == DataParallelPlan::Gather::after_step) {
+    if (data_parallel(stage).gather == DataParallelPlan::Gather::after_step) {
       data_.gather(stage, teams_.plan(stage, 0).parameters.held(), ReplicaWriter::GatherAfter::all_passes);
     }
   }
@@ -201,10 +208,10 @@ void StepWriter::step_optimizer() {
 
 }  // namespace
 
-void write_step(Program& program, RankGroups& groups, const Job& job, const Placement& placement,
-                const std::deque<StageWork>& work, ReplicaTeams& teams, CommunicationClasses& communication,
-                ReplicaWriter& data) {
-  StepWriter writer(program, groups, job, placement, work, teams, communication, data);
+void write_step(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+                const Placement& placement, const std::deque<StageWork>& work, ReplicaTeams& teams,
+                CommunicationClasses& communication, ReplicaWriter& data) {
+  StepWriter writer(program, groups, job, blocks, placement, work, teams, communication, data);
   writer.reduce_gradients();
   writer.step_optimizer();
 }

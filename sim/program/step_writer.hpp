@@ -13,8 +13,8 @@ namespace mirfak {
 // Writes what follows the last passes of an iteration: reductions of gradients that have not run behind passes, over
 // data-parallel replicas, tensor ranks and the two stages that hold the word embedding; the norm of all gradients; the
 // optimizer steps; and the gathers of parameters behind them. `work`: of each plan.
-void write_step(Program& program, RankGroups& groups, const Job& job, const Placement& placement,
-                const std::deque<StageWork>& work, ReplicaTeams& teams, CommunicationClasses& communication,
-                ReplicaWriter& data);
+void write_step(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
+                const Placement& placement, const std::deque<StageWork>& work, ReplicaTeams& teams,
+                CommunicationClasses& communication, ReplicaWriter& data);
 
 }  // namespace mirfak

@@ -18,9 +18,11 @@ struct CollectiveWork {
   Precision precision = Precision::fp32;  // of the numbers in it
 };
 
-// From one of the two ranks of the task's group to the other.
+// From some ranks of the task's group, of one stage, to the others, of another: each sends each a message.
 struct TransferWork {
-  double bytes = 0;
+  double bytes = 0;  // of a message
+  int senders = 1;   // of a group, on the cluster: more than stand in a folded program
+  int receivers = 1;
   double gathered_bytes = 0;  // what the receiver's tensor ranks then make whole of their parts; 0: each has it all
   Precision precision = Precision::fp32;
 };

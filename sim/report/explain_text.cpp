@@ -10,6 +10,7 @@
 #include "program/exchange_kind.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
+#include "program/transfer_cost.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
 #include "simulation/prediction_range.hpp"
@@ -95,13 +96,20 @@ class Explainer {
                          std::span<const BodyStep> charged);
   std::vector<std::string> step_row(const StagePlan& plan, BlockId id, const BlockStep& step, const BodyStep& charged);
   std::string communication_section();
+  // The job as the stage of a plan sees it, and the stage's blocks.
+  const Job& job_of(const StagePlan& plan) const { return job_at(job_, simulation_.blocks, plan.stage); }
+  const ShardedBlocks& blocks_of(const StagePlan& plan) const { return simulation_.blocks.at(plan.stage); }
   int index_of(const StagePlan& plan) const { return static_cast<int>(&plan - simulation_.plans.data()); }
   void add_transfers(StageRows& rows, const StagePlan& from);
+  void add_cross_transfers(StageRows& rows, const StagePlan& from, int to);
   void add_reductions(StageRows& rows, const StagePlan& plan);
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
   std::string sum_section() const;
   std::string range_section() const;
   void add_memory_parts(TextTable& table);
+  bool is_first_of_shape(int stage) const;
+  std::string shape_text(int stage) const;
+  static void add_blocks(TextTable& table, const Job& job, const ShardedBlocks& blocks, const std::string& where);
   std::string memory_section();
   std::string framework_section();
 
@@ -164,7 +172,7 @@ std::string with_evaluation(const std::string& numbers, const std::string& evalu
 
 // The steps of the sections are those of the bodies that were charged, recomputation before backward.
 std::string Explainer::block_section(const StagePlan& plan, BlockId id) {
-  const PartitionedBlock& block = simulation_.blocks.of(id);
+  const PartitionedBlock& block = blocks_of(plan).of(id);
   const BlockBodies& bodies = plan.bodies_of(id);
   const auto title = [&](const char* pass, const FoldedBody& folded) {
     return fmt::format("\n  {}, {}: {} on the device, {} of them kernels, {} on the host; clock {:.1f} %\n",
@@ -195,7 +203,7 @@ std::string Explainer::step_table(const StagePlan& plan, BlockId id, const std::
 // with what a collective beside it takes away.
 std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, const BlockStep& step,
                                              const BodyStep& charged) {
-  const PartitionedBlock& block = simulation_.blocks.of(id);
+  const PartitionedBlock& block = blocks_of(plan).of(id);
   const double seconds = to_seconds(charged.device);
   if (step.kind == BlockStep::Kind::kernel) {
     const KernelModel kernels = clocked(plan, id);
@@ -215,14 +223,14 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, 
     return {block.graph.op(step.op).name, format_seconds(seconds), cost.flop > 0 ? format_flop(cost.flop) : "",
             format_bytes(cost.bytes),     formulas_.cite(why),     with_evaluation(why.numbers, why.evaluation)};
   }
-  Explanation why = explain_collective_step(job_, block, step, plan.costs);
+  Explanation why = explain_collective_step(job_of(plan), block, step, plan.costs);
   const double held = to_seconds(charged.held);
-  const double copied = seconds - held - price_collective_step(job_, block, step, plan.costs).seconds;
+  const double copied = seconds - held - price_collective_step(job_of(plan), block, step, plan.costs).seconds;
   if (copied > kPicosecond) {
     why.numbers += ", then a copy to where the parts belong " + format_seconds(copied);
     why.evaluation += fmt::format(" + {:.6g}", copied);
   }
-  return {fmt::format("{} {}", name_of(collective_of(job_, block, step)), block.graph.tensor(step.tensor).name),
+  return {fmt::format("{} {}", name_of(collective_of(job_of(plan), block, step)), block.graph.tensor(step.tensor).name),
           format_seconds(seconds),
           "",
           format_bytes(charged.bytes),
@@ -237,6 +245,7 @@ void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
   const int to = (from.stage + 1) % stages;
   const TransferCost cost =
       transfer_cost(job_, simulation_.plans, simulation_.blocks, from.stage, to, from.replica_class);
+  if (!cross_mesh(job_.strategy, from.stage, to).same()) return add_cross_transfers(rows, from, to);
   const int replica = from.replicas.first();
   const std::array<int, 2> both = {job_.rank_of(from.stage, replica, 0), job_.rank_of(to, replica, 0)};
   const CollectiveModel& model = from.costs.communication;
@@ -250,6 +259,27 @@ void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
   rows.add(index_of(from), "activations to the next, gradients back",
            {format_seconds(cost.seconds), format_bytes(cost.bytes), formulas_.cite(why),
             with_evaluation(why.numbers, why.evaluation)});
+}
+
+// Between stages of different shape: who sends how much to whom, each way.
+void Explainer::add_cross_transfers(StageRows& rows, const StagePlan& from, int to) {
+  const auto add = [&](const char* what, int sending, int receiving) {
+    const TransferCost cost =
+        transfer_cost(job_, simulation_.plans, simulation_.blocks, sending, receiving, from.replica_class);
+    const StageShape sends = job_.strategy.shape_of(sending);
+    const StageShape receives = job_.strategy.shape_of(receiving);
+    const Strategy own = job_.strategy.at(receiving);
+    std::string numbers = fmt::format(
+        "each of {} ranks (tensor {}, data {}) sends {} to {} of {} ranks (tensor {}, data {}), each from {}",
+        job_.strategy.ranks_of(sending), sends.tensor, sends.data, format_bytes(cost.bytes), cost.receivers,
+        job_.strategy.ranks_of(receiving), receives.tensor, receives.data, cost.senders);
+    if (cost.gathered_bytes > 0) {
+      numbers += fmt::format(", then the {} tensor ranks gather {}", own.tensor, format_bytes(cost.gathered_bytes));
+    }
+    rows.add(index_of(from), what, {format_seconds(cost.seconds), format_bytes(cost.sent()), "", numbers});
+  };
+  add("activations to the next", from.stage, to);
+  add("gradients from the next", to, from.stage);
 }
 
 void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
@@ -282,14 +312,14 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
              {format_seconds(cost.seconds), format_bytes(cost.bytes_sent), formulas_.cite(why),
               with_evaluation(why.numbers, why.evaluation)});
   };
-  const DataParallelPlan replicas = data_parallel_plan(job_);
+  const DataParallelPlan replicas = data_parallel_plan(job_of(plan));
   if (replicas.reduce != DataParallelPlan::Reduce::never) {
-    for (const ReplicaCollective& collective : gradient_reduction(job_, held.held())) {
+    for (const ReplicaCollective& collective : gradient_reduction(job_of(plan), held.held())) {
       add_replicas(collective, replicas.reduce != DataParallelPlan::Reduce::at_end);
     }
   }
   if (replicas.gather != DataParallelPlan::Gather::never) {
-    for (const ReplicaCollective& collective : parameter_gather(job_, held, held.held())) {
+    for (const ReplicaCollective& collective : parameter_gather(job_of(plan), held, held.held())) {
       add_replicas(collective, replicas.gather != DataParallelPlan::Gather::after_step);
     }
   }
@@ -323,10 +353,10 @@ std::string update_evaluation(const StagePlan& plan) {
 // What step_body() charges: the kernels and what the framework does beside them, or the share on the host if that takes
 // longer.
 void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
-  const FoldedBody step = step_body(job_, plan.parameters, plan.costs);
-  const double parameters = shard_of(job_, plan.parameters.held());
+  const FoldedBody step = step_body(job_of(plan), plan.parameters, plan.costs);
+  const double parameters = shard_of(job_of(plan), plan.parameters.held());
   const KernelCost cost = plan.costs.kernels.price_memory_bound(step.bytes);
-  const double offloaded = offloaded_step(job_, plan.parameters, plan.costs.hardware->hardware).seconds();
+  const double offloaded = offloaded_step(job_of(plan), plan.parameters, plan.costs.hardware->hardware).seconds();
   std::string numbers = fmt::format("memory-bound: {} parameters x {:g} bytes", format_count(parameters),
                                     optimizer_traffic_bytes(job_, plan.parameters));
   std::string evaluation = fmt::format("{:.6g} + {:.6g}", cost.overhead_s, cost.memory_s);
@@ -345,7 +375,7 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
     rows.add(index_of(plan), "optimizer step",
              {format_seconds(to_seconds(step.device)), "", "", with_evaluation(numbers, evaluation)});
   }
-  const FoldedBody orthogonal = orthogonalization_body(job_, plan);
+  const FoldedBody orthogonal = orthogonalization_body(job_of(plan), plan);
   if (orthogonal.device > 0) {
     rows.add(index_of(plan), "orthogonalize matrices",
              {format_seconds(to_seconds(orthogonal.device)), "", "",
@@ -468,11 +498,36 @@ void Explainer::add_memory_parts(TextTable& table) {
   }
 }
 
+// Of stages of one shape, the first stands for all.
+bool Explainer::is_first_of_shape(int stage) const {
+  const auto& stages = simulation_.blocks.stages;
+  if (stages.empty()) return stage == 0;
+  const auto own = stages.begin() + stage;
+  return std::find(stages.begin(), own, *own) == own;
+}
+
+// " (tensor 4, data 2)" where stages differ.
+std::string Explainer::shape_text(int stage) const {
+  if (job_.strategy.stages.empty()) return {};
+  const StageShape shape = job_.strategy.shape_of(stage);
+  return fmt::format(" (tensor {}, data {})", shape.tensor, shape.data);
+}
+
+void Explainer::add_blocks(TextTable& table, const Job& job, const ShardedBlocks& blocks, const std::string& where) {
+  for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
+    const PartitionedBlock& block = blocks.of(id);
+    table.add_row({fmt::format("kept by a {} for a microbatch{}", block.graph.name, where),
+                   format_bytes(block.kept_bytes), largest_kept(job, block)});
+    table.add_row(
+        {fmt::format("recomputed by a {}{}", block.graph.name, where), format_bytes(block.recomputed_bytes), ""});
+  }
+  table.add_row({"passed between stages" + where, format_bytes(blocks.residual_bytes()), ""});
+}
+
 std::string Explainer::memory_section() {
   TextTable table("lrl");
   add_memory_parts(table);
   const Framework& framework = job_.framework;
-  const ShardedBlocks& blocks = simulation_.blocks;
   const std::string source = sources_.cite(framework.memory.source);
   table.add_row(
       {"bytes per parameter", fmt::format("{:g}", bytes_per_element(job_.precision())), job_.training.precision});
@@ -483,13 +538,10 @@ std::string Explainer::memory_section() {
   table.add_row(
       {"optimizer traffic per parameter", fmt::format("{:.4g}", optimizer_traffic_bytes(job_, first)), source});
   table.add_row({"platform", format_bytes(framework.memory.platform_bytes), source});
-  for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
-    const PartitionedBlock& block = blocks.of(id);
-    table.add_row({fmt::format("kept by a {} for a microbatch", block.graph.name), format_bytes(block.kept_bytes),
-                   largest_kept(job_, block)});
-    table.add_row({fmt::format("recomputed by a {}", block.graph.name), format_bytes(block.recomputed_bytes), ""});
+  for (const StagePlan& plan : simulation_.plans) {
+    if (plan.replica_class > 0 || !is_first_of_shape(plan.stage)) continue;
+    add_blocks(table, job_of(plan), blocks_of(plan), shape_text(plan.stage));
   }
-  table.add_row({"passed between stages", format_bytes(blocks.residual_bytes()), ""});
   for (const NodeGroup& group : job_.cluster.groups()) {
     const GpuSpec& gpu = group.hardware.gpu;
     table.add_row(

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -20,6 +22,38 @@ std::string recompute_text(Recompute recompute) {
       break;
   }
   return "full recomputation";
+}
+
+// "tp 4 dp 2, 2 x (tp 2 dp 4)": the shapes of stages, those in a row that are alike said once.
+std::string shapes_text(const Strategy& strategy) {
+  const std::vector<StageShape>& stages = strategy.stages;
+  std::string out;
+  for (auto from = stages.begin(); from != stages.end();) {
+    const auto to = std::find_if(from, stages.end(), [&](const StageShape& of) { return !(of == *from); });
+    const std::string shape = fmt::format("tp {} dp {}{}", from->tensor, from->data,
+                                          from->expert > 1 ? fmt::format(" ep {}", from->expert) : "");
+    out += (out.empty() ? "" : ", ") + (to - from == 1 ? shape : fmt::format("{} x ({})", to - from, shape));
+    from = to;
+  }
+  return out;
+}
+
+// "tp 4, pp 2, dp 2": the sizes.
+std::string sizes_text(const Strategy& s) {
+  if (!s.stages.empty()) return fmt::format("pp {} of their own shape: {}", s.pipeline, shapes_text(s));
+  std::string out = fmt::format("tp {}, ", s.tensor);
+  if (s.context > 1) {
+    out += fmt::format("cp {} ({}), ", s.context,
+                       context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
+  }
+  if (s.expert > 1) {
+    out +=
+        fmt::format("ep {} ({}), ", s.expert, expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
+    if (s.tensor > 1) out += fmt::format("etp {}, ", s.tensor_of_experts());
+  }
+  out += fmt::format("pp {}, ", s.pipeline);
+  if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
+  return out + fmt::format("dp {}", s.data);
 }
 
 }  // namespace
@@ -52,19 +86,7 @@ std::string sequences_text(const TrainingSpec& training) {
 
 std::string strategy_text(const Job& job) {
   const Strategy& s = job.strategy;
-  std::string out = fmt::format("tp {}, ", s.tensor);
-  if (s.context > 1) {
-    out += fmt::format("cp {} ({}), ", s.context,
-                       context_communication_names()[static_cast<std::size_t>(s.context_communication)]);
-  }
-  if (s.expert > 1) {
-    out +=
-        fmt::format("ep {} ({}), ", s.expert, expert_dispatcher_names()[static_cast<std::size_t>(s.expert_dispatcher)]);
-    if (s.tensor > 1) out += fmt::format("etp {}, ", s.tensor_of_experts());
-  }
-  out += fmt::format("pp {}, ", s.pipeline);
-  if (s.virtual_pipeline > 1) out += fmt::format("vpp {}, ", s.virtual_pipeline);
-  out += fmt::format("dp {}, {}, {}", s.data, schedule_of(s.schedule).name, recompute_text(s.recompute));
+  std::string out = fmt::format("{}, {}, {}", sizes_text(s), schedule_of(s.schedule).name, recompute_text(s.recompute));
   if (s.partly_recomputed() > 0) out += fmt::format(" of {} layers a chunk", s.recompute_layers);
   if (s.recompute_method == RecomputeMethod::uniform) out += fmt::format(" in groups of {} layers", s.recompute_layers);
   if (s.sequence_parallel) out += ", sequence parallel";

@@ -3,6 +3,7 @@
 #include "program/replica_classes.hpp"
 #include "simulation/laws.hpp"
 #include "simulation/summary_values.hpp"
+#include "strategy/rules.hpp"
 
 #include <string>
 
@@ -29,6 +30,19 @@ Json memory_json(const StageMemory& memory) {
   out["host_capacity_bytes"] = memory.host_capacity;
   out["passes_in_flight"] = memory.passes_in_flight;
   out["fits"] = memory.fits();
+  return out;
+}
+
+// What a stage of its own shape has.
+Json shape_json(const Job& job, int stage) {
+  const Strategy own = job.strategy.at(stage);
+  Json out = Json::object();
+  out["node"] = job.hardware_of(stage, 0).hardware.spec.name;
+  out["layers"] = layers_of_chunk(job.strategy, job.model, stage);
+  out["tensor"] = own.tensor;
+  out["data"] = own.data;
+  out["expert"] = own.expert;
+  out["micro_batch"] = own.micro_batch;
   return out;
 }
 
@@ -70,6 +84,7 @@ nlohmann::ordered_json result_json(const Job& job, const IterationResult& result
       entry["microbatches"] = alike.microbatches;
       entry["node"] = hardware.spec.name;
     }
+    if (!job.strategy.stages.empty()) entry.update(shape_json(job, stage));
     entry["gpu"] = hardware.gpu.name;
     entry["average_power_w"] = result.stages[i].average_power_w;
     entry["activities"] = activities_json(result.stages[i].activity_s);

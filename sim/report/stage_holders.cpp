@@ -25,8 +25,9 @@ struct Holding {
 
 std::set<int> nodes_of(const Job& job, int stage, const ReplicaClass& alike) {
   std::set<int> out;
+  const int team = job.strategy.at(stage).team();
   for (const int replica : alike.replicas) {
-    for (int member = 0; member < job.strategy.team(); ++member) {
+    for (int member = 0; member < team; ++member) {
       out.insert(job.cluster.place_of(job.rank_of(stage, replica, member)).node);
     }
   }

@@ -1,11 +1,13 @@
 #include "report/summary_text.hpp"
 
 #include "base/units.hpp"
+#include "program/transfer_cost.hpp"
 #include "report/job_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/text_table.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
+#include "strategy/rules.hpp"
 
 #include <fmt/format.h>
 
@@ -145,6 +147,32 @@ std::string replica_table(const Simulation& simulation) {
   return "\nReplicas, by stage (communication: exposed)\n" + table.text();
 }
 
+// Where stages have shapes of their own: what each has, and what leaves it.
+std::string shape_table(const Simulation& simulation) {
+  const Job& job = simulation.job;
+  if (job.strategy.stages.empty()) return {};
+  TextTable table("lrlrrrrrrr");
+  table.add_row({"stage", "layers", "on", "GPUs", "tp", "dp", "ep", "sequences", "forward", "sent on by a GPU"});
+  const auto layers = layers_of_chunks(job.strategy, job.model);
+  for (const StagePlan& plan : simulation.plans) {
+    const Strategy own = job.strategy.at(plan.stage);
+    const auto place = static_cast<std::size_t>(plan.stage);
+    const Picoseconds forward = plan.folded(plan.chunks.front(), Pass::Kind::forward).device;
+    std::string sent;
+    if (plan.stage + 1 < job.strategy.pipeline) {
+      const TransferCost cost =
+          transfer_cost(job, simulation.plans, simulation.blocks, plan.stage, plan.stage + 1, plan.replica_class);
+      sent = fmt::format("{} to {}, {}{}", format_bytes(cost.bytes), cost.receivers, format_seconds(cost.seconds),
+                         cost.gathered_bytes > 0 ? " with a gather" : "");
+    }
+    table.add_row({fmt::format("{}", plan.stage), fmt::format("{}", layers[place].front().count),
+                   plan.costs.hardware->hardware.spec.name, fmt::format("{:g}", plan.gpus()),
+                   fmt::format("{}", own.tensor), fmt::format("{}", own.data), fmt::format("{}", own.expert),
+                   fmt::format("{}", own.micro_batch), format_seconds(to_seconds(forward)), sent});
+  }
+  return "\nStages of their own shape (sequences: of a microbatch on one replica)\n" + table.text();
+}
+
 std::string gib(double bytes) { return format_number(bytes / kGiB); }
 
 std::vector<std::string> memory_cells(const StageMemory& memory) {
@@ -229,7 +257,8 @@ std::string memory_table(const Simulation& simulation) {
 std::string summary_text(const Scenario& scenario, const Simulation& simulation, std::span<const std::string> notes) {
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
-                    activity_table(result) + replica_table(simulation) + memory_table(simulation);
+                    activity_table(result) + shape_table(simulation) + replica_table(simulation) +
+                    memory_table(simulation);
   out += notes_text(simulation.job, result, notes);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;

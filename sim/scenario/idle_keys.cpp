@@ -64,7 +64,7 @@ std::vector<StatedKey> stated_keys(const Value& root) {
     add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
   }
   std::erase_if(keys, [](const StatedKey& key) {
-    return key.value == nullptr || key.name.ends_with(".source") ||
+    return key.value == nullptr || key.name.ends_with(".source") || key.name.starts_with("strategy.stages[") ||
            std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
   });
   return keys;

@@ -128,7 +128,7 @@ void PointReader::read_sections(Setting& setting, const Node& training, const No
   }
   if (setting.read.strategy != versions_.strategy) {
     setting.read.strategy = 0;
-    job.strategy = read_strategy(strategy, job.cluster.gpus());
+    job.strategy = read_strategy(strategy, job.cluster);
     setting.resolved_strategy = resolved_strategy(job.strategy);
     setting.read.strategy = versions_.strategy;
   }

@@ -27,7 +27,7 @@ void add_keys_left_out(const Node& resolved, const Document& document, std::vect
 
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
   ScenarioSections sections = read_sections(document, sources);
-  const Strategy strategy = read_strategy(sections.strategy, sections.cluster.gpus());
+  const Strategy strategy = read_strategy(sections.strategy, sections.cluster);
   Scenario scenario{document.name(),
                     document,
                     {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy,

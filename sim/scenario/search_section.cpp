@@ -155,12 +155,12 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
 }
 
 void fix_strategy(const Node& strategy, const std::optional<Node>& section, int gpus, SearchSection& search) {
-  const Strategy stated = read_strategy(strategy, gpus);
   Mapping keys(strategy);
   for (const StrategyKey& key : strategy_keys()) {
     if (key.chosen.message.empty() || !keys.has(key.key)) continue;
     keys.require(key.key).fail(std::string(key.chosen.message), std::string(key.chosen.hint));
   }
+  const Strategy stated = read_strategy(strategy, gpus);
   StrategySpace& space = search.spec.space;
   space.others = stated;
   for (const SearchDimension& dimension : search_dimensions()) {

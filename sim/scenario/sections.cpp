@@ -4,6 +4,7 @@
 #include "scenario/training_section.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace mirfak {
 
@@ -32,15 +33,24 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
           std::move(search)};
 }
 
-// The place of "strategy.tensor" in the document, or of the nearest mapping around it.
+// The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.
 Node locate(const Document& document, std::string_view path) {
   Node node(document);
   while (!path.empty() && node.is_mapping()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
     const std::string_view key = path.substr(0, dot);
-    const Value* value = node.value().find(key);
+    const std::size_t bracket = std::min(key.find('['), key.size());
+    const Value* value = node.value().find(key.substr(0, bracket));
     if (value == nullptr) break;
-    node = node.child(*value, key);
+    node = node.child(*value, key.substr(0, bracket));
+    if (bracket < key.size()) {
+      std::size_t place = 0;
+      std::from_chars(key.data() + bracket + 1, key.data() + key.size(), place);
+      if (node.value().kind != Value::Kind::sequence) break;
+      const std::vector<Node> items = node.as_items();
+      if (place >= items.size()) break;
+      node = items[place];
+    }
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
   return node;

@@ -28,7 +28,7 @@ struct ScenarioSections {
 // Error(input) at the place of the fault, at keys that no section has too.
 ScenarioSections read_sections(const Document& document, const ScenarioSources& sources);
 
-// The place of "strategy.tensor" in the document, or of the nearest mapping around it.
+// The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.
 Node locate(const Document& document, std::string_view path);
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #include "scenario/strategy_section.hpp"
 
+#include "scenario/stage_shapes.hpp"
 #include "schedule/schedule_file.hpp"
 
 #include <fmt/format.h>
@@ -61,20 +62,38 @@ ScheduleId read_schedule(const Node& node) {
   return read_schedule_file(file, stated);
 }
 
-Strategy read_strategy(const Node& node, int gpus) {
+namespace {
+
+// `cluster`: null where only its size is known.
+Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
   Mapping section(node);
   Strategy strategy;
+  std::optional<Node> stages;
   for_each_strategy_field([&](const auto& field) {
     const std::optional<Node> found = field.may_be_null ? section.find_or_null(field.key) : section.find(field.key);
-    if (found) strategy.*field.member = read_value(*found, field);
+    if (!found) return;
+    using T = typename std::remove_cvref_t<decltype(field)>::Type;
+    if constexpr (std::is_same_v<T, std::vector<StageShape>>) {
+      stages = found;
+    } else {
+      strategy.*field.member = read_value(*found, field);
+    }
   });
+  if (stages) read_stages(*stages, {section.has("data"), section.has("expert_tensor")}, cluster, strategy);
   for_each_strategy_field([&](const auto& field) {
-    if (field.completion != nullptr && !section.has(field.key)) {
+    const bool of_stages = stages && (field.key == "data" || field.key == "expert_tensor");
+    if (field.completion != nullptr && !section.has(field.key) && !of_stages) {
       strategy.*field.member = field.completion(strategy, gpus);
     }
   });
   section.finish();
   return strategy;
 }
+
+}  // namespace
+
+Strategy read_strategy(const Node& node, int gpus) { return read_all(node, gpus, nullptr); }
+
+Strategy read_strategy(const Node& node, const Cluster& cluster) { return read_all(node, cluster.gpus(), &cluster); }
 
 }  // namespace mirfak

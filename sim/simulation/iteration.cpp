@@ -84,16 +84,21 @@ std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation) {
 void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks, IterationResult& result) {
   const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
   const std::vector<ActivitySeconds> activities = breakdown_of_plans(simulation);
-  const double stages = simulation.job.strategy.pipeline;
+  const Strategy& strategy = simulation.job.strategy;
+  const double stages = strategy.pipeline;
   double fullest = 0;
   result.fits = true;
   for (std::size_t place = 0; place < simulation.plans.size(); ++place) {
     const StagePlan& plan = simulation.plans[place];
-    const double replicas = static_cast<double>(plan.replicas.count()) / simulation.job.strategy.data;
+    const double replicas = static_cast<double>(plan.replicas.count()) / strategy.data;
+    const double ranks = plan.ranks / static_cast<double>(strategy.ranks());
     StageResult stage;
     stage.activity_s = activities[place];
     stage.memory = memory[place];
-    for (std::size_t i = 0; i < kActivities; ++i) result.activity_s[i] += replicas * stage.activity_s[i] / stages;
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      result.activity_s[i] +=
+          strategy.stages.empty() ? replicas * stage.activity_s[i] / stages : ranks * stage.activity_s[i];
+    }
     result.fits = result.fits && stage.memory.fits();
     const double share = stage.memory.peak.total() / stage.memory.capacity;
     if (share > fullest) {

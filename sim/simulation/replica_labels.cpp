@@ -34,6 +34,8 @@ std::string microbatches_text(const Simulation& simulation) {
   const int first = classes.front().replicas.microbatches;
   if (std::all_of(classes.begin(), classes.end(),
                   [&](const StagePlan& plan) { return plan.replicas.microbatches == first; })) {
+    const Strategy& strategy = simulation.job.strategy;
+    if (!strategy.stages.empty()) return fmt::format("{} microbatches of {}", first, size * strategy.data);
     return fmt::format("{} microbatches of {} per replica", first, size);
   }
   std::string out;

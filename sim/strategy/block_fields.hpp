@@ -17,7 +17,7 @@ class BlockFields {
     std::size_t at = 0;
     for_each_strategy_field([&](const auto& field) {
       using T = typename std::remove_cvref_t<decltype(field)>::Type;
-      if constexpr (!std::is_same_v<T, std::vector<int>>) {
+      if constexpr (!kIsList<T>) {
         if (field.in_blocks) values_[at++] = effective_value(field, strategy);
       }
     });

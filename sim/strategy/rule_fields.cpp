@@ -21,7 +21,7 @@ static_assert(
       bool last = true;
       for_each_strategy_field([&](const auto& of) {
         using T = typename std::remove_cvref_t<decltype(of)>::Type;
-        last = last && (std::is_same_v<T, std::vector<int>> == (at++ >= kStrategyRuleFields));
+        last = last && (kIsList<T> == (at++ >= kStrategyRuleFields));
       });
       return last;
     }(),

@@ -21,8 +21,7 @@ enum class RuleField : std::uint8_t {};
 
 inline constexpr std::size_t kStrategyRuleFields = std::apply(
     [](const auto&... fields) {
-      return (std::size_t{0} + ... +
-              (std::is_same_v<typename std::remove_cvref_t<decltype(fields)>::Type, std::vector<int>> ? 0 : 1));
+      return (std::size_t{0} + ... + (kIsList<typename std::remove_cvref_t<decltype(fields)>::Type> ? 0 : 1));
     },
     kStrategyFields);
 inline constexpr std::array<std::string_view, 17> kDerivedRuleFields = {"gpus",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include "schedule/schedule.hpp"
+#include "strategy/stage_rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,7 @@ std::string model_sizes(const Strategy& s) {
 }
 
 Broken gpus_divide(const RuleInput& in) {
+  if (!in.strategy.stages.empty()) return std::nullopt;
   const std::int64_t model_parallel = std::int64_t{in.strategy.team()} * in.strategy.pipeline;
   if (in.gpus % model_parallel == 0) return std::nullopt;
   return Violation{"strategy.tensor",
@@ -38,7 +40,7 @@ Broken gpus_divide(const RuleInput& in) {
 }
 
 Broken data_fills(const RuleInput& in) {
-  if (in.strategy.ranks() == in.gpus) return std::nullopt;
+  if (in.strategy.ranks() == in.gpus || !in.strategy.stages.empty()) return std::nullopt;
   return Violation{"strategy.data",
                    fmt::format("{} x data {} = {} ranks, but the cluster has {} GPUs", model_sizes(in.strategy),
                                in.strategy.data, in.strategy.ranks(), in.gpus),
@@ -486,6 +488,9 @@ Broken gather_needs_shards(const RuleInput& in) {
 }
 
 constexpr std::array kRules = {
+    Rule{"stages-are-shaped",
+         "Stages of their own shape take all GPUs, divide a microbatch evenly, and send their neighbours equal pieces.",
+         stages_are_shaped},
     Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
     Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
     Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
@@ -547,11 +552,39 @@ constexpr std::array kRules = {
 
 std::span<const Rule> strategy_rules() { return kRules; }
 
-std::optional<Violation> first_violation(const RuleInput& input) {
+namespace {
+
+Broken first_broken(const RuleInput& input) {
   for (const Rule& rule : kRules) {
     if (Broken broken = rule.check(input)) return broken;
   }
   return std::nullopt;
+}
+
+// The rules hold on every stage, as it sees the strategy; sizes that a stage has of its own are changed there.
+Broken first_broken_of_stages(const RuleInput& input) {
+  for (int stage = 0; stage < input.strategy.pipeline; ++stage) {
+    const Strategy own = input.strategy.at(stage);
+    Broken broken = first_broken({input.model, input.training, input.framework, own, input.gpus});
+    if (!broken) continue;
+    for (const char* key : {"tensor", "data", "expert", "layer_split"}) {
+      if (broken->key != fmt::format("strategy.{}", key)) continue;
+      const bool layers = broken->key == "strategy.layer_split";
+      broken->key = layers ? "strategy.stages" : fmt::format("strategy.stages[{}]", stage);
+      if (!layers) broken->message = fmt::format("stage {}: {}", stage, broken->message);
+      break;
+    }
+    return broken;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Violation> first_violation(const RuleInput& input) {
+  if (input.strategy.stages.empty()) return first_broken(input);
+  if (Broken broken = stages_are_shaped(input)) return broken;
+  return first_broken_of_stages(input);
 }
 
 bool scatters_transfers(const Strategy& s, const Framework& framework) {

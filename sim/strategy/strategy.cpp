@@ -16,6 +16,25 @@ ExpertSpan Strategy::expert_span() const {
   return span;
 }
 
+Strategy Strategy::at(int stage) const {
+  Strategy out = *this;
+  if (stages.empty()) return out;
+  const StageShape shape = shape_of(stage);
+  const std::int64_t sequences = std::int64_t{micro_batch} * data;  // of a microbatch
+  out.tensor = shape.tensor;
+  out.data = shape.data;
+  out.expert = shape.expert;
+  out.micro_batch = static_cast<int>(sequences / shape.data);
+  return out;
+}
+
+int Strategy::first_rank(int stage) const {
+  if (stages.empty()) return stage * data * team();
+  int first = 0;
+  for (int before = 0; before < stage; ++before) first += ranks_of(before);
+  return first;
+}
+
 int Strategy::expert_replicas() const {
   const ExpertSpan span = expert_span();
   return replicas() / (span.data * (span.context ? context : 1));

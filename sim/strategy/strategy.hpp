@@ -99,6 +99,15 @@ struct ExpertSpan {
   int data = 1;          // neighbouring data-parallel replicas
 };
 
+// The sizes of one pipeline stage, where stages differ.
+struct StageShape {
+  int tensor = 1;
+  int data = 1;
+  int expert = 1;
+
+  friend bool operator==(const StageShape&, const StageShape&) = default;
+};
+
 // How a model is spread over ranks and scheduled. Plain data; 1 means "not used".
 struct Strategy {
   int tensor = 1;            // tensor-parallel size (tp)
@@ -139,13 +148,31 @@ struct Strategy {
   std::vector<int> layer_split;
   // Microbatches of each data-parallel replica, `data` entries. Empty: even.
   std::vector<int> replica_microbatches;
+  // Of each pipeline stage, `pipeline` entries. Empty: all have the sizes above. Else `tensor`, `data` and `expert` are
+  // those of the first of the stages with most replicas, and `micro_batch` is of its replicas: where there are fewer,
+  // each has proportionally more sequences, so that a microbatch is the same sequences on every stage (Alpa,
+  // arXiv 2201.12023, section 5).
+  std::vector<StageShape> stages;
+
+  // The strategy as one stage sees it: sizes and microbatches are its own.
+  Strategy at(int stage) const;
+  StageShape shape_of(int stage) const {
+    return stages.empty() ? StageShape{tensor, data, expert} : stages[static_cast<std::size_t>(stage)];
+  }
+  int ranks_of(int stage) const {
+    const StageShape shape = shape_of(stage);
+    return shape.tensor * context * shape.data;
+  }
+  int first_rank(int stage) const;  // stages have ranks in a row, in their order
 
   std::int64_t chunks() const { return std::int64_t{pipeline} * virtual_pipeline; }  // of all stages
   // What an even split counts beside the layers of the model.
   int counted_as_layers() const {
     return (account_for_embedding_in_pipeline_split ? 1 : 0) + (account_for_loss_in_pipeline_split ? 1 : 0);
   }
-  std::int64_t ranks() const { return std::int64_t{tensor} * context * pipeline * data; }
+  std::int64_t ranks() const {
+    return stages.empty() ? std::int64_t{tensor} * context * pipeline * data : std::int64_t{first_rank(pipeline)};
+  }
   // Of each chunk, the first so many layers that are recomputed where not all are; 0: all are, or none.
   int partly_recomputed() const { return recompute_method == RecomputeMethod::block ? recompute_layers : 0; }
   int team() const { return tensor * context; }  // ranks that run a microbatch of one stage together
@@ -184,6 +211,7 @@ inline constexpr std::tuple kStrategyFields = {
     field("expert_tensor", &Strategy::expert_tensor, "ranks that divide each expert")
         .between(1, strategy_limits::kRanks)
         .completed("tensor", [](const Strategy& s, int /*gpus*/) { return s.tensor; })
+        .only_if([](const Strategy& s) { return s.stages.empty() || s.expert_tensor > 0; })
         .holding([](const Strategy& s) -> double { return s.tensor_of_experts(); }, "tensor"),
     field("expert_dispatcher", &Strategy::expert_dispatcher, "how rows of tokens get to their experts")
         .among(expert_dispatcher_names),
@@ -275,6 +303,7 @@ inline constexpr std::tuple kStrategyFields = {
     field("layer_split", &Strategy::layer_split, "layers of each chunk")
         .between(0, strategy_limits::kLayers)
         .or_else("even")
+        .only_if([](const Strategy& s) { return s.stages.empty(); })
         .not_in_blocks()
         .chosen_by_search(kChunksChosen),
     field("replica_microbatches", &Strategy::replica_microbatches, "microbatches of each data-parallel replica")
@@ -282,6 +311,11 @@ inline constexpr std::tuple kStrategyFields = {
         .or_else("even")
         .not_in_blocks()
         .chosen_by_search({"a search divides the microbatches among replicas itself", "leave it out"}),
+    field("stages", &Strategy::stages, "pipeline stages of their own shape")
+        .between(1, strategy_limits::kRanks)
+        .or_else("all alike")
+        .not_in_blocks()
+        .chosen_by_search({"a search chooses the shape of stages itself", "leave it out"}),
 };
 
 // The value that holds of a field that is no list, as a number: of an enumeration the place, of a set its bits.

@@ -10,6 +10,11 @@ namespace mirfak {
 
 struct Strategy;
 
+template <typename T>
+inline constexpr bool kIsList = false;
+template <typename T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+
 // Why a search refuses a key of `strategy`: it chooses the field itself. Empty: it does not.
 struct ChosenBySearch {
   std::string_view message;

@@ -23,13 +23,27 @@ std::string words_of(ModuleSet set, const std::vector<std::string>& names) {
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
+// With the layers that are stated: "[{layers: 20, tensor: 4, data: 2, expert: 1}, ...]".
+std::string stages_text(const Strategy& strategy) {
+  std::vector<std::string> stages;
+  for (std::size_t i = 0; i < strategy.stages.size(); ++i) {
+    const StageShape& of = strategy.stages[i];
+    const std::string layers =
+        i < strategy.layer_split.size() ? fmt::format("layers: {}, ", strategy.layer_split[i]) : "";
+    stages.push_back(fmt::format("{{{}tensor: {}, data: {}, expert: {}}}", layers, of.tensor, of.data, of.expert));
+  }
+  return fmt::format("[{}]", fmt::join(stages, ", "));
+}
+
 template <std::size_t index>
 std::string text_of(const Strategy& strategy) {
   using T = FieldType<index>;
   const T& value = strategy.*kField<index>.member;
   if constexpr (std::is_same_v<T, ModuleSet>) {
     return words_of(value, kField<index>.names());
-  } else if constexpr (std::is_same_v<T, std::vector<int>>) {
+  } else if constexpr (std::is_same_v<T, std::vector<StageShape>>) {
+    return stages_text(strategy);
+  } else if constexpr (kIsList<T>) {
     return fmt::format("[{}]", fmt::join(value, ", "));
   } else if constexpr (std::is_same_v<T, ScheduleId>) {
     return schedule_text(value);

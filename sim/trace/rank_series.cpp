@@ -29,9 +29,11 @@ void close_at(std::vector<Point>& points, Picoseconds end) {
 
 std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
                                           const StagePlan& plan, std::span<const PassSpan> spans) {
+  const Job& job = job_at(simulation.job, simulation.blocks, plan.stage);
+  const ShardedBlocks& own = simulation.blocks.at(plan.stage);
   std::vector<ChunkMemory> chunks;
-  for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(simulation.job, blocks, chunk));
-  MemoryUse use = resident_memory(simulation.job, simulation.blocks, plan);
+  for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, blocks, chunk));
+  MemoryUse use = resident_memory(job, own, plan);
   std::vector<MemoryPoint> points = {{0, use}};
   const auto of = [&](const Pass& pass) -> const ChunkMemory& { return chunks[static_cast<std::size_t>(pass.chunk)]; };
   const auto end = [&](const Pass& pass) {
@@ -43,7 +45,7 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::spa
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const PassSpan& span = spans[i];
     if (span.kind == TaskKind::optimizer) {
-      use.workspace = step_workspace(simulation.job, plan);
+      use.workspace = step_workspace(job, plan);
       put(points, {span.start, use});
       use.workspace = 0;
       put(points, {span.end, use});

@@ -20,7 +20,7 @@ struct PowerPoint {
 };
 
 // As account_memory counts it: the largest total is StageMemory::peak's, to the bit. `blocks`: memory_of_blocks of the
-// simulation. `spans`: of a rank of `plan`.
+// plan's stage. `spans`: of a rank of `plan`.
 std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
                                           const StagePlan& plan, std::span<const PassSpan> spans);
 

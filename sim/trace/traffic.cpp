@@ -1,6 +1,7 @@
 #include "trace/traffic.hpp"
 
 #include "engine/fair_share.hpp"
+#include "program/transfer_cost.hpp"
 
 #include <fmt/format.h>
 
@@ -92,11 +93,13 @@ class LineRates {
   double of_group(const CommunicationGroup& group) const {
     return group.shape.domains > 1 ? port_ * group.shape.ranks_per_domain : scale_up_;
   }
-  // The stage of the other rank of two.
+  // The other stage of two that a group is of.
   int other_end(const Group& group, TaskId task) const {
-    const std::uint32_t own = simulation_.program.rank_of(task);
-    const std::uint32_t other = group.ranks[group.ranks.front() == own ? 1 : 0];
-    return static_cast<int>(simulation_.program.ranks[other].stage);
+    const std::vector<ProgramRank>& ranks = simulation_.program.ranks;
+    const std::uint32_t own = ranks[simulation_.program.rank_of(task)].stage;
+    const auto other = std::find_if(group.ranks.begin(), group.ranks.end(),
+                                    [&](std::uint32_t rank) { return ranks[rank].stage != own; });
+    return static_cast<int>(ranks[*other].stage);
   }
   double between_stages(int other) const {
     const Job& job = simulation_.job;

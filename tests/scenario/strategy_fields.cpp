@@ -76,7 +76,10 @@ TEST_CASE("every key is read, and what is read is written and reads back") {
                                                      {"recompute_modules", "[mlp, moe]"},
                                                      {"offload_optimizer", "0.5"},
                                                      {"layer_split", "[11, 13]"},
-                                                     {"replica_microbatches", "[3, 1]"}};
+                                                     {"replica_microbatches", "[3, 1]"},
+                                                     {"stages",
+                                                      "[{tensor: 2, data: 4, expert: 1}, "
+                                                      "{tensor: 1, data: 8, expert: 1}]"}};
   for (const StrategyKey& key : strategy_keys()) {
     INFO(key.key);
     const auto given = values.find(std::string(key.key));
@@ -112,7 +115,7 @@ TEST_CASE("rules name every field that is no list, and blocks are told apart by 
   for (const RuleFieldInfo& info : rule_fields()) names.insert(info.name);
   CHECK(names.size() == kRuleFields);
   for (const StrategyKey& key : strategy_keys()) {
-    const bool list = key.key == "layer_split" || key.key == "replica_microbatches";
+    const bool list = key.key == "layer_split" || key.key == "replica_microbatches" || key.key == "stages";
     CHECK(names.contains(key.key) == !list);
   }
   const auto same_blocks = [](auto change) {

@@ -1,0 +1,161 @@
+// Between stages of different shape, the messages of a rank leave at once: over the scale-up link to ranks of its
+// domain, over its share of the node's ports to all others. A transfer has ended where its slowest rank has. Where
+// tensor ranks of the receiving stage all need the same, they are sent it whole, or parts of it that they gather,
+// whichever takes less time (Alpa's local all-gather), unless strategy.scatter_gather says which.
+
+#include "program/transfer_cost.hpp"
+
+#include "sharding/axis_rules.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mirfak {
+
+namespace {
+
+using Pieces = CrossMesh::Pieces;
+
+// The ranks of two stages of different shape.
+class CrossTransfer {
+ public:
+  struct Stage {
+    int stage = 0;
+    const Job& job;  // as it sees it
+    const StageCosts& costs;
+    double residual_bytes = 0;
+  };
+
+  CrossTransfer(const CrossMesh& mesh, const Stage& from, const Stage& to) : mesh_(mesh), from_(from), to_(to) {}
+
+  TransferCost price(Pieces pieces, bool divided) const {
+    TransferCost out;
+    out.bytes = from_.residual_bytes / mesh_.messages_in_sender(pieces, divided);
+    out.senders = mesh_.senders();
+    out.receivers = mesh_.receivers();
+    Slowest slowest;
+    for (int group = 0; group < mesh_.groups(); ++group) {
+      const std::vector<int> senders = ranks_of(from_, mesh_.senders_of(group));
+      const std::vector<int> receivers = ranks_of(to_, mesh_.receivers_of(group));
+      for (const int rank : senders) add(from_, rank, receivers, out.bytes, slowest.sender, slowest);
+      for (const int rank : receivers) add(to_, rank, senders, out.bytes, slowest.receiver, slowest);
+    }
+    out.seconds = slowest.seconds;
+    out.on_network = slowest.sender > 0;
+    if (slowest.transfer_s > 0) {
+      out.bytes_per_s = slowest.sender / slowest.transfer_s;
+      out.received_bytes_per_s = slowest.receiver / slowest.transfer_s;
+    }
+    if (pieces == Pieces::parts && !divided && to_.job.strategy.tensor > 1) {
+      const double whole = to_.residual_bytes;
+      out.gathered_bytes = whole;
+      out.seconds += to_.costs.communication.price(CollectiveKind::all_gather, whole, to_.costs.tensor_group).seconds;
+    }
+    return out;
+  }
+
+ private:
+  struct Slowest {
+    double seconds = 0;
+    double transfer_s = 0;  // of these, behind the latency
+    double sender = 0;      // bytes that a sender has on the network, at most
+    double receiver = 0;
+  };
+
+  static std::vector<int> ranks_of(const Stage& stage, const std::vector<CrossMesh::Place>& places) {
+    std::vector<int> out;
+    for (const CrossMesh::Place& place : places) {
+      out.push_back(stage.job.rank_of(stage.stage, place.data, place.tensor));
+    }
+    return out;
+  }
+
+  void add(const Stage& stage, int rank, const std::vector<int>& others, double bytes, double& on_network,
+           Slowest& slowest) const {
+    const Cluster& cluster = stage.job.cluster;
+    double within = 0;
+    double outside = 0;
+    bool crosses = false;
+    for (const int other : others) {
+      const bool near = cluster.place_of(rank).domain == cluster.place_of(other).domain;
+      (near ? within : outside) += bytes;
+      const std::array<int, 2> both = {rank, other};
+      if (!near) crosses = crosses || communication_group(cluster, both).crosses_leaves;
+    }
+    on_network = std::max(on_network, outside);
+    for (const bool near : {true, false}) {
+      if ((near ? within : outside) <= 0) continue;
+      const CommunicationCost cost =
+          stage.costs.communication.price_send(near ? within : outside, near, !near && crosses);
+      if (cost.seconds <= slowest.seconds) continue;
+      slowest.seconds = cost.seconds;
+      slowest.transfer_s = cost.transfer_s;
+    }
+  }
+
+  const CrossMesh& mesh_;
+  const Stage& from_;
+  const Stage& to_;
+};
+
+TransferCost cheaper(const CrossTransfer& transfer, const Strategy& strategy) {
+  if (strategy.sequence_parallel) return transfer.price(Pieces::parts, true);
+  if (strategy.scatter_gather == ScatterGather::on) return transfer.price(Pieces::parts, false);
+  const TransferCost whole = transfer.price(Pieces::whole, false);
+  if (strategy.scatter_gather == ScatterGather::off) return whole;
+  const TransferCost parts = transfer.price(Pieces::parts, false);
+  return parts.seconds < whole.seconds ? parts : whole;
+}
+
+}  // namespace
+
+CrossMesh cross_mesh(const Strategy& strategy, int from, int to) {
+  return {mesh_of(strategy.at(from)), mesh_of(strategy.at(to))};
+}
+
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
+                           int to, int replica_class) {
+  const auto costs_of = [&](int stage) -> const StageCosts& {
+    return plans_of(plans, stage)[static_cast<std::size_t>(replica_class)].costs;
+  };
+  const auto stage_of = [&](int stage) -> CrossTransfer::Stage {
+    return {stage, job_at(job, blocks, stage), costs_of(stage), blocks.at(stage).residual_bytes()};
+  };
+  if (const CrossMesh mesh = cross_mesh(job.strategy, from, to); !mesh.same()) {
+    const CrossTransfer::Stage sending = stage_of(from);
+    const CrossTransfer::Stage receiving = stage_of(to);
+    return cheaper(CrossTransfer(mesh, sending, receiving), job.strategy);
+  }
+  const int first = plans[static_cast<std::size_t>(replica_class)].replicas.first();
+  return transfer_cost(job_at(job, blocks, from), {costs_of(from), job.rank_of(from, first, 0)},
+                       {costs_of(to), job.rank_of(to, first, 0)}, blocks.at(from).residual_bytes());
+}
+
+TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes) {
+  const int sender = from.rank;
+  const int receiver = to.rank;
+  const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
+  const std::array<int, 2> both = {sender, receiver};
+  const bool crosses = communication_group(job.cluster, both).crosses_leaves;
+  const bool scatter = scatters_transfers(job.strategy, job.framework);
+
+  TransferCost out;
+  out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);
+  // Both ends must carry it: the slower one decides.
+  for (const TransferEnd* end : {&from, &to}) {
+    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, crosses);
+    if (cost.seconds <= out.seconds) continue;
+    out.seconds = cost.seconds;
+    out.bytes_per_s = out.received_bytes_per_s = cost.bytes_per_s;
+    out.on_network = cost.on_network;
+  }
+  if (scatter) {
+    out.gathered_bytes = residual_bytes;
+    out.seconds +=
+        to.costs.communication.price(CollectiveKind::all_gather, residual_bytes, to.costs.tensor_group).seconds;
+  }
+  return out;
+}
+
+}  // namespace mirfak
