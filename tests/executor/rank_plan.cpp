@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "executor/measured_timeline.hpp"
+#include "executor/submission_order.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "support/source_root.hpp"
@@ -26,12 +27,13 @@ Job job_of(const std::string& strategy, const std::string& framework = "megatron
   const bool experts = strategy.find("expert") != std::string::npos;
   const std::string text = fmt::format(
       "model: {{source: test, family: gpt, layers: 4, hidden: 64, heads: 4, ffn: 256, vocab: 512, max_sequence: 64,\n"
-      "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: true,\n"
+      "  activation: gelu, normalization: layer_norm, position: learned, linear_bias: true, tied_embeddings: {},\n"
       "  dropout: 0.1{}}}\n"
       "cluster: {{nodes: [{{type: {}, count: 1, gpus: 4}}]}}\n"
       "training: {{global_batch: 8, sequence_length: 64, precision: {}, framework: {}}}\n"
       "strategy: {{{}}}\n",
-      experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "", node, precision, framework, strategy);
+      strategy.find("stages") == std::string::npos, experts ? ", experts: {count: 4, per_token: 2, ffn: 256}" : "",
+      node, precision, framework, strategy);
   const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
   return parse_scenario(Document::from_text(text, "test"), folders).job;
 }
@@ -41,6 +43,9 @@ struct NamedJob {
   std::string framework;
 };
 const std::vector<NamedJob> kJobs = {
+    {"stages: [{gpus: 2, tensor: 2}, {gpus: 2, tensor: 1}], scatter_gather: false", "megatron-core"},
+    {"stages: [{gpus: 1}, {gpus: 2, tensor: 2}, {gpus: 1}], layer_split: [1, 2, 1], sequence_parallel: true, zero: 1",
+     "megatron-core"},
     {"tensor: 4", "megatron-core"},
     {"tensor: 2, sequence_parallel: true", "megatron-core"},
     {"tensor: 2, pipeline: 2", "megatron-core"},
@@ -154,6 +159,10 @@ TEST_CASE("what executors do not run is refused") {
   CHECK_THROWS_WITH_AS(
       execution_groups(lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true}).program),
       doctest::Contains("scatters"), Error);
+  const char* shaped = "stages: [{gpus: 2, tensor: 2}, {gpus: 2}], sequence_parallel: true";
+  CHECK_THROWS_WITH_AS(transfer_lanes(lowered(job_of(shaped), {true, true}).program),
+                       doctest::Contains("on GPUs, transfers between pipeline stages go from one rank to one other"),
+                       Error);
 }
 
 TEST_CASE("linear layers of an fp8 job multiply in 8 bits what casts have made, all else as before") {

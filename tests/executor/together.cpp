@@ -61,7 +61,16 @@ void Together::begin(std::size_t rank, std::uint32_t index) {
     end(rank, index);
     return;
   }
-  Meeting& meeting = meeting_of(rank, task);
+  const bool transfers = task.operation == RankTask::Operation::send || task.operation == RankTask::Operation::receive;
+  if (transfers) {
+    left_[{rank, index}] = task.peers.size();
+    for (const int peer : task.peers) join(rank, index, message_of(rank, task, peer));
+  } else {
+    join(rank, index, meeting_of(rank, task));
+  }
+}
+
+void Together::join(std::size_t rank, std::uint32_t index, Meeting& meeting) {
   meeting.begun.emplace_back(rank, index);
   if (meeting.begun.size() < meeting.members) return;
   const RankTask& first = plans_[meeting.begun.front().first].tasks[meeting.begun.front().second];
@@ -69,23 +78,25 @@ void Together::begin(std::size_t rank, std::uint32_t index) {
     const RankTask& its = plans_[other].tasks[place];
     CHECK(groups_.leader[its.task] == groups_.leader[first.task]);  // what began together belongs together
     CHECK(its.bytes == first.bytes);
-    end(other, place);
+    const auto left = left_.find({other, place});  // of a transfer, messages still to come
+    if (left == left_.end() || --left->second == 0) end(other, place);
   }
 }
 
-Together::Meeting& Together::meeting_of(std::size_t rank, const RankTask& task) {
+Together::Meeting& Together::message_of(std::size_t rank, const RankTask& task, int peer) {
   const bool sends = task.operation == RankTask::Operation::send;
-  if (sends || task.operation == RankTask::Operation::receive) {
-    const auto own = static_cast<int>(rank);
-    const StreamKind stream = plans_[rank].queues[task.queue].stream;
-    const bool forward = stream == StreamKind::send_forward || stream == StreamKind::recv_forward;
-    const int from = sends ? own : task.peer;
-    const int to = sends ? task.peer : own;
-    const auto count = counts_[{1, static_cast<int>(rank), from, to, forward}]++;
-    Meeting& out = meetings_[{1, count, from, to, forward}];
-    out.members = 2;
-    return out;
-  }
+  const auto own = static_cast<int>(rank);
+  const StreamKind stream = plans_[rank].queues[task.queue].stream;
+  const bool forward = stream == StreamKind::send_forward || stream == StreamKind::recv_forward;
+  const int from = sends ? own : peer;
+  const int to = sends ? peer : own;
+  const auto count = counts_[{1, static_cast<int>(rank), from, to, forward}]++;
+  Meeting& out = meetings_[{1, count, from, to, forward}];
+  out.members = 2;
+  return out;
+}
+
+Together::Meeting& Together::meeting_of(std::size_t rank, const RankTask& task) {
   const auto group = static_cast<int>(task.group);
   const auto count = counts_[{0, static_cast<int>(rank), group, 0, false}]++;
   Meeting& out = meetings_[{0, count, group, 0, false}];

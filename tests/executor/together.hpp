@@ -33,6 +33,8 @@ class Together {
   bool turn();
   bool advance(std::size_t rank, std::size_t queue);
   void begin(std::size_t rank, std::uint32_t index);
+  void join(std::size_t rank, std::uint32_t index, Meeting& meeting);
+  Meeting& message_of(std::size_t rank, const measure::RankTask& task, int peer);
   Meeting& meeting_of(std::size_t rank, const measure::RankTask& task);
   void end(std::size_t rank, std::uint32_t index);
 
@@ -45,6 +47,7 @@ class Together {
   std::vector<std::vector<std::size_t>> next_;
   std::map<Key, int> counts_;
   std::map<Key, Meeting> meetings_;
+  std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> left_;  // of transfers that have begun
   double clock_ = 0;
 };
 

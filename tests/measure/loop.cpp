@@ -121,6 +121,9 @@ TEST_CASE("measure, calibrate, predict, run, compare") {
                             {"data: 2, zero: 1"},
                             {"data: 2, zero: 1, overlap_grad_reduce: true, overlap_param_gather: true"},
                             {"tensor: 2, pipeline: 2, schedule: dualpipe", 4},
+                            {"sequence_parallel: true, stages: [{gpus: 1, layers: 1}, {gpus: 2, tensor: 2, layers: 2}, "
+                             "{gpus: 1, layers: 1}]",
+                             4},
                             {"pipeline: 2, schedule: ./crosswise.csv"}};
   for (const Schedule& schedule : schedules()) {
     const char* chunks = schedule.chunks == 0 ? ", virtual_pipeline: 2" : "";

@@ -60,7 +60,7 @@ CollectivePlans transfer_plans(std::span<const int> pair, int ranks, std::span<c
       RankTask task;
       task.task = static_cast<TaskId>(out.groups.leader.size());
       task.operation = end == 0 ? RankTask::Operation::send : RankTask::Operation::receive;
-      task.peer = pair[1 - end];
+      task.peers = {pair[1 - end]};
       task.bytes = bytes;
       add(out, pair[end], std::move(task), leader);
     }

@@ -21,6 +21,9 @@ double max_kernel_bytes(const RankPlan& plan) {
   return most;
 }
 
+// Numbers that a message has room for.
+std::size_t message_elements(const RankTask& task) { return static_cast<std::size_t>(task.bytes / sizeof(float)) + 1; }
+
 bool communicates(const RankPlan& plan) {
   return std::any_of(plan.tasks.begin(), plan.tasks.end(), [](const RankTask& task) {
     return task.operation != RankTask::Operation::issue && task.operation != RankTask::Operation::kernel;
@@ -57,7 +60,11 @@ CpuExecutor::CpuExecutor(const World& world, const ExecutionGroups& groups, cons
       continue;
     }
     double most = 0;
-    for (const std::uint32_t task : queue.tasks) most = std::max(most, plan.tasks[task].bytes);
+    for (const std::uint32_t index : queue.tasks) {
+      const RankTask& task = plan.tasks[index];
+      const double messages = std::max<double>(1, static_cast<double>(task.peers.size()));
+      most = std::max(most, messages * task.bytes + messages * sizeof(float));
+    }
     lanes_.emplace_back(queue, static_cast<std::size_t>(most / sizeof(float)) + 16);
   }
   find_listeners();
@@ -98,7 +105,7 @@ void CpuExecutor::iterate() {
   for (auto& done : done_) done.store(0, std::memory_order_relaxed);
   for (Lane& lane : lanes_) {
     lane.next = 0;
-    lane.running = false;
+    lane.running = lane.meets = false;
   }
   stopped_ = false;
   world_.meet("begin an iteration");
@@ -134,30 +141,48 @@ void CpuExecutor::compute() {
 }
 
 void CpuExecutor::start(Lane& lane, const RankTask& task) {
-  // Ranks number the messages between two of them by their order, so the kind of stream is tag enough; sends and
-  // receives of one direction have neighbouring kinds.
-  const StreamKind stream = plan_.queues[task.queue].stream;
-  const bool forward = stream == StreamKind::send_forward || stream == StreamKind::recv_forward;
-  const int tag = forward ? 1 : 2;
+  lane.pending.clear();
   switch (task.operation) {
     case RankTask::Operation::meet:
-      lane.pending = PendingCommunication::meeting(communicators_[task.group]);
+      lane.pending.push_back(PendingCommunication::meeting(communicators_[task.group]));
       break;
     case RankTask::Operation::collective:
-      lane.pending = PendingCommunication::collective(task.collective, communicators_[task.group], task.bytes,
-                                                      lane.from.data(), lane.to.data());
+      lane.pending.push_back(PendingCommunication::collective(task.collective, communicators_[task.group], task.bytes,
+                                                              lane.from.data(), lane.to.data()));
       break;
     case RankTask::Operation::send:
-      lane.pending = PendingCommunication::send(MPI_COMM_WORLD, task.peer, tag, task.bytes, lane.from.data());
-      break;
     case RankTask::Operation::receive:
-      lane.pending = PendingCommunication::receive(MPI_COMM_WORLD, task.peer, tag, task.bytes, lane.to.data());
+      lane.meets = task.meets;
+      if (!task.meets) return start_messages(lane, task);
+      lane.pending.push_back(PendingCommunication::meeting(communicators_[task.group]));
       break;
     case RankTask::Operation::issue:
     case RankTask::Operation::kernel:
-      lane.pending = {};
       break;
   }
+}
+
+// Ranks number the messages between two of them by their order, so the kind of stream is tag enough; sends and receives
+// of one direction have neighbouring kinds.
+void CpuExecutor::start_messages(Lane& lane, const RankTask& task) {
+  const StreamKind stream = plan_.queues[task.queue].stream;
+  const bool forward = stream == StreamKind::send_forward || stream == StreamKind::recv_forward;
+  const bool sends = task.operation == RankTask::Operation::send;
+  const int tag = forward ? 1 : 2;
+  lane.pending.clear();
+  for (std::size_t i = 0; i < task.peers.size(); ++i) {
+    const int peer = task.peers[i];
+    float* to = lane.to.data() + i * message_elements(task);
+    lane.pending.push_back(sends ? PendingCommunication::send(MPI_COMM_WORLD, peer, tag, task.bytes, lane.from.data())
+                                 : PendingCommunication::receive(MPI_COMM_WORLD, peer, tag, task.bytes, to));
+  }
+}
+
+// Asks of every message, so that all go on.
+bool CpuExecutor::done(Lane& lane) {
+  bool all = true;
+  for (PendingCommunication& one : lane.pending) all = one.done() && all;
+  return all;
 }
 
 // Starts and ends what it can of a queue; returns whether that was anything.
@@ -172,8 +197,12 @@ bool CpuExecutor::advance(Lane& lane) {
       start(lane, task);
       lane.running = any = true;
     }
-    const bool alone = task.operation == RankTask::Operation::issue;
-    if (!alone && !lane.pending.done()) return any;
+    if (!done(lane)) return any;
+    if (lane.meets) {  // now all of its ranks are there
+      lane.meets = false;
+      start_messages(lane, task);
+      if (!done(lane)) return true;
+    }
     lane.running = false;
     any = true;
     finish(index, heard_by_compute_[index] != 0);
@@ -222,7 +251,7 @@ std::string CpuExecutor::waiting_for() const {
     if (task.operation == RankTask::Operation::collective || task.operation == RankTask::Operation::meet) {
       with = fmt::format(" among ranks {}", fmt::join(groups_.groups[task.group].ranks, ", "));
     } else if (task.operation == RankTask::Operation::send || task.operation == RankTask::Operation::receive) {
-      with = fmt::format(" with rank {}", task.peer);
+      with = fmt::format(" with rank{} {}", task.peers.size() == 1 ? "" : "s", fmt::join(task.peers, ", "));
     }
     out.push_back(fmt::format("on stream {} task {} {}{}", name_of(lane.queue->stream), task.task, state, with));
     if (out.size() == 3) break;

@@ -40,7 +40,8 @@ class CpuExecutor : public Executor {
     const RankQueue* queue;
     std::size_t next = 0;  // in queue->tasks
     bool running = false;
-    PendingCommunication pending;
+    bool meets = false;                         // ranks of a transfer meet first
+    std::vector<PendingCommunication> pending;  // of a transfer one for each message
     MessageBuffer from;
     MessageBuffer to;
   };
@@ -49,8 +50,10 @@ class CpuExecutor : public Executor {
   bool ready(const RankTask& task) const;
   bool ended(std::uint32_t task) const { return done_[task].load(std::memory_order_acquire) != 0; }
   void finish(std::uint32_t task, bool tells);
+  static bool done(Lane& lane);
   bool advance(Lane& lane);
   void start(Lane& lane, const RankTask& task);
+  void start_messages(Lane& lane, const RankTask& task);
   void communicate();
   void rest(double seconds);
   void compute();

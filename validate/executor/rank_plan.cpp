@@ -47,7 +47,10 @@ class GroupFinder {
 
   ExecutionGroups run() {
     for (TaskId task = 0; task < program_.size(); ++task) {
-      if (program_.class_of(task).kind == TaskKind::collective && acts_with_others(task)) {
+      const TaskKind kind = program_.class_of(task).kind;
+      const bool among_several =
+          kind == TaskKind::transfer && program_.groups[program_.group_of(task)].ranks.size() > 2;
+      if ((kind == TaskKind::collective && acts_with_others(task)) || among_several) {
         out_.of_task[task] = communicator_of(task);
       }
     }
@@ -61,10 +64,16 @@ class GroupFinder {
     return group != kNoGroup && program_.groups[group].ranks.size() > 1;
   }
 
+  // Both ends of a transfer communicate on the stream of the sending one.
+  static StreamKind sending_stream(StreamKind kind) {
+    if (kind == StreamKind::recv_forward) return StreamKind::send_forward;
+    return kind == StreamKind::recv_backward ? StreamKind::send_backward : kind;
+  }
+
   // Groups communicate on each kind of stream by themselves.
   std::int32_t communicator_of(TaskId task) {
     const GroupId id = program_.group_of(task);
-    const StreamKind stream = program_.streams[program_.stream[task]].kind;
+    const StreamKind stream = sending_stream(program_.streams[program_.stream[task]].kind);
     const auto [found, added] = known_.try_emplace({id, stream}, static_cast<std::int32_t>(out_.groups.size()));
     if (added) {
       RankGroup group{stream, {}};
@@ -197,9 +206,14 @@ class RankPlanner {
     const StreamKind stream = stream_of(task).kind;
     const bool sends = stream == StreamKind::send_forward || stream == StreamKind::send_backward;
     own.operation = sends ? RankTask::Operation::send : RankTask::Operation::receive;
-    const std::vector<std::uint32_t>& ends = program_.groups[program_.group_of(task)].ranks;
-    own.peer = static_cast<int>(program_.ranks[ends[ends.front() == program_.rank_of(task) ? 1 : 0]].rank);
+    for (const std::uint32_t end : program_.groups[program_.group_of(task)].ranks) {
+      const ProgramRank& other = program_.ranks[end];
+      if (other.stage != program_.ranks[program_.rank_of(task)].stage)
+        own.peers.push_back(static_cast<int>(other.rank));
+    }
     own.bytes = work_of<TransferWork>(task).bytes;
+    own.meets = groups_.of_task[task] >= 0;
+    if (own.meets) own.group = static_cast<std::uint32_t>(groups_.of_task[task]);
   }
 
   std::uint32_t kernel_of(TaskId task) {

@@ -25,9 +25,10 @@ struct RankTask {
   std::vector<std::uint32_t> after;  // earlier entries of RankPlan::tasks that must have ended
   std::uint32_t kernel = 0;          // kernel: index into RankPlan::kernels
   CollectiveKind collective{};       // collective: what,
-  double bytes = 0;                  // ... bytes of its larger buffer; send, receive: bytes
+  double bytes = 0;                  // ... bytes of its larger buffer; send, receive: bytes of a message
   std::uint32_t group = 0;           // collective, meet: index into ExecutionGroups::groups
-  int peer = 0;                      // send, receive: the other rank
+  bool meets = false;                // send, receive: its ranks are more than two, and meet (`group`) before they begin
+  std::vector<int> peers;            // send, receive: the other ranks, each of which gets, or sends, a message
 };
 
 // An in-order queue of a rank: one of its streams, or the meetings of one group that it belongs to.

@@ -105,7 +105,8 @@ std::vector<SubmissionStep> submission_order(const ExecutionGroups& groups, std:
 
 TransferLane lane_of(const RankPlan& plan, const RankTask& task) {
   const bool sends = task.operation == RankTask::Operation::send;
-  return {sends ? plan.rank : task.peer, sends ? task.peer : plan.rank, is_forward(plan.queues[task.queue].stream)};
+  const int peer = task.peers.front();
+  return {sends ? plan.rank : peer, sends ? peer : plan.rank, is_forward(plan.queues[task.queue].stream)};
 }
 
 std::vector<TransferLane> transfer_lanes(const Program& program) {
@@ -115,6 +116,10 @@ std::vector<TransferLane> transfer_lanes(const Program& program) {
     const StreamKind stream = program.streams[program.stream[task]].kind;
     if (stream != StreamKind::send_forward && stream != StreamKind::send_backward) continue;
     const std::vector<std::uint32_t>& ends = program.groups[program.group_of(task)].ranks;
+    if (ends.size() != 2) {
+      fail_infeasible({}, "on GPUs, transfers between pipeline stages go from one rank to one other, not among several",
+                      "give the stages one shape, or run the scenario with --backend cpu");
+    }
     const std::uint32_t from = program.rank_of(task);
     const std::uint32_t to = ends[ends.front() == from ? 1 : 0];
     out.insert(

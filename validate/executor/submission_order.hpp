@@ -34,10 +34,11 @@ struct TransferLane {
   friend auto operator<=>(const TransferLane&, const TransferLane&) = default;
 };
 
-// The lane of a send or receive of a plan.
+// The lane of a send or receive of a plan, with one rank.
 TransferLane lane_of(const RankPlan& plan, const RankTask& task);
 
-// All lanes of a program, in ascending order, the same on every rank.
+// All lanes of a program, in ascending order, the same on every rank. Error(infeasible) for transfers among more than
+// two ranks (stages of different shape).
 std::vector<TransferLane> transfer_lanes(const Program& program);
 
 // What one member does in a collective among ranks that share a device's memory: copies and sums over its buffers. A
