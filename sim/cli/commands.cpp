@@ -21,6 +21,7 @@ constexpr std::array kCommands = {
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},
     Command{"block", "what follows from the text of a block: shapes, backward, memory, FLOPs", run_block},
+    Command{"shard", "annotations of a few tensors completed to all: shardings, collectives, memory", run_shard},
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
     Command{"schedule", "the order of passes of a pipeline schedule, drawn, checked, and as PyTorch's CSV",
             run_schedule},

@@ -46,6 +46,7 @@ CommandOutput run_sweep_command(std::span<const std::string> arguments, const Su
 CommandOutput run_validate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_block(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_shard(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
