@@ -367,6 +367,22 @@ OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& option
   return Differentiator(std::move(forward), options).run();
 }
 
+std::vector<Operand> unlisted_parameters(const OperatorGraph& graph, const Operator& gradient) {
+  std::vector<Operand> out;
+  if (gradient.gradient_of < 0 || gradient.phase != Phase::activation_gradient) return out;
+  const Operator& forward = graph.op(gradient.gradient_of);
+  const bool scaled = forward.kind == OperatorKind::normalization;
+  const bool fused = forward.function.find('+') != std::string::npos;
+  if (!scaled && !fused && forward.kind != OperatorKind::scan) return out;
+  for (const Operand& input : forward.inputs) {
+    const bool listed = std::any_of(gradient.inputs.begin(), gradient.inputs.end(),
+                                    [&](const Operand& own) { return own.tensor == input.tensor; });
+    if (!listed && graph.tensor(input.tensor).role == TensorRole::parameter) out.push_back(input);
+    if (scaled && !fused && !out.empty()) break;  // the bias behind the weight has no part in it
+  }
+  return out;
+}
+
 ActivationPlan plan_activations(const OperatorGraph& graph, std::span<const TensorId> dropped) {
   std::set<TensorId> needed;
   for (const Operator& op : graph.operators) {

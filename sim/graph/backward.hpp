@@ -29,6 +29,11 @@ struct BackwardOptions {
 // without trained parameters has no gradient operators. Forward operators keep their ids.
 OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& options);
 
+// The parameters that a gradient operator reads though it does not list them, as its forward operator reads them: the
+// weight of a normalization, the decay of a scan, biases in a fused kernel that computes again what it added them to.
+// They are in memory anyway, and small beside what is listed.
+std::vector<Operand> unlisted_parameters(const OperatorGraph& graph, const Operator& gradient);
+
 // What stays in memory between forward and backward, and what is computed again before backward.
 struct ActivationPlan {
   std::vector<TensorId> kept;          // ascending

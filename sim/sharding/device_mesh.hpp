@@ -87,7 +87,7 @@ class DeviceMesh {
   // Error(internal) beyond kMaxMeshAxes: who takes meshes from users checks before.
   DeviceMesh(std::initializer_list<AxisOfDevices> axes) : axes_(axes) {}
 
-  void add(AxisOfDevices axis) { axes_.push_back(axis); }
+  void add(const AxisOfDevices& axis) { axes_.push_back(axis); }
   std::size_t rank() const { return axes_.size(); }
   MeshAxisSet axes() const;
   std::optional<MeshAxis> find(std::string_view name) const;

@@ -53,6 +53,9 @@ class StepWriter {
       for (const int step : bring(id, input, labels)) add_once(inputs, step);
       for (const int step : exchange_halos(id, input, labels)) add_once(inputs, step);
     }
+    for (const Operand& parameter : unlisted_parameters(graph_, op)) {
+      for (const int step : bring(id, parameter, labels)) add_once(inputs, step);
+    }
     if (op.phase == Phase::activation_gradient && op.kind == OperatorKind::einsum) bring_for_weight_gradient(id);
     if (op.kind == OperatorKind::view || op.part_of_kernel) {
       // Its result is ready when its first operand is.
@@ -353,6 +356,12 @@ class StepWriter {
     if (tensor.role == TensorRole::parameter_gradient) {
       ParameterShard& shard = gradients_[tensor.of];
       shard.gradient_partial.insert(made.partial);
+      // Where each device has the gradient of other places than the rest of the parameter, its zeros are parts of sums.
+      for (std::size_t i = 0; i < made.axes.size() && !plan_.by_compiler; ++i) {
+        MeshAxisSet further = made.axes[i];
+        further.erase(lies(tensor.of).axes[i]);
+        shard.gradient_partial.insert(further);
+      }
       shard.gradient = output.tensor;
       shard.made_by = id;
       shard.gradient_made = made;

@@ -1,6 +1,7 @@
 #include "meaning.hpp"
 
 #include "base/error.hpp"
+#include "graph/backward.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -9,8 +10,6 @@
 namespace mirfak::interpreter {
 
 namespace {
-
-bool is_parameter(const OperatorGraph& graph, TensorId id) { return graph.tensor(id).role == TensorRole::parameter; }
 
 bool is_gradient(const OperatorGraph& graph, TensorId id) {
   const TensorRole role = graph.tensor(id).role;
@@ -110,17 +109,7 @@ std::vector<Piece> Meaning::run_forward(OperatorId id, const Ranges& ranges, con
   return out;
 }
 
-std::vector<Operand> Meaning::parameters_of(OperatorId id) const {
-  const Operator& op = graph_.op(id);
-  std::vector<Operand> out;
-  if (op.gradient_of < 0) return out;
-  for (const Operand& input : graph_.op(op.gradient_of).inputs) {
-    const bool listed =
-        std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& own) { return own.tensor == input.tensor; });
-    if (is_parameter(graph_, input.tensor) && !listed) out.push_back(input);
-  }
-  return out;
-}
+std::vector<Operand> Meaning::parameters_of(OperatorId id) const { return unlisted_parameters(graph_, graph_.op(id)); }
 
 // Which results of a forward operator have the gradients that its gradient operator reads.
 std::vector<std::size_t> Meaning::differentiated_results(OperatorId forward, std::size_t gradients) const {

@@ -3,18 +3,36 @@
 #include "base/error.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 namespace mirfak::interpreter {
 
+Places::Places(std::vector<std::int64_t> places) : places_(std::move(places)) {
+  if (!places_.empty()) index_.assign(static_cast<std::size_t>(places_.back()) + 1, -1);
+  for (std::size_t i = 0; i < places_.size(); ++i)
+    index_[static_cast<std::size_t>(places_[i])] = static_cast<std::int64_t>(i);
+}
+
+Places Places::all(std::int64_t extent) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(extent));
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  return Places(std::move(places));
+}
+
+bool Places::contains(const Places& other) const {
+  return std::all_of(other.begin(), other.end(), [this](std::int64_t place) { return contains(place); });
+}
+
 Ranges whole_ranges(const OperatorGraph& graph) {
   Ranges out;
-  for (const AxisInfo& axis : graph.axes) out.push_back({0, axis.extent});
+  for (const AxisInfo& axis : graph.axes) out.push_back(Places::all(axis.extent));
   return out;
 }
 
 Box whole_box(const OperatorGraph& graph, TensorId tensor) {
   Box out;
-  for (const Axis axis : graph.tensor(tensor).axes) out.push_back({0, graph.extent(axis)});
+  for (const Axis axis : graph.tensor(tensor).axes) out.push_back(Places::all(graph.extent(axis)));
   return out;
 }
 
@@ -26,7 +44,7 @@ Box box_of(const Operand& operand, const Ranges& ranges) {
 
 std::int64_t count(const Box& box) {
   std::int64_t elements = 1;
-  for (const Range range : box) elements *= range.size;
+  for (const Places& places : box) elements *= places.size();
   return elements;
 }
 
@@ -41,8 +59,10 @@ bool contains(const Box& outer, const Box& inner) {
 Box common(const Box& a, const Box& b) {
   Box out;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    const std::int64_t begin = std::max(a[i].begin, b[i].begin);
-    out.push_back({begin, std::max<std::int64_t>(0, std::min(a[i].end(), b[i].end()) - begin)});
+    std::vector<std::int64_t> both;
+    std::copy_if(a[i].begin(), a[i].end(), std::back_inserter(both),
+                 [&](std::int64_t place) { return b[i].contains(place); });
+    out.emplace_back(std::move(both));
   }
   return out;
 }
@@ -52,27 +72,31 @@ Piece::Piece(Box of) : box(std::move(of)), values(Eigen::ArrayXd::Zero(count(box
 std::int64_t Piece::offset(std::span<const std::int64_t> place) const {
   std::int64_t out = 0;
   for (std::size_t i = 0; i < box.size(); ++i) {
-    if (!box[i].contains(place[i])) return -1;
-    out = out * box[i].size + place[i] - box[i].begin;
+    const std::int64_t index = box[i].index(place[i]);
+    if (index < 0) return -1;
+    out = out * box[i].size() + index;
   }
   return out;
 }
 
 namespace {
 
-// Calls visit(offset in a, offset in b) for every place of a box.
+// Calls visit(offset in a, offset in b) for every place of a box; returns how many there are.
 template <typename Visit>
-void for_each_place(const Box& box, const Piece& a, const Piece& b, const Visit& visit) {
+std::int64_t for_each_place(const Box& box, const Piece& a, const Piece& b, const Visit& visit) {
   const std::int64_t elements = count(box);
-  std::vector<std::int64_t> place;
-  for (const Range range : box) place.push_back(range.begin);
+  std::vector<std::size_t> at(box.size(), 0);
+  std::vector<std::int64_t> place(box.size());
   for (std::int64_t i = 0; i < elements; ++i) {
+    for (std::size_t axis = 0; axis < box.size(); ++axis)
+      place[axis] = *(box[axis].begin() + static_cast<std::ptrdiff_t>(at[axis]));
     visit(a.offset(place), b.offset(place));
     for (std::size_t axis = box.size(); axis-- > 0;) {
-      if (++place[axis] < box[axis].end()) break;
-      place[axis] = box[axis].begin;
+      if (++at[axis] < static_cast<std::size_t>(box[axis].size())) break;
+      at[axis] = 0;
     }
   }
+  return elements;
 }
 
 }  // namespace
@@ -84,20 +108,20 @@ Piece Piece::part(const Box& inner) const {
   return out;
 }
 
-void Piece::add(const Piece& other) {
-  for_each_place(common(box, other.box), other, *this,
-                 [&](std::int64_t from, std::int64_t to) { values[to] += other.values[from]; });
+std::int64_t Piece::add(const Piece& other) {
+  return for_each_place(common(box, other.box), other, *this,
+                        [&](std::int64_t from, std::int64_t to) { values[to] += other.values[from]; });
 }
 
-void Piece::write(const Piece& other) {
-  for_each_place(common(box, other.box), other, *this,
-                 [&](std::int64_t from, std::int64_t to) { values[to] = other.values[from]; });
+std::int64_t Piece::write(const Piece& other) {
+  return for_each_place(common(box, other.box), other, *this,
+                        [&](std::int64_t from, std::int64_t to) { values[to] = other.values[from]; });
 }
 
 Access::Access(const OperatorGraph& graph, const Operand& operand, const Piece& piece)
     : graph_(&graph), operand_(&operand), piece_(&piece), strides_(piece.box.size(), 1) {
   if (piece.box.size() != operand.labels.size()) fail_internal("a piece has not the axes of its operand");
-  for (std::size_t i = strides_.size(); i-- > 1;) strides_[i - 1] = strides_[i] * piece.box[i].size;
+  for (std::size_t i = strides_.size(); i-- > 1;) strides_[i - 1] = strides_[i] * piece.box[i].size();
 }
 
 std::int64_t Access::offset(const Position& at) const {
@@ -108,9 +132,9 @@ std::int64_t Access::offset(const Position& at) const {
       if (window.position == i)
         place = window.stride * at[window.step] + window.dilation * at[window.tap] + window.offset;
     }
-    const Range range = piece_->box[i];
-    if (!range.contains(place)) return -1;
-    out += (place - range.begin) * strides_[i];
+    const std::int64_t index = piece_->box[i].index(place);
+    if (index < 0) return -1;
+    out += index * strides_[i];
   }
   return out;
 }

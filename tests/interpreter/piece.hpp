@@ -12,18 +12,31 @@
 
 namespace mirfak::interpreter {
 
-// Places of an axis in a row: begin, begin + 1, ... It may be empty.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t size = 0;
+// Places of an axis, ascending; there may be none.
+class Places {
+ public:
+  Places() = default;
+  explicit Places(std::vector<std::int64_t> places);
+  static Places all(std::int64_t extent);
 
-  std::int64_t end() const { return begin + size; }
-  bool contains(std::int64_t place) const { return place >= begin && place < end(); }
-  bool contains(Range other) const { return other.size == 0 || (other.begin >= begin && other.end() <= end()); }
-  friend bool operator==(Range, Range) = default;
+  std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
+  // The how manieth a place is; -1: it is not among them.
+  std::int64_t index(std::int64_t place) const {
+    return place < 0 || place >= static_cast<std::int64_t>(index_.size()) ? -1
+                                                                          : index_[static_cast<std::size_t>(place)];
+  }
+  bool contains(std::int64_t place) const { return index(place) >= 0; }
+  bool contains(const Places& other) const;
+  auto begin() const { return places_.begin(); }
+  auto end() const { return places_.end(); }
+  friend bool operator==(const Places& a, const Places& b) { return a.places_ == b.places_; }
+
+ private:
+  std::vector<std::int64_t> places_;
+  std::vector<std::int64_t> index_;  // by place
 };
-using Box = std::vector<Range>;     // of a tensor: by its axes, in their order
-using Ranges = std::vector<Range>;  // of a kernel: by the axes of the graph
+using Box = std::vector<Places>;     // of a tensor: by its axes, in their order
+using Ranges = std::vector<Places>;  // of a kernel: by the axes of the graph
 
 // The whole of every axis of a graph.
 Ranges whole_ranges(const OperatorGraph& graph);
@@ -32,7 +45,7 @@ Box whole_box(const OperatorGraph& graph, TensorId tensor);
 // says.
 Box box_of(const Operand& operand, const Ranges& ranges);
 
-// A rectangular part of a tensor, row by row. Places are those of the whole tensor.
+// A part of a tensor: the elements at some places of each axis, row by row. Places are those of the whole tensor.
 struct Piece {
   Box box;
   Eigen::ArrayXd values;
@@ -44,9 +57,9 @@ struct Piece {
   std::int64_t offset(std::span<const std::int64_t> place) const;
   // The part of this piece in a box that lies within its own.
   Piece part(const Box& inner) const;
-  // Adds (or writes) the values of another piece where both have places.
-  void add(const Piece& other);
-  void write(const Piece& other);
+  // Adds (or writes) the values of another piece where both have places; returns how many these are.
+  std::int64_t add(const Piece& other);
+  std::int64_t write(const Piece& other);
 };
 std::int64_t count(const Box& box);
 bool contains(const Box& outer, const Box& inner);
@@ -65,8 +78,7 @@ template <typename Visit>
 void for_each(std::span<const Axis> labels, const Ranges& ranges, Position& at, const Visit& visit) {
   if (labels.empty()) return visit();
   const Axis label = labels.front();
-  const Range range = ranges[index_of(label)];
-  for (std::int64_t place = range.begin; place < range.end(); ++place) {
+  for (const std::int64_t place : ranges[index_of(label)]) {
     at[label] = place;
     for_each(labels.subspan(1), ranges, at, visit);
   }

@@ -17,7 +17,8 @@ enum Operand : std::size_t { kX, kStep, kB, kC, kDecay };
 class Recurrence {
  public:
   Recurrence(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs)
-      : op_(op), tokens_(ranges[index_of(op.over[0])]) {
+      : op_(op), tokens_(ranges[index_of(op.over[0])].size()) {
+    if (tokens_ != graph.extent(op.over[0])) fail_internal("a scan reads all tokens of a sequence");
     if (op.inputs.size() > 5) fail_internal("the interpreter knows scans with one parameter, the decay");
     for (std::size_t i = 0; i < inputs.size(); ++i) inputs_.emplace_back(graph, op.inputs[i], *inputs[i]);
   }
@@ -28,13 +29,13 @@ class Recurrence {
   }
   double decay(Position& at) const { return inputs_.size() > kDecay ? inputs_[kDecay].read(at) : -1; }
   double factor(Position& at, std::int64_t token) const { return std::exp(read(kStep, at, token) * decay(at)); }
-  Range tokens() const { return tokens_; }
+  std::int64_t tokens() const { return tokens_; }
 
   // The state after each token.
   std::vector<double> states(Position& at) const {
     std::vector<double> out;
     double state = 0;
-    for (std::int64_t t = tokens_.begin; t < tokens_.end(); ++t) {
+    for (std::int64_t t = 0; t < tokens_; ++t) {
       state = factor(at, t) * state + read(kX, at, t) * read(kStep, at, t) * read(kB, at, t);
       out.push_back(state);
     }
@@ -43,7 +44,7 @@ class Recurrence {
 
  private:
   const Operator& op_;
-  Range tokens_;
+  std::int64_t tokens_;
   std::vector<Access> inputs_;
 };
 
@@ -62,10 +63,9 @@ std::vector<Piece> scan(const OperatorGraph& graph, const Operator& op, const Ra
   Position at;
   for_each(state_labels(op), ranges, at, [&] {
     const std::vector<double> states = recurrence.states(at);
-    const Range tokens = recurrence.tokens();
-    for (std::int64_t t = tokens.begin; t < tokens.end(); ++t) {
+    for (std::int64_t t = 0; t < recurrence.tokens(); ++t) {
       const double c = recurrence.read(kC, at, t);
-      out[0].values[y.offset(at)] += c * states[static_cast<std::size_t>(t - tokens.begin)];
+      out[0].values[y.offset(at)] += c * states[static_cast<std::size_t>(t)];
     }
   });
   return out;
@@ -78,13 +78,12 @@ Piece scan_gradient(const Reverse& reverse, std::size_t operand, const mirfak::O
   const Recurrence recurrence(reverse.graph, op, reverse.ranges, reverse.inputs);
   const Access dy(reverse.graph, op.outputs[0], needed(reverse, reverse.output_gradients, 0, "the gradient"));
   const Access to(reverse.graph, result, out);
-  const Range tokens = recurrence.tokens();
   Position at;
   for_each(state_labels(op), reverse.ranges, at, [&] {
     const std::vector<double> states = recurrence.states(at);
     double gradient = 0;  // of the state after token t
-    for (std::int64_t t = tokens.end() - 1; t >= tokens.begin; --t) {
-      const auto i = static_cast<std::size_t>(t - tokens.begin);
+    for (std::int64_t t = recurrence.tokens() - 1; t >= 0; --t) {
+      const auto i = static_cast<std::size_t>(t);
       const double c = recurrence.read(kC, at, t);
       gradient += c * dy.read(at);
       const double x = recurrence.read(kX, at, t);

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "interpreter/layout.hpp"
+
+#include <map>
+#include <vector>
+
+namespace mirfak::interpreter {
+
+// One way in which all devices hold a tensor: a piece each, whole or as a part of a sum.
+struct Version {
+  MeshAxisSet partial;
+  std::vector<Piece> pieces;  // by device
+};
+
+// What the devices hold: of each tensor some versions, since a tensor that was gathered for one operator also lies as
+// it did before.
+class DeviceMemory {
+ public:
+  void put(TensorId tensor, Version version) { versions_[tensor].push_back(std::move(version)); }
+  void replace(TensorId tensor, Version version) {
+    versions_[tensor].clear();
+    put(tensor, std::move(version));
+  }
+  // A version that is partial over exactly these mesh axes and has, on every device, at least a box; null: none.
+  const Version* find(TensorId tensor, MeshAxisSet partial, const std::vector<Box>& boxes) const;
+  // Any version with these boxes, whatever it is a part of.
+  const Version* find_any(TensorId tensor, const std::vector<Box>& boxes) const;
+  std::map<TensorId, std::vector<Version>>& all() { return versions_; }
+  const std::map<TensorId, std::vector<Version>>& all() const { return versions_; }
+
+ private:
+  std::map<TensorId, std::vector<Version>> versions_;
+};
+
+// The parts of a tensor, one a device, that a sharding says.
+std::vector<Box> boxes_of(const Layout& layout, TensorId tensor, const Sharding& sharding);
+
+}  // namespace mirfak::interpreter

@@ -1,0 +1,176 @@
+// One list of steps after the other: forward, recomputation, backward. Kernels of views and of what runs as part of
+// another kernel are no steps: they run when something asks for what they make.
+
+#include "interpreter/divided.hpp"
+
+#include "base/error.hpp"
+#include "interpreter/devices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace mirfak::interpreter {
+
+namespace {
+
+constexpr double kTolerance = 1e-9;
+
+class Prover {
+ public:
+  Prover(const DividedProgram& program, const Values& whole)
+      : program_(program),
+        graph_(program.block.graph),
+        whole_(whole),
+        layout_(graph_, program.mesh, program.plan),
+        devices_(program, layout_, proof_) {}
+
+  Proof run() {
+    enter();
+    devices_.run(program_.block.forward, operators_of_forward());
+    compare_all("forward");
+    const ActivationPlan activations = plan_activations(graph_, program_.dropped);
+    check_kept(activations);
+    devices_.forget(activations.kept);
+    devices_.run(program_.block.recompute, {activations.recomputed.begin(), activations.recomputed.end()});
+    compare_all("recomputation");
+    devices_.forget_copies();
+    devices_.run(program_.block.backward, operators_of_backward());
+    compare_all("backward");
+    for (std::size_t i = 0; i < graph_.input_gradients.size(); ++i) {
+      if (graph_.input_gradients[i] >= 0) must_lie_home(graph_.input_gradients[i]);
+    }
+    for (const ParameterShard& shard : program_.block.parameters) check_parameter(shard);
+    return proof_;
+  }
+
+ private:
+  static MeshAxisSet used(MeshAxisSet axes, const DeviceMesh& mesh) {
+    MeshAxisSet out;
+    for (const MeshAxis axis : axes) {
+      if (mesh.size(axis) > 1) out.insert(axis);
+    }
+    return out;
+  }
+
+  const Sharding& home(TensorId id) const { return program_.block.shardings[static_cast<std::size_t>(id)]; }
+
+  void enter() {
+    std::vector<TensorId> entering = entering_gradients(graph_);
+    for (std::size_t id = 0; id < graph_.tensors.size(); ++id) {
+      const TensorRole role = graph_.tensors[id].role;
+      const bool enters = role == TensorRole::input || role == TensorRole::parameter;
+      if (enters || role == TensorRole::parameter_gradient) entering.push_back(static_cast<TensorId>(id));
+    }
+    for (const TensorId id : entering) {
+      Version version;
+      const bool buffer = graph_.tensor(id).role == TensorRole::parameter_gradient;
+      for (const Box& box : boxes_of(layout_, id, home(id))) {
+        version.pieces.push_back(buffer ? Piece(box) : whole_[static_cast<std::size_t>(id)]->part(box));
+      }
+      devices_.memory().put(id, std::move(version));
+    }
+    for (const TensorId output : graph_.outputs) must_lie_home_.push_back(output);
+  }
+
+  std::set<OperatorId> operators_of_forward() const {
+    std::set<OperatorId> out;
+    for (std::size_t id = 0; id < graph_.operators.size(); ++id) {
+      if (graph_.operators[id].phase == Phase::forward) out.insert(static_cast<OperatorId>(id));
+    }
+    return out;
+  }
+  std::set<OperatorId> operators_of_backward() const {
+    std::set<OperatorId> out;
+    for (std::size_t id = 0; id < graph_.operators.size(); ++id) {
+      const Phase phase = graph_.operators[id].phase;
+      if (phase != Phase::forward && phase != Phase::update) out.insert(static_cast<OperatorId>(id));
+    }
+    return out;
+  }
+
+  void compare(const std::string& when, TensorId id, std::int64_t device, const Piece& piece) {
+    const Piece& all = *whole_[static_cast<std::size_t>(id)];
+    const Piece expected = all.part(piece.box);
+    if (expected.values.size() == 0) return;
+    const double scale = 1 + all.values.abs().maxCoeff();
+    const double difference = (expected.values - piece.values).abs().maxCoeff();
+    if (difference <= kTolerance * scale) return;
+    fail_internal(fmt::format("{}: {} on device {} differs from the undivided run by {:g}", when,
+                              graph_.tensor(id).name, device, difference));
+  }
+
+  // Every tensor in every way it lies, but for parts of sums.
+  void compare_all(const std::string& when) {
+    for (const auto& [id, versions] : devices_.memory().all()) {
+      if (!whole_[static_cast<std::size_t>(id)] || graph_.tensor(id).role == TensorRole::parameter_gradient) continue;
+      for (const Version& version : versions) {
+        if (!version.partial.empty()) continue;
+        ++proof_.compared;
+        for (std::int64_t device = 0; device < layout_.devices(); ++device) {
+          compare(when, id, device, version.pieces[static_cast<std::size_t>(device)]);
+        }
+      }
+    }
+    if (when != "forward") return;
+    for (const TensorId id : must_lie_home_) must_lie_home(id);
+  }
+
+  void must_lie_home(TensorId id) const {
+    if (devices_.memory().find(id, {}, boxes_of(layout_, id, home(id))) != nullptr) return;
+    fail_internal(graph_.tensor(id).name + " does not lie as it should at the end");
+  }
+
+  void check_kept(const ActivationPlan& activations) const {
+    if (activations.kept != program_.block.kept) fail_internal("the program keeps something else than its plan");
+    for (const TensorId id : activations.kept) must_lie_home(id);
+  }
+
+  // Each device's parts of the gradient, summed over the mesh axes that the program says.
+  void check_parameter(const ParameterShard& shard) {
+    if (graph_.tensor(shard.tensor).frozen) return;
+    const MeshAxisSet partial = used(shard.gradient_partial, program_.mesh);
+    const std::vector<Box> boxes = boxes_of(layout_, shard.tensor, home(shard.tensor));
+    const std::string& name = graph_.tensor(shard.tensor).name;
+    if (std::abs(static_cast<double>(count(boxes.front())) - shard.elements) > 1e-6) {
+      fail_internal(fmt::format("a device holds {} elements of {}, the program says {}", count(boxes.front()), name,
+                                shard.elements));
+    }
+    std::vector<Piece> sums(boxes.begin(), boxes.end());
+    for (const TensorId id : contributions(graph_, shard.tensor)) {
+      const Version& version = devices_.memory().all().at(id).front();
+      if (!partial.contains(version.partial)) fail_internal("not all that " + name + " is a sum over is reduced");
+      for (std::size_t device = 0; device < sums.size(); ++device) sums[device].add(version.pieces[device]);
+    }
+    const std::optional<Piece> expected = parameter_gradient(graph_, whole_, shard.tensor);
+    if (!expected) return;
+    for (std::int64_t device = 0; device < layout_.devices(); ++device) {
+      Piece sum(boxes[static_cast<std::size_t>(device)]);
+      for (const std::int64_t member : layout_.group(device, partial)) {
+        sum.values += sums[static_cast<std::size_t>(member)].values;
+      }
+      const double scale = 1 + expected->values.abs().maxCoeff();
+      if (sum.values.size() == 0) continue;
+      const double difference = (expected->part(sum.box).values - sum.values).abs().maxCoeff();
+      if (difference > kTolerance * scale) {
+        fail_internal(fmt::format("the gradient of {} on device {} differs by {:g}", name, device, difference));
+      }
+    }
+    ++proof_.compared;
+  }
+
+  const DividedProgram& program_;
+  const OperatorGraph& graph_;
+  const Values& whole_;
+  Proof proof_;
+  Layout layout_;
+  Devices devices_;
+  std::vector<TensorId> must_lie_home_;
+};
+
+}  // namespace
+
+Proof prove(const DividedProgram& program, const Values& whole) { return Prover(program, whole).run(); }
+
+}  // namespace mirfak::interpreter
