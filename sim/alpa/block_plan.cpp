@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mirfak::alpa {
 
 namespace {
@@ -66,9 +68,13 @@ std::optional<BlockPlan> plan_block(const OperatorGraph& graph, const BlockPrice
   PlanOptions exact = options;
   exact.decisions.many_passes = options.microbatches > 1;
   const ShardingDecisions decisions = sharding_decisions(graph, prices.mesh.mesh, exact.decisions);
+  const bool hopeless = std::any_of(decisions.decisions.begin(), decisions.decisions.end(),
+                                    [](const ShardingDecision& decision) { return decision.choices.empty(); });
+  if (hopeless) return std::nullopt;
   ChoiceProblem problem = block_problem(graph, decisions, prices, exact);
   problem.in_flight = limits.in_flight;
   problem.memory_limit = limits.memory;
+  problem.longest = limits.seconds;
   const ChoiceSolution found = solve(problem, limits.solver_s);
   if (found.status == IntegerProgram::Status::infeasible) return std::nullopt;
   if (found.choices.empty()) {

@@ -13,8 +13,9 @@ namespace mirfak::alpa {
 
 // What a plan must keep to, and how long it may be looked for.
 struct PlanLimits {
-  double in_flight = 1;                                     // microbatches whose activations are kept at once
-  double memory = std::numeric_limits<double>::infinity();  // bytes of a device: state and activations
+  double in_flight = 1;                                      // microbatches whose activations are kept at once
+  double memory = std::numeric_limits<double>::infinity();   // bytes of a device: state and activations
+  double seconds = std::numeric_limits<double>::infinity();  // of a microbatch: no slower plan is wanted
   double solver_s = 60;  // a program that takes longer gives the best plan found until then (BlockPlan::proven)
 };
 

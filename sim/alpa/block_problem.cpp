@@ -271,11 +271,6 @@ class ProblemWriter {
   }
 
   void add_memory() {
-    std::set<TensorId> recomputed;
-    for (const OperatorId id : activations_.recomputed) {
-      if (graph_.op(id).kind == OperatorKind::view) continue;
-      for (const Operand& output : graph_.op(id).outputs) recomputed.insert(output.tensor);
-    }
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
       const auto id = static_cast<TensorId>(i);
       const int owner = decisions_.of_tensor[i];
@@ -284,7 +279,7 @@ class ProblemWriter {
       const bool parameter =
           tensor.role == TensorRole::parameter || (tensor.role == TensorRole::parameter_copy && !tensor.passing);
       const bool kept = std::binary_search(activations_.kept.begin(), activations_.kept.end(), id);
-      if (!parameter && !kept && !recomputed.contains(id)) continue;
+      if (!parameter && !kept) continue;
       for (int choice = 0; choice < choices(owner); ++choice) {
         const double bytes = local_bytes(graph_, id, lies(id, choice), prices_.mesh.mesh);
         (kept ? cost(owner, choice).activation_bytes : cost(owner, choice).state_bytes) += bytes;

@@ -44,8 +44,8 @@ struct BlockPrices {
 //   each gradient     of a parameter: its reduction, and where it is stepped in shards the gathering of the parameter,
 //                     over the microbatches of an iteration
 //
-// State: parameters, the buffers of their gradients, optimizer state, activations that are recomputed. Activations:
-// what is kept for backward. Resharded copies and the operands of a running kernel are not counted.
+// State: parameters, the buffers of their gradients, optimizer state. Activations: what is kept for backward. What one
+// block needs while it runs is not counted: recomputed activations, resharded copies, operands of a kernel.
 ChoiceProblem block_problem(const OperatorGraph& graph, const ShardingDecisions& decisions, const BlockPrices& prices,
                             const PlanOptions& options);
 

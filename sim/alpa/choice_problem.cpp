@@ -36,6 +36,8 @@ class Writer {
     return std::move(program_);
   }
 
+  double scale() const { return scale_; }
+
   std::vector<int> choices(const std::vector<double>& values) const {
     std::vector<int> out;
     for (const std::vector<int>& variables : chosen_) {
@@ -213,7 +215,7 @@ ChoiceSolution solve_program(const ChoiceProblem& problem, double time_limit_s) 
   const IntegerProgram program = writer.write();
   out.variables = program.variables();
   out.rows = program.rows();
-  const IntegerProgram::Solution found = program.solve(time_limit_s);
+  const IntegerProgram::Solution found = program.solve(time_limit_s, problem.longest * writer.scale());
   out.status = found.status;
   out.relaxation_was_integral = found.relaxation_was_integral;
   if (!found.values.empty()) out.choices = writer.choices(found.values);
@@ -222,10 +224,16 @@ ChoiceSolution solve_program(const ChoiceProblem& problem, double time_limit_s) 
 
 ChoiceSolution solve(const ChoiceProblem& problem, double time_limit_s) {
   ChoiceProblem unlimited = problem;
-  unlimited.memory_limit = std::numeric_limits<double>::infinity();
+  unlimited.memory_limit = unlimited.longest = std::numeric_limits<double>::infinity();
   ChoiceSolution out = solve_reduced(unlimited, time_limit_s);
-  if (out.choices.empty() || problem.bytes(out.cost) <= problem.memory_limit) return out;
-  return solve_reduced(problem, time_limit_s);
+  const bool fits = problem.bytes(out.cost) <= problem.memory_limit;
+  const bool quick = out.cost.seconds <= problem.longest;
+  if (!out.choices.empty() && !fits && quick) out = solve_reduced(problem, time_limit_s);
+  // The solver's cutoff may let through what it found before.
+  if (out.status == IntegerProgram::Status::optimal && out.cost.seconds > problem.longest) {
+    return {IntegerProgram::Status::infeasible, {}, {}, out.variables, out.rows, out.relaxation_was_integral};
+  }
+  return out;
 }
 
 }  // namespace mirfak::alpa

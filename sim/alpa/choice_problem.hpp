@@ -51,6 +51,8 @@ struct ChoiceProblem {
   double in_flight = 1;
   double memory_limit = std::numeric_limits<double>::infinity();  // of state_bytes + in_flight * activation_bytes
 
+  double longest = std::numeric_limits<double>::infinity();  // seconds beyond which no choice is wanted
+
   double bytes(const Cost& cost) const { return cost.state_bytes + in_flight * cost.activation_bytes; }
 };
 

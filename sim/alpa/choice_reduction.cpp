@@ -222,6 +222,7 @@ bool ChoiceReduction::thin_out(int decision, int neighbour) {
 void ChoiceReduction::write_reduced(const ChoiceProblem& problem) {
   reduced_.in_flight = problem.in_flight;
   reduced_.memory_limit = problem.memory_limit;
+  reduced_.longest = problem.longest;
   std::vector<int> place(costs_.size(), -1);
   for (std::size_t i = 0; i < costs_.size(); ++i) {
     if (gone_[i]) continue;

@@ -89,7 +89,7 @@ std::vector<double> first_solution(const OsiClpSolverInterface& solved, int limi
 
 }  // namespace
 
-IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
+IntegerProgram::Solution IntegerProgram::solve(double time_limit_s, double cutoff) const {
   if (costs_.empty()) return {Status::optimal, 0, {}, true};
   OsiClpSolverInterface relaxation;
   relaxation.messageHandler()->setLogLevel(0);
@@ -118,6 +118,7 @@ IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
   relaxation.initialSolve();
   if (relaxation.isProvenPrimalInfeasible()) return {Status::infeasible, 0, {}, false};
   if (!relaxation.isProvenOptimal()) return {Status::cut_short, 0, {}, false};
+  if (relaxation.getObjValue() > cutoff) return {Status::infeasible, 0, {}, false};
   const auto taken = [&](const double* values) { return std::vector<double>(values, values + costs_.size()); };
   if (is_integral(relaxation.getColSolution(), binary_)) {
     return {Status::optimal, relaxation.getObjValue(), taken(relaxation.getColSolution()), true};
@@ -133,8 +134,9 @@ IntegerProgram::Solution IntegerProgram::solve(double time_limit_s) const {
     const std::vector<double> first = first_solution(relaxation, limit_, binary_);
     double objective = 0;
     for (std::size_t i = 0; i < first.size(); ++i) objective += costs_[i] * first[i];
-    if (!first.empty()) model.setBestSolution(first.data(), variables(), objective, true);
+    if (!first.empty() && objective <= cutoff) model.setBestSolution(first.data(), variables(), objective, true);
   }
+  if (std::isfinite(cutoff) && model.bestSolution() == nullptr) model.setCutoff(cutoff);
   CglProbing probing;
   CglKnapsackCover covers;
   model.addCutGenerator(&probing, -1, "probing");

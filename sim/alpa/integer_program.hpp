@@ -15,7 +15,7 @@ class IntegerProgram {
   };
   enum class Status {
     optimal,     // proven
-    infeasible,  // proven
+    infeasible,  // proven, or the cutoff excludes it
     cut_short,   // the time limit was reached: `values` are the best found, or empty
   };
   struct Solution {
@@ -37,9 +37,9 @@ class IntegerProgram {
   int variables() const { return static_cast<int>(costs_.size()); }
   int rows() const { return static_cast<int>(rows_.size()); }
 
-  // Costs are scaled by the caller so that differences below 1e-6 do not matter. Error(internal) if the solver gives up
-  // for another reason than those of Status.
-  Solution solve(double time_limit_s) const;
+  // Costs are scaled by the caller so that differences below 1e-6 do not matter. What costs more than `cutoff` counts
+  // as infeasible. Error(internal) if the solver gives up for another reason than those of Status.
+  Solution solve(double time_limit_s, double cutoff = std::numeric_limits<double>::infinity()) const;
 
  private:
   struct Row {

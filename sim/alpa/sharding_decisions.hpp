@@ -26,7 +26,7 @@ struct DecisionOptions {
   bool every_axis = false;
   // Streams leave the block as they enter it: the block stands behind others like it.
   bool repeats = false;
-  // How streams lie; nullopt: as is best.
+  // How streams lie; nullopt: as is best. Streams that cannot lie so leave a decision without choices.
   std::optional<Sharding> stream;
   bool divides_state = true;  // Reduction other than `whole`
   bool many_passes = false;   // several microbatches: `every_pass` differs from `scattered`

@@ -89,6 +89,12 @@ TEST_CASE("the integer program finds the least of all choices, or that none fits
     REQUIRE(found.status == IntegerProgram::Status::optimal);
     CHECK(found.cost.seconds == doctest::Approx(least).epsilon(1e-6));
     CHECK(problem.bytes(found.cost) <= problem.memory_limit * (1 + 1e-6));
+    // What is longer than is wanted counts as infeasible, what is not is found all the same.
+    ChoiceProblem bounded = problem;
+    bounded.longest = least * (1 - 1e-3);
+    if (least > 0) CHECK(solve(bounded, 60).status == IntegerProgram::Status::infeasible);
+    bounded.longest = least * (1 + 1e-3);
+    CHECK(solve(bounded, 60).cost.seconds == doctest::Approx(least).epsilon(1e-6));
     const ChoiceSolution plain = solve_program(problem, 60);
     REQUIRE(plain.status == IntegerProgram::Status::optimal);
     CHECK(cost_of(problem, plain.choices).seconds == doctest::Approx(least).epsilon(1e-6));

@@ -76,7 +76,7 @@ Cost lowered_cost(const OperatorGraph& graph, const BlockPlan& plan, const Block
     out.seconds += seconds_of_steps(block, *steps, prices);
   }
   out.seconds += seconds_of_steps(block, block.update, prices) / options.microbatches;
-  out.state_bytes = block.parameter_bytes + block.parameter_copy_bytes + block.recomputed_bytes;
+  out.state_bytes = block.parameter_bytes + block.parameter_copy_bytes;
   out.activation_bytes = block.kept_bytes;
   std::map<TensorId, ParameterPlan> plans;
   for (const ParameterPlan& parameter : plan.parameters) plans[parameter.tensor] = parameter;
