@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <functional>
 #include <limits>
 #include <map>
@@ -214,12 +215,17 @@ class ProblemWriter {
   // From how tensors lie to how operators want them: once for all operators of a pass that want the same.
   void add_operands() {
     for (const Pass pass : kPasses) {
+      std::deque<Operand> unlisted;
       std::map<TensorId, std::vector<std::pair<OperatorId, const Operand*>>> readers;
       for (std::size_t id = 0; id < graph_.operators.size(); ++id) {
         if (!runs_in(static_cast<OperatorId>(id), pass)) continue;
         for (const Operand& input : graph_.operators[id].inputs) {
           if (graph_.tensor(input.tensor).role == TensorRole::parameter_gradient) continue;  // lies as it was left
           readers[input.tensor].emplace_back(static_cast<OperatorId>(id), &input);
+        }
+        for (const Operand& parameter : unlisted_parameters(graph_, graph_.operators[id])) {
+          unlisted.push_back(parameter);
+          readers[parameter.tensor].emplace_back(static_cast<OperatorId>(id), &unlisted.back());
         }
       }
       for (const auto& [tensor, of] : readers) add_copies(tensor, pass, of);

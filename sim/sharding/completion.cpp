@@ -49,7 +49,7 @@ OperandPointers in_order(const OperatorGraph& graph, const Operator& op) {
 }
 
 // What is known of one tensor.
-struct Known {
+struct Completed {
   Sharding sharding;
   std::uint16_t closed = 0;  // bits of axes that stay as they are
   MeshAxisSet used;          // that divide any axis
@@ -89,7 +89,7 @@ class Completer {
   }
 
   void annotate(const Annotation& annotation) {
-    Known& known = of(annotation.tensor);
+    Completed& known = of(annotation.tensor);
     for (std::size_t i = 0; i < annotation.axes.size(); ++i) {
       if (!annotation.axes[i]) continue;
       const MeshAxisSet says = annotation.axes[i]->common(divides_);
@@ -129,7 +129,7 @@ class Completer {
     }
     std::vector<Sharding> out;
     out.reserve(known_.size());
-    for (const Known& known : known_) out.push_back(known.sharding);
+    for (const Completed& known : known_) out.push_back(known.sharding);
     return out;
   }
 
@@ -142,7 +142,7 @@ class Completer {
     late,  // pointwise again, now that nothing else will be known
   };
 
-  Known& of(TensorId id) { return known_[static_cast<std::size_t>(id)]; }
+  Completed& of(TensorId id) { return known_[static_cast<std::size_t>(id)]; }
 
   bool is_reached(const Operand& operand) const { return known_[static_cast<std::size_t>(operand.tensor)].reached; }
 
@@ -191,7 +191,7 @@ class Completer {
     }
   }
 
-  static void follow(Known& gradient, const Known& tensor) {
+  static void follow(Completed& gradient, const Completed& tensor) {
     for (std::size_t i = 0; i < tensor.sharding.axes.size(); ++i) {
       if (!gradient.is_closed(i)) gradient.divide(i, tensor.sharding.axes[i]);
     }
@@ -211,7 +211,7 @@ class Completer {
 
   // Carries what divides other operands' axes over to those of one.
   bool refine(const Operator& op, const Operand& target, const OperandPointers& operands) {
-    Known& known = of(target.tensor);
+    Completed& known = of(target.tensor);
     bool changed = false;
     for (const Operand* source : operands) {
       if (source == &target) continue;
@@ -228,7 +228,7 @@ class Completer {
     return changed;
   }
 
-  [[noreturn]] void contradict(const Annotation& annotation, const Known& known, std::size_t axis) const {
+  [[noreturn]] void contradict(const Annotation& annotation, const Completed& known, std::size_t axis) const {
     const Tensor& tensor = graph_.tensor(annotation.tensor);
     const Annotation* other = known.said_by[0];
     const std::string& axis_name = graph_.info(tensor.axes[axis]).name;
@@ -245,7 +245,7 @@ class Completer {
 
   const OperatorGraph& graph_;
   MeshAxisSet divides_;                         // mesh axes of more than one device
-  std::vector<Known> known_;                    // by TensorId
+  std::vector<Completed> known_;                // by TensorId
   std::vector<std::vector<OperatorId>> users_;  // by TensorId: forward operators that read or write it
   std::vector<OperandPointers> operands_;       // by OperatorId, forward ones
   std::set<std::pair<Way, OperatorId>> waiting_;

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -50,11 +51,18 @@ void compare(const PartitionedBlock& expected, const PartitionedBlock& found, co
   CHECK(expected.parameter_bytes == found.parameter_bytes);
   if (expected.graph.name == "mamba2") {
     // The rules do not divide what a norm over heads makes, though a product divided by heads reads it. Completion
-    // does: less is kept, and its gradient is gathered where the norm reads it instead of where it is made.
+    // does: less is kept, and its gradient is gathered where the norm reads it instead of where it is made. And rules
+    // gather the tokens that the taps of a short convolution are summed over, which completion leaves divided.
     auto before = texts(expected, expected.backward), after = texts(found, found.backward);
     std::sort(before.begin(), before.end());
     std::sort(after.begin(), after.end());
-    CHECK(before == after);
+    std::vector<std::string> gathered, divided;
+    std::set_difference(before.begin(), before.end(), after.begin(), after.end(), std::back_inserter(gathered));
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(divided));
+    const auto of_taps = [](const std::string& step) { return step.find("_parameters ") != std::string::npos; };
+    CHECK(std::all_of(divided.begin(), divided.end(), of_taps));
+    CHECK(std::all_of(gathered.begin(), gathered.end(),
+                      [&](const std::string& step) { return of_taps(step) || step.starts_with("all-gather of "); }));
     CHECK(found.kept_bytes <= expected.kept_bytes);
     return;
   }
