@@ -273,11 +273,12 @@ void ChoiceReduction::write_pair(const Pair& pair, const Table& table) {
 std::vector<int> ChoiceReduction::restore(const std::vector<int>& choices) const {
   std::vector<int> out(costs_.size(), 0);
   for (std::size_t i = 0; i < kept_.size(); ++i) out[static_cast<std::size_t>(kept_[i])] = choices[i];
-  for (auto removed = removed_.rbegin(); removed != removed_.rend(); ++removed) {
-    const std::vector<int>& others = removed->neighbours;
+  for (std::size_t i = removed_.size(); i-- > 0;) {
+    const auto& removed = removed_[i];
+    const std::vector<int>& others = removed.neighbours;
     int place = others.empty() ? 0 : out[static_cast<std::size_t>(others[0])];
     if (others.size() == 2) place = place * count(others[1]) + out[static_cast<std::size_t>(others[1])];
-    out[static_cast<std::size_t>(removed->decision)] = removed->best[static_cast<std::size_t>(place)];
+    out[static_cast<std::size_t>(removed.decision)] = removed.best[static_cast<std::size_t>(place)];
   }
   return out;
 }

@@ -35,7 +35,7 @@ void Devices::fail(OperatorId id, const std::string& message) const {
   fail_internal(fmt::format("{}: {}", graph().op(id).name, message));
 }
 
-void Devices::run(const std::vector<BlockStep>& steps, std::set<OperatorId> operators) {
+void Devices::run(const std::vector<BlockStep>& steps, const std::set<OperatorId>& operators) {
   waiting_.clear();
   for (const OperatorId id : operators) {
     if (has_no_step(graph().op(id))) waiting_.insert(id);

@@ -20,7 +20,7 @@ class Devices {
   const DeviceMemory& memory() const { return memory_; }
 
   // Executes a list of steps, and what runs without steps of its own among these operators.
-  void run(const std::vector<BlockStep>& steps, std::set<OperatorId> operators);
+  void run(const std::vector<BlockStep>& steps, const std::set<OperatorId>& operators);
   // Forgets activations but those that are kept, which lie at home. What operators keep as they used it, and what
   // passed round a ring, where that left it, stays aside.
   void forget(const std::vector<TensorId>& kept);
