@@ -11,6 +11,7 @@
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
 #include "model/model_loader.hpp"
+#include "model/model_reading.hpp"
 #include "report/shard_report.hpp"
 
 #include <fmt/format.h>
@@ -25,8 +26,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr std::int64_t kMostSequences = 100'000'000;
-constexpr std::int64_t kMostTokens = 100'000'000;
+constexpr std::int64_t kMaxSequences = 100'000'000;
 
 struct ShardOptions {
   std::string model;
@@ -70,7 +70,7 @@ std::int64_t bounded(const char* option, std::int64_t value, std::int64_t most) 
 
 // One sequence for each device that divides them.
 std::int64_t batch_of(const ShardOptions& options, const DeviceMesh& mesh) {
-  if (options.batch != 0) return bounded("batch", options.batch, kMostSequences);
+  if (options.batch != 0) return bounded("batch", options.batch, kMaxSequences);
   const std::optional<MeshAxis> data = mesh.find("data");
   return data ? mesh.size(*data) : 1;
 }
@@ -122,7 +122,7 @@ std::vector<NamedBlock> only_block(const block::DefinitionPointer& definition, c
   });
   sizes["batch"] = static_cast<double>(batch);
   if (options.sequence != 0) {
-    sizes["sequence"] = static_cast<double>(bounded("sequence", options.sequence, kMostTokens));
+    sizes["sequence"] = static_cast<double>(bounded("sequence", options.sequence, kMaxSequence));
   }
   sizes.try_emplace("sequence", 2048);
   sequence = static_cast<std::int64_t>(sizes["sequence"]);
@@ -182,7 +182,7 @@ CommandOutput run_shard(std::span<const std::string> arguments, const Surroundin
     blocks = only_block(library.find(options.model, {}), options, batch, sequence);
   } else {
     const ModelSpec spec = load_model(options.model, folders.models, {});
-    sequence = options.sequence != 0 ? bounded("sequence", options.sequence, kMostTokens) : spec.max_sequence;
+    sequence = options.sequence != 0 ? bounded("sequence", options.sequence, kMaxSequence) : spec.max_sequence;
     blocks = blocks_of_model(spec, batch, sequence);
   }
   const ShardedModel sharded =

@@ -251,34 +251,36 @@ ShardedModel shard_model(std::vector<NamedBlock> blocks, const DeviceMesh& mesh,
   return out;
 }
 
-double ShardedModel::flop() const {
+namespace {
+
+// Of all blocks, each as often as it stands in the model.
+template <typename Part>
+double sum_over(const std::vector<ShardedBlock>& blocks, const Part& part) {
   double sum = 0;
-  for (const ShardedBlock& block : blocks) sum += block.count * (block.forward_flop + block.backward_flop);
+  for (const ShardedBlock& block : blocks) sum += block.count * part(block);
   return sum;
+}
+
+}  // namespace
+
+double ShardedModel::flop() const {
+  return sum_over(blocks, [](const ShardedBlock& block) { return block.forward_flop + block.backward_flop; });
 }
 
 double ShardedModel::padding_flop() const {
-  double sum = 0;
-  for (const ShardedBlock& block : blocks) sum += block.count * block.padding_flop;
-  return sum;
+  return sum_over(blocks, [](const ShardedBlock& block) { return block.padding_flop; });
 }
 
 double ShardedModel::parameter_bytes() const {
-  double sum = 0;
-  for (const ShardedBlock& block : blocks) sum += block.count * block.block.parameter_bytes;
-  return sum;
+  return sum_over(blocks, [](const ShardedBlock& block) { return block.block.parameter_bytes; });
 }
 
 double ShardedModel::gradient_bytes() const {
-  double sum = 0;
-  for (const ShardedBlock& block : blocks) sum += block.count * block.update.gradient_bytes;
-  return sum;
+  return sum_over(blocks, [](const ShardedBlock& block) { return block.update.gradient_bytes; });
 }
 
 double ShardedModel::state_elements() const {
-  double sum = 0;
-  for (const ShardedBlock& block : blocks) sum += block.count * block.update.state_elements;
-  return sum;
+  return sum_over(blocks, [](const ShardedBlock& block) { return block.update.state_elements; });
 }
 
 double ShardedModel::memory_bytes() const {

@@ -11,7 +11,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kLongestDocument = std::int64_t{1} << 40;
-constexpr std::size_t kMostLengths = 1000;  // attention is priced for each
+constexpr std::size_t kMaxLengths = 1000;  // attention is priced for each
 
 std::int64_t read_length(const std::string& key, const Node& at) {
   std::int64_t tokens = 0;
@@ -34,7 +34,7 @@ std::vector<DocumentCount> read_document_lengths(const Node& node) {
     documents.push_back({read_length(key, count), count.as_number(1e-12, 1e15)});
   }
   if (documents.empty()) node.fail("expected at least one length");
-  if (documents.size() > kMostLengths) node.fail(fmt::format("expected at most {} lengths", kMostLengths));
+  if (documents.size() > kMaxLengths) node.fail(fmt::format("expected at most {} lengths", kMaxLengths));
   std::sort(documents.begin(), documents.end(),
             [](const DocumentCount& a, const DocumentCount& b) { return a.tokens < b.tokens; });
   return documents;

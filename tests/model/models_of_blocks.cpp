@@ -53,6 +53,12 @@ void check_fault(const std::string& text, const std::string& words) {
   }
 }
 
+// That a model has so many parameters, to the digits given.
+void check_parameters(const std::string& name, double parameters, double precision) {
+  CAPTURE(name);
+  CHECK(std::abs(count_parameters(load(name)).total - parameters) <= precision / 2);
+}
+
 const std::string kTiny = "source: a test\nmax_sequence: 16\nsizes: {hidden: 8, heads: 2, ffn: 16, vocab: 32}\n";
 
 }  // namespace
@@ -68,18 +74,14 @@ TEST_CASE("ViT-L/16 and ViT-H/14 have the parameters of their makers") {
 TEST_CASE("wide residual networks have the parameters and the multiplications of their makers") {
   CHECK(count_parameters(load("wide-resnet50-2")).total == 68883240);
   CHECK(forward_flop(load("wide-resnet50-2")) / 2 == doctest::Approx(11.40e9).epsilon(0.005));
-  const auto check = [](const std::string& name, double parameters, double precision) {
-    CAPTURE(name);
-    CHECK(std::abs(count_parameters(load(name)).total - parameters) <= precision / 2);
-  };
-  check("wide-resnet101-8", 1.5e9, 0.1e9);
-  check("wide-resnet-250m", 250e6, 10e6);
-  check("wide-resnet-500m", 500e6, 20e6);
-  check("wide-resnet-1b", 1e9, 0.1e9);
-  check("wide-resnet-2b", 2e9, 0.1e9);
-  check("wide-resnet-4b", 4e9, 0.1e9);
-  check("wide-resnet-6.8b", 6.8e9, 0.2e9);
-  check("wide-resnet-13b", 13e9, 1e9);
+  check_parameters("wide-resnet101-8", 1.5e9, 0.1e9);
+  check_parameters("wide-resnet-250m", 250e6, 10e6);
+  check_parameters("wide-resnet-500m", 500e6, 20e6);
+  check_parameters("wide-resnet-1b", 1e9, 0.1e9);
+  check_parameters("wide-resnet-2b", 2e9, 0.1e9);
+  check_parameters("wide-resnet-4b", 4e9, 0.1e9);
+  check_parameters("wide-resnet-6.8b", 6.8e9, 0.2e9);
+  check_parameters("wide-resnet-13b", 13e9, 1e9);
 }
 
 // The names say them (Alpa, OSDI'22).
@@ -102,16 +104,12 @@ TEST_CASE("T5-3b and T5-11b have the parameters of their makers") {
 
 // arXiv 2405.21060, table 9 (130M, 370M, 780M, 1.3B, 2.7B) and section 9.2.3 (the hybrid: 2.7B), to the digits given.
 TEST_CASE("Mamba-2 and its hybrid with attention have the parameters of their makers") {
-  const auto check = [](const std::string& name, double parameters, double precision) {
-    CAPTURE(name);
-    CHECK(std::abs(count_parameters(load(name)).total - parameters) <= precision / 2);
-  };
-  check("mamba2-130m", 130e6, 10e6);
-  check("mamba2-370m", 370e6, 10e6);
-  check("mamba2-780m", 780e6, 10e6);
-  check("mamba2-1.3b", 1.3e9, 0.1e9);
-  check("mamba2-2.7b", 2.7e9, 0.1e9);
-  check("mamba2attn-2.7b", 2.7e9, 0.1e9);
+  check_parameters("mamba2-130m", 130e6, 10e6);
+  check_parameters("mamba2-370m", 370e6, 10e6);
+  check_parameters("mamba2-780m", 780e6, 10e6);
+  check_parameters("mamba2-1.3b", 1.3e9, 0.1e9);
+  check_parameters("mamba2-2.7b", 2.7e9, 0.1e9);
+  check_parameters("mamba2attn-2.7b", 2.7e9, 0.1e9);
   CHECK(load("mamba2attn-2.7b").layers == 64);
 }
 
