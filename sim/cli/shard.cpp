@@ -32,8 +32,8 @@ struct ShardOptions {
   std::string model;
   std::string mesh;
   std::vector<std::string> annotations;
-  std::int64_t batch = 0;
-  std::int64_t sequence = 0;
+  std::optional<std::int64_t> batch;
+  std::optional<std::int64_t> sequence;
   std::string nodes;
   std::string format;
   std::string svg;
@@ -53,9 +53,11 @@ CommandSyntax syntax_for(ShardOptions& options) {
   add("mesh", po::value(&options.mesh)->value_name("AXES"), "its axes, at most 8: data=8,tensor=4");
   add("annotate", po::value(&options.annotations)->composing()->value_name("ANNOTATION"),
       "how a tensor lies; repeatable");
-  add("batch", po::value(&options.batch)->value_name("N"),
+  add("batch", po::value<std::int64_t>()->notifier([&](std::int64_t count) { options.batch = count; })->value_name("N"),
       "sequences, of all devices together; default: one for each device of the mesh axis data");
-  add("sequence", po::value(&options.sequence)->value_name("N"), "tokens of a sequence; default: the model's");
+  add("sequence",
+      po::value<std::int64_t>()->notifier([&](std::int64_t count) { options.sequence = count; })->value_name("N"),
+      "tokens of a sequence; default: the model's");
   add("nodes", po::value(&options.nodes)->value_name("TYPE:COUNT"), "also say how long it takes on such nodes");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|dot"), "what to print");
   syntax.add_file(FileRole::output, "svg", options.svg, "FILE.svg", "draw the steps of a device (needs Graphviz' dot)");
@@ -70,7 +72,7 @@ std::int64_t bounded(const char* option, std::int64_t value, std::int64_t most) 
 
 // One sequence for each device that divides them.
 std::int64_t batch_of(const ShardOptions& options, const DeviceMesh& mesh) {
-  if (options.batch != 0) return bounded("batch", options.batch, kMaxSequences);
+  if (options.batch) return bounded("batch", *options.batch, kMaxSequences);
   const std::optional<MeshAxis> data = mesh.find("data");
   return data ? mesh.size(*data) : 1;
 }
@@ -121,8 +123,8 @@ std::vector<NamedBlock> only_block(const block::DefinitionPointer& definition, c
            size.first != "sequence";
   });
   sizes["batch"] = static_cast<double>(batch);
-  if (options.sequence != 0) {
-    sizes["sequence"] = static_cast<double>(bounded("sequence", options.sequence, kMaxSequence));
+  if (options.sequence) {
+    sizes["sequence"] = static_cast<double>(bounded("sequence", *options.sequence, kMaxSequence));
   }
   sizes.try_emplace("sequence", 2048);
   sequence = static_cast<std::int64_t>(sizes["sequence"]);
@@ -182,7 +184,7 @@ CommandOutput run_shard(std::span<const std::string> arguments, const Surroundin
     blocks = only_block(library.find(options.model, {}), options, batch, sequence);
   } else {
     const ModelSpec spec = load_model(options.model, folders.models, {});
-    sequence = options.sequence != 0 ? bounded("sequence", options.sequence, kMaxSequence) : spec.max_sequence;
+    sequence = options.sequence ? bounded("sequence", *options.sequence, kMaxSequence) : spec.max_sequence;
     blocks = blocks_of_model(spec, batch, sequence);
   }
   const ShardedModel sharded =
