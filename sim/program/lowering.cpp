@@ -117,7 +117,7 @@ class Lowering {
     StreamKind sends{};
     StreamKind receives{};
   };
-  void send_among(const Way& way, const std::vector<Seat>& senders, const std::vector<Seat>& receivers, int chunk,
+  void send_among(const Way& way, std::span<const Seat> senders, std::span<const Seat> receivers, int chunk,
                   const Pass& pass);
   void finish(int stage, int replica_class);
 
@@ -137,6 +137,7 @@ class Lowering {
   ReplicaWriter data_;
   std::deque<StageWork> work_;  // of each plan
   std::vector<PlanState> states_;
+  std::vector<TaskId> transfer_waits_for_;  // of the transfer that is written: there are millions
   std::array<std::vector<TaskId>, 2> arrivals_;
 };
 
@@ -389,7 +390,8 @@ void Lowering::send(int stage, const Place& to, int replica, const Pass& pass) {
                 onwards ? StreamKind::recv_forward : StreamKind::recv_backward};
   if (job_.strategy.shape_of(stage) == job_.strategy.shape_of(to.stage)) {
     for (int lane = 0; lane < teams_.lanes(stage); ++lane) {
-      send_among(way, {{replica, lane}}, {{replica, lane}}, to.chunk, pass);
+      const std::array<Seat, 1> seat = {Seat{replica, lane}};
+      send_among(way, seat, seat, to.chunk, pass);
     }
     return;
   }
@@ -409,10 +411,11 @@ void Lowering::send(int stage, const Place& to, int replica, const Pass& pass) {
   }
 }
 
-void Lowering::send_among(const Way& way, const std::vector<Seat>& senders, const std::vector<Seat>& receivers,
-                          int chunk, const Pass& pass) {
+void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::span<const Seat> receivers, int chunk,
+                          const Pass& pass) {
   const bool forward = is_forward(pass.kind);
-  std::vector<TaskId> after;
+  std::vector<TaskId>& after = transfer_waits_for_;
+  after.clear();
   for (const Seat& seat : senders) {
     const TeamWriter& from = teams_.team(way.from, seat.replica);
     append(after, from.done(static_cast<std::size_t>(seat.lane)));

@@ -40,11 +40,17 @@ using Key = std::array<std::uint32_t, 4>;
 RankGroups::RankGroups(Program& program, const Job& job, bool folded) : program_(program), job_(job), folded_(folded) {
   for (int stage = 0; stage < static_cast<int>(job.strategy.stages.size()); ++stage) {
     of_stages_.push_back(job.strategy.at(stage));
+    meshes_.push_back(mesh_of(of_stages_.back()));
   }
+  if (meshes_.empty()) meshes_.push_back(mesh_of(job.strategy));
 }
 
 const Strategy& RankGroups::strategy_of(const ProgramRank& rank) const {
   return of_stages_.empty() ? job_.strategy : of_stages_[rank.stage];
+}
+
+const DeviceMesh& RankGroups::mesh_for(const ProgramRank& rank) const {
+  return of_stages_.empty() ? meshes_.front() : meshes_[rank.stage];
 }
 
 template <class SizeOf, class KeyOf>
@@ -73,10 +79,10 @@ GroupingId RankGroups::divide(const Name& name, const SizeOf& size_of, const Key
 GroupingId RankGroups::over(MeshAxisSet axes, const Strategy& own) {
   if (axes.empty()) return kAlone;
   int bits = 0;  // of teams there may be several divisions
-  for (const MeshAxis axis : mesh_of(own).axes()) bits = 2 * bits + (axes.contains(axis) ? 1 : 0);
-  const auto size_of = [&](const ProgramRank& rank) { return mesh_of(strategy_of(rank)).size(axes); };
+  for (const MeshAxis axis : meshes_.front().axes()) bits = 2 * bits + (axes.contains(axis) ? 1 : 0);
+  const auto size_of = [&](const ProgramRank& rank) { return mesh_for(rank).size(axes); };
   const auto key_of = [&](const ProgramRank& rank) {
-    const int expert = axes.contains(MeshAxis::expert) ? mesh_of(strategy_of(rank)).size(MeshAxis::expert) : 1;
+    const int expert = axes.contains(MeshAxis::expert) ? mesh_for(rank).size(MeshAxis::expert) : 1;
     return std::optional(Key{rank.stage, rank.data / static_cast<std::uint32_t>(expert),
                              axes.contains(MeshAxis::context) ? 0 : rank.context,
                              axes.contains(MeshAxis::tensor) ? 0 : rank.tensor});

@@ -44,10 +44,12 @@ class RankGroups {
   GroupingId divide(const Name& name, const SizeOf& size_of, const KeyOf& key_of);
   // Of the stage that a rank is of.
   const Strategy& strategy_of(const ProgramRank& rank) const;
+  const DeviceMesh& mesh_for(const ProgramRank& rank) const;
 
   Program& program_;
   const Job& job_;
   std::vector<Strategy> of_stages_;  // as each sees it, where they differ
+  std::vector<DeviceMesh> meshes_;   // of each stage; one, where they are alike
   bool folded_;
   std::map<Name, GroupingId> known_;
   std::map<GroupingId, ClassId> meeting_classes_;
