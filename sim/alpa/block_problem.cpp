@@ -106,7 +106,7 @@ class ProblemWriter {
       const LabelSharding labels = decisions_.labels(graph_, id, choice);
       step.local.clear();
       for (std::size_t axis = 0; axis < graph_.axes.size(); ++axis) {
-        step.local.push_back(graph_.axes[axis].extent / prices_.mesh.mesh.size(labels[axis]));
+        step.local.push_back(part_of(graph_.axes[axis].extent, prices_.mesh.mesh.size(labels[axis])));
       }
       cost(decider(id), choice).seconds += weight(id) * prices_.kernels.price(priced_, step).seconds;
     }

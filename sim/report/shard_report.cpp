@@ -40,8 +40,7 @@ std::vector<std::int64_t> local_shape(const OperatorGraph& graph, TensorId tenso
   std::vector<std::int64_t> out;
   const AxisLabels& axes = graph.tensor(tensor).axes;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::int64_t parts = mesh.size(sharding.axes[i]);
-    out.push_back((graph.extent(axes[i]) + parts - 1) / parts);
+    out.push_back(part_of(graph.extent(axes[i]), mesh.size(sharding.axes[i])));
   }
   return out;
 }

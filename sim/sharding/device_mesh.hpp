@@ -74,6 +74,9 @@ class MeshAxisSet {
   std::uint8_t bits_ = 0;
 };
 
+// What each of `parts` devices has of an axis: equal parts, so that the last may hold padding.
+constexpr std::int64_t part_of(std::int64_t extent, std::int64_t parts) { return (extent + parts - 1) / parts; }
+
 // Devices in rows and columns of up to kMaxMeshAxes named axes. An axis that is not there has size 1, as one may say of
 // an axis that is: it divides nothing.
 class DeviceMesh {

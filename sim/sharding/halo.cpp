@@ -56,8 +56,8 @@ bool whole_with_halos(const Operator& op, Axis label) {
 
 Halo halo_of(std::int64_t extent, std::int64_t steps, std::int64_t taps, const Window& window, std::int64_t parts) {
   if (parts == 1) return {};
-  const std::int64_t own = (extent + parts - 1) / parts;
-  const std::int64_t made = (steps + parts - 1) / parts * window.stride;
+  const std::int64_t own = part_of(extent, parts);
+  const std::int64_t made = part_of(steps, parts) * window.stride;
   const auto before = [&](std::int64_t device) { return device * (own - made) - window.offset; };
   const auto behind = [&](std::int64_t device) {
     return (device + 1) * (made - own) - window.stride + window.dilation * (taps - 1) + window.offset + 1;

@@ -112,8 +112,7 @@ class StepWriter {
     step.phase = graph_.op(id).phase;
     step.local.reserve(graph_.axes.size());
     for (std::size_t axis = 0; axis < graph_.axes.size(); ++axis) {
-      const std::int64_t parts = mesh_.size(labels[axis]);
-      step.local.push_back((graph_.axes[axis].extent + parts - 1) / parts);  // the last part may be padded
+      step.local.push_back(part_of(graph_.axes[axis].extent, mesh_.size(labels[axis])));
     }
     step.labels = labels;
     step.after = std::move(after);
@@ -386,7 +385,7 @@ class StepWriter {
       const std::int64_t extent = graph_.extent(operand.labels[axis]);
       const std::int64_t parts = mesh_.size(over);
       const Halo halo = halo_of(extent, graph_.extent(window.step), graph_.extent(window.tap), window, parts);
-      const std::int64_t own = (extent + parts - 1) / parts;
+      const std::int64_t own = part_of(extent, parts);
       const Sharding divided = operand_sharding(operand, labels);
       const auto rows_there = static_cast<double>(own);
       const double row_bytes = local_bytes(graph_, operand.tensor, divided, mesh_) * grown / rows_there;

@@ -22,7 +22,7 @@ double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& 
     bytes /= static_cast<double>(parts);
     const std::int64_t extent = graph.extent(graph.tensor(tensor).axes[i]);
     if (extent % parts == 0) continue;
-    bytes *= static_cast<double>((extent + parts - 1) / parts * parts) / static_cast<double>(extent);  // padding
+    bytes *= static_cast<double>(part_of(extent, parts) * parts) / static_cast<double>(extent);  // padding
   }
   return bytes;
 }
