@@ -105,7 +105,7 @@ class Resharding {
     concerned.insert(mesh_axes_of(to_));
     std::vector<Move> moves;
     for (const MeshAxis over : concerned) {
-      if (auto found = move(moves.empty() ? from : moves.back().then, over)) moves.push_back(std::move(*found));
+      if (auto found = move(moves.empty() ? from : moves.back().then, over)) moves.push_back(*found);
     }
     return moves;
   }
@@ -116,9 +116,9 @@ class Resharding {
     left.insert(mesh_axes_of(to_));
     std::vector<Move> moves;
     for (const MeshAxis over : left) {
-      if (auto found = move(now, over)) moves.push_back(std::move(*found));
+      if (auto found = move(now, over)) moves.push_back(*found);
       for (const MeshAxis other : left) {
-        if (auto found = exchange(now, over, other)) moves.push_back(std::move(*found));
+        if (auto found = exchange(now, over, other)) moves.push_back(*found);
       }
     }
     if (moves.empty()) return {0, {}};
