@@ -12,23 +12,33 @@
 
 namespace mirfak {
 
-bool gathers_in_passes(const Framework& framework, int zero) {
-  return zero == 3 || (zero == 2 && framework.sharding.stage2_gathers_parameters);
+namespace {
+
+ZeroStage zero_of(const Job& job) { return zero_stage(job.framework, job.strategy.zero); }
+
+ReplicaGroup group_over(const StateSharding& state, const ReshardStep& step) {
+  if (step.kind != CollectiveKind::all_reduce) return ReplicaGroup::shard;
+  return state.shards > 1 && !step.over.contains(kShardAxis) ? ReplicaGroup::across : ReplicaGroup::all;
 }
+
+}  // namespace
+
+bool gathers_in_passes(const Framework& framework, int zero) { return zero_stage(framework, zero).parameters; }
 
 DataParallelPlan data_parallel_plan(const Job& job) {
   using Gather = DataParallelPlan::Gather;
   using Reduce = DataParallelPlan::Reduce;
   const Strategy& strategy = job.strategy;
+  const ZeroStage zero = zero_of(job);
   DataParallelPlan plan;
   plan.shards = strategy.shards();
   if (strategy.replicas() == 1) return plan;
-  if (gathers_in_passes(job.framework, strategy.zero)) {
-    plan.gather = strategy.zero == 3 ? Gather::every_pass : Gather::forward;
-  } else if (strategy.zero >= 1 && plan.shards > 1) {
+  if (zero.parameters) {
+    plan.gather = zero.until_backward ? Gather::every_pass : Gather::forward;
+  } else if (zero.state && plan.shards > 1) {
     plan.gather = strategy.overlap_param_gather ? Gather::first_forward : Gather::after_step;
   }
-  if (strategy.zero >= 2) {
+  if (zero.gradients) {
     plan.reduce = Reduce::every_backward;
   } else {
     plan.reduce = strategy.overlap_grad_reduce ? Reduce::last_backward : Reduce::at_end;
@@ -37,45 +47,51 @@ DataParallelPlan data_parallel_plan(const Job& job) {
 }
 
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held) {
-  constexpr std::string_view name = "reduce gradients";
-  const double bytes = held.shared * gradient_bytes(job);
-  const int shards = job.strategy.shards();
-  const bool whole = job.strategy.zero == 1 && job.framework.sharding.all_reduce_gradients;
+  const ZeroStage zero = zero_of(job);
+  const StateSharding state = state_sharding(job.strategy, zero);
   std::vector<ReplicaCollective> out;
-  if (shards == 1 || whole) {
-    out.push_back({name, CollectiveKind::all_reduce, bytes, ReplicaGroup::all});
-  } else {
-    const double most = data_parallel_plan(job).gathers_in_passes() ? job.framework.sharding.max_reduce_bytes_per_s : 0;
-    out.push_back({name, CollectiveKind::reduce_scatter, bytes, ReplicaGroup::shard, 1, most});
-    if (shards < job.strategy.replicas()) {
-      out.push_back(
-          {"reduce gradients across groups", CollectiveKind::all_reduce, bytes / shards, ReplicaGroup::across});
-    }
+  for (const ReshardStep& step : state.reductions(held.shared * gradient_bytes(job))) {
+    const bool scattered = step.kind == CollectiveKind::reduce_scatter;
+    const ReplicaGroup among = group_over(state, step);
+    const double most = scattered && zero.parameters ? job.framework.sharding.max_reduce_bytes_per_s : 0;
+    out.push_back({among == ReplicaGroup::across ? "reduce gradients across groups" : "reduce gradients", step.kind,
+                   step.bytes, among, 1, most});
   }
-  if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
-    const CollectiveKind kind =
-        job.strategy.zero == 0 || whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter;
-    out.push_back({"reduce experts' gradients", kind, held.experts * gradient_bytes(job), ReplicaGroup::experts});
+  if (held.experts > 0) {
+    const StateSharding experts = expert_state_sharding(job.strategy, zero);
+    for (const ReshardStep& step : experts.reductions(held.experts * gradient_bytes(job))) {
+      out.push_back({"reduce experts' gradients", step.kind, step.bytes, ReplicaGroup::experts});
+    }
   }
   return out;
 }
 
 std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held) {
+  const ZeroStage zero = zero_of(job);
   const double width = of.gathered_bytes_per_element;
-  const bool broadcast = job.framework.sharding.broadcast_parameters && job.strategy.zero == 1;
-  const bool in_passes = data_parallel_plan(job).gathers_in_passes();
-  std::vector<ReplicaCollective> out = {
-      {"gather parameters", broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather, held.shared * width,
-       ReplicaGroup::shard, broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1,
-       in_passes ? job.framework.sharding.max_gather_bytes_per_s : 0}};
-  if (held.experts > 0 && job.strategy.expert_replicas() > 1) {
-    out.push_back({"gather experts", CollectiveKind::all_gather, held.experts * width, ReplicaGroup::experts});
+  const bool broadcast = job.framework.sharding.broadcast_parameters && !zero.gradients;
+  const int pieces = broadcast ? std::max(1, std::min(job.strategy.shards(), of.tensors)) : 1;
+  const double most = zero.parameters ? job.framework.sharding.max_gather_bytes_per_s : 0;
+  std::vector<ReplicaCollective> out;
+  const auto gather = [&](double bytes) {
+    out.push_back({"gather parameters", broadcast ? CollectiveKind::broadcast : CollectiveKind::all_gather, bytes,
+                   ReplicaGroup::shard, pieces, most});
+  };
+  for (const ReshardStep& step : state_sharding(job.strategy, zero).gathers(held.shared * width)) gather(step.bytes);
+  if (out.empty()) gather(held.shared * width);  // a rank that shares with no other; what waits for it still does
+  if (held.experts > 0) {
+    for (const ReshardStep& step : expert_state_sharding(job.strategy, zero).gathers(held.experts * width)) {
+      out.push_back({"gather experts", step.kind, step.bytes, ReplicaGroup::experts});
+    }
   }
   return out;
 }
 
-double shard_of(const Job& job, const HeldParameters& held) {
-  return held.shared / job.strategy.shards() + held.experts / job.strategy.expert_shards();
+double shard_of(const Job& job, const HeldParameters& held, Sharding StateSharding::*lies) {
+  const ZeroStage zero = zero_of(job);
+  const StateSharding shared = state_sharding(job.strategy, zero);
+  const StateSharding experts = expert_state_sharding(job.strategy, zero);
+  return shared.held(shared.*lies, held.shared) + experts.held(experts.*lies, held.experts);
 }
 
 const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among) {

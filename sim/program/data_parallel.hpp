@@ -4,6 +4,7 @@
 #include "program/blocks_of_job.hpp"
 #include "program/job.hpp"
 #include "program/stage_plan.hpp"
+#include "sharding/state_sharding.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -56,8 +57,9 @@ struct ReplicaCollective {
 std::vector<ReplicaCollective> gradient_reduction(const Job& job, const HeldParameters& held);
 // What makes some of a stage's parameters, held as shards, whole, in order. At least one collective.
 std::vector<ReplicaCollective> parameter_gather(const Job& job, const StageParameters& of, const HeldParameters& held);
-// What one rank's optimizer updates of the parameters it holds.
-double shard_of(const Job& job, const HeldParameters& held);
+// Elements that one rank has of the parameters it shares with its replicas: those that its optimizer updates, or those
+// of their gradients, or of themselves outside passes.
+double shard_of(const Job& job, const HeldParameters& held, Sharding StateSharding::*lies = &StateSharding::state);
 
 const CommunicationGroup& group_of(const StageCosts& costs, ReplicaGroup among);
 // Whether a collective joins the replicas of all classes; else each class has groups of its own.

@@ -7,6 +7,7 @@
 #include "sharding/halo.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -22,6 +23,14 @@ TensorId find_tensor(const OperatorGraph& graph, std::string_view name) {
   return -1;
 }
 
+std::vector<std::string> inputs_of(const NamedBlock& block) {
+  std::vector<std::string> out;
+  for (const Tensor& tensor : block.graph.tensors) {
+    if (tensor.role == TensorRole::input) out.push_back(fmt::format("'{}.{}'", block.name, tensor.name));
+  }
+  return out;
+}
+
 [[noreturn]] void refuse_tensor(const AnnotationText& text, const std::vector<NamedBlock>& blocks) {
   std::vector<std::string> names;
   std::vector<std::string> qualified;
@@ -35,7 +44,8 @@ TensorId find_tensor(const OperatorGraph& graph, std::string_view name) {
   if (near.empty()) near = nearest(text.tensor, names);
   fail_input({fmt::format("--annotate '{}'", excerpt(text.text)), 1, 1},
              fmt::format("no block has a tensor '{}'", excerpt(text.tensor)),
-             near.empty() ? "mirfak block shows the tensors of a block; write BLOCK.TENSOR or TENSOR"
+             near.empty() ? fmt::format("what enters is {}; all tensors are printed where nothing is annotated",
+                                        fmt::join(inputs_of(blocks.front()), ", "))
                           : fmt::format("did you mean '{}'?", near));
 }
 

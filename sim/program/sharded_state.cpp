@@ -51,23 +51,25 @@ double in_flight(const Job& job, const StageContents& stage) {
 MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const Framework& framework = job.framework;
   const DataParallelPlan replicas = data_parallel_plan(job);
-  const double elements = stage.parameters.elements;
   const double frozen = stage.parameters.frozen_elements;
-  const double shard = shard_of(job, stage.parameters.held());
+  const HeldParameters held = stage.parameters.held();
+  const double stepped = shard_of(job, held);
+  const double accumulated = shard_of(job, held, &StateSharding::gradients);
   const double width = bytes_per_element(job.precision());
   const double narrow = stage.parameters.gathered_bytes_per_element;
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
   MemoryUse use;
-  use.optimizer = (1 - job.strategy.offload_optimizer) * shard * optimizer_bytes(job, stage.parameters);
+  use.optimizer = (1 - job.strategy.offload_optimizer) * stepped * optimizer_bytes(job, stage.parameters);
   if (replicas.gathers_in_passes()) {
-    use.parameters = shard * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
-    use.gradients = shard * (master ? kMasterBytes : gradient_bytes(job));
-    if (master) use.optimizer = std::max(0.0, use.optimizer - shard * kMasterBytes);
+    const double between_passes = shard_of(job, held, &StateSharding::parameters);
+    use.parameters = between_passes * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
+    use.gradients = accumulated * (master ? kMasterBytes : gradient_bytes(job));
+    if (master) use.optimizer = std::max(0.0, use.optimizer - stepped * kMasterBytes);
   } else {
     use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
-    use.gradients = (job.strategy.zero >= 2 ? shard : elements) * gradient_bytes(job);
+    use.gradients = accumulated * gradient_bytes(job);
   }
-  if (job.strategy.zero >= 2) use.gathered = in_flight(job, stage);
+  if (zero_stage(framework, job.strategy.zero).gradients) use.gathered = in_flight(job, stage);
   return use;
 }
 

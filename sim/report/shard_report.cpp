@@ -68,17 +68,30 @@ bool is_annotated(const ShardedBlock& block, TensorId tensor) {
                      [tensor](const Annotation& annotation) { return annotation.tensor == tensor; });
 }
 
+// All but those that only the operators of a fused kernel made and read, which do not exist any more.
+std::vector<TensorId> existing_tensors(const OperatorGraph& graph) {
+  std::vector<bool> exists(graph.tensors.size());
+  for (const Operator& op : graph.operators) {
+    for (const Operand& input : op.inputs) exists[static_cast<std::size_t>(input.tensor)] = true;
+    for (const Operand& output : op.outputs) exists[static_cast<std::size_t>(output.tensor)] = true;
+  }
+  std::vector<TensorId> out;
+  for (std::size_t id = 0; id < exists.size(); ++id) {
+    if (exists[id]) out.push_back(static_cast<TensorId>(id));
+  }
+  return out;
+}
+
 std::string tensors_text(const ShardedBlock& block, const DeviceMesh& mesh) {
   TextTable table("lllrl");
   table.add_row({"tensor", "lies", "on a device", "", ""});
   const OperatorGraph& graph = block.block.graph;
-  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
-    const auto tensor = static_cast<TensorId>(id);
-    const Sharding& sharding = block.block.shardings[id];
+  for (const TensorId tensor : existing_tensors(graph)) {
+    const Sharding& sharding = block.block.shardings[static_cast<std::size_t>(tensor)];
     const double padding = padding_of(graph, tensor, sharding, mesh);
     std::string note = is_annotated(block, tensor) ? "annotated" : "";
     if (padding > 0) note += fmt::format("{}{} padding", note.empty() ? "" : ", ", format_percent(padding));
-    table.add_row({graph.tensors[id].name, sharding_text(graph, tensor, sharding, mesh),
+    table.add_row({graph.tensor(tensor).name, sharding_text(graph, tensor, sharding, mesh),
                    fmt::format("{}", fmt::join(local_shape(graph, tensor, sharding, mesh), " x ")),
                    format_bytes(local_bytes(graph, tensor, sharding, mesh)), note});
   }
@@ -206,8 +219,8 @@ std::string shard_json(const ShardedModel& model, std::string_view name, std::in
   out["collectives"] = Json::array();
   for (const ShardedBlock& block : model.blocks) {
     out["blocks"].push_back(block_json(block));
-    for (std::size_t id = 0; id < block.block.graph.tensors.size(); ++id) {
-      out["tensors"].push_back(tensor_json(block, static_cast<TensorId>(id), model.mesh));
+    for (const TensorId tensor : existing_tensors(block.block.graph)) {
+      out["tensors"].push_back(tensor_json(block, tensor, model.mesh));
     }
     for (const auto& [phase, steps] : phases_of(block)) {
       for (const BlockStep& step : *steps) {

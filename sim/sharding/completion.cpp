@@ -286,16 +286,36 @@ class LabelVotes {
   std::vector<Vote> votes_;
 };
 
+// Whether the sum of a parameter's gradient comes to lie as it is to behind the operator, whatever that divides: where
+// it lies otherwise than the parameter, for the optimizer's step, and where the operator reads more than it makes.
+bool is_summed_behind(const OperatorGraph& graph, const Operator& op, TensorId result,
+                      const std::vector<Sharding>& tensors) {
+  const Tensor& tensor = graph.tensor(result);
+  if (tensor.role != TensorRole::parameter_gradient) return false;
+  if (tensors[static_cast<std::size_t>(result)] != tensors[static_cast<std::size_t>(tensor.of)]) return true;
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [&](const Operand& input) { return graph.bytes(input.tensor) > graph.bytes(result); });
+}
+
 LabelSharding voted_labels(const OperatorGraph& graph, const Operator& op, const std::vector<Sharding>& tensors) {
   LabelVotes votes;
-  for (const Operand* operand : in_order(graph, op)) {
-    const Sharding& sharding = tensors[static_cast<std::size_t>(operand->tensor)];
-    for (std::size_t i = 0; i < operand->labels.size(); ++i) {
-      const Axis label = dividing_label(*operand, i);
+  const auto vote = [&](const Operand& operand) {
+    const Sharding& sharding = tensors[static_cast<std::size_t>(operand.tensor)];
+    for (std::size_t i = 0; i < operand.labels.size(); ++i) {
+      const Axis label = dividing_label(operand, i);
       if (sharding.axes[i].empty() || whole_with_halos(op, label)) continue;
       for (const MeshAxis mesh : sharding.axes[i]) votes.add(mesh, label);
     }
+  };
+  OperandPointers last;
+  for (const Operand* operand : in_order(graph, op)) {
+    if (is_summed_behind(graph, op, operand->tensor, tensors)) {
+      last.push_back(operand);
+    } else {
+      vote(*operand);
+    }
   }
+  for (const Operand* operand : last) vote(*operand);
   LabelSharding labels = votes.decide(graph.axes.size());
   for (const std::vector<Operand>* operands : {&op.inputs, &op.outputs}) {
     for (const Operand& operand : *operands) {

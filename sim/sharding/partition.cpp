@@ -344,6 +344,12 @@ class StepWriter {
     for (const Operand& output : graph_.op(id).outputs) settle(id, output, labels, ring, made_by);
   }
 
+  bool accumulates(const Operator& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
+      return graph_.tensor(input.tensor).role == TensorRole::parameter_gradient;
+    });
+  }
+
   // Brings an output from how the operator leaves it to its own sharding. Round a ring every device's results are
   // whole.
   void settle(OperatorId id, const Operand& output, const LabelSharding& labels, MeshAxisSet ring,
@@ -362,9 +368,10 @@ class StepWriter {
         shard.gradient_partial.insert(further);
       }
       shard.gradient = output.tensor;
+      ready_[output.tensor] = made_by;
+      if (accumulates(op)) return;  // with those of earlier microbatches: the sum lies as its operands were left
       shard.made_by = id;
       shard.gradient_made = made;
-      ready_[output.tensor] = made_by;
       return;
     }
     const Steps added = exchange_halos(id, output, labels, made_by);

@@ -14,17 +14,27 @@ std::string_view name_of(CollectiveKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh) {
-  double bytes = graph.bytes(tensor);
+TensorSize size_of(const OperatorGraph& graph, TensorId tensor) {
+  TensorSize out{graph.bytes(tensor), {}};
+  for (const Axis axis : graph.tensor(tensor).axes) out.extents.push_back(graph.extent(axis));
+  return out;
+}
+
+double local_bytes(const TensorSize& tensor, const Sharding& sharding, const DeviceMesh& mesh) {
+  double bytes = tensor.bytes;
   for (std::size_t i = 0; i < sharding.axes.size(); ++i) {
     if (sharding.axes[i].empty()) continue;
     const std::int64_t parts = mesh.size(sharding.axes[i]);
     bytes /= static_cast<double>(parts);
-    const std::int64_t extent = graph.extent(graph.tensor(tensor).axes[i]);
+    const std::int64_t extent = tensor.extents[i];
     if (extent % parts == 0) continue;
     bytes *= static_cast<double>(part_of(extent, parts) * parts) / static_cast<double>(extent);  // padding
   }
   return bytes;
+}
+
+double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh) {
+  return local_bytes(size_of(graph, tensor), sharding, mesh);
 }
 
 namespace {
@@ -54,8 +64,8 @@ struct Move {
 
 class Resharding {
  public:
-  Resharding(const OperatorGraph& graph, TensorId tensor, const Sharding& to, const DeviceMesh& mesh)
-      : graph_(graph), tensor_(tensor), to_(to), mesh_(mesh) {}
+  Resharding(const TensorSize& tensor, const Sharding& to, const DeviceMesh& mesh)
+      : tensor_(tensor), to_(to), mesh_(mesh) {}
 
   // What brings one mesh axis from where it is to where it is wanted; nullopt: it is there.
   std::optional<Move> move(const Sharding& now, MeshAxis over) const {
@@ -68,7 +78,7 @@ class Resharding {
     if (before != kNowhere) out.then.axes[before].erase(over);
     if (after != kNowhere) out.then.axes[after].insert(over);
     if (mesh_.size(over) == 1 || (!partial && before == kNowhere)) return out;
-    const double bytes = local_bytes(graph_, tensor_, now, mesh_);
+    const double bytes = local_bytes(tensor_, now, mesh_);
     const double others = 1 - 1 / static_cast<double>(mesh_.size(over));
     if (partial && after == kNowhere) {
       out.step = {CollectiveKind::all_reduce, MeshAxisSet(over), bytes, now, out.then};
@@ -93,7 +103,7 @@ class Resharding {
     if (place == kNowhere || mesh_.size(out_of) == 1 || mesh_.size(out_of) != mesh_.size(into)) return std::nullopt;
     const bool wanted = axis_divided_by(to_, into) == place && axis_divided_by(to_, out_of) == kNowhere;
     if (!wanted || mesh_axes_of(now).contains(into)) return std::nullopt;
-    Move out{{}, now, local_bytes(graph_, tensor_, now, mesh_)};
+    Move out{{}, now, local_bytes(tensor_, now, mesh_)};
     out.then.axes[place].erase(out_of);
     out.then.axes[place].insert(into);
     out.step = {CollectiveKind::shift, {out_of, into}, out.wire_bytes, now, out.then};
@@ -141,25 +151,26 @@ class Resharding {
   }
 
  private:
-  const OperatorGraph& graph_;
-  TensorId tensor_;
+  const TensorSize& tensor_;
   const Sharding& to_;
   const DeviceMesh& mesh_;
 };
 
 }  // namespace
 
-std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,
+std::vector<ReshardStep> reshard(const TensorSize& tensor, const Sharding& from, const Sharding& to,
                                  const DeviceMesh& mesh, ReshardOrder order) {
-  const Resharding resharding(graph, tensor, to, mesh);
+  const Resharding resharding(tensor, to, mesh);
   const std::vector<Move> moves = order == ReshardOrder::of_mesh
                                       ? resharding.in_order_of_mesh(from)
                                       : resharding.cheapest(from, std::numeric_limits<double>::infinity()).second;
   std::vector<ReshardStep> steps;
   for (const Move& move : moves) {
     if (!move.step) continue;
-    const bool moves_on = move.step->kind == CollectiveKind::all_to_all;
-    if (moves_on && !steps.empty() && steps.back().kind == move.step->kind) {
+    const CollectiveKind kind = move.step->kind;
+    const bool at_once =
+        kind == CollectiveKind::all_to_all || (kind == CollectiveKind::all_reduce && order == ReshardOrder::cheapest);
+    if (at_once && !steps.empty() && steps.back().kind == kind) {
       steps.back().over.insert(move.step->over);
       steps.back().to = move.step->to;
     } else {
@@ -167,6 +178,11 @@ std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, co
     }
   }
   return steps;
+}
+
+std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,
+                                 const DeviceMesh& mesh, ReshardOrder order) {
+  return reshard(size_of(graph, tensor), from, to, mesh, order);
 }
 
 }  // namespace mirfak

@@ -32,13 +32,21 @@ std::string_view name_of(CollectiveKind kind);
 // operand of a reduce-scatter (what nccl-tests calls the size).
 struct ReshardStep {
   CollectiveKind kind{};
-  MeshAxisSet over;  // of several axes only all-to-alls
+  MeshAxisSet over;  // of several axes only all-to-alls, and all-reduces of a cheapest sequence
   double bytes = 0;
   Sharding from;  // how the tensor lies before it: of several steps, sliced further than the step before left it
   Sharding to;    // ... and behind it
 };
 
+// A tensor as far as moving it is concerned.
+struct TensorSize {
+  double bytes = 0;  // of the whole
+  InlineList<std::int64_t, kMaxRank> extents;
+};
+TensorSize size_of(const OperatorGraph& graph, TensorId tensor);
+
 // The bytes of a tensor on one device.
+double local_bytes(const TensorSize& tensor, const Sharding& sharding, const DeviceMesh& mesh);
 double local_bytes(const OperatorGraph& graph, TensorId tensor, const Sharding& sharding, const DeviceMesh& mesh);
 
 // In which order mesh axes move, where several have to.
@@ -51,7 +59,10 @@ enum class ReshardOrder : std::uint8_t {
 // result is divided over the same mesh axis; a mesh axis that moves to another axis an all-to-all; one that
 // disappears an all-gather; several that move in a row move at once; one that appears costs nothing (each device keeps
 // its slice). Where the cheapest sequence is asked for, a mesh axis that takes the place of another of its size is one
-// shift over both. GSPMD, arXiv 2105.04663, section 4.5. Mesh axes of size 1 cost nothing.
+// shift over both, and sums over several mesh axes that leave the tensor whole are one. GSPMD, arXiv 2105.04663,
+// section 4.5. Mesh axes of size 1 cost nothing.
+std::vector<ReshardStep> reshard(const TensorSize& tensor, const Sharding& from, const Sharding& to,
+                                 const DeviceMesh& mesh, ReshardOrder order = ReshardOrder::of_mesh);
 std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,
                                  const DeviceMesh& mesh, ReshardOrder order = ReshardOrder::of_mesh);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include "schedule/schedule.hpp"
 #include "strategy/stage_rules.hpp"
+#include "strategy/zero_stage.hpp"
 
 #include <algorithm>
 #include <array>
@@ -214,7 +215,7 @@ Broken recomputed_groups(const RuleInput& in) {
     return Violation{key, "groups of recomputed layers keep nothing that strategy.offload_layers could offload",
                      "set it to block"};
   }
-  if (s.zero == 3 || (s.zero == 2 && in.framework.sharding.stage2_gathers_parameters)) {
+  if (zero_stage(in.framework, s.zero).parameters) {
     return Violation{key, "groups of layers are recomputed where parameters stay whole", "set it to block"};
   }
   return std::nullopt;

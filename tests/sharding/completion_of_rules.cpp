@@ -3,13 +3,12 @@
 // attention is no property of a tensor (both keys and queries of a ring are divided along tokens in any case), so that
 // is handed on as it is, as is which products run in pieces.
 
-#include "graph/backward.hpp"
-#include "model/blocks.hpp"
+#include "blocks_fixture.hpp"
 #include "model/model_loader.hpp"
 #include "sharding/completion.hpp"
 #include "sharding/partition.hpp"
 #include "sharding/propagation.hpp"
-#include "support/transformers.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -22,14 +21,6 @@ using namespace mirfak::test;
 
 namespace {
 
-// What a step does, for comparison.
-std::string text_of(const PartitionedBlock& block, const BlockStep& step) {
-  if (step.kind == BlockStep::Kind::kernel) {
-    return fmt::format("{} {}", block.graph.op(step.op).name, fmt::join(step.local, " "));
-  }
-  return fmt::format("{} of {}: {} bytes", name_of(step.collective), block.graph.tensor(step.tensor).name, step.bytes);
-}
-
 // Mesh axes of size 1 divide nothing: rules may say them, completion leaves them out.
 std::string text_of(const OperatorGraph& graph, TensorId tensor, Sharding sharding, const DeviceMesh& mesh) {
   for (MeshAxisSet& axes : sharding.axes) {
@@ -41,11 +32,7 @@ std::string text_of(const OperatorGraph& graph, TensorId tensor, Sharding shardi
 }
 
 void compare(const PartitionedBlock& expected, const PartitionedBlock& found, const DeviceMesh& mesh) {
-  const auto texts = [](const PartitionedBlock& block, const std::vector<BlockStep>& steps) {
-    std::vector<std::string> out;
-    for (const BlockStep& step : steps) out.push_back(text_of(block, step));
-    return out;
-  };
+  const auto& texts = step_texts;
   CHECK(texts(expected, expected.forward) == texts(found, found.forward));
   CHECK(texts(expected, expected.recompute) == texts(found, found.recompute));
   CHECK(expected.parameter_bytes == found.parameter_bytes);
@@ -74,23 +61,6 @@ void compare(const PartitionedBlock& expected, const PartitionedBlock& found, co
     CHECK(text_of(expected.graph, tensor, expected.shardings[id], mesh) ==
           text_of(found.graph, tensor, found.shardings[id], mesh));
   }
-}
-
-std::vector<OperatorGraph> blocks_of(const ModelSpec& model, const Strategy& strategy, bool fused) {
-  BlockOptions options;
-  options.batch = std::int64_t{2} * strategy.data;
-  options.sequence = std::min<std::int64_t>(512, model.max_sequence);
-  options.kv_heads = std::max<std::int64_t>(model.kv_heads, strategy.tensor);
-  options.vocabulary = model.vocab;
-  options.fused_attention = fused;
-  if (fused) options.fusion = usual_fusion();
-  std::vector<OperatorGraph> out;
-  out.push_back(with_backward(build_embedding_block(model, options), {}));
-  for (const LayerKind& kind : layer_kinds(model)) {
-    out.push_back(with_backward(build_layer_block(model, options, kind), {}));
-  }
-  out.push_back(with_backward(build_head_block(model, options), {}));
-  return out;
 }
 
 std::vector<Strategy> strategies(const ModelSpec& model) {

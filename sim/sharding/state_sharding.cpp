@@ -1,0 +1,48 @@
+#include "sharding/state_sharding.hpp"
+
+namespace mirfak {
+
+namespace {
+
+DeviceMesh mesh_of(const StateSharding& of) { return {{"shard", of.shards}, {"copy", of.copies}}; }
+
+// Padded to the ranks, as frameworks pad their flat buffers; the padding is not counted.
+TensorSize flat(const StateSharding& of, double bytes) { return {bytes, {std::int64_t{of.shards} * of.copies}}; }
+
+Sharding along_buffer(bool divided) { return {{divided ? MeshAxisSet(kShardAxis) : MeshAxisSet()}, {}}; }
+
+StateSharding annotated(const ZeroStage& zero, int shards, int copies) {
+  StateSharding out;
+  out.shards = shards;
+  out.copies = copies;
+  out.parameters = along_buffer(zero.parameters);
+  out.gradients = along_buffer(zero.gradients);
+  out.reduced = along_buffer(zero.state && !zero.all_reduces_gradients);
+  out.state = along_buffer(zero.state);
+  return out;
+}
+
+}  // namespace
+
+double StateSharding::held(const Sharding& sharding, double of) const {
+  return local_bytes(flat(*this, of), sharding, mesh_of(*this));
+}
+
+std::vector<ReshardStep> StateSharding::reductions(double bytes) const {
+  const Sharding found{{MeshAxisSet()}, {kShardAxis, kCopyAxis}};
+  return reshard(flat(*this, bytes), found, reduced, mesh_of(*this), ReshardOrder::cheapest);
+}
+
+std::vector<ReshardStep> StateSharding::gathers(double bytes) const {
+  return reshard(flat(*this, bytes), state, along_buffer(false), mesh_of(*this));
+}
+
+StateSharding state_sharding(const Strategy& strategy, const ZeroStage& zero) {
+  return annotated(zero, strategy.shards(), strategy.replicas() / strategy.shards());
+}
+
+StateSharding expert_state_sharding(const Strategy& strategy, const ZeroStage& zero) {
+  return annotated(zero, strategy.expert_shards(), strategy.expert_replicas() / strategy.expert_shards());
+}
+
+}  // namespace mirfak
