@@ -22,7 +22,7 @@ using namespace mirfak::test;
 
 namespace {
 
-StateSharding sharded(int zero, int replicas, int group = 0, Framework framework = {}) {
+StateSharding sharded(int zero, int replicas, int group = 0, const Framework& framework = {}) {
   Strategy strategy;
   strategy.data = replicas;
   strategy.zero = zero;
