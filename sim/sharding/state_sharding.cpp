@@ -30,7 +30,10 @@ double StateSharding::held(const Sharding& sharding, double of) const {
 
 std::vector<ReshardStep> StateSharding::reductions(double bytes) const {
   const Sharding found{{MeshAxisSet()}, {kShardAxis, kCopyAxis}};
-  return reshard(flat(*this, bytes), found, reduced, mesh_of(*this), ReshardOrder::cheapest);
+  // Searches ask this often: where the shard is summed first, the order of the mesh is the cheapest.
+  const bool ordered = copies == 1 || shards == 1 || reduced == along_buffer(true);
+  return reshard(flat(*this, bytes), found, reduced, mesh_of(*this),
+                 ordered ? ReshardOrder::of_mesh : ReshardOrder::cheapest);
 }
 
 std::vector<ReshardStep> StateSharding::gathers(double bytes) const {
