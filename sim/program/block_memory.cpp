@@ -21,9 +21,10 @@ namespace {
 
 class Walk {
  public:
-  Walk(const PartitionedBlock& block, const DeviceMesh& mesh)
+  Walk(const PartitionedBlock& block, const DeviceMesh& mesh, double loss_copy_bytes)
       : block_(block),
         mesh_(mesh),
+        loss_copy_bytes_(loss_copy_bytes),
         held_as_(block.graph.tensors.size()),
         last_use_(block.graph.tensors.size(), -1),
         pinned_(block.graph.tensors.size(), false) {
@@ -206,6 +207,15 @@ class Walk {
     return read_before_made([](TensorRole role) { return role == TensorRole::gradient; });
   }
 
+  // Copies of the logits that a loss makes for itself.
+  double copies(const BlockStep& step) const {
+    if (loss_copy_bytes_ <= 0 || step.kind != BlockStep::Kind::kernel) return 0;
+    const Operator& op = block_.graph.op(step.op);
+    if (op.kind != OperatorKind::cross_entropy || op.phase != Phase::forward) return 0;
+    const TensorId logits = op.inputs.front().tensor;
+    return loss_copy_bytes_ * bytes(logits) / tensor(logits).bytes_per_element;
+  }
+
   // A collective's buffer exists from the collective to the next kernel of its operator, which reads it, or from the
   // last one before it, which wrote it. An all-reduce works in place.
   std::vector<double> buffers() const {
@@ -247,7 +257,7 @@ class Walk {
           if (counts(id) && live_.emplace(id, bytes(id)).second) now += bytes(id);
         }
       }
-      most = std::max(most, now + extra[i]);
+      most = std::max(most, now + extra[i] + copies(step));
       now -= free_after(static_cast<int>(i));
     }
     return most;
@@ -275,6 +285,7 @@ class Walk {
 
   const PartitionedBlock& block_;
   const DeviceMesh& mesh_;
+  double loss_copy_bytes_;
   std::vector<TensorId> held_as_;  // the tensor whose memory each has
   std::vector<int> last_use_;      // the last step that reads or writes it
   std::vector<bool> added_;        // read by an operator that does not write it
@@ -285,8 +296,8 @@ class Walk {
 
 }  // namespace
 
-BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, bool split) {
-  return Walk(block, mesh).run(split);
+BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, bool split, double loss_copy_bytes) {
+  return Walk(block, mesh, loss_copy_bytes).run(split);
 }
 
 }  // namespace mirfak

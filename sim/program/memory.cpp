@@ -185,7 +185,8 @@ MemoryRoom memory_room(std::span<const StageMemory> stages, double headroom) {
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks) {
   const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<BlockMemory> out;
-  for (const PartitionedBlock& block : blocks.all) out.push_back(block_memory(block, mesh, blocks.halves));
+  const double loss_copies = job.framework.memory.loss_copy_bytes;
+  for (const PartitionedBlock& block : blocks.all) out.push_back(block_memory(block, mesh, blocks.halves, loss_copies));
   return out;
 }
 

@@ -173,6 +173,7 @@ struct MemoryHabits {
   double optimizer_bytes_fp16 = 12;
   double optimizer_traffic_bytes = 34;
   double optimizer_traffic_bytes_fp16 = 34;
+  double loss_copy_bytes = 0;
   double platform_bytes = 0;
   double workspace_bytes = 0;
   std::string source;

@@ -30,7 +30,7 @@ Strategy replicas(Recompute recompute = Recompute::none) {
 }
 
 BlockMemory memory_of(const Job& job, const PartitionedBlock& block) {
-  return block_memory(block, mesh_of(job.strategy));
+  return block_memory(block, mesh_of(job.strategy), false, job.framework.memory.loss_copy_bytes);
 }
 
 BlockMemory head_memory(const char* framework) {
@@ -50,11 +50,11 @@ BlockMemory layer_memory(Recompute recompute) {
 // gradient.
 constexpr double kWeightGradient = 2 * kVocabulary * kHidden;
 
-TEST_CASE("a loss of several kernels keeps the softmax in fp32 and needs the logits beside it") {
+TEST_CASE("a loss of several kernels keeps the softmax in fp32 and needs the logits beside it, and copies of them") {
   const BlockMemory head = head_memory("megatron-lm-2021");
   const double logits = kTokens * kVocabulary;
   CHECK(head.kept == doctest::Approx(4 * logits + 2 * kStream).epsilon(0.01));  // and the norm's input and result
-  CHECK(head.forward == doctest::Approx((2 + 4) * logits + 2 * kStream).epsilon(0.01));
+  CHECK(head.forward == doctest::Approx((2 + 4 + 4) * logits + 2 * kStream).epsilon(0.01));  // 4: the logits in fp32
   CHECK(head.backward == doctest::Approx(kWeightGradient + 2 * logits + 3 * kStream).epsilon(0.01));
 }
 
