@@ -74,10 +74,17 @@ std::string memory(const std::vector<ValidationTable>& tables) {
     out += fmt::format("| {} | {} | {:.1f} % | {:.1f} % | {:.1f} % | {:+.1f} % |\n", table.name, e.count, 100 * e.mape,
                        100 * e.median_ape, 100 * e.p90_ape, 100 * e.mean_error);
   }
+  return out;
+}
+
+// Whether runs are predicted to fit as they did.
+std::string outcomes(const std::vector<ValidationTable>& tables) {
   const SourceScore all = score(all_runs(tables), "", "AB");
-  return out +
-         fmt::format("\n{} of {} rows that ran are predicted not to fit; {} of {} that did not are predicted to.\n",
-                     all.too_large, all.errors.count, all.wrongly_fitting, all.out_of_memory);
+  return fmt::format(
+      "{} of {} rows that ran are predicted not to fit; {} of {} that ran out of memory are predicted to fit: {:.1f} % "
+      "are right.\n",
+      all.too_large, all.ran, all.wrongly_fitting, all.out_of_memory,
+      all.outcomes() > 0 ? 100.0 * all.right_outcomes() / all.outcomes() : 100.0);
 }
 
 std::string worst(const std::vector<ValidationTable>& tables, const Findings& findings) {
@@ -155,7 +162,7 @@ std::string validation_markdown(const std::vector<ValidationTable>& tables, cons
       "either side.\n",
       plots.scatter);
   out += ranges(tables, plots.reliability);
-  out += "\n## Peak memory that the framework allocated\n\n" + memory(tables);
+  out += "\n## Peak memory that the framework allocated\n\n" + memory(tables) + "\n" + outcomes(tables);
   out += "\n## The ten worst rows of tier A\n\n" + worst(tables, findings);
   out += "\n## Rows that are not simulated\n\n" + skipped(tables);
   if (!findings.tried.empty()) out += "\n## What was tried\n\n" + findings.tried + "\n";

@@ -37,28 +37,36 @@ void add_score(TextTable& out, const SourceScore& score) {
 }
 
 std::string memory_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
-  TextTable out("lrrrrrrr");
-  out.add_row({"memory", "allocated", "MAPE", "median", "p90", "mean", "out of memory", "predicted to fit"});
+  TextTable out("lrrrrr");
+  out.add_row({"memory", "allocated", "MAPE", "median", "p90", "mean"});
   bool any = false;
   for (const ValidationTable& table : tables) {
-    const SourceScore of_table = score(table.runs, table.name, tiers);
-    const ErrorStatistics& e = of_table.memory_errors;
-    if (e.count == 0 && of_table.out_of_memory == 0) continue;
+    const ErrorStatistics e = score(table.runs, table.name, tiers).memory_errors;
+    if (e.count == 0) continue;
     any = true;
-    std::vector<std::string> cells = {table.name, std::to_string(e.count), "-", "-", "-", "-"};
-    if (e.count > 0) {
-      cells = {table.name,
-               std::to_string(e.count),
-               format_percent(e.mape),
-               format_percent(e.median_ape),
-               format_percent(e.p90_ape),
-               format_signed_percent(e.mean_error)};
-    }
-    cells.push_back(std::to_string(of_table.out_of_memory));
-    cells.push_back(std::to_string(of_table.wrongly_fitting));
-    out.add_row(cells);
+    out.add_row({table.name, std::to_string(e.count), format_percent(e.mape), format_percent(e.median_ape),
+                 format_percent(e.p90_ape), format_signed_percent(e.mean_error)});
   }
   return any ? "\n" + out.text() : "";
+}
+
+// Whether runs fit, where a prediction of it is wrong or a run did not.
+std::string outcomes_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
+  TextTable out("lrrrrr");
+  out.add_row({"outcomes", "ran", "predicted to fit", "out of memory", "predicted not to fit", "right"});
+  const auto add = [&](const std::string& name, const SourceScore& of) {
+    out.add_row({name, std::to_string(of.ran), std::to_string(of.ran - of.too_large), std::to_string(of.out_of_memory),
+                 std::to_string(of.out_of_memory - of.wrongly_fitting),
+                 format_percent(static_cast<double>(of.right_outcomes()) / of.outcomes())});
+  };
+  for (const ValidationTable& table : tables) {
+    const SourceScore of_table = score(table.runs, table.name, tiers);
+    if (of_table.too_large + of_table.out_of_memory > 0) add(table.name, of_table);
+  }
+  const SourceScore all = score(all_runs(tables), "", tiers);
+  if (all.too_large + all.out_of_memory == 0) return {};
+  if (tables.size() > 1) add("all tables", all);
+  return "\n" + out.text();
 }
 
 std::string scores_text(const std::vector<ValidationTable>& tables, const std::string& tiers) {
@@ -89,7 +97,7 @@ std::string scores_text(const std::vector<ValidationTable>& tables, const std::s
                  width > 0 ? format_percent(coverage / scored) : "-",
                  width > 0 ? format_percent(width / scored) : "-"});
   }
-  return out.text() + memory_text(tables, tiers);
+  return out.text() + memory_text(tables, tiers) + outcomes_text(tables, tiers);
 }
 
 std::string worst_text(const std::vector<ValidatedRun>& runs, const std::string& tiers, int worst) {
@@ -138,6 +146,7 @@ void put_statistics(Json& out, const SourceScore& score) {
     out["coverage"] = score.coverage;
     out["mean_width"] = score.mean_width;
   }
+  out["ran"] = {{"n", score.ran}, {"predicted_to_fit", score.ran - score.too_large}};
   out["out_of_memory"] = {{"n", score.out_of_memory}, {"predicted_to_fit", score.wrongly_fitting}};
   if (score.memory_errors.count > 0) {
     out["memory"] = {{"n", score.memory_errors.count},
@@ -174,6 +183,20 @@ Json row_json(const std::string& table, const ValidatedRun& run) {
   Json& activities = out["activities"] = Json::object();
   for (std::size_t i = 0; i < kActivities; ++i) {
     if (run.activity_s[i] > 0) activities[std::string(key_of(static_cast<Activity>(i))) + "_s"] = run.activity_s[i];
+  }
+  return out;
+}
+
+// A run of which no time is compared: it ran out of memory, or the row states none.
+Json untimed_json(const std::string& table, const ValidatedRun& run) {
+  Json out = {{"table", table},
+              {"line", run.run.where.line},
+              {"model", run.run.model},
+              {"fits", run.fits},
+              {"memory_peak_bytes", run.memory_peak_bytes}};
+  if (run.run.allocated_bytes) {
+    out["allocated_bytes"] = run.allocated_bytes.predicted;
+    out["allocated_bytes_measured"] = run.allocated_bytes.measured;
   }
   return out;
 }
@@ -255,6 +278,7 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
   Json rows = Json::array();
   Json skipped = Json::array();
   Json failed = Json::array();
+  Json untimed = Json::array();
   for (const ValidationTable& table : tables) {
     Json entry = {{"table", table.name}};
     put_statistics(entry, score(table.runs, table.name, tiers));
@@ -264,11 +288,7 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
       if (run.scored()) {
         rows.push_back(row_json(table.name, run));
       } else if (run.simulated()) {
-        failed.push_back({{"table", table.name},
-                          {"line", run.run.where.line},
-                          {"model", run.run.model},
-                          {"fits", run.fits},
-                          {"memory_peak_bytes", run.memory_peak_bytes}});
+        (run.ran() ? untimed : failed).push_back(untimed_json(table.name, run));
       } else {
         skipped.push_back(skipped_json(table.name, run));
       }
@@ -277,24 +297,27 @@ nlohmann::ordered_json validation_json(const std::vector<ValidationTable>& table
   out["tables"] = std::move(of_tables);
   out["rows"] = std::move(rows);
   out["skipped_rows"] = std::move(skipped);
+  out["untimed_rows"] = std::move(untimed);
   out["out_of_memory_rows"] = std::move(failed);
   return out;
 }
 
 std::string validation_csv(const std::vector<ValidationTable>& tables) {
-  std::string out = "table,line,tier,model,gpu,gpus,predicted_s,measured_s,error,fits,memory_peak_bytes,skipped\n";
+  std::string out =
+      "table,line,tier,model,gpu,gpus,predicted_s,measured_s,error,fits,memory_peak_bytes,skipped,outcome\n";
   for (const ValidationTable& table : tables) {
     for (const ValidatedRun& run : table.runs) {
       const MeasuredRun& row = run.run;
       out += fmt::format("{},{},{},{},{},{},", csv_field(table.name), row.where.line, csv_field(row.tier),
                          csv_field(row.model), csv_field(row.gpu), row.gpus.value_or(0));
-      if (run.simulated() && !run.scored()) {
-        out += fmt::format(",,,{},{:.0f},\n", run.fits, run.memory_peak_bytes);
+      if (!run.simulated()) {
+        out += fmt::format(",,,,,{},\n", csv_field(run.skipped));
         continue;
       }
-      out += run.scored() ? fmt::format("{:.6g},{:.6g},{:.5f},{},{:.0f},\n", run.seconds.predicted,
-                                        run.seconds.measured, run.seconds.error(), run.fits, run.memory_peak_bytes)
-                          : fmt::format(",,,,,{}\n", csv_field(run.skipped));
+      out += run.scored() ? fmt::format("{:.6g},{:.6g},{:.5f},", run.seconds.predicted, run.seconds.measured,
+                                        run.seconds.error())
+                          : std::string(",,,");
+      out += fmt::format("{},{:.0f},,{}\n", run.fits, run.memory_peak_bytes, run.ran() ? "ran" : "out of memory");
     }
   }
   return out;

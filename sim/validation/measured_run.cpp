@@ -12,6 +12,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::string_view kOutOfMemory = "out of memory";
+constexpr std::string_view kRan = "ran";
 constexpr double kGiB = 1073741824.0;
 
 std::optional<double> measurement(const RunReading& reading, std::string_view key, double minimum, double maximum) {
@@ -41,6 +42,16 @@ bool is_last_stage(const RunReading& reading) {
   const Value* value = reading.find("measured.stage");
   if (value == nullptr) return false;
   if (value->scalar != "last") fail_input(value->where, "expected 'last', found '" + excerpt(value->scalar) + "'");
+  return true;
+}
+
+bool is_out_of_memory(const RunReading& reading) {
+  const Value* value = reading.find("measured.outcome");
+  if (value == nullptr || value->scalar == kRan) return false;
+  if (value->scalar != kOutOfMemory) {
+    fail_input(value->where,
+               fmt::format("expected '{}' or '{}', found '{}'", kOutOfMemory, kRan, excerpt(value->scalar)));
+  }
   return true;
 }
 
@@ -75,7 +86,8 @@ MeasuredRun measured_run(const RunReading& reading) {
   if (const auto gib = measurement(reading, "measured.allocated_gib", 1e-3, 1e5)) run.allocated_bytes = *gib * kGiB;
   run.allocated_by_last_stage = is_last_stage(reading);
   run.chose = reading.text("measured.chose").value_or("");
-  run.out_of_memory = reading.text("measured.outcome") == kOutOfMemory;
+  run.out_of_memory = is_out_of_memory(reading);
+  run.ran = !run.out_of_memory && (run.seconds || reading.find("measured.outcome") != nullptr);
   return run;
 }
 

@@ -21,7 +21,9 @@ struct MeasuredRun {
   std::optional<double> allocated_bytes;  // peak of the framework's allocator: without contexts
   bool allocated_by_last_stage = false;   // it is of a GPU of the last pipeline stage; else of the fullest
   std::string chose;                      // the constants that this very run chose; empty: none
-  bool out_of_memory = false;             // it did not fit: nothing else was measured
+  // What became of it; neither: the row does not say, and its seconds do.
+  bool out_of_memory = false;  // it did not fit: nothing else was measured
+  bool ran = false;            // it fitted, with or without seconds
 };
 
 // Error(input) at the cell of a measurement that is no positive number.

@@ -270,8 +270,12 @@ namespace {
 bool says(const CsvTable& table, const RunMapping& mapping, const std::string& name) {
   if (table.find(name)) return true;
   return std::any_of(mapping.columns.begin(), mapping.columns.end(), [&](const ColumnMapping& column) {
-    const bool of_key = std::find(column.keys.begin(), column.keys.end(), name) != column.keys.end();
-    return of_key && table.find(column.name);
+    if (!table.find(column.name)) return false;
+    const auto sets = [&](const WordRule& rule) {
+      return std::any_of(rule.set.begin(), rule.set.end(), [&](const KeyValue& each) { return each.key == name; });
+    };
+    return std::find(column.keys.begin(), column.keys.end(), name) != column.keys.end() ||
+           std::any_of(column.rules.begin(), column.rules.end(), sets);
   });
 }
 

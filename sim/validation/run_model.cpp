@@ -105,6 +105,7 @@ Value ModelLibrary::model_of(const RunReading& reading) const {
         "add it to models/");
   }
   const bool of_blocks = described != nullptr && described->find("blocks") != nullptr;
+  const bool known_by_blocks = entry != nullptr && entry->value.find("blocks") != nullptr;
   if (entry == nullptr && !of_blocks) {
     need(reading, "model.layers", "the number of layers");
     need(reading, "model.hidden", "the hidden size");
@@ -117,6 +118,7 @@ Value ModelLibrary::model_of(const RunReading& reading) const {
   for (const RunReading::Key& key : reading.keys()) {
     if (!key.name.starts_with(kModel) || (mixture && is_shape(key.name))) continue;
     if (entry == nullptr && of_blocks && !is_of_any_model(key.name)) continue;
+    if (known_by_blocks && !key.stated && !is_of_any_model(key.name)) continue;
     // What a mapping infers completes a new model; the library's describes itself.
     if (entry != nullptr && !key.stated && root.fields.front().value.find(key.name.substr(kModel.size())) != nullptr) {
       continue;

@@ -137,7 +137,7 @@ void validate(ValidatedRun& run, const Row& row, const ModelLibrary& models, con
     run.skipped = run.refusal->message;
     return;
   }
-  if (!run.run.seconds && !run.run.out_of_memory) {
+  if (!run.run.ran && !run.run.out_of_memory) {
     run.skipped = "the row states no seconds per iteration";
     return;
   }
@@ -207,6 +207,9 @@ SourceScore score(const std::vector<ValidatedRun>& runs, const std::string& name
         out.coverage += run.in_range() ? 1 : 0;
         out.mean_width += (run.range->high_s - run.range->low_s) / run.seconds.predicted;
       }
+    }
+    if (run.ran()) {
+      ++out.ran;
       if (run.run.allocated_bytes) memory.push_back(run.allocated_bytes);
       if (!run.fits) ++out.too_large;
     } else if (run.simulated()) {

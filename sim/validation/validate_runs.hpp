@@ -41,7 +41,8 @@ struct ValidatedRun {
     if (!run.chose.empty()) return std::nullopt;
     return PredictedPair{left_out_s.value_or(seconds.predicted), seconds.measured};
   }
-  bool scored() const { return simulated() && !run.out_of_memory; }  // has seconds to compare
+  bool scored() const { return simulated() && !run.out_of_memory && seconds.measured > 0; }  // has seconds to compare
+  bool ran() const { return scored() || (simulated() && run.ran); }
   bool in_range() const { return range && seconds.measured >= range->low_s && seconds.measured <= range->high_s; }
 };
 
@@ -63,11 +64,15 @@ struct SourceScore {
   ErrorStatistics left_out;       // by constants that the table did not choose, of rows that chose none
   ErrorStatistics memory_errors;  // of rows that state what was allocated
   int skipped = 0;
-  int too_large = 0;        // scored rows that are predicted not to fit, although they ran
+  int ran = 0;              // simulated rows that ran, with or without seconds
+  int too_large = 0;        // ... and are predicted not to fit
   int out_of_memory = 0;    // rows that did not fit
   int wrongly_fitting = 0;  // ... and are predicted to
   double coverage = 0;      // share of the scored rows that lie in their ranges
   double mean_width = 0;    // of the ranges, as shares of the predictions; 0: there are none
+
+  int outcomes() const { return ran + out_of_memory; }
+  int right_outcomes() const { return outcomes() - too_large - wrongly_fitting; }
 };
 
 // Means over tables of what they are off by, by constants that others than they themselves chose.

@@ -64,8 +64,17 @@ TEST_CASE("runs that did not fit are told from skipped ones and have no error") 
   CHECK(json.at("out_of_memory").at("predicted_to_fit") == 1);
   REQUIRE(json.at("out_of_memory_rows").size() == 2);
   CHECK(json.at("out_of_memory_rows")[1].at("fits") == true);
-  CHECK(validation_text(tables, "AB", 1).find("out of memory") != std::string::npos);
-  CHECK(CsvTable::from_text(validation_csv(tables), "errors.csv").rows() == 6);
+  ValidatedRun untimed = run_of(7, "A", 1, 0);
+  untimed.run.ran = true;
+  untimed.fits = true;
+  tables[0].runs.push_back(untimed);
+  CHECK(validation_json(tables, "AB").at("ran") == nlohmann::ordered_json({{"n", 3}, {"predicted_to_fit", 1}}));
+  CHECK(validation_json(tables, "AB").at("untimed_rows").size() == 1);
+  CHECK(validation_text(tables, "AB", 1).find("out of memory  predicted not to fit") != std::string::npos);
+  CHECK(validation_text(tables, "AB", 1).find("40.0 %") != std::string::npos);  // 1 of 3 that ran, 1 of 2 that did not
+  CHECK(validation_markdown(tables, {}, {}).find("2 of 3 rows that ran are predicted not to fit; 1 of 2") !=
+        std::string::npos);
+  CHECK(CsvTable::from_text(validation_csv(tables), "errors.csv").rows() == 7);
 }
 
 TEST_CASE("the text lists the worst rows first, and every skipped row with its reason") {

@@ -81,6 +81,26 @@ TEST_CASE("a run that ran is given the least that makes it fit; one that did not
   CHECK(all.skipped == 0);
 }
 
+TEST_CASE("a run may state that it ran instead of how long it took") {
+  const std::string header = "model,seq_len,gpu,n_gpus,tp,pp,micro_batch,global_batch,measured.outcome";
+  const std::string row = "gpt3-1.3b,2048,A100-80GB,8,1,4,1,8,";
+  const auto runs =
+      validate_runs(table(header + "\n" + row + "ran\n" + row + "out of memory\n"), mappings(), folders());
+  REQUIRE_MESSAGE(runs[0].simulated(), runs[0].skipped);
+  CHECK(runs[0].ran());
+  CHECK_FALSE(runs[0].scored());
+  const SourceScore all = score(runs, "all", "AB");
+  CHECK(all.errors.count == 0);
+  CHECK(all.ran == 1);
+  CHECK(all.too_large == 0);
+  CHECK(all.out_of_memory == 1);
+  CHECK(all.wrongly_fitting == 1);
+  CHECK(all.outcomes() == 2);
+  CHECK(all.right_outcomes() == 1);
+  CHECK_THROWS_WITH_AS(validate_runs(table(header + "\n" + row + "crashed\n"), mappings(), folders()),
+                       doctest::Contains("expected 'out of memory' or 'ran', found 'crashed'"), Error);
+}
+
 TEST_CASE("what a row states is not changed so that it fits") {
   const auto runs = validate("," + kRun + "none,0,Megatron-LM (2021),1.4,\n");
   REQUIRE_MESSAGE(runs[0].scored(), runs[0].skipped);
