@@ -125,7 +125,8 @@ TEST_CASE("experts: total and active parameters as published, to the digits publ
   check("kimi-k2", 1.026e12, 32.6e9, 1.2e9);        // arXiv 2507.20534: 1.04T and 32.6B
   check("qwen3-30b-a3b", 30.5e9, 3.3e9, 0.06e9);    // its model card
   check("qwen3-235b-a22b", 235e9, 22e9, 0.3e9);
-  check("llama4-scout", 108e9, 17e9, 0.5e9);  // of the text model
+  check("moonlight-16b-a3b", 15.96e9, 2.9e9, 0.4e9);  // arXiv 2502.16982, with embeddings
+  check("llama4-scout", 108e9, 17e9, 0.5e9);          // of the text model
   check("llama4-maverick", 400e9, 17e9, 0.5e9);
   check("grok-1", 314e9, 86e9, 2.5e9);         // xAI: 314B, 86B active
   check("gpt-oss-20b", 20.9e9, 3.6e9, 0.7e9);  // arXiv 2508.10925; the active count has one of the embeddings

@@ -111,6 +111,8 @@ TEST_CASE("Mamba-2 and its hybrid with attention have the parameters of their ma
   check_parameters("mamba2-2.7b", 2.7e9, 0.1e9);
   check_parameters("mamba2attn-2.7b", 2.7e9, 0.1e9);
   CHECK(load("mamba2attn-2.7b").layers == 64);
+  check_parameters("nemotron-3-nano-30b-a3b", 31.6e9, 0.05e9);  // arXiv 2512.20848
+  CHECK(load("nemotron-3-nano-30b-a3b").layers == 52);
 }
 
 // Width 2h = 5120 in 80 heads of 64, one group, a state of 128, chunks of 256. Of a token and layer: products with
