@@ -94,7 +94,7 @@ FoldedBody step_body(const Job& job, const StageParameters& parameters, const St
   const double on_device = 1 - job.strategy.offload_optimizer;
   folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job, parameters);
   const KernelCost cost = costs.kernels.price_memory_bound(folded.bytes);
-  const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1;
+  const bool partitioned = job.strategy.zero == 1 && job.strategy.replicas() > 1 && job.strategy.pipeline > 1;
   const double per_parameter = partitioned ? job.framework.sharding.step_s_per_parameter : 0;
   const double beside = per_parameter * parameters.held().total() * costs.kernels.time_factor();
   const double offloaded = offloaded_step(job, parameters, costs.hardware->hardware).seconds();

@@ -78,10 +78,11 @@ TEST_CASE("Muon: layers' matrices keep one moment, and each takes 5 (4 m^2 n + 2
   CHECK(share < 0.5);
 }
 
-TEST_CASE("a step that costs time per parameter does so where state is divided over replicas only") {
-  const auto seconds = [](int zero, double per_parameter) {
+TEST_CASE("a step that costs time per parameter does so where state is divided over replicas, beside stages only") {
+  const auto seconds = [](int zero, double per_parameter, int stages = 2) {
     Strategy strategy;
-    strategy.data = 16;
+    strategy.data = 16 / stages;
+    strategy.pipeline = stages;
     strategy.zero = zero;
     Job job = small_job(8, 2, strategy, 16);
     job.framework.sharding.step_s_per_parameter = per_parameter;
@@ -92,6 +93,7 @@ TEST_CASE("a step that costs time per parameter does so where state is divided o
   const auto [plain, parameters] = seconds(1, 0);
   CHECK(seconds(1, 2e-9).first - plain == doctest::Approx(2e-9 * parameters));
   CHECK(seconds(0, 2e-9) == seconds(0, 0));
+  CHECK(seconds(1, 2e-9, 1) == seconds(1, 0, 1));
 }
 
 TEST_CASE("a sharded optimizer steps its shard") {
