@@ -69,33 +69,43 @@ Branch::Branch(std::shared_ptr<const LayoutCosts> layout, const Strategy& strate
   job_.strategy = strategy;
   plain_ = space.loops();
   shares_ = microbatch_shares(layout_->classes, job_.training.global_batch / strategy.micro_batch);
-  bound_at_will(*shared.layers_of(job_), space);
+  set_shapes();
+  bound_at_will(space, shared);
+}
+
+void Branch::set_shapes() {
+  for (int stage = 0; stage < static_cast<int>(job_.strategy.stages.size()); ++stage) {
+    if (shape_of(stage) == shaped_.size()) shaped_.push_back({job_.at(stage), {}});
+  }
 }
 
 void Branch::price(SharedBlocks& shared) {
-  set_ = shared.of(job_);
+  set_ = shared.of(job_at(0));
+  for (Shaped& shape : shaped_) shape.set = shared.of(shape.job);
   layers_ = layer_blocks(job_, set_->blocks);
   kept_of_.resize(set_->blocks.all.size());
   std::iota(kept_of_.begin(), kept_of_.end(), 0);
   for (const LayerBlocks& layer : layers_) kept_of_[static_cast<std::size_t>(layer.recomputed)] = layer.kept;
-  const ShardedBlocks& blocks = set_->blocks;
   for (const std::size_t place : layout_->first_of_kind) {
     const StageCosts& costs = layout_->costs[place];
-    const auto [lowest, highest] = settled_clocks(costs);
+    BlockSet& set = blocks(stage_of(place));
+    const auto [lowest, highest] = settled_clocks(place);
     const double limit = costs.hardware->hardware.clock_limit();
-    const auto fastest = set_->bodies.price_at(job_, blocks, costs, highest, limit).bodies;
-    kinds_.push_back(kind_terms(*fastest, least_energies(costs, lowest, highest)));
+    const auto fastest = set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, highest, limit).bodies;
+    kinds_.push_back(kind_terms(place, least_energies(place, lowest, highest), *fastest));
     kinds_.back().fastest = fastest;
   }
   price_transfers();
 }
 
 // Of each block, in both passes; 0 where nobody asks.
-std::vector<double> Branch::least_energies(const StageCosts& costs, double lowest, double highest) {
-  std::vector<double> out(set_->blocks.all.size());
+std::vector<double> Branch::least_energies(std::size_t place, double lowest, double highest) const {
+  const StageCosts& costs = layout_->costs[place];
+  BlockSet& set = blocks(stage_of(place));
+  std::vector<double> out(set.blocks.all.size());
   if (!energy_.any) return out;
   const auto bodies_at = [&](double clock, double limit) {
-    return set_->bodies.price_at(job_, set_->blocks, costs, clock, limit).bodies;
+    return set.bodies.price_at(job_at(stage_of(place)), set.blocks, costs, clock, limit).bodies;
   };
   for (std::size_t block = 0; block < out.size(); ++block) {
     out[block] = least_over(energy_, costs.hardware->hardware.clock_limit(), [&](double limit) {
@@ -108,59 +118,70 @@ std::vector<double> Branch::least_energies(const StageCosts& costs, double lowes
 
 // A mix of layers settles no higher than the highest of the clocks that each of them would settle at alone. It may
 // settle lower than they: a host that is late in one of them makes up for it in another.
-std::pair<double, double> Branch::settled_clocks(const StageCosts& costs) const {
-  const ShardedBlocks& blocks = set_->blocks;
+std::pair<double, double> Branch::settled_clocks(std::size_t place) const {
+  BlockSet& set = blocks(stage_of(place));
   std::set<BlockId> used;
   for (const LayerBlocks& layer : layers_) {
     used.insert(layer.kept);
     if (job_.strategy.recompute != Recompute::none) used.insert(layer.recomputed);
   }
-  if (job_.model.prediction_layers > 0) used.insert(blocks.prediction_id());
+  if (job_.model.prediction_layers > 0) used.insert(set.blocks.prediction_id());
   double lowest = 1;
   double highest = 0;
   for (const BlockId block : used) {
-    const SettledClock clock = set_->bodies.clock_at(job_, blocks, {{block, 1}}, costs, 1);
+    const SettledClock clock =
+        set.bodies.clock_at(job_at(stage_of(place)), set.blocks, {{block, 1}}, layout_->costs[place], 1);
     lowest = std::min(lowest, clock.without_waiting);
     highest = std::max(highest, clock.highest);
   }
   return {lowest, highest};
 }
 
+// Wherever the stages part.
+double Branch::least_stream(int stage) const {
+  const ShardedBlocks& own = blocks(stage).blocks;
+  double least = own.stream_bytes(ShardedBlocks::kEmbedding);
+  for (const LayerBlocks& layer : layers_) least = std::min(least, own.stream_bytes(layer.kept));
+  return least;
+}
+
+// Stages of their own shape have one chunk: nothing goes from the last to the first.
 void Branch::price_transfers() {
   const int stages = job_.strategy.pipeline;
   if (stages == 1) return;
+  const bool around = shaped_.empty();
   for (int stage = 0; stage < stages; ++stage) {
     for (int own = 0; own < layout_->count(); ++own) {
-      const auto end = [&](int at) {
+      const auto end = [&](int at) -> TransferEnd {
         const int first = layout_->classes[static_cast<std::size_t>(own)].first();
-        return TransferEnd{layout_->costs[layout_->place(at, own)], job_.rank_of(at, first, 0)};
+        return {at, job_at(at), layout_->costs[layout_->place(at, own)], first, least_stream(at)};
       };
-      const auto transfer = [&](int to) {
-        return to_picoseconds(transfer_cost(job_, end(stage), end(to), set_->blocks.residual_bytes()).seconds);
-      };
-      transfer_on_.push_back(transfer((stage + 1) % stages));
-      transfer_back_.push_back(transfer((stage + stages - 1) % stages));
+      const auto transfer = [&](int to) { return to_picoseconds(transfer_cost(end(stage), end(to)).seconds); };
+      transfer_on_.push_back(around || stage + 1 < stages ? transfer((stage + 1) % stages) : 0);
+      transfer_back_.push_back(around || stage > 0 ? transfer((stage + stages - 1) % stages) : 0);
     }
   }
 }
 
 // All microbatches divided over the replicas, and their passes over the stages, as evenly as their speeds. Nothing
 // recomputed that need not be.
-void Branch::bound_at_will(LayerBound& layers, const StrategySpace& space) {
+void Branch::bound_at_will(const StrategySpace& space, SharedBlocks& shared) {
   const bool plain = space.plain();
   // Communication may hide behind other passes' kernels, or behind gradients of weights.
   const auto shortest_of = [&](const LayerBound::Terms& all) {
     return plain ? all.device.back() : to_picoseconds(all.kernels_s);
   };
-  for (const std::size_t place : layout_->first_of_kind)
-    layer_terms_.push_back(layers.on(job_, layout_->costs[place], energy_));
+  for (const std::size_t place : layout_->first_of_kind) {
+    const Job& job = job_at(stage_of(place));
+    layer_terms_.push_back(shared.layers_of(job)->on(job, layout_->costs[place], energy_));
+  }
   double speed = 0;  // microbatches a picosecond
   for (std::size_t place = 0; place < layout_->costs.size(); ++place) {
     const LayerBound::Terms& all = *layer_terms_[static_cast<std::size_t>(layout_->kind_of[place])];
     const ReplicaClass& own = layout_->classes[place % layout_->classes.size()];
     const double of_place = own.count() / static_cast<double>(shortest_of(all));
     speed += of_place;
-    work_places_.push_back({of_place * kPicosecondsPerSecond, all.energy_j * job_.strategy.team()});
+    work_places_.push_back({of_place * kPicosecondsPerSecond, all.energy_j * ranks_per_replica(stage_of(place))});
   }
   merge_alike(work_places_);
   min_energy_j_ = least_energy(work_places_, microbatches(), 0, 0) * kRounding;
@@ -250,26 +271,34 @@ std::size_t Branch::best_share(const Lines& lines) const {
 }
 
 bool Branch::may_fit(std::span<const StateChoice> choices, SharedBlocks& shared) const {
-  const std::shared_ptr<LayerBound> layers = shared.layers_of(job_);
-  const double state = min_state(job_, *layers, choices);
-  const double kept = min_kept(job_.strategy, *layers, plain_);
+  std::map<std::size_t, LayerBytes> bytes;  // by shape
+  const auto bytes_of = [&](int stage) {
+    const auto [known, is_new] = bytes.try_emplace(shape_of(stage));
+    if (is_new) {
+      const Job& job = job_at(stage);
+      const std::shared_ptr<LayerBound> layers = shared.layers_of(job);
+      known->second = {min_state(job, *layers, choices), min_kept(job.strategy, *layers, plain_)};
+    }
+    return known->second;
+  };
   for (int own = 0; own < layout_->count(); ++own) {
     const auto index = static_cast<std::size_t>(own);
     int microbatches = job_.strategy.pipeline;
     for (const auto& share : shares_) microbatches = std::min(microbatches, (*share)[index]);
-    std::vector<double> usable;
+    std::vector<StageRoom> stages;
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       const StageCosts& costs = layout_->costs[layout_->place(stage, own)];
-      usable.push_back(usable_bytes(costs.hardware->hardware.gpu.memory_bytes.value, headroom_) -
-                       job_.framework.memory.platform_bytes);
+      stages.push_back({usable_bytes(costs.hardware->hardware.gpu.memory_bytes.value, headroom_) -
+                            job_.framework.memory.platform_bytes,
+                        bytes_of(stage)});
     }
-    if (!layers_may_fit(usable, job_.model.layers, {state, kept}, microbatches)) return false;
+    if (!layers_may_fit(stages, job_.model.layers, microbatches)) return false;
   }
   return true;
 }
 
-Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
-                                     const std::vector<double>& energies_j) const {
+Branch::KindTerms Branch::kind_terms(std::size_t place, const std::vector<double>& energies_j,
+                                     const std::vector<BlockBodies>& fastest) const {
   const auto of = [&](BlockId block) {
     return terms_of(fastest[static_cast<std::size_t>(block)], energies_j[static_cast<std::size_t>(block)]);
   };
@@ -281,11 +310,11 @@ Branch::KindTerms Branch::kind_terms(const std::vector<BlockBodies>& fastest,
     (out.kept.emplace_back(out.kept.back())) += of(layer.kept);
   }
   out.embedding = of(ShardedBlocks::kEmbedding);
-  const ShardedBlocks& blocks = set_->blocks;
-  out.head = of(blocks.head_id());
+  const ShardedBlocks& own = blocks(stage_of(place)).blocks;
+  out.head = of(own.head_id());
   for (std::int64_t i = 0; i < job_.model.prediction_layers; ++i) {
-    out.head += of(blocks.prediction_id());
-    out.head += of(blocks.head_id());
+    out.head += of(own.prediction_id());
+    out.head += of(own.head_id());
   }
   return out;
 }
@@ -315,6 +344,31 @@ PassTerms Branch::passes(std::size_t place, const LayerRange& layers, const Reco
   out -= kind.kept[cut];
   if (embedding) out += kind.embedding;
   if (head) out += kind.head;
+  return out;
+}
+
+std::optional<IterationScore> Branch::score(const Job& job,
+                                            const std::function<bool(const IterationScore&)>& hopeless) const {
+  if (shaped_.empty()) {
+    return score_iteration(job, set_->blocks, set_->bodies, hopeless, set_->memory, headroom_);
+  }
+  return score_iteration(job, blocks_of(job), set_->bodies, hopeless, {}, headroom_);
+}
+
+// Of a strategy of the branch whose stages have shapes of their own: the blocks and their prices are shared, the rest
+// is the strategy's.
+ShardedBlocks Branch::blocks_of(const Job& job) const {
+  ShardedBlocks out = set_->blocks;
+  std::vector<std::shared_ptr<const ShapedStage>> shapes;
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const std::size_t shape = shape_of(stage);
+    if (shape == shapes.size()) {
+      const std::shared_ptr<BlockSet>& set = shaped_[shape].set;
+      shapes.push_back(
+          std::make_shared<const ShapedStage>(ShapedStage{job.at(stage), {set, &set->blocks}, {set, &set->bodies}}));
+    }
+    out.stages.push_back(shapes[shape]);
+  }
   return out;
 }
 
@@ -364,8 +418,9 @@ std::vector<StateTerms> Branch::state_terms(const std::vector<std::vector<ChunkP
 }
 
 // What a stage holds does not depend on which of its layers are recomputed; in what order they stand only where chunks
-// are reduced part by part.
-void Branch::append_contents(std::vector<int>& key, const std::vector<ChunkPlan>& chunks, bool in_order) const {
+// are reduced part by part, and at the ends by what it exchanges there.
+void Branch::append_contents(std::vector<int>& key, int stage, const std::vector<ChunkPlan>& chunks,
+                             bool in_order) const {
   std::map<BlockId, int> counts;
   for (const ChunkPlan& chunk : chunks) {
     BlockId before = -1;
@@ -383,6 +438,15 @@ void Branch::append_contents(std::vector<int>& key, const std::vector<ChunkPlan>
     if (in_order) key.push_back(-1);
   }
   for (const auto& [block, count] : counts) key.insert(key.end(), {block, count});
+  const ShardedBlocks& own = blocks(stage).blocks;
+  const auto first_as_large = [&](BlockId block) {
+    BlockId first = ShardedBlocks::kEmbedding;
+    while (own.stream_bytes(first) != own.stream_bytes(block)) ++first;
+    return first;
+  };
+  for (const ChunkPlan& chunk : chunks) {
+    key.insert(key.end(), {first_as_large(chunk.entering), first_as_large(chunk.leaving)});
+  }
 }
 
 StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice) {
@@ -390,17 +454,18 @@ StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan
   // Whether gradients are on the host before the step depends on when they are reduced.
   const auto share = std::bit_cast<std::array<int, 2>>(choice.offload_optimizer);
   key.insert(key.end(), {share[0], share[1], choice.offload_optimizer > 0 && choice.overlap_grad_reduce ? 1 : 0});
-  append_contents(key, chunks, choice.zero >= 2);
+  const int stage = stage_of(place);
+  append_contents(key, stage, chunks, choice.zero >= 2);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = states_.find(key); known != states_.end()) return known->second;
   }
-  Job job = job_;
+  Job job = job_at(stage);
   choice.apply_to(job.strategy);
-  const StageContents contents(job, set_->blocks, static_cast<int>(place) / layout_->count(), chunks);
+  const StageContents contents(job, blocks(stage).blocks, stage, chunks);
   const StageCosts& costs = layout_->costs[place];
   StateTerms out;
-  out.resident = resident_memory(job, set_->blocks, contents).total();
+  out.resident = resident_memory(job, blocks(stage).blocks, contents).total();
   out.step_workspace = step_workspace(job, contents);
   const HeldParameters held = contents.parameters.held();
   out.host = offloaded_bytes(job, held);

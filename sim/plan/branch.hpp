@@ -7,11 +7,13 @@
 #include "plan/work_division.hpp"
 #include "program/data_parallel.hpp"
 #include "program/stage_plan.hpp"
+#include "simulation/score.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -89,15 +91,22 @@ class Branch {
   void price(SharedBlocks& shared);
 
   const Job& job() const { return job_; }
+  // As one of its stages sees it, where these have shapes of their own (Job::at).
+  const Job& job_at(int stage) const { return shaped_.empty() ? job_ : shaped_[shape_of(stage)].job; }
+  // Ranks of a stage for each of the replicas that its class has (LayoutCosts::classes).
+  double ranks_per_replica(int stage) const {
+    return static_cast<double>(job_.strategy.ranks_of(stage)) / job_.strategy.data;
+  }
   const LayoutCosts& layout() const { return *layout_; }
   double headroom() const { return headroom_; }
-  BlockSet& blocks() const { return *set_; }                       // priced
-  std::span<const LayerBlocks> layers() const { return layers_; }  // priced
+  BlockSet& blocks(int stage = 0) const { return shaped_.empty() ? *set_ : *shaped_[shape_of(stage)].set; }  // priced
+  std::span<const LayerBlocks> layers() const { return layers_; }                                            // priced
   PipelineShape shape(const PipelineChoice& choice, int replica_class) const;
   // Priced. `place`: of a stage and class of replicas (LayoutCosts). Of one microbatch's passes of a chunk.
   PassTerms passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed, bool embedding,
                    bool head) const;
-  // Priced. From a stage to the next (the last: to the first), and to the one before.
+  // Priced. From a stage to the next (the last: to the first), and to the one before; of a model whose streams differ
+  // from layer to layer, of the smallest.
   Picoseconds transfer_on(std::size_t place) const { return transfer_on_[place]; }
   Picoseconds transfer_back(std::size_t place) const { return transfer_back_[place]; }
 
@@ -124,6 +133,9 @@ class Branch {
   // Priced. Blocks in a row as such a stage runs them, each at least in that time.
   const BlockBodies& fastest(std::size_t place, BlockId block) const;
 
+  // Priced. Executes one of its strategies, as score_iteration() does; `job`: with that strategy.
+  std::optional<IterationScore> score(const Job& job, const std::function<bool(const IterationScore&)>& hopeless) const;
+
   // How many choices all rows have; listed.
   std::int64_t rows() const { return rows_; }
 
@@ -137,6 +149,12 @@ class Branch {
   EnergyAsked energy_;
   double headroom_ = 0;
   std::shared_ptr<BlockSet> set_;
+  // Where stages have shapes of their own: of each; else empty.
+  struct Shaped {
+    Job job;
+    std::shared_ptr<BlockSet> set;  // priced
+  };
+  std::vector<Shaped> shaped_;
   std::vector<LayerBlocks> layers_;
   std::vector<BlockId> kept_of_;  // of each block: the same layer if it is not recomputed, else the block itself
   // On a kind of stages: of all layers before each one, and of what is not a layer.
@@ -147,13 +165,22 @@ class Branch {
     PassTerms head;
     std::shared_ptr<const std::vector<BlockBodies>> fastest;
   };
-  KindTerms kind_terms(const std::vector<BlockBodies>& fastest, const std::vector<double>& energies_j) const;
-  std::vector<double> least_energies(const StageCosts& costs, double lowest, double highest);
-  void append_contents(std::vector<int>& key, const std::vector<ChunkPlan>& chunks, bool in_order) const;
+  // Of a stage and class of replicas (LayoutCosts).
+  int stage_of(std::size_t place) const { return static_cast<int>(place) / layout_->count(); }
+  std::size_t shape_of(int stage) const {
+    return static_cast<std::size_t>(layout_->shape_of[static_cast<std::size_t>(stage)]);
+  }
+  void set_shapes();
+  ShardedBlocks blocks_of(const Job& job) const;
+  KindTerms kind_terms(std::size_t place, const std::vector<double>& energies_j,
+                       const std::vector<BlockBodies>& fastest) const;
+  std::vector<double> least_energies(std::size_t place, double lowest, double highest) const;
+  void append_contents(std::vector<int>& key, int stage, const std::vector<ChunkPlan>& chunks, bool in_order) const;
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
+  double least_stream(int stage) const;
   void price_transfers();
-  std::pair<double, double> settled_clocks(const StageCosts& costs) const;  // lowest and highest
-  void bound_at_will(LayerBound& layers, const StrategySpace& space);
+  std::pair<double, double> settled_clocks(std::size_t place) const;  // lowest and highest
+  void bound_at_will(const StrategySpace& space, SharedBlocks& shared);
   // What a stage does before its microbatches, and for each of them: `m` take at least the largest around + m each.
   struct StageLine {
     Picoseconds around = 0;

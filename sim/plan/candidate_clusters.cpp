@@ -62,6 +62,12 @@ std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluste
   return out;
 }
 
+std::vector<std::int64_t> gpus_of_types(const Cluster& cluster) {
+  std::vector<std::int64_t> out;
+  for (const NodeGroup& group : cluster.groups()) out.push_back(std::int64_t{group.count} * group.hardware.spec.gpus);
+  return out;
+}
+
 int types_of(const NodeCounts& counts) {
   return static_cast<int>(std::count_if(counts.begin(), counts.end(), [](int count) { return count > 0; }));
 }

@@ -2,6 +2,7 @@
 
 #include "plan/search.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,6 +24,9 @@ std::vector<Cluster> clock_choices(const Cluster& cluster, const SearchSpec& spe
 // The clusters of these nodes with their types in every order, as stages of one type stand together: first that of
 // `cluster`.
 std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluster, const NodeCounts& counts);
+
+// How many GPUs a cluster has of each of its types, in its order.
+std::vector<std::int64_t> gpus_of_types(const Cluster& cluster);
 
 // The same nodes in another order: each of `stages` stages has its part of every type, so that data-parallel replicas
 // differ in type and the stages of a replica do not. Nothing where the nodes do not divide, or the order is the same.

@@ -92,7 +92,7 @@ const ClusterBound::Types& ClusterBound::of_types(const NodeCounts& counts) {
 }
 
 // On nodes of the type that lie before all others.
-const ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_t type) {
+ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std::size_t type) {
   std::vector<NodeAllotment> nodes;
   nodes.emplace_back(job_.cluster.groups()[type]);
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -105,10 +105,11 @@ const ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std:
   OfType& out = known->second;
   if (!is_new) return out;
   try {
+    out.job = std::make_shared<const Job>(job);
     rate(out, job);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
-    out = {{kNone, kNone}, {}, error.message()};
+    out = {{kNone, kNone}, {}, error.message(), nullptr, {kNone, kNone}, {}};
   }
   return out;
 }
@@ -116,12 +117,33 @@ const ClusterBound::OfType& ClusterBound::of_type(const NodeCounts& counts, std:
 void ClusterBound::rate(OfType& out, const Job& job) {
   const GpuSpec& gpu = job.cluster.groups().front().hardware.gpu;
   if (!can_train(gpu, job)) fail_infeasible({}, gpu.title + " cannot compute in " + job.training.precision);
-  out.any = {kNone, kNone};
+  out.any = out.any_shape = {kNone, kNone};
   for (const Strategy& sizes : group_sizes(space_)) {
     const OfSizes& in = out.in[sizes_of(sizes)] = of_sizes(job, sizes);
     out.any.seconds = std::min(out.any.seconds, in.any.seconds);
     out.any.joules = std::min(out.any.joules, in.any.joules);
+    if (space_.stages != StageShapes::by_type || sizes.context > 1) continue;
+    const PerSequence shaped = of_any_shape(job, sizes);
+    out.any_shape.seconds = std::min(out.any_shape.seconds, shaped.seconds);
+    out.any_shape.joules = std::min(out.any_shape.joules, shaped.joules);
   }
+}
+
+// Of a microbatch a replica may have any number of sequences that divides the batch.
+ClusterBound::PerSequence ClusterBound::of_any_shape(const Job& job, const Strategy& sizes) {
+  StrategySpace space = space_;
+  const int fewest = *std::min_element(space.micro_batch.begin(), space.micro_batch.end());
+  space.micro_batch.clear();
+  for (int sequences = fewest; sequences <= job_.training.global_batch; ++sequences) {
+    if (job_.training.global_batch % sequences == 0) space.micro_batch.push_back(sequences);
+  }
+  PerSequence out{kNone, kNone};
+  for (const Strategy& choice : block_choices(space, sizes, job_.framework)) {
+    const PerSequence with = of_blocks(job, choice).rate;
+    out.seconds = std::min(out.seconds, with.seconds);
+    out.joules = std::min(out.joules, with.joules);
+  }
+  return out;
 }
 
 std::vector<LeftOut> ClusterBound::left_out() {
@@ -136,15 +158,22 @@ std::vector<LeftOut> ClusterBound::left_out() {
 
 template <typename Pick>
 ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pick) {
-  const auto sequences = static_cast<double>(job_.training.global_batch);
-  Least out;
-  double sequences_per_s = 0;
+  std::vector<Share> shares;
   auto type = of_types(counts).begin();
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const NodeGroup& group = job_.cluster.groups()[i];
-    const PerSequence best = pick(**type++);
-    const double gpus = static_cast<double>(counts[i]) * group.hardware.spec.gpus;
+    shares.push_back({static_cast<double>(counts[i]) * group.hardware.spec.gpus, pick(**type++)});
+  }
+  return least_of(shares);
+}
+
+// As if the sequences could be divided at will.
+ClusterBound::Least ClusterBound::least_of(std::span<const Share> shares) const {
+  const auto sequences = static_cast<double>(job_.training.global_batch);
+  Least out;
+  double sequences_per_s = 0;
+  for (const auto& [gpus, best] : shares) {
     if (!std::isfinite(best.seconds)) return {best.seconds, 0, {}};
     out.types.push_back({gpus / best.seconds, best.joules});
     sequences_per_s += gpus / best.seconds;
@@ -157,7 +186,13 @@ ClusterBound::Least ClusterBound::with(const NodeCounts& counts, const Pick& pic
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts) {
-  return with(counts, [](const OfType& type) { return type.any; });
+  if (space_.stages == StageShapes::fixed) return least_of_fixed(counts);
+  const bool shaped = space_.stages == StageShapes::by_type && types_of(counts) > 1;
+  return with(counts, [&](const OfType& type) {
+    if (!shaped) return type.any;
+    return PerSequence{std::min(type.any.seconds, type.any_shape.seconds),
+                       std::min(type.any.joules, type.any_shape.joules)};
+  });
 }
 
 LayoutShape ClusterBound::shape_of(const Strategy& layout, const Strategy& choice) const {
@@ -212,12 +247,18 @@ bool ClusterBound::may_fit(std::span<const TeamsOfType> teams, const OfBlocks& b
 }
 
 bool ClusterBound::may_fit(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
+  if (!layout.stages.empty()) {
+    const Strategy blocks = block_choices(space_, layout, job_.framework)[choice];
+    const auto stages = shaped_stages(counts, blocks);
+    return !stages || shaped_may_fit(*stages, blocks);
+  }
   const Types& types = of_types(counts);
   const std::vector<TeamsOfType> teams = teams_of(counts, types, layout, choice);
   return teams.empty() || may_fit(teams, types.front()->in.at(sizes_of(layout)).with[choice], layout);
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout) {
+  if (!layout.stages.empty()) return least_shaped(counts, layout);
   Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).any; });
   if (!loops_ || !std::isfinite(out.seconds)) return out;
   const Types& types = of_types(counts);
@@ -236,11 +277,141 @@ ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy
 }
 
 ClusterBound::Least ClusterBound::least(const NodeCounts& counts, const Strategy& layout, std::size_t choice) {
+  if (!layout.stages.empty()) {
+    const Strategy blocks = block_choices(space_, layout, job_.framework)[choice];
+    const auto stages = shaped_stages(counts, blocks);
+    return stages ? least_shaped(*stages, blocks) : Least{kNone, 0, {}};
+  }
   Least out = with(counts, [&](const OfType& type) { return type.in.at(sizes_of(layout)).with[choice].rate; });
   if (!loops_ || !std::isfinite(out.seconds)) return out;
   const Types& types = of_types(counts);
   const Strategy& blocks = types.front()->in.at(sizes_of(layout)).with[choice].choice;
   out.seconds = std::max(out.seconds, least_seconds(teams_of(counts, types, layout, choice), shape_of(layout, blocks)));
+  return out;
+}
+
+// Of experts divided one way or another, the better.
+ClusterBound::Least ClusterBound::least_of_fixed(const NodeCounts& counts) {
+  Least out{kNone, kNone, {}};
+  for (const Strategy& layout : layouts(space_, job_.cluster)) {
+    Least of = least_shaped(counts, layout);
+    if (!std::isfinite(of.seconds)) continue;
+    out.seconds = std::min(out.seconds, of.seconds);
+    out.working_j = std::min(out.working_j, of.working_j);
+  }
+  return out;
+}
+
+std::vector<StagesOfType> ClusterBound::stages_of(const NodeCounts& counts, const Strategy& layout) const {
+  std::vector<std::int64_t> gpus;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) gpus.push_back(std::int64_t{counts[i]} * job_.cluster.groups()[i].hardware.spec.gpus);
+  }
+  return stages_by_type(layout, gpus);
+}
+
+// `choice`: as one stage of the type sees it.
+const ClusterBound::OfBlocks& ClusterBound::blocks_of_shape(OfType& type, const Strategy& choice) {
+  Strategy alone = choice;
+  alone.stages.clear();
+  alone.data = alone.expert_span().data;
+  const BlockFields key(alone);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = type.shaped.find(key); known != type.shaped.end()) return known->second;
+  }
+  OfBlocks made = type.job ? of_blocks(*type.job, alone) : OfBlocks{{kNone, kNone}, alone, nullptr};
+  const std::lock_guard lock(mutex_);
+  return type.shaped.emplace(key, std::move(made)).first->second;
+}
+
+// None where a microbatch cannot be divided, or a stage runs on none of its type.
+std::optional<std::vector<ClusterBound::ShapedStages>> ClusterBound::shaped_stages(const NodeCounts& counts,
+                                                                                   const Strategy& choice) {
+  const std::int64_t sequences = std::int64_t{choice.micro_batch} * choice.data;  // of a microbatch
+  if (job_.training.global_batch % sequences != 0) return std::nullopt;
+  const Types& types = of_types(counts);
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] > 0) used.push_back(i);
+  }
+  std::vector<ShapedStages> out;
+  int stage = 0;
+  for (const StagesOfType& of : stages_of(counts, choice)) {
+    if (sequences % of.shape.data != 0) return std::nullopt;
+    const OfBlocks& blocks = blocks_of_shape(*types[of.type], choice.at(stage));
+    if (!blocks.layers) return std::nullopt;
+    const NodeHardware& hardware = job_.cluster.groups()[used[of.type]].hardware;
+    const double gpus = static_cast<double>(of.shape.tensor) * of.shape.data;
+    out.push_back({of,
+                   &blocks,
+                   {static_cast<double>(of.stages), blocks.rate.seconds * static_cast<double>(sequences) / gpus,
+                    usable_bytes(hardware.gpu.memory_bytes.value, headroom_) - job_.framework.memory.platform_bytes}});
+    stage += of.stages;
+  }
+  return out;
+}
+
+// Replicas of such stages take turns with no one: a microbatch is that of all.
+LayoutShape ClusterBound::shape_of_shaped(const Strategy& choice) const {
+  LayoutShape shape = shape_of(choice, choice);
+  shape.replicas = 1;
+  shape.microbatches = static_cast<double>(job_.training.global_batch) / choice.micro_batch / choice.data;
+  shape.max_chunks = 1;
+  shape.even_chunks = true;
+  return shape;
+}
+
+// Where the types lie is open: each as if it were last, where least is in flight.
+bool ClusterBound::shaped_may_fit(std::span<const ShapedStages> stages, const Strategy& choice) {
+  const LayoutShape shape = shape_of_shaped(choice);
+  double layers = 0;
+  int before = 0;
+  for (const ShapedStages& of : stages) {
+    const LayerBytes bytes = bytes_of(*of.blocks, choice.at(before));
+    before += of.of.stages;
+    for (int behind = 0; behind < of.of.stages; ++behind) {
+      const double in_flight = std::min(shape.microbatches, static_cast<double>(behind + 1));
+      layers += std::max(0.0, of.teams.usable_bytes) / (bytes.state + in_flight * bytes.kept);
+    }
+  }
+  return layers >= static_cast<double>(shape.layers) * kRounding;
+}
+
+ClusterBound::Least ClusterBound::least_shaped(std::span<const ShapedStages> stages, const Strategy& choice) const {
+  std::vector<Share> shares;
+  std::vector<TeamsOfType> teams;
+  for (const ShapedStages& of : stages) {
+    shares.push_back({of.teams.teams * of.of.shape.tensor * of.of.shape.data, of.blocks->rate});
+    teams.push_back(of.teams);
+  }
+  Least out = least_of(shares);
+  if (loops_) out.seconds = std::max(out.seconds, least_seconds(teams, shape_of_shaped(choice)));
+  return out;
+}
+
+// With its best choice of blocks of those that may fit, and the best of all choices on each type.
+ClusterBound::Least ClusterBound::least_shaped(const NodeCounts& counts, const Strategy& layout) {
+  std::vector<Share> shares;
+  double any = kNone;
+  double fitting = kNone;
+  for (const Strategy& choice : block_choices(space_, layout, job_.framework)) {
+    const auto stages = shaped_stages(counts, choice);
+    if (!stages) continue;
+    shares.resize(stages->size(), {0, {kNone, kNone}});
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const ShapedStages& of = (*stages)[i];
+      shares[i].gpus = of.teams.teams * of.of.shape.tensor * of.of.shape.data;
+      shares[i].best.seconds = std::min(shares[i].best.seconds, of.blocks->rate.seconds);
+      shares[i].best.joules = std::min(shares[i].best.joules, of.blocks->rate.joules);
+    }
+    const double seconds = least_shaped(*stages, choice).seconds;
+    any = std::min(any, seconds);
+    if (seconds < fitting && shaped_may_fit(*stages, choice)) fitting = seconds;
+  }
+  if (shares.empty()) return {kNone, 0, {}};
+  Least out = least_of(shares);
+  out.seconds = std::max(out.seconds, std::isfinite(fitting) ? fitting : any);
   return out;
 }
 

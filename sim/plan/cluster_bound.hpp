@@ -2,15 +2,18 @@
 
 #include "plan/candidate_clusters.hpp"
 #include "plan/layout_bound.hpp"
+#include "plan/shaped_layouts.hpp"
 #include "plan/shared_blocks.hpp"
 #include "plan/state_choice.hpp"
 #include "plan/strategy_space.hpp"
 #include "plan/work_division.hpp"
 #include "program/block_hardware.hpp"
+#include "strategy/block_fields.hpp"
 
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -65,12 +68,21 @@ class ClusterBound {
   struct OfType {
     PerSequence any;
     std::map<Sizes, OfSizes> in;
-    std::string reason;  // why there is none
+    std::string reason;              // why there is none
+    std::shared_ptr<const Job> job;  // on nodes of the type before all others
+    // Of stages of their own shape, whose replicas have as many sequences of a microbatch as others leave them.
+    PerSequence any_shape;
+    std::map<BlockFields, OfBlocks> shaped;
+  };
+  // GPUs that run sequences at some rate.
+  struct Share {
+    double gpus = 0;
+    PerSequence best;
   };
   static Sizes sizes_of(const Strategy& layout);
-  using Types = std::vector<const OfType*>;  // of those that are used
+  using Types = std::vector<OfType*>;  // of those that are used
   const Types& of_types(const NodeCounts& counts);
-  const OfType& of_type(const NodeCounts& counts, std::size_t type);
+  OfType& of_type(const NodeCounts& counts, std::size_t type);
   void rate(OfType& out, const Job& job);
   OfSizes of_sizes(const Job& job, const Strategy& sizes);
   OfBlocks of_blocks(const Job& job, const Strategy& choice);
@@ -81,6 +93,22 @@ class ClusterBound {
   LayerBytes bytes_of(const OfBlocks& blocks, const Strategy& layout);
   template <typename Pick>
   Least with(const NodeCounts& counts, const Pick& pick);
+  Least least_of(std::span<const Share> shares) const;
+  PerSequence of_any_shape(const Job& job, const Strategy& sizes);
+  // Stages of one shape on one type, with a choice of blocks.
+  struct ShapedStages {
+    StagesOfType of;
+    const OfBlocks* blocks = nullptr;
+    TeamsOfType teams;  // as if all replicas of a stage were one
+  };
+  std::vector<StagesOfType> stages_of(const NodeCounts& counts, const Strategy& layout) const;
+  std::optional<std::vector<ShapedStages>> shaped_stages(const NodeCounts& counts, const Strategy& choice);
+  const OfBlocks& blocks_of_shape(OfType& type, const Strategy& choice);
+  LayoutShape shape_of_shaped(const Strategy& choice) const;
+  bool shaped_may_fit(std::span<const ShapedStages> stages, const Strategy& choice);
+  Least least_of_fixed(const NodeCounts& counts);
+  Least least_shaped(const NodeCounts& counts, const Strategy& layout);
+  Least least_shaped(std::span<const ShapedStages> stages, const Strategy& choice) const;
 
   const Job& job_;
   const StrategySpace& space_;

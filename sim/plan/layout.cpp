@@ -1,11 +1,13 @@
 #include "plan/layout.hpp"
 
 #include "base/error.hpp"
-#include "program/body_cache.hpp"
+#include "plan/shaped_layouts.hpp"
 #include "program/data_parallel.hpp"
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 namespace mirfak {
 
@@ -19,6 +21,7 @@ Job with(Job job, const Strategy& strategy) {
 
 // What the price of everything that a stage does depends on. What replicas do together depends on the hardware of all.
 struct StagePrices {
+  int shape = 0;
   PricePlace blocks;
   std::array<CommunicationGroup, 4> replicas;
   std::vector<StageHardware> hardware;
@@ -28,29 +31,52 @@ struct StagePrices {
 
 }  // namespace
 
+std::vector<int> LayoutCosts::number_shapes(const Strategy& strategy) {
+  if (strategy.stages.empty()) return std::vector<int>(static_cast<std::size_t>(strategy.pipeline), 0);
+  std::vector<int> out;
+  std::vector<StageShape> known;
+  for (const StageShape& stage : strategy.stages) {
+    const auto found = std::find(known.begin(), known.end(), stage);
+    out.push_back(static_cast<int>(found - known.begin()));
+    if (found == known.end()) known.push_back(stage);
+  }
+  return out;
+}
+
 LayoutCosts::LayoutCosts(Job of, const Strategy& strategy)
-    : job(with(std::move(of), strategy)), classes(replica_classes(job)) {
+    : job(with(std::move(of), strategy)), shape_of(number_shapes(strategy)), classes(replica_classes(job)) {
   std::vector<StagePrices> known;
-  std::vector<std::vector<StageHardware>> hardware;
+  std::vector<std::pair<int, std::vector<StageHardware>>> hardware;
   costs.reserve(static_cast<std::size_t>(strategy.pipeline) * classes.size());
   for (int stage = 0; stage < strategy.pipeline; ++stage) {
-    std::vector<StageHardware> nodes;
-    for (int own = 0; own < count(); ++own) {
-      const StageCosts* const same_stage = own > 0 ? &costs[place(stage, 0)] : nullptr;
-      nodes.emplace_back(costs.emplace_back(job, classes, stage, own, same_stage).hardware->hardware.spec);
-    }
+    const std::vector<StageHardware> nodes = add_costs(stage);
+    const int shape = shape_of[static_cast<std::size_t>(stage)];
     for (int own = 0; own < count(); ++own) {
       const StageCosts& at = costs[place(stage, own)];
-      StagePrices kind{{at, 1}, {at.data_group, at.shard_group, at.expert_data_group, at.across_group}, nodes};
+      StagePrices kind{shape, {at, 1}, {at.data_group, at.shard_group, at.expert_data_group, at.across_group}, nodes};
       const auto found = std::find(known.begin(), known.end(), kind) - known.begin();
       kind_of.push_back(static_cast<int>(found));
       if (found < static_cast<std::ptrdiff_t>(known.size())) continue;
       known.push_back(std::move(kind));
       first_of_kind.push_back(place(stage, own));
     }
-    hardware_of.push_back(static_cast<int>(std::find(hardware.begin(), hardware.end(), nodes) - hardware.begin()));
-    hardware.push_back(std::move(nodes));
+    std::pair kind(shape, nodes);
+    hardware_of.push_back(static_cast<int>(std::find(hardware.begin(), hardware.end(), kind) - hardware.begin()));
+    hardware.push_back(std::move(kind));
   }
+}
+
+// Of every class on a stage; returns what they run on.
+std::vector<StageHardware> LayoutCosts::add_costs(int stage) {
+  std::vector<StageHardware> nodes;
+  const bool shaped = !job.strategy.stages.empty();
+  const Job own_job = shaped ? job.at(stage) : job;
+  const std::vector<ReplicaClass> own_classes = shaped ? replica_classes(job, stage) : classes;
+  for (int own = 0; own < count(); ++own) {
+    const StageCosts* const same_stage = own > 0 ? &costs[place(stage, 0)] : nullptr;
+    nodes.emplace_back(costs.emplace_back(own_job, own_classes, stage, own, same_stage).hardware->hardware.spec);
+  }
+  return nodes;
 }
 
 std::shared_ptr<const LayoutCosts> layout_costs(const Job& job, const Cluster& cluster, const Strategy& strategy) {
@@ -84,7 +110,19 @@ std::vector<Strategy> group_sizes(const StrategySpace& space) {
   return out;
 }
 
-std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster) {
+namespace {
+
+// The stages' own sizes, experts whole or divided as these.
+std::vector<Strategy> fixed_layouts(const StrategySpace& space) {
+  std::vector<Strategy> out;
+  for (const int expert_tensor : space.expert_tensor) {
+    out.push_back(space.others);
+    out.back().expert_tensor = expert_tensor;
+  }
+  return out;
+}
+
+std::vector<Strategy> alike_layouts(const StrategySpace& space, const Cluster& cluster) {
   int domain = cluster.gpus();
   for (const NodeGroup& group : cluster.groups()) domain = std::min(domain, group.hardware.spec.scale_up_domain);
   std::vector<Strategy> out;
@@ -98,6 +136,17 @@ std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster
       out.push_back(strategy);
     }
   }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster) {
+  if (space.stages == StageShapes::fixed) return fixed_layouts(space);
+  std::vector<Strategy> out = alike_layouts(space, cluster);
+  if (space.stages == StageShapes::alike) return out;
+  std::vector<Strategy> shaped = shaped_layouts(space, cluster);
+  std::move(shaped.begin(), shaped.end(), std::back_inserter(out));
   return out;
 }
 
@@ -119,11 +168,13 @@ std::vector<int> gathering_stages(const StrategySpace& space, const Framework& f
 std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout, const Framework& framework) {
   std::vector<Strategy> out;
   Strategy strategy = layout;
+  bool whole = layout.tensor == 1;  // on every stage
+  for (const StageShape& stage : layout.stages) whole = whole && stage.tensor == 1;
   for (const int micro_batch : space.micro_batch) {
     strategy.micro_batch = micro_batch;
     for (const bool sequence_parallel : space.sequence_parallel) {
       // Without tensor groups there is no sequence to divide over them.
-      if (sequence_parallel && layout.tensor == 1 && space.sequence_parallel.size() > 1) continue;
+      if (sequence_parallel && whole && space.sequence_parallel.size() > 1) continue;
       strategy.sequence_parallel = sequence_parallel;
       for (const bool overlap_tensor : space.overlap_tensor) {
         if (overlap_tensor && !sequence_parallel && space.overlap_tensor.size() > 1) continue;

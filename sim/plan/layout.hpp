@@ -3,6 +3,7 @@
 #include "plan/pipeline_choice.hpp"
 #include "plan/strategy_space.hpp"
 #include "program/blocks_of_job.hpp"
+#include "program/body_cache.hpp"
 #include "program/replica_classes.hpp"
 
 #include <memory>
@@ -22,12 +23,17 @@ struct LayoutCosts {
     return static_cast<std::size_t>(stage) * classes.size() + static_cast<std::size_t>(replica_class);
   }
 
-  Job job;  // with `strategy`, its state sharded over all replicas
-  std::vector<ReplicaClass> classes;
-  std::vector<StageCosts> costs;  // as sharded states need them, which is enough for all
-  std::vector<int> kind_of;       // those of one kind have the same hardware and links
+  Job job;                    // with `strategy`, its state sharded over all replicas
+  std::vector<int> shape_of;  // of each stage the number of its shape, by their first stages; 0 where all are alike
+  std::vector<ReplicaClass> classes;  // where stages have shapes of their own, one, of those with most replicas
+  std::vector<StageCosts> costs;      // as sharded states need them, which is enough for all
+  std::vector<int> kind_of;           // those of one kind have the same hardware and links
   std::vector<std::size_t> first_of_kind;
-  std::vector<int> hardware_of;  // of each stage: equal for stages whose classes have the same hardware
+  std::vector<int> hardware_of;  // of each stage: equal for stages of one shape whose classes have the same hardware
+
+ private:
+  static std::vector<int> number_shapes(const Strategy& strategy);
+  std::vector<StageHardware> add_costs(int stage);
 };
 
 // Null where a team of ranks would lie on several types of nodes.
@@ -41,7 +47,7 @@ std::vector<Strategy> group_sizes(const StrategySpace& space);
 std::vector<Strategy> block_choices(const StrategySpace& space, const Strategy& layout, const Framework& framework);
 
 // Every way to divide the cluster into groups: the strategies of a space, others of `space` as they are, with data
-// parallelism over what is left of the GPUs.
+// parallelism over what is left of the GPUs; first those whose stages are alike, then the others (StageShapes).
 std::vector<Strategy> layouts(const StrategySpace& space, const Cluster& cluster);
 
 }  // namespace mirfak

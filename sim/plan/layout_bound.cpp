@@ -80,12 +80,12 @@ double least_seconds(std::span<const TeamsOfType> types, const LayoutShape& shap
   return seconds * kRounding;
 }
 
-bool layers_may_fit(std::span<const double> usable, std::int64_t layers, const LayerBytes& bytes, double microbatches) {
-  const auto stages = static_cast<double>(usable.size());
+bool layers_may_fit(std::span<const StageRoom> stages, std::int64_t layers, double microbatches) {
   double room = 0;
-  for (std::size_t stage = 0; stage < usable.size(); ++stage) {
-    const double in_flight = std::min(microbatches, stages - static_cast<double>(stage));
-    room += std::max(0.0, usable[stage]) / (bytes.state + in_flight * bytes.kept);
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const StageRoom& of = stages[stage];
+    const double in_flight = std::min(microbatches, static_cast<double>(stages.size() - stage));
+    room += std::max(0.0, of.usable) / (of.layer.state + in_flight * of.layer.kept);
   }
   return room >= static_cast<double>(layers) * kRounding;
 }
@@ -96,15 +96,15 @@ bool layers_may_fit(std::span<const TeamsOfType> types, const LayoutShape& shape
   std::vector<TeamsOfType> largest_first(types.begin(), types.end());
   std::sort(largest_first.begin(), largest_first.end(),
             [](const auto& a, const auto& b) { return a.usable_bytes > b.usable_bytes; });
-  std::vector<double> usable;
+  std::vector<StageRoom> rooms;
   for (const TeamsOfType& type : largest_first) {
     const double stages = std::floor((type.teams - 1) / shape.replicas) + 2;
-    for (double i = 0; i < stages && static_cast<int>(usable.size()) < shape.stages; ++i) {
-      usable.push_back(type.usable_bytes);
+    for (double i = 0; i < stages && static_cast<int>(rooms.size()) < shape.stages; ++i) {
+      rooms.push_back({type.usable_bytes, bytes});
     }
   }
-  std::reverse(usable.begin(), usable.end());
-  return layers_may_fit(usable, shape.layers, bytes, shape.microbatches / shape.replicas);
+  std::reverse(rooms.begin(), rooms.end());
+  return layers_may_fit(rooms, shape.layers, shape.microbatches / shape.replicas);
 }
 
 }  // namespace mirfak

@@ -40,10 +40,15 @@ struct LayerBytes {
   double kept = 0;  // of each microbatch in flight
 };
 
+struct StageRoom {
+  double usable = 0;  // bytes of each device
+  LayerBytes layer;
+};
+
 // Whether n(s) layers of each stage fit, added up: n(s) layers need n(s) a(s) bytes of the c(s) that stage s may use,
 // so all of them are at most the sum of c(s) / a(s). Stage s holds a microbatch for each stage behind it and one more,
-// at most all. `usable`: of each stage.
-bool layers_may_fit(std::span<const double> usable, std::int64_t layers, const LayerBytes& bytes, double microbatches);
+// at most all.
+bool layers_may_fit(std::span<const StageRoom> stages, std::int64_t layers, double microbatches);
 
 // The same for the replica that has most microbatches, wherever the types lie.
 bool layers_may_fit(std::span<const TeamsOfType> types, const LayoutShape& shape, const LayerBytes& bytes);

@@ -1,5 +1,11 @@
 #include "plan/layout_sites.hpp"
 
+#include "plan/shaped_layouts.hpp"
+#include "strategy/stage_rules.hpp"
+
+#include <algorithm>
+#include <numeric>
+
 namespace mirfak {
 
 void RecentCosts::keep(std::shared_ptr<const LayoutCosts> made) {
@@ -9,7 +15,7 @@ void RecentCosts::keep(std::shared_ptr<const LayoutCosts> made) {
 
 std::vector<LayoutSite>& LayoutSites::sites() {
   const std::lock_guard lock(mutex_);
-  if (sites_.empty()) sites_ = in_every_order();
+  if (sites_.empty()) sites_ = layout_.stages.empty() ? in_every_order() : shaped_in_every_order();
   return sites_;
 }
 
@@ -20,21 +26,45 @@ std::vector<LayoutSite> LayoutSites::in_every_order() const {
   const std::size_t different = layout_.pipeline > 1 ? orders.size() : 1;
   std::vector<LayoutSite> out;
   for (std::size_t order = 0; order < different; ++order) {
-    out.push_back({orders[order], static_cast<std::uint32_t>(order), false, {}});
+    out.push_back({orders[order], static_cast<std::uint32_t>(order), false, {}, {}});
     if (order > 0) continue;
     if (auto spread = spread_over_stages(*orders.front(), layout_.pipeline)) {
-      out.push_back({std::make_shared<const Cluster>(std::move(*spread)), 0, true, {}});
+      out.push_back({std::make_shared<const Cluster>(std::move(*spread)), 0, true, {}, {}});
     }
   }
   return out;
 }
 
-std::shared_ptr<const LayoutCosts> LayoutSites::costs(LayoutSite& site, const Strategy& choice, RecentCosts& recent) {
+// The stages of a type go where it goes.
+std::vector<LayoutSite> LayoutSites::shaped_in_every_order() const {
+  const std::vector<std::shared_ptr<const Cluster>> orders = mirfak::in_every_order(job_.cluster, counts_);
+  const std::vector<StagesOfType> stages = stages_by_type(layout_, gpus_of_types(*orders.front()));
+  std::vector<std::size_t> order(orders.front()->groups().size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<LayoutSite> out;
+  for (std::size_t number = 0; number < orders.size(); ++number) {
+    out.push_back({orders[number],
+                   static_cast<std::uint32_t>(number),
+                   false,
+                   fixed_ ? layout_.stages : with_stages(layout_, stages, order).stages,
+                   {}});
+    if (fixed_) break;
+    std::next_permutation(order.begin(), order.end());
+  }
+  return out;
+}
+
+Strategy LayoutSite::placed(Strategy choice) const {
+  if (!stages.empty()) set_stages(choice, stages);
+  return choice;
+}
+
+std::shared_ptr<const LayoutCosts> LayoutSites::costs(LayoutSite& site, const Strategy& placed, RecentCosts& recent) {
   {
     const std::lock_guard lock(mutex_);
     if (auto known = site.costs.lock()) return known;
   }
-  std::shared_ptr<const LayoutCosts> made = layout_costs(job_, *site.cluster, choice);
+  std::shared_ptr<const LayoutCosts> made = layout_costs(job_, *site.cluster, placed);
   const std::lock_guard lock(mutex_);
   site.costs = made;
   recent.keep(made);

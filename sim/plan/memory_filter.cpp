@@ -53,8 +53,9 @@ std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineCh
   Job job = branch.job();
   choice.apply_to(job.strategy, branch.layout().classes);
   std::vector<ChunkMemory> out;
-  for (const std::vector<ChunkPlan>& stage : chunks) {
-    for (const ChunkPlan& chunk : stage) out.push_back(chunk_memory(job, branch.blocks().memory, chunk));
+  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
+    const std::vector<BlockMemory>& blocks = branch.blocks(static_cast<int>(stage)).memory;
+    for (const ChunkPlan& chunk : chunks[stage]) out.push_back(chunk_memory(job, blocks, chunk));
   }
   return out;
 }

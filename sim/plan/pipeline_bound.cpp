@@ -34,11 +34,11 @@ void bound_class(const Branch& branch, const PipelineChoice& choice, int own, Pi
   for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
     const StagePasses& passes = stages[static_cast<std::size_t>(stage)];
     out.end[layout.place(stage, own)] = std::max(start + passes.busy, passes.issued);
-    energy_j += static_cast<double>(m) * passes.energy_j;
+    energy_j += static_cast<double>(m) * passes.energy_j * branch.ranks_per_replica(stage);
     start += passes.chunks.front().forward + passes.on;
   }
   follow_backward(branch, stages, own, out.end);
-  out.energy_j += energy_j * branch.job().strategy.team() * layout.classes[static_cast<std::size_t>(own)].count();
+  out.energy_j += energy_j * layout.classes[static_cast<std::size_t>(own)].count();
 }
 
 // How many of its microbatches a class's chunk runs.
@@ -93,11 +93,11 @@ void bound_placed(const Branch& branch, const PipelineChoice& choice, int own, P
       const Picoseconds apart = of.forward + (order.splits ? std::min(of.backward, of.halves) : of.backward);
       const Picoseconds share = share_of(choice, m, stage, chunk);
       busy += share * (order.pairs ? of.forward_kernels + of.backward_kernels : apart);
-      energy_j += static_cast<double>(share) * of.energy_j;
+      energy_j += static_cast<double>(share) * of.energy_j * branch.ranks_per_replica(stage);
     }
     out.end[layout.place(stage, own)] = first_start(choice, stages, stage) + busy;
   }
-  out.energy_j += energy_j * branch.job().strategy.team() * layout.classes[static_cast<std::size_t>(own)].count();
+  out.energy_j += energy_j * layout.classes[static_cast<std::size_t>(own)].count();
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ std::vector<std::vector<ChunkPlan>> chunks_of(const Branch& branch, const Pipeli
 
 Picoseconds iteration_bound(const Branch& branch, const PipelineBound& passes, std::span<const StateTerms> states,
                             const StateChoice& choice) {
-  const bool at_end = branch.job().strategy.replicas() > 1 && choice.zero < 2 && !choice.overlap_grad_reduce;
+  const bool at_end = choice.zero < 2 && !choice.overlap_grad_reduce;
   Picoseconds reduced = 0;
   for (std::size_t place = 0; place < passes.end.size(); ++place) {
     const Picoseconds reduction = (at_end ? states[place].reduce : 0) + states[place].norms;

@@ -107,7 +107,11 @@ void Lister::add_splits(PipelineChoice choice) {
   const std::int64_t layers = layers_ + choice.first_fewer + choice.last_fewer;
   if (layers % choice.chunks != 0) return;
   const auto per_round = static_cast<int>(layers / choice.chunks);
-  for (const LayerSplit& split : layer_splits(hardware_of_, per_round, space_.uneven_layers)) {
+  const bool fixed = space_.stages == StageShapes::fixed && !space_.others.layer_split.empty();
+  const std::vector<LayerSplit> splits =
+      fixed ? std::vector<LayerSplit>{std::make_shared<const std::vector<int>>(space_.others.layer_split)}
+            : layer_splits(hardware_of_, per_round, space_.uneven_layers);
+  for (const LayerSplit& split : splits) {
     if (split->front() < choice.first_fewer || split->back() < choice.last_fewer) continue;
     choice.layers = split;
     choice.row = row_of(choice);

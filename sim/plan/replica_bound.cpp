@@ -30,21 +30,27 @@ struct CutChunk {
 class CutStages {
  public:
   CutStages(const Branch& branch, const PipelineChoice& choice, const StateChoice& state, int own)
-      : branch_(branch), job_(branch.job()), own_(own), chunks_(chunks_of(branch, choice)) {
-    choice.apply_to(job_.strategy, branch.layout().classes);
-    state.apply_to(job_.strategy);
+      : branch_(branch), choice_(choice), state_(state), own_(own), chunks_(chunks_of(branch, choice)) {}
+
+  // As a stage sees it.
+  Job job(int stage) const {
+    Job out = branch_.job_at(stage);
+    choice_.apply_to(out.strategy, branch_.layout().classes);
+    state_.apply_to(out.strategy);
+    return out;
   }
 
   std::vector<CutChunk> stage(int stage) const {
     const std::size_t place = branch_.layout().place(stage, own_);
-    const StageContents contents(job_, branch_.blocks().blocks, stage, chunks_[static_cast<std::size_t>(stage)]);
+    const Job own = job(stage);
+    const StageContents contents(own, branch_.blocks(stage).blocks, stage, chunks_[static_cast<std::size_t>(stage)]);
     std::vector<CutChunk> out;
     for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
       const ChunkPlan& chunk = contents.chunks[i];
       const bool as_before = i > 0 && same_blocks(chunk, contents.chunks[i - 1]);
       out.push_back(as_before ? out.back()
-                              : CutChunk{cut(place, contents, chunk, Pass::Kind::forward),
-                                         cut(place, contents, chunk, Pass::Kind::backward)});
+                              : CutChunk{cut(own, place, contents, chunk, Pass::Kind::forward),
+                                         cut(own, place, contents, chunk, Pass::Kind::backward)});
     }
     return out;
   }
@@ -56,20 +62,21 @@ class CutStages {
                       [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; });
   }
 
-  CutPass cut(std::size_t place, const StageContents& contents, const ChunkPlan& chunk, Pass::Kind kind) const {
+  CutPass cut(const Job& job, std::size_t place, const StageContents& contents, const ChunkPlan& chunk,
+              Pass::Kind kind) const {
     const StageCosts& costs = branch_.layout().costs[place];
     CutPass out;
-    for (const PassPart& part : split_pass(job_, chunk, kind)) {
+    for (const PassPart& part : split_pass(job, chunk, kind)) {
       if (part.gathers.total() > 0) {
-        const Picoseconds gather = time_of(parameter_gather(job_, contents.parameters, part.gathers), costs);
+        const Picoseconds gather = time_of(parameter_gather(job, contents.parameters, part.gathers), costs);
         if (part.first == 0) out.first_gather = gather;
         out.gather += gather;
       }
-      out.last_reduce = part.reduces.total() > 0 ? time_of(gradient_reduction(job_, part.reduces), costs) : 0;
+      out.last_reduce = part.reduces.total() > 0 ? time_of(gradient_reduction(job, part.reduces), costs) : 0;
       out.reduce += out.last_reduce;
-      const Picoseconds copies = fold(replica_copies(job_, costs, part)).device;
+      const Picoseconds copies = fold(replica_copies(job, costs, part)).device;
       const double kernels_s = to_seconds(kernels(place, chunk, kind, part) + copies);
-      const double lost_s = lost_to_collectives(job_, costs, contents.parameters, part, kernels_s);
+      const double lost_s = lost_to_collectives(job, costs, contents.parameters, part, kernels_s);
       out.longer += copies + (lost_s > 0 ? to_picoseconds(lost_s) : 0);
     }
     return out;
@@ -86,7 +93,8 @@ class CutStages {
   }
 
   const Branch& branch_;
-  Job job_;
+  const PipelineChoice& choice_;
+  const StateChoice& state_;
   int own_;
   std::vector<std::vector<ChunkPlan>> chunks_;
 };
@@ -184,9 +192,6 @@ class StageClock {
 
 PipelineBound bound_with_replicas(const Branch& branch, const PipelineChoice& choice, const StateChoice& state,
                                   ScheduleFacts& facts) {
-  Job job = branch.job();
-  state.apply_to(job.strategy);
-  const DataParallelPlan plan = data_parallel_plan(job);
   PipelineBound out = pipeline_bound(branch, choice);
   if (!choice.plain()) return out;
   for (int own = 0; own < branch.layout().count(); ++own) {
@@ -198,6 +203,7 @@ PipelineBound bound_with_replicas(const Branch& branch, const PipelineChoice& ch
     for (int stage = 0; stage < static_cast<int>(stages.size()); ++stage) {
       const auto index = static_cast<std::size_t>(stage);
       const std::vector<CutChunk> chunks = cut.stage(stage);
+      const DataParallelPlan plan = data_parallel_plan(cut.job(stage));
       const StageClock clock(stages[index], chunks, (*edges)[index], plan, choice.microbatches_of(own));
       const Picoseconds passed = clock.begin(start) + stages[index].busy + clock.longer();
       Picoseconds& end = out.end[branch.layout().place(stage, own)];

@@ -291,7 +291,8 @@ std::vector<Search::Node> Search::layouts_of(const Node& cluster) const {
     Node& child = out.emplace_back(cluster);
     child.kind = Node::Kind::layout;
     child.place.layout = static_cast<std::uint32_t>(out.size());
-    child.layout = std::make_shared<LayoutSites>(job, choice.counts, layout);
+    const bool fixed = spec_.space.stages == StageShapes::fixed;
+    child.layout = std::make_shared<LayoutSites>(job, choice.counts, layout, fixed);
   }
   return out;
 }
@@ -371,8 +372,9 @@ Search::Outcome Search::list_branch(const Node& node) {
 void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& out) {
   for (LayoutSite& site : blocks.layout->sites()) {
     const TimeSpent time(spent_[enumerated]);
-    const bool allowed = rules_.allows_branch(choice, *site.cluster);
-    const auto costs = allowed ? blocks.layout->costs(site, choice, recent_costs_) : nullptr;
+    const Strategy placed = site.placed(choice);
+    const bool allowed = rules_.allows_branch(placed, *site.cluster);
+    const auto costs = allowed ? blocks.layout->costs(site, placed, recent_costs_) : nullptr;
     if (!costs) {
       // Nothing of it runs: it counts once.
       ++out.enumerated;
@@ -382,7 +384,7 @@ void Search::add_branches(const Node& blocks, const Strategy& choice, Outcome& o
     Node child = blocks;
     child.kind = Node::Kind::unlisted;
     child.branch =
-        std::make_shared<Branch>(costs, choice, spec_.space, shared_, energy_asked_[blocks.place.span], spec_.headroom);
+        std::make_shared<Branch>(costs, placed, spec_.space, shared_, energy_asked_[blocks.place.span], spec_.headroom);
     child.bound = merit(blocks.cluster, *child.branch);
     child.key = key_of(child.bound);
     child.place.order = site.order;
@@ -534,8 +536,7 @@ Search::Outcome Search::judge(const Node& node) {
 }
 
 std::optional<IterationScore> Search::score_of(const Node& node, const Job& job, const Hopeless& hopeless) const {
-  BlockSet& set = node.branch->blocks();
-  return score_iteration(job, set.blocks, set.bodies, hopeless, set.memory, spec_.headroom);
+  return node.branch->score(job, hopeless);
 }
 
 Merit Search::merit_of(const Node& node, const IterationScore& score) const {

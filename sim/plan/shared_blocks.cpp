@@ -1,5 +1,6 @@
 #include "plan/shared_blocks.hpp"
 
+#include "plan/shaped_layouts.hpp"
 #include "program/data_parallel.hpp"
 #include "program/memory.hpp"
 
@@ -13,6 +14,12 @@ namespace {
 int data_of_blocks(const Strategy& strategy) {
   const int span = strategy.expert_span().data;
   return strategy.data > span ? 2 * span : span;
+}
+
+// Of a job as one stage sees it, no others.
+Job of_one_shape(Job job) {
+  job.strategy.stages.clear();
+  return job;
 }
 
 // Prediction modules exist in one form, so their models' jobs that recompute nothing have blocks of their own; all
@@ -49,26 +56,27 @@ std::shared_ptr<Made> SharedBlocks::found_or_made(std::map<Key, std::shared_ptr<
 }
 
 std::shared_ptr<BlockSet> SharedBlocks::of(const Job& job) {
-  Job all = representative(job);
+  Job all = representative(of_one_shape(job));
   all.strategy.schedule = schedule_;
   return found_or_made(sets_, all);
 }
 
 SharedBlocks::Pipelines SharedBlocks::pipelines_of(const Job& job, const StrategySpace& space,
                                                    const std::vector<int>& hardware_of) {
-  const std::pair key(hardware_of, job.strategy.recompute);
+  const bool shaped = !job.strategy.stages.empty();
+  const std::tuple key(hardware_of, job.strategy.recompute, shaped);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   }
   auto made = std::make_shared<const std::vector<PipelineChoice>>(
-      pipeline_choices(space, job.model.layers, hardware_of, job.strategy.recompute));
+      pipeline_choices(shaped ? space_of_shaped(space) : space, job.model.layers, hardware_of, job.strategy.recompute));
   const std::lock_guard lock(mutex_);
   return pipelines_.emplace(key, std::move(made)).first->second;
 }
 
 std::shared_ptr<LayerBound> SharedBlocks::layers_of(const Job& job) {
-  Job kept = job;
+  Job kept = of_one_shape(job);
   kept.strategy.recompute = Recompute::none;
   kept.strategy.recompute_layers = 0;
   kept.strategy.recompute_modules = Strategy().recompute_modules;

@@ -12,7 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace mirfak {
@@ -32,7 +32,8 @@ class SharedBlocks {
   // `schedule`: of all that the blocks are for, one that asks most of them (StrategySpace::demanding_schedule).
   explicit SharedBlocks(ScheduleId schedule = kDefaultSchedule) : schedule_(schedule) {}
 
-  // The blocks of `job`. All jobs that are asked for have the same model, training and framework.
+  // The blocks of `job`, of one of its shapes as the stage sees it. All jobs that are asked for have the same model,
+  // training and framework.
   std::shared_ptr<BlockSet> of(const Job& job);
   // Of its layers, without sharding the other blocks.
   std::shared_ptr<LayerBound> layers_of(const Job& job);
@@ -56,7 +57,7 @@ class SharedBlocks {
   std::mutex mutex_;
   std::map<Key, std::shared_ptr<BlockSet>> sets_;
   std::map<Key, std::shared_ptr<LayerBound>> layers_;
-  std::map<std::pair<std::vector<int>, Recompute>, Pipelines> pipelines_;
+  std::map<std::tuple<std::vector<int>, Recompute, bool>, Pipelines> pipelines_;  // by whether stages have shapes
 };
 
 }  // namespace mirfak

@@ -90,12 +90,12 @@ bool StrategySpace::loops() const {
   });
 }
 
-int StrategySpace::max_chunks(std::int64_t layers, int stages) const {
+int StrategySpace::max_chunks(std::int64_t layers, int stage_count) const {
   const bool interleaves =
       std::any_of(schedule.begin(), schedule.end(), [](ScheduleId id) { return schedule_of(id).in_groups; });
   int max = 1;
   for (const int chunks : virtual_pipeline) {
-    const bool enough = std::int64_t{chunks} * stages <= layers + 2 * uneven_end_chunks;
+    const bool enough = std::int64_t{chunks} * stage_count <= layers + 2 * uneven_end_chunks;
     if (interleaves && enough) max = std::max(max, chunks);
   }
   return max;

@@ -6,11 +6,19 @@
 #include "model/model_spec.hpp"
 #include "strategy/framework.hpp"
 
+#include <cstdint>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 namespace mirfak {
+
+// Which shapes (StageShape) the stages of one pipeline have.
+enum class StageShapes : std::uint8_t {
+  alike,    // all the same
+  by_type,  // or those on each type of nodes their own (plan/shaped_layouts.hpp)
+  fixed,    // those of StrategySpace::others, and where it says so their layers
+};
 
 // The values that each parameter of a strategy may take in a search; every combination that keeps the rules of
 // strategy/rules.hpp is a strategy. Data parallel size is what the GPUs leave.
@@ -21,6 +29,7 @@ struct StrategySpace {
   std::vector<int> expert;
   std::vector<int> expert_tensor;  // 1, or 0: as `tensor`
   std::vector<int> pipeline;
+  StageShapes stages = StageShapes::alike;
   std::vector<int> virtual_pipeline;
   std::vector<ScheduleId> schedule;
   std::vector<int> micro_batch;
@@ -50,7 +59,7 @@ struct StrategySpace {
   // Whether they do so in a loop of stages whose chunks the search chooses: what the closest bounds are for.
   bool loops() const;
   // Of a stage, at most, where every one of them has a layer at least.
-  int max_chunks(std::int64_t layers, int stages) const;
+  int max_chunks(std::int64_t layers, int stage_count) const;
 };
 
 // A list of a space, the field of strategies that takes its values (kStrategyFields), and what tells the two apart.

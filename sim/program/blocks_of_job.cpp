@@ -5,6 +5,7 @@
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
+#include "program/body_cache.hpp"
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/job_layers.hpp"
@@ -472,8 +473,9 @@ std::vector<std::shared_ptr<const ShapedStage>> shape_stages(const Job& job) {
       continue;
     }
     Job own = job.at(stage);
-    ShardedBlocks blocks = shard_one_shape(own);
-    out.push_back(std::make_shared<const ShapedStage>(ShapedStage{std::move(own), std::move(blocks)}));
+    auto blocks = std::make_shared<const ShardedBlocks>(shard_one_shape(own));
+    out.push_back(std::make_shared<const ShapedStage>(
+        ShapedStage{std::move(own), std::move(blocks), std::make_shared<BodyCache>()}));
   }
   return out;
 }
@@ -487,17 +489,11 @@ ShardedBlocks shard_blocks(const Job& job) {
 }
 
 const ShardedBlocks& ShardedBlocks::at(int stage) const {
-  return stages.empty() ? *this : stages[static_cast<std::size_t>(stage)]->blocks;
+  return stages.empty() ? *this : *stages[static_cast<std::size_t>(stage)]->blocks;
 }
 
 const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage) {
   return blocks.stages.empty() ? job : blocks.stages[static_cast<std::size_t>(stage)]->job;
-}
-
-double ShardedBlocks::residual_bytes() const {
-  double largest = 0;
-  for (BlockId id = 1; id < head_id(); ++id) largest = std::max(largest, of(id).residual_bytes);
-  return largest;
 }
 
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {

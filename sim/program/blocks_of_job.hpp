@@ -21,6 +21,7 @@ namespace mirfak {
 // An index into ShardedBlocks::all.
 using BlockId = int;
 
+class BodyCache;
 struct ShapedStage;
 
 // The blocks of a job, sharded: what every stage's passes are made of. Independent of the hardware.
@@ -53,15 +54,17 @@ struct ShardedBlocks {
   const PartitionedBlock& layer(std::size_t kind = 0) const { return of(layer_id(kind)); }
   const PartitionedBlock& head() const { return all.back(); }
 
-  // Bytes of the streams on one device: what stages exchange. Of a model whose layers differ, of the largest.
-  double residual_bytes() const;
+  // Bytes on one device of the streams behind the embedding or a layer: what stages exchange where they part there.
+  double stream_bytes(BlockId id) const { return of(id).residual_bytes; }
 };
 ShardedBlocks shard_blocks(const Job& job);
 
-// A stage of its own shape: the job as it sees it, and its blocks.
+// A stage of its own shape: the job as it sees it, and its blocks, which jobs that shard them alike may share, and so
+// their prices.
 struct ShapedStage {
   Job job;
-  ShardedBlocks blocks;
+  std::shared_ptr<const ShardedBlocks> blocks;
+  std::shared_ptr<BodyCache> bodies;
 };
 // The job that `blocks` are of, as one stage sees it.
 const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage);

@@ -20,7 +20,9 @@ CommunicationClasses::CommunicationClasses(Program& program, RankGroups& groups,
   }
 }
 
-Communication CommunicationClasses::transfer(const EndOfTransfer& end, std::size_t rank) {
+Communication CommunicationClasses::transfer(const EndOfTransfer& of, std::size_t rank) {
+  EndOfTransfer end = of;
+  end.stream = alike(of);
   const auto key = std::pair(end, links_.empty() ? 0 : rank);
   if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
   const TransferCost& cost = cost_of(end);
@@ -39,9 +41,21 @@ Communication CommunicationClasses::transfer(const EndOfTransfer& end, std::size
   return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
+BlockId CommunicationClasses::alike(const EndOfTransfer& end) const {
+  const auto as_large = [&](BlockId other, int stage) {
+    const ShardedBlocks& blocks = blocks_.at(stage);
+    return blocks.stream_bytes(other) == blocks.stream_bytes(end.stream);
+  };
+  BlockId first = ShardedBlocks::kEmbedding;
+  while (!as_large(first, end.from) || !as_large(first, end.to)) ++first;
+  return first;
+}
+
 const TransferCost& CommunicationClasses::cost_of(const EndOfTransfer& end) {
-  const auto [known, is_new] = costs_.try_emplace({end.from, end.to, end.replica_class});
-  if (is_new) known->second = transfer_cost(job_, stages_, blocks_, end.from, end.to, end.replica_class);
+  const auto [known, is_new] = costs_.try_emplace({end.from, end.to, end.replica_class, end.stream});
+  if (is_new) {
+    known->second = transfer_cost(job_, stages_, blocks_, {end.from, end.to, end.replica_class, end.stream});
+  }
   return known->second;
 }
 

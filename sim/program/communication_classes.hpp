@@ -35,10 +35,11 @@ class CommunicationClasses {
     int replica_class = 0;
     bool forward = false;  // activations; else gradients
     bool sending = false;
+    BlockId stream = ShardedBlocks::kEmbedding;  // StageTransfer
 
     friend auto operator<=>(const EndOfTransfer&, const EndOfTransfer&) = default;
   };
-  Communication transfer(const EndOfTransfer& end, std::size_t rank);
+  Communication transfer(const EndOfTransfer& of, std::size_t rank);
 
   // What a collective is, beside its price. `bytes`: of the larger of a rank's buffers before and after.
   struct Collective {
@@ -69,9 +70,12 @@ class CommunicationClasses {
   const ShardedBlocks& blocks_;
   std::span<const StagePlan> stages_;
   std::vector<RankLinks> links_;  // of every rank; empty where nothing is contended
+  // Of equally large streams the first, so that equal transfers share a class.
+  BlockId alike(const EndOfTransfer& end) const;
   const TransferCost& cost_of(const EndOfTransfer& end);
 
-  std::map<std::array<int, 3>, TransferCost> costs_;  // by the stages that it is from and to, and the class of replicas
+  // By the stages that it is from and to, the class of replicas, and the stream.
+  std::map<std::array<int, 4>, TransferCost> costs_;
   std::map<std::pair<EndOfTransfer, std::size_t>, Communication> transfers_;
   std::map<std::pair<ClassId, std::size_t>, ClassId> parts_;  // of a collective, by rank
 };

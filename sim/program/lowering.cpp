@@ -116,6 +116,7 @@ class Lowering {
     int to = 0;
     StreamKind sends{};
     StreamKind receives{};
+    BlockId stream = ShardedBlocks::kEmbedding;  // StageTransfer
   };
   void send_among(const Way& way, std::span<const Seat> senders, std::span<const Seat> receivers, int chunk,
                   const Pass& pass);
@@ -386,8 +387,10 @@ void Lowering::hand_on(int stage, int replica, const Pass& pass) {
 // so that what comes from one side does not queue behind what comes from the other.
 void Lowering::send(int stage, const Place& to, int replica, const Pass& pass) {
   const bool onwards = placement_.is_looped() ? is_forward(pass.kind) : to.stage > stage;
+  const ChunkPlan& made = plan(stage, 0).chunks[static_cast<std::size_t>(pass.chunk)];
   const Way way{stage, to.stage, onwards ? StreamKind::send_forward : StreamKind::send_backward,
-                onwards ? StreamKind::recv_forward : StreamKind::recv_backward};
+                onwards ? StreamKind::recv_forward : StreamKind::recv_backward,
+                is_forward(pass.kind) ? made.leaving : made.entering};
   if (job_.strategy.shape_of(stage) == job_.strategy.shape_of(to.stage)) {
     for (int lane = 0; lane < teams_.lanes(stage); ++lane) {
       const std::array<Seat, 1> seat = {Seat{replica, lane}};
@@ -430,7 +433,7 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
     const auto lane = static_cast<std::size_t>(seat.lane);
     TeamWriter& from = teams_.team(way.from, seat.replica);
     const Communication own =
-        communication_.transfer({way.from, way.to, teams_.class_of(way.from, seat.replica), forward, true},
+        communication_.transfer({way.from, way.to, teams_.class_of(way.from, seat.replica), forward, true, way.stream},
                                 teams_.rank_index(way.from, seat.replica, seat.lane));
     const TaskId sent = from.transfer(lane, way.sends, own.task_class, own.duration, after, pass.microbatch);
     if (!overlaps_transfers_) from.device_waits_for(lane, sent);
@@ -438,7 +441,7 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
   }
   for (const Seat& seat : receivers) {
     const Communication own =
-        communication_.transfer({way.from, way.to, teams_.class_of(way.to, seat.replica), forward, false},
+        communication_.transfer({way.from, way.to, teams_.class_of(way.to, seat.replica), forward, false, way.stream},
                                 teams_.rank_index(way.to, seat.replica, seat.lane));
     arrival(forward, {way.to, chunk}, pass.microbatch, seat.replica, seat.lane) =
         teams_.team(way.to, seat.replica)

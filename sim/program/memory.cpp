@@ -107,6 +107,17 @@ double stand_ins(const Job& job, const ShardedBlocks& blocks, const StageContent
   return elements * bytes_per_element(job.precision());
 }
 
+// One activation and one gradient each way, of the chunk that exchanges most.
+double transfer_buffers(const ShardedBlocks& blocks, const StageContents& stage) {
+  double entering = 0;
+  double leaving = 0;
+  for (const ChunkPlan& chunk : stage.chunks) {
+    entering = std::max(entering, blocks.stream_bytes(chunk.entering));
+    leaving = std::max(leaving, blocks.stream_bytes(chunk.leaving));
+  }
+  return 2 * (entering + leaving);
+}
+
 // A stage's memory pass by pass.
 class PassMemory {
  public:
@@ -227,8 +238,7 @@ ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, co
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage) {
   MemoryUse use = sharded_state(job, stage);
   use.gradients += stand_ins(job, blocks, stage);
-  // One activation and one gradient each way.
-  use.communication = job.strategy.pipeline > 1 ? 4 * blocks.residual_bytes() : 0;
+  use.communication = job.strategy.pipeline > 1 ? transfer_buffers(blocks, stage) : 0;
   use.platform = job.framework.memory.platform_bytes;
   return use;
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <numeric>
 
 namespace mirfak {
@@ -201,6 +200,11 @@ ChunkPlan chunk_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
   ChunkPlan plan;
   plan.embedding = embedding;
   plan.head = head;
+  const auto behind = [&](std::int64_t layer) {
+    return layer > 0 ? layers[static_cast<std::size_t>(layer) - 1].kept : ShardedBlocks::kEmbedding;
+  };
+  plan.entering = behind(range.first);
+  plan.leaving = behind(range.first + range.count);
   if (embedding) plan.append(ShardedBlocks::kEmbedding);
   for (std::int64_t layer = range.first; layer < range.first + range.count; ++layer) {
     const LayerBlocks& block = layers[static_cast<std::size_t>(layer)];
@@ -275,14 +279,13 @@ void set_prices(const Job& job, const ShardedBlocks& blocks, double limit, BodyC
 // Each shape prices its blocks by itself. Replicas of a stage are one class.
 std::vector<StagePlan> plan_shaped_stages(const Job& job, const ShardedBlocks& blocks,
                                           std::span<const double> clock_limits) {
-  std::map<const ShapedStage*, BodyCache> caches;
   std::vector<StagePlan> plans;
   plans.reserve(static_cast<std::size_t>(job.strategy.pipeline));
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     const auto place = static_cast<std::size_t>(stage);
     const ShapedStage& shaped = *blocks.stages[place];
-    StagePlan& plan = plans.emplace_back(shaped.job, shaped.blocks, replica_classes(job, stage), stage, 0);
-    set_prices(shaped.job, shaped.blocks, clock_limits.empty() ? 1 : clock_limits[place], caches[&shaped], plan);
+    StagePlan& plan = plans.emplace_back(shaped.job, *shaped.blocks, replica_classes(job, stage), stage, 0);
+    set_prices(shaped.job, *shaped.blocks, clock_limits.empty() ? 1 : clock_limits[place], *shaped.bodies, plan);
   }
   order_passes(job, blocks, plans);
   return plans;
@@ -319,8 +322,10 @@ PassTimes pass_times(const Job& job, const ShardedBlocks& blocks, std::span<cons
           {device(Pass::Kind::forward), device(Pass::Kind::backward_input), device(Pass::Kind::backward_weight), 0});
     }
     if (stage == 0) continue;
-    const double seconds = transfer_cost(job, plans, blocks, stage - 1, stage, own).seconds;
-    out.transfer = std::max(out.transfer, to_picoseconds(seconds));
+    for (const BlockId stream : streams_leaving(plans_of(plans, stage - 1)[static_cast<std::size_t>(own)], blocks)) {
+      const double seconds = transfer_cost(job, plans, blocks, {stage - 1, stage, own, stream}).seconds;
+      out.transfer = std::max(out.transfer, to_picoseconds(seconds));
+    }
   }
   return out;
 }

@@ -42,8 +42,11 @@ struct ChunkPlan {
   bool embedding = false;  // whether the chunk holds it
   bool head = false;
   bool beside_embedding = false;  // whether its stage holds the embedding, which the head may be tied to
-  double parameters = 0;          // trained ones on one rank
-  double frozen = 0;              // the others
+  // The embedding or the layers whose streams enter the chunk's layers, and leave them: what it exchanges with others.
+  BlockId entering = ShardedBlocks::kEmbedding;
+  BlockId leaving = ShardedBlocks::kEmbedding;
+  double parameters = 0;  // trained ones on one rank
+  double frozen = 0;      // the others
 
   void append(BlockId block, int count = 1);  // behind its runs, or to the last of them
   int blocks() const;
@@ -136,7 +139,8 @@ struct StagePlan : StageContents {
 // by plan, the share of the full clock that its devices are set to, where their nodes are not set lower.
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks,
                                    std::span<const double> clock_limits = {});
-// The same with bodies that other jobs share: see BodyCache for what these must have in common.
+// The same with bodies that other jobs share: see BodyCache for what these must have in common. Stages of their own
+// shape have those of their blocks (ShapedStage).
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache);
 

@@ -20,18 +20,12 @@ using Pieces = CrossMesh::Pieces;
 // The ranks of two stages of different shape.
 class CrossTransfer {
  public:
-  struct Stage {
-    int stage = 0;
-    const Job& job;  // as it sees it
-    const StageCosts& costs;
-    double residual_bytes = 0;
-  };
-
-  CrossTransfer(const CrossMesh& mesh, const Stage& from, const Stage& to) : mesh_(mesh), from_(from), to_(to) {}
+  CrossTransfer(const CrossMesh& mesh, const TransferEnd& from, const TransferEnd& to)
+      : mesh_(mesh), from_(from), to_(to) {}
 
   TransferCost price(Pieces pieces, bool divided) const {
     TransferCost out;
-    out.bytes = from_.residual_bytes / mesh_.messages_in_sender(pieces, divided);
+    out.bytes = from_.stream_bytes / mesh_.messages_in_sender(pieces, divided);
     out.senders = mesh_.senders();
     out.receivers = mesh_.receivers();
     Slowest slowest;
@@ -48,7 +42,7 @@ class CrossTransfer {
       out.received_bytes_per_s = slowest.receiver / slowest.transfer_s;
     }
     if (pieces == Pieces::parts && !divided && to_.job.strategy.tensor > 1) {
-      const double whole = to_.residual_bytes;
+      const double whole = to_.stream_bytes;
       out.gathered_bytes = whole;
       out.seconds += to_.costs.communication.price(CollectiveKind::all_gather, whole, to_.costs.tensor_group).seconds;
     }
@@ -63,7 +57,7 @@ class CrossTransfer {
     double receiver = 0;
   };
 
-  static std::vector<int> ranks_of(const Stage& stage, const std::vector<CrossMesh::Place>& places) {
+  static std::vector<int> ranks_of(const TransferEnd& stage, const std::vector<CrossMesh::Place>& places) {
     std::vector<int> out;
     for (const CrossMesh::Place& place : places) {
       out.push_back(stage.job.rank_of(stage.stage, place.data, place.tensor));
@@ -71,7 +65,7 @@ class CrossTransfer {
     return out;
   }
 
-  void add(const Stage& stage, int rank, const std::vector<int>& others, double bytes, double& on_network,
+  void add(const TransferEnd& stage, int rank, const std::vector<int>& others, double bytes, double& on_network,
            Slowest& slowest) const {
     const Cluster& cluster = stage.job.cluster;
     double within = 0;
@@ -95,8 +89,8 @@ class CrossTransfer {
   }
 
   const CrossMesh& mesh_;
-  const Stage& from_;
-  const Stage& to_;
+  const TransferEnd& from_;
+  const TransferEnd& to_;
 };
 
 TransferCost cheaper(const CrossTransfer& transfer, const Strategy& strategy) {
@@ -108,40 +102,18 @@ TransferCost cheaper(const CrossTransfer& transfer, const Strategy& strategy) {
   return parts.seconds < whole.seconds ? parts : whole;
 }
 
-}  // namespace
-
-CrossMesh cross_mesh(const Strategy& strategy, int from, int to) {
-  return {mesh_of(strategy.at(from)), mesh_of(strategy.at(to))};
-}
-
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
-                           int to, int replica_class) {
-  const auto costs_of = [&](int stage) -> const StageCosts& {
-    return plans_of(plans, stage)[static_cast<std::size_t>(replica_class)].costs;
-  };
-  const auto stage_of = [&](int stage) -> CrossTransfer::Stage {
-    return {stage, job_at(job, blocks, stage), costs_of(stage), blocks.at(stage).residual_bytes()};
-  };
-  if (const CrossMesh mesh = cross_mesh(job.strategy, from, to); !mesh.same()) {
-    const CrossTransfer::Stage sending = stage_of(from);
-    const CrossTransfer::Stage receiving = stage_of(to);
-    return cheaper(CrossTransfer(mesh, sending, receiving), job.strategy);
-  }
-  const int first = plans[static_cast<std::size_t>(replica_class)].replicas.first();
-  return transfer_cost(job_at(job, blocks, from), {costs_of(from), job.rank_of(from, first, 0)},
-                       {costs_of(to), job.rank_of(to, first, 0)}, blocks.at(from).residual_bytes());
-}
-
-TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes) {
-  const int sender = from.rank;
-  const int receiver = to.rank;
+// Between stages of one shape each rank sends to the one in its place.
+TransferCost between_alike(const TransferEnd& from, const TransferEnd& to) {
+  const Job& job = from.job;
+  const int sender = job.rank_of(from.stage, from.replica, 0);
+  const int receiver = job.rank_of(to.stage, to.replica, 0);
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
   const std::array<int, 2> both = {sender, receiver};
   const bool crosses = communication_group(job.cluster, both).crosses_leaves;
   const bool scatter = scatters_transfers(job.strategy, job.framework);
 
   TransferCost out;
-  out.bytes = residual_bytes / (scatter ? job.strategy.tensor : 1);
+  out.bytes = from.stream_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
   for (const TransferEnd* end : {&from, &to}) {
     const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, crosses);
@@ -151,9 +123,41 @@ TransferCost transfer_cost(const Job& job, const TransferEnd& from, const Transf
     out.on_network = cost.on_network;
   }
   if (scatter) {
-    out.gathered_bytes = residual_bytes;
+    out.gathered_bytes = from.stream_bytes;
     out.seconds +=
-        to.costs.communication.price(CollectiveKind::all_gather, residual_bytes, to.costs.tensor_group).seconds;
+        to.costs.communication.price(CollectiveKind::all_gather, from.stream_bytes, to.costs.tensor_group).seconds;
+  }
+  return out;
+}
+
+}  // namespace
+
+CrossMesh cross_mesh(const Strategy& strategy, int from, int to) {
+  return {mesh_of(strategy.at(from)), mesh_of(strategy.at(to))};
+}
+
+TransferCost transfer_cost(const TransferEnd& from, const TransferEnd& to) {
+  const CrossMesh mesh(mesh_of(from.job.strategy), mesh_of(to.job.strategy));
+  return mesh.same() ? between_alike(from, to) : cheaper(CrossTransfer(mesh, from, to), from.job.strategy);
+}
+
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks,
+                           const StageTransfer& transfer) {
+  const int first = plans[static_cast<std::size_t>(transfer.replica_class)].replicas.first();
+  const auto end_of = [&](int stage) -> TransferEnd {
+    const StagePlan& plan = plans_of(plans, stage)[static_cast<std::size_t>(transfer.replica_class)];
+    return {stage, job_at(job, blocks, stage), plan.costs, first, blocks.at(stage).stream_bytes(transfer.stream)};
+  };
+  return transfer_cost(end_of(transfer.from), end_of(transfer.to));
+}
+
+std::vector<BlockId> streams_leaving(const StagePlan& plan, const ShardedBlocks& blocks) {
+  const ShardedBlocks& own = blocks.at(plan.stage);
+  std::vector<BlockId> out;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    if (chunk.head) continue;
+    const auto as_large = [&](BlockId other) { return own.stream_bytes(other) == own.stream_bytes(chunk.leaving); };
+    if (std::none_of(out.begin(), out.end(), as_large)) out.push_back(chunk.leaving);
   }
   return out;
 }

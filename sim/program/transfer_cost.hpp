@@ -4,6 +4,7 @@
 #include "sharding/cross_mesh.hpp"
 
 #include <span>
+#include <vector>
 
 namespace mirfak {
 
@@ -23,16 +24,28 @@ struct TransferCost {
   double sent() const { return receivers * bytes; }    // by one rank
   double received() const { return senders * bytes; }  // ... of the other stage
 };
-TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks, int from,
-                           int to, int replica_class);
 
-// One end of a transfer.
+// One end of a transfer: the replicas of a class on a stage.
 struct TransferEnd {
+  int stage = 0;
+  const Job& job;  // as the stage sees it
   const StageCosts& costs;
-  int rank = 0;
+  int replica = 0;          // the first of the class
+  double stream_bytes = 0;  // of one microbatch on one of its devices
 };
-// Between stages of one shape. `residual_bytes`: of one microbatch's activations on one device.
-TransferCost transfer_cost(const Job& job, const TransferEnd& from, const TransferEnd& to, double residual_bytes);
+TransferCost transfer_cost(const TransferEnd& from, const TransferEnd& to);
+
+// Between two stages of a job.
+struct StageTransfer {
+  int from = 0;
+  int to = 0;
+  int replica_class = 0;
+  BlockId stream = ShardedBlocks::kEmbedding;  // behind which block the model parts (ChunkPlan::leaving)
+};
+TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks,
+                           const StageTransfer& transfer);
+// The streams that leave a stage's chunks for others, of equally large ones the first.
+std::vector<BlockId> streams_leaving(const StagePlan& plan, const ShardedBlocks& blocks);
 
 // Who sends to whom.
 CrossMesh cross_mesh(const Strategy& strategy, int from, int to);

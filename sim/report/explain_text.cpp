@@ -101,6 +101,7 @@ class Explainer {
   const ShardedBlocks& blocks_of(const StagePlan& plan) const { return simulation_.blocks.at(plan.stage); }
   int index_of(const StagePlan& plan) const { return static_cast<int>(&plan - simulation_.plans.data()); }
   void add_transfers(StageRows& rows, const StagePlan& from);
+  void add_plain_transfers(StageRows& rows, const StagePlan& from, int to, BlockId stream);
   void add_cross_transfers(StageRows& rows, const StagePlan& from, int to);
   void add_reductions(StageRows& rows, const StagePlan& plan);
   void add_optimizer(StageRows& rows, const StagePlan& plan) const;
@@ -243,9 +244,13 @@ void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
   const bool around = job_.strategy.virtual_pipeline > 1;
   if (stages == 1 || from.stage + (around ? 0 : 1) >= stages) return;
   const int to = (from.stage + 1) % stages;
-  const TransferCost cost =
-      transfer_cost(job_, simulation_.plans, simulation_.blocks, from.stage, to, from.replica_class);
   if (!cross_mesh(job_.strategy, from.stage, to).same()) return add_cross_transfers(rows, from, to);
+  for (const BlockId stream : streams_leaving(from, simulation_.blocks)) add_plain_transfers(rows, from, to, stream);
+}
+
+void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int to, BlockId stream) {
+  const TransferCost cost =
+      transfer_cost(job_, simulation_.plans, simulation_.blocks, {from.stage, to, from.replica_class, stream});
   const int replica = from.replicas.first();
   const std::array<int, 2> both = {job_.rank_of(from.stage, replica, 0), job_.rank_of(to, replica, 0)};
   const CollectiveModel& model = from.costs.communication;
@@ -264,8 +269,8 @@ void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
 // Between stages of different shape: who sends how much to whom, each way.
 void Explainer::add_cross_transfers(StageRows& rows, const StagePlan& from, int to) {
   const auto add = [&](const char* what, int sending, int receiving) {
-    const TransferCost cost =
-        transfer_cost(job_, simulation_.plans, simulation_.blocks, sending, receiving, from.replica_class);
+    const TransferCost cost = transfer_cost(job_, simulation_.plans, simulation_.blocks,
+                                            {sending, receiving, from.replica_class, from.chunks.front().leaving});
     const StageShape sends = job_.strategy.shape_of(sending);
     const StageShape receives = job_.strategy.shape_of(receiving);
     const Strategy own = job_.strategy.at(receiving);
@@ -513,6 +518,17 @@ std::string Explainer::shape_text(int stage) const {
   return fmt::format(" (tensor {}, data {})", shape.tensor, shape.data);
 }
 
+// What is behind blocks of the model, where that differs from the least to the most.
+std::string streams_text(const ShardedBlocks& blocks) {
+  double least = blocks.stream_bytes(ShardedBlocks::kEmbedding);
+  double most = least;
+  for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
+    least = std::min(least, blocks.stream_bytes(id));
+    most = std::max(most, blocks.stream_bytes(id));
+  }
+  return least == most ? format_bytes(most) : format_bytes(least) + " to " + format_bytes(most);
+}
+
 void Explainer::add_blocks(TextTable& table, const Job& job, const ShardedBlocks& blocks, const std::string& where) {
   for (BlockId id = blocks.layer_id(0); id < blocks.head_id(); ++id) {
     const PartitionedBlock& block = blocks.of(id);
@@ -521,7 +537,7 @@ void Explainer::add_blocks(TextTable& table, const Job& job, const ShardedBlocks
     table.add_row(
         {fmt::format("recomputed by a {}{}", block.graph.name, where), format_bytes(block.recomputed_bytes), ""});
   }
-  table.add_row({"passed between stages" + where, format_bytes(blocks.residual_bytes()), ""});
+  table.add_row({"passed between stages" + where, streams_text(blocks), ""});
 }
 
 std::string Explainer::memory_section() {

@@ -30,6 +30,11 @@ Json scalar_json(const Value& value) {
 
 Json json_of(const Value& value) {
   if (value.kind == Value::Kind::scalar) return scalar_json(value);
+  if (value.kind == Value::Kind::mapping) {
+    Json out = Json::object();
+    for (const Value::Field& field : value.fields) out[field.key] = json_of(field.value);
+    return out;
+  }
   Json out = Json::array();
   for (const Value& item : value.items) out.push_back(json_of(item));
   return out;

@@ -70,14 +70,8 @@ std::map<std::size_t, std::string> row_names_of(const Strategies& set, bool pric
 }
 
 std::string short_strategy(const Job& job) {
-  const Strategy& s = job.strategy;
-  std::string out = fmt::format("tp {}", s.tensor);
-  if (s.context > 1) out += fmt::format(" cp {}", s.context);
-  if (s.expert > 1) out += fmt::format(" ep {}", s.expert);
-  out += fmt::format(" pp {}", s.pipeline);
-  if (s.virtual_pipeline > 1) out += fmt::format("x{}", s.virtual_pipeline);
-  out += fmt::format(" dp {} mb {}", s.data, s.micro_batch);
-  const std::string shares = shares_text(s);
+  const std::string out = sizes_text(job);
+  const std::string shares = shares_text(job.strategy);
   return shares.empty() ? out : out + " of " + shares;
 }
 

@@ -60,23 +60,59 @@ std::string shares_words(const Job& job) {
   return shares.empty() ? shares : "microbatches of replicas " + shares;
 }
 
-std::string tensor_words(const Job& job) { return fmt::format("tp {}", job.strategy.tensor); }
+// Of stages of their own shape one after the other, those in a row that have the same said once: "8/2".
+std::string by_stage(const Strategy& strategy, int (*value)(const Strategy&)) {
+  std::string out;
+  for (std::size_t stage = 0; stage < strategy.stages.size(); ++stage) {
+    if (stage > 0 && strategy.stages[stage] == strategy.stages[stage - 1]) continue;
+    out += fmt::format("{}{}", out.empty() ? "" : "/", value(strategy.at(static_cast<int>(stage))));
+  }
+  return out.empty() ? fmt::format("{}", value(strategy)) : out;
+}
+
+std::string tensor_cell(const Job& job) {
+  return by_stage(job.strategy, [](const Strategy& of) { return of.tensor; });
+}
+std::string tensor_words(const Job& job) { return "tp " + tensor_cell(job); }
 std::string context_words(const Job& job) {
   return job.strategy.context > 1 ? fmt::format("cp {}", job.strategy.context) : "";
 }
+std::string expert_cell(const Job& job) {
+  return by_stage(job.strategy, [](const Strategy& of) { return of.expert; });
+}
 std::string expert_words(const Job& job) {
-  return job.strategy.expert > 1 ? fmt::format("ep {}", job.strategy.expert) : "";
+  const std::string cell = expert_cell(job);
+  return cell == "1" ? "" : "ep " + cell;
 }
-std::string expert_tensor_cell(const Job& job) { return fmt::format("{}", job.strategy.tensor_of_experts()); }
+std::string expert_tensor_cell(const Job& job) {
+  return by_stage(job.strategy, [](const Strategy& of) { return of.tensor_of_experts(); });
+}
 std::string expert_tensor_words(const Job& job) {
-  return job.model.mixture.experts > 0 ? fmt::format("etp {}", job.strategy.tensor_of_experts()) : "";
+  return job.model.mixture.experts > 0 ? "etp " + expert_tensor_cell(job) : "";
 }
-std::string pipeline_words(const Job& job) { return fmt::format("pp {}", job.strategy.pipeline); }
+// Of stages of their own shape how many there are of each: "1+3".
+std::string pipeline_cell(const Job& job) {
+  const std::vector<StageShape>& stages = job.strategy.stages;
+  std::string out;
+  for (auto from = stages.begin(); from != stages.end();) {
+    const auto to = std::find_if(from, stages.end(), [&](const StageShape& stage) { return !(stage == *from); });
+    out += fmt::format("{}{}", out.empty() ? "" : "+", to - from);
+    from = to;
+  }
+  return out.empty() ? fmt::format("{}", job.strategy.pipeline) : out;
+}
+std::string pipeline_words(const Job& job) { return "pp " + pipeline_cell(job); }
 std::string chunks_words(const Job& job) {
   return job.strategy.virtual_pipeline > 1 ? fmt::format("vpp {}", job.strategy.virtual_pipeline) : "";
 }
-std::string data_words(const Job& job) { return fmt::format("dp {}", job.strategy.data); }
-std::string micro_batch_words(const Job& job) { return fmt::format("microbatches of {}", job.strategy.micro_batch); }
+std::string data_cell(const Job& job) {
+  return by_stage(job.strategy, [](const Strategy& of) { return of.data; });
+}
+std::string data_words(const Job& job) { return "dp " + data_cell(job); }
+std::string micro_batch_cell(const Job& job) {
+  return by_stage(job.strategy, [](const Strategy& of) { return of.micro_batch; });
+}
+std::string micro_batch_words(const Job& job) { return "microbatches of " + micro_batch_cell(job); }
 
 // Interleaving shows in the number of chunks.
 std::string schedule_cell(const Job& job) {
@@ -205,14 +241,14 @@ const std::vector<StrategyColumn>& strategy_columns() {
   static const std::vector<StrategyColumn> columns = with_other_fields({
       {"GPUs", {}, gpus_cell, gpus_cell},
       {"MHz", {}, clocks_cell, clocks_words},
-      column("tp", "tensor", tensor_words),
+      {"tp", {"tensor", "stages"}, tensor_cell, tensor_words},
       column("cp", "context", context_words),
-      column("ep", "expert", expert_words),
+      {"ep", {"expert"}, expert_cell, expert_words},
       {"etp", {"expert_tensor"}, expert_tensor_cell, expert_tensor_words, has_experts},
-      column("pp", "pipeline", pipeline_words),
+      {"pp", {"pipeline"}, pipeline_cell, pipeline_words},
       column("vpp", "virtual_pipeline", chunks_words),
-      column("dp", "data", data_words),
-      column("mb", "micro_batch", micro_batch_words),
+      {"dp", {"data"}, data_cell, data_words},
+      {"mb", {"micro_batch"}, micro_batch_cell, micro_batch_words},
       {"shares", {"replica_microbatches"}, shares_cell, shares_words},
       {"order", {"schedule"}, schedule_cell, schedule_cell},
       {"layers",
@@ -226,6 +262,15 @@ const std::vector<StrategyColumn>& strategy_columns() {
       {"overlap", {"overlap_tensor", "overlap_grad_reduce", "overlap_param_gather"}, overlap_cell, overlap_words},
   });
   return columns;
+}
+
+std::string sizes_text(const Job& job) {
+  std::string out = tensor_words(job);
+  for (const std::string& words : {context_words(job), expert_words(job), pipeline_words(job)}) {
+    if (!words.empty()) out += ' ' + words;
+  }
+  if (job.strategy.virtual_pipeline > 1) out += fmt::format("x{}", job.strategy.virtual_pipeline);
+  return out + fmt::format(" {} mb {}", data_words(job), micro_batch_cell(job));
 }
 
 std::string shares_text(const Strategy& strategy) {

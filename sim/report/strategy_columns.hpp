@@ -20,6 +20,9 @@ struct StrategyColumn {
 };
 const std::vector<StrategyColumn>& strategy_columns();
 
+// "tp 4 pp 2 dp 8 mb 1": the sizes of a strategy, in few letters.
+std::string sizes_text(const Job& job);
+
 // Microbatches of replicas where they differ: "8x23 8x9", so many replicas of so many each; "" where they do not.
 std::string shares_text(const Strategy& strategy);
 

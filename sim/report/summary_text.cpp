@@ -161,7 +161,8 @@ std::string shape_table(const Simulation& simulation) {
     std::string sent;
     if (plan.stage + 1 < job.strategy.pipeline) {
       const TransferCost cost =
-          transfer_cost(job, simulation.plans, simulation.blocks, plan.stage, plan.stage + 1, plan.replica_class);
+          transfer_cost(job, simulation.plans, simulation.blocks,
+                        {plan.stage, plan.stage + 1, plan.replica_class, plan.chunks.front().leaving});
       sent = fmt::format("{} to {}, {}{}", format_bytes(cost.bytes), cost.receivers, format_seconds(cost.seconds),
                          cost.gathered_bytes > 0 ? " with a gather" : "");
     }

@@ -163,11 +163,12 @@ std::string section_of(const Strategy& strategy, const Wanted& wanted) {
 
 // What a search leaves as it is.
 std::string fixed_strategy_yaml(const Strategy& strategy) {
-  return section_of(strategy, [](const StrategyKey& key) {
+  return section_of(strategy, [&](const StrategyKey& key) {
     const auto dimensions = search_dimensions();
     const bool varied =
         std::any_of(dimensions.begin(), dimensions.end(), [&](const SearchDimension& of) { return of.key == key.key; });
-    return !varied && key.key != "data" && key.chosen.message.empty();
+    const bool shaped = key.key == "stages" && !strategy.stages.empty();
+    return shaped || (!varied && key.key != "data" && key.chosen.message.empty());
   });
 }
 

@@ -76,7 +76,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   scenario.search = read_search(sections.search, scenario.job);
   check(document, scenario.job, scenario.search.spec);
   check_prices(document, scenario.job, scenario.search.spec);
-  fix_strategy(sections.strategy, sections.search, scenario.job.cluster.gpus(), scenario.search);
+  fix_strategy(sections.strategy, sections.search, scenario.job, scenario.search);
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
   if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
   scenario.resolved = resolved_search_yaml(scenario.job, {sections.model_node, sections.cluster_node}, scenario.search);

@@ -1,16 +1,22 @@
 #include "scenario/search_section.hpp"
 
+#include "base/error.hpp"
 #include "base/yaml.hpp"
+#include "program/replica_classes.hpp"
 #include "scenario/job_check.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/strategy_section.hpp"
+#include "strategy/stage_rules.hpp"
 #include "strategy/strategy_keys.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <numeric>
+#include <string_view>
 
 namespace mirfak {
 
@@ -88,12 +94,20 @@ void read_rules(Mapping& section, SearchSpec& spec) {
   for (const Node& rule : rules->as_items()) spec.rules.push_back(RuleExpression::parse(rule));
 }
 
+const std::vector<std::string>& stages_names() {
+  static const std::vector<std::string> names = {"alike", "by-type"};
+  return names;
+}
+
 void read_space(Mapping& section, StrategySpace& space) {
   const std::optional<Node> found = section.find_or_null("space");
   if (!found) return;
   Mapping keys(*found);
   for (const SearchDimension& dimension : search_dimensions()) {
     if (const auto values = keys.find(dimension.key)) dimension.assign(space, read_values(*values, dimension));
+  }
+  if (const auto stages = keys.find("stages")) {
+    space.stages = static_cast<StageShapes>(stages->as_choice(stages_names()));
   }
   space.tensor_across_domains = keys.bool_or("tensor_across_domains", space.tensor_across_domains);
   space.uneven_layers = static_cast<int>(keys.integer_or("uneven_layers", space.uneven_layers, 0, kMaxUnevenLayers));
@@ -154,23 +168,80 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job) {
   return search;
 }
 
-void fix_strategy(const Node& strategy, const std::optional<Node>& section, int gpus, SearchSection& search) {
+namespace {
+
+// Dimensions of a space that strategy.stages decides.
+constexpr std::array kOfStages = {std::string_view("tensor"), std::string_view("context"), std::string_view("expert"),
+                                  std::string_view("pipeline")};
+bool decided_by_stages(std::string_view key) {
+  return std::find(kOfStages.begin(), kOfStages.end(), key) != kOfStages.end();
+}
+
+// Whatever the micro-batch will be.
+void check_stages(const Node& strategy, const Node& stages, const Job& job, const Strategy& stated) {
+  Job shaped = job;
+  shaped.strategy = stated;
+  shaped.strategy.micro_batch = 1;
+  for (const StageShape& stage : stated.stages) {
+    shaped.strategy.micro_batch = std::lcm(shaped.strategy.micro_batch, stage.data);
+  }
+  const auto broken =
+      stages_are_shaped({shaped.model, shaped.training, shaped.framework, shaped.strategy, shaped.cluster.gpus()});
+  if (broken) {
+    const bool own = broken->key.starts_with("strategy.stages");
+    (own ? stages : strategy).fail_infeasible(fmt::format("{}: {}", broken->key, broken->message), broken->hint);
+  }
+  const std::vector<int>& layers = stated.layer_split;
+  const std::int64_t sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+  if (!layers.empty() && sum != job.model.layers) {
+    stages.fail_infeasible(fmt::format("the stages have {} layers in all, but the model has {}", sum, job.model.layers),
+                           "leave them out, so that the search divides the layers");
+  }
+  try {
+    replica_classes(shaped);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::infeasible) throw;
+    stages.fail_infeasible(error.message(), error.hint());
+  }
+}
+
+// Stages of their own shape: the rest of the strategy is searched.
+void fix_stages(const Node& strategy, const std::optional<Node>& section, const Job& job, SearchSection& search) {
+  Mapping keys(strategy);
+  const Node stages = keys.require("stages");
+  const auto refuse = [&](std::string_view key, const char* hint) {
+    stages.fail(fmt::format("{} cannot stand beside strategy.stages, which says the sizes of every stage", key), hint);
+  };
+  for (const std::string_view key : kOfStages) {
+    if (states(section, key)) refuse(fmt::format("search.space.{}", key), "leave one of the two out");
+  }
+  if (states(section, "stages")) refuse("search.space.stages", "leave one of the two out");
+  if (search.spec.any_count) refuse("search.nodes: up-to", "set search.nodes: all");
+  check_stages(strategy, stages, job, search.spec.space.others);
+  search.spec.space.stages = StageShapes::fixed;
+}
+
+}  // namespace
+
+void fix_strategy(const Node& strategy, const std::optional<Node>& section, const Job& job, SearchSection& search) {
   Mapping keys(strategy);
   for (const StrategyKey& key : strategy_keys()) {
-    if (key.chosen.message.empty() || !keys.has(key.key)) continue;
+    if (key.chosen.message.empty() || !keys.has(key.key) || key.key == "stages") continue;
     keys.require(key.key).fail(std::string(key.chosen.message), std::string(key.chosen.hint));
   }
-  const Strategy stated = read_strategy(strategy, gpus);
+  const Strategy stated = read_strategy(strategy, job.cluster);
   StrategySpace& space = search.spec.space;
   space.others = stated;
+  const bool shaped = !stated.stages.empty();
+  if (shaped) fix_stages(strategy, section, job, search);
   for (const SearchDimension& dimension : search_dimensions()) {
     const auto place = keys.find(dimension.key);
-    if (!place) continue;
+    if (!place || (shaped && decided_by_stages(dimension.key))) continue;
     const bool of_experts = dimension.key == "expert_tensor";
     const double value = of_experts ? fixed_expert_tensor(*place, stated, keys.has("tensor")) : dimension.of(stated);
     fix(dimension, *place, value, states(section, dimension.key), space);
   }
-  if (keys.has("data")) search.spec.rules.push_back(rule_of(fmt::format("data == {}", stated.data)));
+  if (keys.has("data") && !shaped) search.spec.rules.push_back(rule_of(fmt::format("data == {}", stated.data)));
 }
 
 std::string search_yaml(const SearchSection& search) {
@@ -194,9 +265,13 @@ std::string search_yaml(const SearchSection& search) {
   line("  ", "headroom", spec.headroom);
   line("  ", "tolerance", spec.tolerance);
   out += "  space:\n";
+  const bool shaped = spec.space.stages == StageShapes::fixed;
   for (const SearchDimension& dimension : search_dimensions()) {
+    if (shaped && decided_by_stages(dimension.key)) continue;
     line("    ", dimension.key, values_text(dimension.values(spec.space), dimension));
     if (dimension.key == "tensor") line("    ", "tensor_across_domains", spec.space.tensor_across_domains);
+    if (dimension.key == "pipeline")
+      line("    ", "stages", stages_names()[static_cast<std::size_t>(spec.space.stages)]);
   }
   line("    ", "uneven_layers", spec.space.uneven_layers);
   line("    ", "uneven_end_chunks", spec.space.uneven_end_chunks);

@@ -22,7 +22,7 @@ SearchSection read_search(const std::optional<Node>& section, const Job& job);
 
 // Fixes the parameters that the `strategy` section states to the values that it states. Error(input) at a key that
 // the space has without that value, or that a search cannot fix.
-void fix_strategy(const Node& strategy, const std::optional<Node>& section, int gpus, SearchSection& search);
+void fix_strategy(const Node& strategy, const std::optional<Node>& section, const Job& job, SearchSection& search);
 
 // The section with every key written out: reads back as the same search.
 std::string search_yaml(const SearchSection& search);

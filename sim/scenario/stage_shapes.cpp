@@ -1,5 +1,7 @@
 #include "scenario/stage_shapes.hpp"
 
+#include "strategy/stage_rules.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,18 +119,12 @@ void read_stages(const Node& node, const StatedBeside& beside, const Cluster* cl
   if (stages.shapes().empty()) node.fail("expected at least one stage, found an empty list", "leave it out");
   check_layers(node, stages, strategy);
   if (!stages.layers().empty()) strategy.layer_split = stages.layers();
-  strategy.stages = stages.shapes();
-  const auto count = static_cast<int>(strategy.stages.size());
+  const auto count = static_cast<int>(stages.shapes().size());
   if (strategy.pipeline != 1 && strategy.pipeline != count) {
     node.fail_infeasible(fmt::format("{} stages, but strategy.pipeline is {}", count, strategy.pipeline),
                          "leave strategy.pipeline out");
   }
-  strategy.pipeline = count;
-  const StageShape widest = *std::max_element(strategy.stages.begin(), strategy.stages.end(),
-                                              [](const StageShape& a, const StageShape& b) { return a.data < b.data; });
-  strategy.tensor = widest.tensor;
-  strategy.data = widest.data;
-  strategy.expert = widest.expert;
+  set_stages(strategy, stages.shapes());
   if (!beside.expert_tensor) strategy.expert_tensor = 0;  // on each stage its tensor size
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace mirfak {
 
@@ -48,13 +49,14 @@ Broken unshaped(const RuleInput& in) {
   return std::nullopt;
 }
 
-// Of two stages in a row one has a multiple of the other's replicas, and of its tensor ranks (sharding/cross_mesh.hpp).
+bool one_divides(int a, int b) { return std::max(a, b) % std::min(a, b) == 0; }
+
 Broken neighbours_divide(const Strategy& s, int stage) {
   const StageShape a = s.shape_of(stage);
   const StageShape b = s.shape_of(stage + 1);
   for (const auto& [name, one, other] :
        {std::tuple("tensor", a.tensor, b.tensor), std::tuple("data", a.data, b.data)}) {
-    if (std::max(one, other) % std::min(one, other) == 0) continue;
+    if (one_divides(one, other)) continue;
     return Violation{fmt::format("strategy.stages[{}]", stage + 1),
                      fmt::format("{} {} beside {} {} of stage {}: ranks could not send each other equal pieces", name,
                                  other, name, one, stage),
@@ -64,6 +66,20 @@ Broken neighbours_divide(const Strategy& s, int stage) {
 }
 
 }  // namespace
+
+void set_stages(Strategy& strategy, std::vector<StageShape> stages) {
+  const auto widest = std::max_element(stages.begin(), stages.end(),
+                                       [](const StageShape& a, const StageShape& b) { return a.data < b.data; });
+  strategy.tensor = widest->tensor;
+  strategy.data = widest->data;
+  strategy.expert = widest->expert;
+  strategy.pipeline = static_cast<int>(stages.size());
+  strategy.stages = std::move(stages);
+}
+
+bool divide(const StageShape& a, const StageShape& b) {
+  return one_divides(a.tensor, b.tensor) && one_divides(a.data, b.data);
+}
 
 std::optional<Violation> stages_are_shaped(const RuleInput& in) {
   const Strategy& s = in.strategy;

@@ -108,8 +108,8 @@ class LineRates {
     return of_group(communication_group(job.cluster, ends));
   }
   double of_transfer(int other) const {
-    const auto cost =
-        transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks, plan_.stage, other, plan_.replica_class);
+    const auto cost = transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks,
+                                    {plan_.stage, other, plan_.replica_class, plan_.chunks.front().leaving});
     return cost.on_network ? port_ : scale_up_;
   }
 

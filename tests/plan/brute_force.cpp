@@ -19,6 +19,10 @@ namespace {
 
 using Visit = std::function<void(const Strategy&)>;
 
+bool has(const std::vector<int>& values, int value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
 // GPUs that the smallest scale-up domain joins.
 int smallest_domain(const Cluster& cluster) {
   int smallest = cluster.gpus();
@@ -51,12 +55,61 @@ void each_layout(const StrategySpace& space, const Cluster& cluster, const Visit
   }
 }
 
+// Stages of one shape for each type of nodes, in the cluster's order, from the first that `stages` has none of.
+void each_shape(const StrategySpace& space, const Cluster& cluster, std::size_t type, std::vector<StageShape> stages,
+                const std::function<void(const std::vector<StageShape>&)>& visit) {
+  if (type == cluster.groups().size()) return visit(stages);
+  const NodeGroup& nodes = cluster.groups()[type];
+  const int gpus = nodes.count * nodes.hardware.spec.gpus;
+  for (const int tensor : space.tensor) {
+    if (tensor > nodes.hardware.spec.scale_up_domain && !space.tensor_across_domains) continue;
+    for (int count = 1; count * tensor <= gpus; ++count) {
+      if (gpus % (count * tensor) != 0) continue;
+      for (const int expert : space.expert) {
+        std::vector<StageShape> more = stages;
+        more.insert(more.end(), static_cast<std::size_t>(count), {tensor, gpus / (count * tensor), expert});
+        each_shape(space, cluster, type + 1, more, visit);
+      }
+    }
+  }
+}
+
+Strategy shaped(Strategy strategy, const std::vector<StageShape>& stages) {
+  strategy.stages = stages;
+  strategy.pipeline = static_cast<int>(stages.size());
+  StageShape widest = stages.front();
+  for (const StageShape& stage : stages) {
+    if (stage.data > widest.data) widest = stage;
+  }
+  strategy.tensor = widest.tensor;
+  strategy.data = widest.data;
+  strategy.expert = widest.expert;
+  return strategy;
+}
+
+void each_shaped_layout(const StrategySpace& space, const Cluster& cluster, const Visit& visit) {
+  each_shape(space, cluster, 0, {}, [&](const std::vector<StageShape>& stages) {
+    const bool alike = std::count(stages.begin(), stages.end(), stages.front()) == std::ssize(stages);
+    if (alike || !has(space.pipeline, static_cast<int>(stages.size()))) return;
+    for (const int expert_tensor : space.expert_tensor) {
+      Strategy strategy = shaped(space.others, stages);
+      strategy.expert_tensor = expert_tensor;
+      visit(strategy);
+    }
+  });
+}
+
+bool divides_tensors(const Strategy& strategy) {
+  return strategy.tensor > 1 || std::any_of(strategy.stages.begin(), strategy.stages.end(),
+                                            [](const StageShape& stage) { return stage.tensor > 1; });
+}
+
 void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const Visit& visit) {
   for (const int micro_batch : space.micro_batch) {
     for (const bool sequence_parallel : space.sequence_parallel) {
       for (const bool overlap_tensor : space.overlap_tensor) {
         // The same strategy by another name.
-        if (sequence_parallel && strategy.tensor == 1 && space.sequence_parallel.size() > 1) continue;
+        if (sequence_parallel && !divides_tensors(strategy) && space.sequence_parallel.size() > 1) continue;
         if (overlap_tensor && !sequence_parallel && space.overlap_tensor.size() > 1) continue;
         for (const Recompute recompute : space.recompute) {
           strategy.micro_batch = micro_batch;
@@ -74,7 +127,7 @@ void each_way_to_run_blocks(const StrategySpace& space, Strategy strategy, const
 std::vector<std::vector<std::string>> hardware_of(const Job& job) {
   std::vector<std::vector<std::string>> out(static_cast<std::size_t>(job.strategy.pipeline));
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
-    for (int replica = 0; replica < job.strategy.data; ++replica) {
+    for (int replica = 0; replica < job.strategy.shape_of(stage).data; ++replica) {
       const int device = job.rank_of(stage, replica, 0);
       out[static_cast<std::size_t>(stage)].push_back(job.cluster.group_of(device).hardware.spec.name);
     }
@@ -129,10 +182,6 @@ std::vector<std::vector<int>> rounds_of(const Job& job, int layers, int uneven) 
     }
   }
   return out;
-}
-
-bool has(const std::vector<int>& values, int value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 // Groups of `own` layers that the chunks of a round fall into.
@@ -311,8 +360,10 @@ void each_share(const Job& job, const Visit& visit) {
 
 std::vector<Placed> valid_strategies(const Job& job, const StrategySpace& space, bool first_order) {
   std::vector<Placed> out;
-  each_layout(space, job.cluster, [&](const Strategy& layout) {
-    for (const Cluster& cluster : placements(job.cluster, layout.pipeline, first_order)) {
+  const Visit add = [&](const Strategy& layout) {
+    const bool stays = !layout.stages.empty();
+    for (const Cluster& cluster :
+         stays ? std::vector<Cluster>{job.cluster} : placements(job.cluster, layout.pipeline, first_order)) {
       Job placed = job;
       placed.cluster = cluster;
       const Visit keep = [&](const Strategy& strategy) {
@@ -329,7 +380,22 @@ std::vector<Placed> valid_strategies(const Job& job, const StrategySpace& space,
         });
       });
     }
-  });
+  };
+  if (space.stages == StageShapes::fixed) {
+    add(shaped(space.others, space.others.stages));
+    return out;
+  }
+  each_layout(space, job.cluster, add);
+  if (space.stages == StageShapes::by_type) each_shaped_layout(space, job.cluster, add);
+  return out;
+}
+
+std::string shapes_of(const Strategy& strategy) {
+  std::string out;
+  for (int stage = 0; stage < static_cast<int>(strategy.stages.size()); ++stage) {
+    const Strategy own = strategy.at(stage);
+    out += fmt::format("{}x{} e{} of {} ", own.tensor, own.data, own.expert, own.tensor_of_experts());
+  }
   return out;
 }
 
@@ -380,7 +446,7 @@ double usd_per_s(const Cluster& cluster) {
 std::string layout_of(const Cluster& cluster, const Strategy& s) {
   std::string out;
   for (const NodeGroup& group : cluster.groups()) out += fmt::format("{} {} ", group.count, group.hardware.spec.name);
-  return out +
+  return out + shapes_of(s) +
          fmt::format("{} {} {} {} {} {}", s.tensor, s.context, s.pipeline, s.data, s.expert, s.tensor_of_experts());
 }
 
@@ -484,12 +550,13 @@ std::string text_of(const Strategy& s) {
   return fmt::format(
       "tensor {} context {} pipeline {} chunks {} data {} expert {} expert_tensor {} micro_batch {} group {} schedule "
       "{} "
-      "sequence {} recompute {} of {} method {} zero {} group {} overlap {}{}{} offload {} split [{}] shares [{}]",
+      "sequence {} recompute {} of {} method {} zero {} group {} overlap {}{}{} offload {} split [{}] shares [{}] "
+      "stages [{}]",
       s.tensor, s.context, s.pipeline, s.virtual_pipeline, s.data, s.expert, s.expert_tensor, s.micro_batch,
       s.microbatch_group, static_cast<int>(s.schedule), s.sequence_parallel, static_cast<int>(s.recompute),
       s.recompute_layers, static_cast<int>(s.recompute_method), s.zero, s.zero_group, s.overlap_tensor ? " tensor" : "",
       s.overlap_grad_reduce ? " reduce" : "", s.overlap_param_gather ? " gather" : "", s.offload_optimizer,
-      fmt::join(s.layer_split, " "), fmt::join(s.replica_microbatches, " "));
+      fmt::join(s.layer_split, " "), fmt::join(s.replica_microbatches, " "), shapes_of(s));
 }
 
 }  // namespace mirfak::test

@@ -23,7 +23,8 @@ struct JudgedStrategy {
 
 // Every strategy of a space on the whole of a job's cluster, in the order of the space: plain loops, the rules, and
 // simulate(). Nothing of the search is used. On a cluster of several types of nodes, stages or replicas have one type
-// each; `first_order`: of all orders of the types, this one is asked for what does not depend on the order.
+// each, and stages shapes of their own where the space has them; `first_order`: of all orders of the types, this one is
+// asked for what does not depend on the order.
 std::vector<JudgedStrategy> simulate_all(const Job& job, const StrategySpace& space, bool first_order = true);
 
 // Those that do not keep a power cap at lower clocks of all GPUs, percent by percent down to 40 %, until they do,

@@ -487,3 +487,162 @@ TEST_CASE("chunks that the strategy fixes are found as listed ones are") {
   REQUIRE(fixed.strategies.size() == listed.strategies.size());
   CHECK(fixed.strategies.front().job.strategy == listed.strategies.front().job.strategy);
 }
+
+namespace {
+
+// Of two types of nodes, any numbers up to all, or all: in the order of the search, types in either order.
+std::vector<JudgedStrategy> simulate_choices(const SmallSpace& of, bool any_count) {
+  const NodeGroup& first = of.job.cluster.groups()[0];
+  const NodeGroup& second = of.job.cluster.groups()[1];
+  std::vector<JudgedStrategy> all;
+  const auto add = [&](std::vector<NodeAllotment> nodes, bool first_order) {
+    Job job = of.job;
+    job.cluster = Cluster(std::move(nodes), of.job.cluster.fabric());
+    const std::vector<JudgedStrategy> more = simulate_all(job, of.space, first_order);
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (int firsts = any_count ? 0 : first.count; firsts <= first.count; ++firsts) {
+    for (int seconds = any_count ? 0 : second.count; seconds <= second.count; ++seconds) {
+      NodeAllotment one = first;
+      NodeAllotment other = second;
+      one.count = firsts;
+      other.count = seconds;
+      if (firsts > 0 && seconds > 0) {
+        add({one, other}, true);
+        add({other, one}, false);
+      } else if (firsts + seconds > 0) {
+        add({firsts > 0 ? one : other}, true);
+      }
+    }
+  }
+  return all;
+}
+
+std::int64_t shaped(const std::vector<FoundLayout>& layouts) {
+  return std::count_if(layouts.begin(), layouts.end(),
+                       [](const FoundLayout& of) { return !of.best.strategy.stages.empty(); });
+}
+
+// A slow type whose memory asks for tensor ranks, beside a fast one that is better off without.
+SmallSpace unlike_types() {
+  constexpr double kGB = 1e9;
+  const Cluster fast = small_cluster("dgx-a100-80g", 1, 4 * kGB);
+  const Cluster slow = small_cluster("jean-zay-v100-16g", 2, 2.6 * kGB);
+  const Cluster both({fast.groups().front(), slow.groups().front()}, fast.fabric());
+  SmallSpace out{"stages of their own shape", small_job(small_model(8, 1024, false), both, "megatron-core", 32),
+                 smallest_space()};
+  out.job.training.precision = "fp16";
+  out.space.stages = StageShapes::by_type;
+  out.space.tensor = {1, 4};
+  out.space.pipeline = {1, 2, 3};
+  out.space.micro_batch = {1, 2};
+  out.space.uneven_layers = 1;
+  out.space.sequence_parallel = {false, true};
+  out.space.recompute = {Recompute::none, Recompute::full};
+  out.space.zero = {0, 1};
+  return out;
+}
+
+SmallSpace unlike_types_of_experts() {
+  SmallSpace out = unlike_types();
+  out.name = "stages of their own shape, with experts";
+  out.job.model = small_model(4, 1024, false, 8);
+  out.space.tensor = {1, 2};
+  out.space.expert = {1, 4};
+  out.space.expert_tensor = {0, 1};
+  out.space.micro_batch = {1};
+  out.space.sequence_parallel = {true};
+  return out;
+}
+
+// Every objective, with limits that a part of the strategies keeps.
+std::vector<SearchSpec> questions_of(const SmallSpace& of, const std::vector<JudgedStrategy>& all, bool any_count) {
+  std::vector<SearchSpec> out;
+  for (const SearchObjective objective :
+       {SearchObjective::time, SearchObjective::cost, SearchObjective::energy, SearchObjective::pareto}) {
+    SearchSpec spec;
+    spec.space = of.space;
+    spec.objective = objective;
+    spec.any_count = any_count;
+    out.push_back(spec);
+    spec.deadline_s = quantile(all, time_s, 30);
+    out.push_back(spec);
+    spec.deadline_s = 0;
+    spec.budget_usd = quantile(all, cost_usd, 30);
+    spec.headroom = 0.2;
+    out.push_back(spec);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("stages with a shape for each type of nodes: a search finds what simulating every strategy finds") {
+  for (const SmallSpace& of : {unlike_types(), unlike_types_of_experts()}) {
+    CAPTURE(of.name);
+    std::int64_t with_shapes = 0;
+    for (const bool any_count : {false, true}) {
+      CAPTURE(any_count);
+      const std::vector<JudgedStrategy> all = simulate_choices(of, any_count);
+      MESSAGE(of.name << ": " << all.size() << " valid");
+      for (const SearchSpec& spec : questions_of(of, all, any_count)) {
+        CAPTURE(static_cast<int>(spec.objective));
+        CAPTURE(spec.deadline_s);
+        CAPTURE(spec.budget_usd);
+        const std::vector<FoundLayout> expected = best_of(all, spec);
+        with_shapes += shaped(expected);
+        check_same(search(of.job, spec), expected);
+      }
+    }
+    CHECK(with_shapes > 0);
+  }
+}
+
+TEST_CASE("a power cap on stages with a shape for each type of nodes") {
+  SmallSpace of = unlike_types();
+  of.space.micro_batch = {1};
+  of.space.sequence_parallel = {false};
+  of.space.recompute = {Recompute::none};
+  std::vector<JudgedStrategy> all = simulate_choices(of, false);
+  std::erase_if(all, [](const JudgedStrategy& judged) { return judged.free < 0; });
+  SearchSpec spec;
+  spec.space = of.space;
+  spec.power_cap_w = quantile(all, power_w, 40);
+  const std::vector<FoundLayout> expected = best_of(keeping_cap(all, spec.power_cap_w), spec);
+  CHECK(shaped(expected) > 0);
+  check_same(search(of.job, spec), expected);
+}
+
+TEST_CASE("where shapes may differ, what is alike is found as before") {
+  SmallSpace of = unlike_types();
+  SearchSpec spec;
+  spec.space = of.space;
+  spec.top = 1000;
+  const SearchResult both = search(of.job, spec);
+  spec.space.stages = StageShapes::alike;
+  const SearchResult alike = search(of.job, spec);
+  REQUIRE(alike.strategies.size() < both.strategies.size());
+  std::size_t next = 0;
+  for (const FoundStrategy& found : both.strategies) {
+    if (!found.job.strategy.stages.empty()) continue;
+    REQUIRE(next < alike.strategies.size());
+    CHECK(found.job.strategy == alike.strategies[next].job.strategy);
+    CHECK(found.iteration_time_s == alike.strategies[next++].iteration_time_s);
+  }
+  CHECK(next == alike.strategies.size());
+}
+
+TEST_CASE("stages that the strategy fixes: the rest is found as simulating it finds") {
+  SmallSpace of = unlike_types();
+  of.space.stages = StageShapes::fixed;
+  of.space.others.stages = {{1, 4, 1}, {2, 2, 1}, {4, 2, 1}};
+  of.space.others.tensor = 1;
+  of.space.others.data = 4;
+  of.space.others.pipeline = 3;
+  const std::vector<JudgedStrategy> all = simulate_all(of.job, of.space);
+  REQUIRE(all.size() > 20);
+  for (const SearchSpec& spec : questions_of(of, all, false)) {
+    CAPTURE(static_cast<int>(spec.objective));
+    check_same(search(of.job, spec), best_of(all, spec));
+  }
+}

@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -110,10 +111,78 @@ TEST_CASE("an iteration of Mamba-2 2.7B computes what is derived by hand") {
   CHECK(simulation.result.model_flop == doctest::Approx(32 * 3 * 2 * 2048 * (64 * layer + h * padded)).epsilon(1e-9));
 }
 
-// The decoder's streams are its own tokens and what all its layers read of the encoder: 128 and 512 tokens of 1024.
-TEST_CASE("stages of T5's decoder exchange both streams") {
+namespace {
+
+// What each stage sends: activations to the next, gradients back. Stages have one chunk.
+struct Sent {
+  double on = 0;
+  double back = 0;
+};
+std::vector<Sent> sent_by_stage(const Simulation& simulation) {
+  std::vector<Sent> out(static_cast<std::size_t>(simulation.job.strategy.pipeline));
+  for (const TaskClass& described : simulation.program.classes) {
+    if (described.kind != TaskKind::transfer || !described.name.starts_with("send")) continue;
+    Sent& of = out[static_cast<std::size_t>(described.stage)];
+    (described.name == "send activations" ? of.on : of.back) = described.bytes;
+  }
+  return out;
+}
+
+// Streams that enter a block, of all replicas: what of its inputs has a gradient.
+double entering_bytes(const PartitionedBlock& block) {
+  const std::vector<Tensor>& tensors = block.graph.tensors;
+  double out = 0;
+  for (const TensorId id : block.graph.inputs) {
+    const bool stream = std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& tensor) {
+      return tensor.role == TensorRole::gradient && tensor.of == id;
+    });
+    if (stream) out += static_cast<double>(block.graph.elements(id)) * block.graph.tensor(id).bytes_per_element;
+  }
+  return out;
+}
+
+}  // namespace
+
+// The encoder's stream is 512 tokens of 1024. The decoder's are its own 128 and what all its layers read of the
+// encoder.
+TEST_CASE("stages of T5 exchange what there is where they part: in the encoder one stream, in the decoder both") {
   const Simulation simulation = run("t5-3b", 1, 4, 0);
-  CHECK(simulation.blocks.residual_bytes() == simulation.job.strategy.micro_batch * 2.0 * (128 + 512) * 1024);
+  const double token = simulation.job.strategy.micro_batch * 2.0 * 1024;
+  const std::vector<Sent> sent = sent_by_stage(simulation);
+  for (const std::size_t stage : {0, 1}) {
+    CHECK(sent[stage].on == 512 * token);
+    CHECK(sent[stage + 1].back == 512 * token);
+  }
+  CHECK(sent[2].on == (128 + 512) * token);
+  CHECK(sent[3].back == (128 + 512) * token);
+  // Buffers are those of a stage's own ends.
+  const double encoder = 4 * 512 * token;
+  const double decoder = 4 * (128 + 512) * token;
+  const std::vector<double> buffers = {encoder, encoder, (encoder + decoder) / 2, decoder};
+  for (std::size_t stage = 0; stage < buffers.size(); ++stage) {
+    CHECK(simulation.result.stages[stage].memory.peak.communication == buffers[stage]);
+  }
+}
+
+// Each group of blocks halves the sides of the image and doubles its channels.
+TEST_CASE("stages of Wide-ResNet exchange less and less") {
+  const Simulation simulation = run("wide-resnet-250m", 1, 4, 0);
+  const std::vector<Sent> sent = sent_by_stage(simulation);
+  CHECK(sent[0].on > 0);
+  CHECK(sent[2].on < sent[0].on);
+  for (std::size_t stage = 0; stage < 3; ++stage) CHECK(sent[stage].on == sent[stage + 1].back);
+}
+
+TEST_CASE("what leaves a layer, or the embedding, is what enters the next") {
+  for (const char* name : {"t5-3b", "vit-l", "mamba2-130m", "mamba2attn-2.7b", "wide-resnet-250m", "gpt2-124m"}) {
+    CAPTURE(std::string(name));
+    const Simulation simulation = run(name, 1, 1, 0);
+    double left = simulation.blocks.stream_bytes(ShardedBlocks::kEmbedding);
+    for (const LayerBlocks& layer : layer_blocks(simulation.job, simulation.blocks)) {
+      CHECK(entering_bytes(simulation.blocks.of(layer.kept)) == left * simulation.job.strategy.data);
+      left = simulation.blocks.stream_bytes(layer.kept);
+    }
+  }
 }
 
 TEST_CASE("the hybrid has two kinds of layers, each in its places") {

@@ -79,7 +79,7 @@ const TransferWork& transfer_from(const Program& program, int stage, bool forwar
   return std::get<TransferWork>(program.classes.front().work);
 }
 
-double residual_bytes(const Job& job, int stage) { return shard_blocks(job).at(stage).residual_bytes(); }
+double residual_bytes(const Job& job, int stage) { return shard_blocks(job).at(stage).stream_bytes(1); }
 
 }  // namespace
 
@@ -255,7 +255,7 @@ TEST_CASE("stages: what receivers need alike is gathered where that is faster") 
   const auto seconds = [&](ScatterGather how, int from, int to) {
     strategy.scatter_gather = how;
     const Lowered lowered(job_of(strategy));
-    return transfer_cost(lowered.job, lowered.plans, lowered.blocks, from, to, 0).seconds;
+    return transfer_cost(lowered.job, lowered.plans, lowered.blocks, {from, to, 0}).seconds;
   };
   for (const auto& [from, to] : {std::pair(0, 1), std::pair(1, 0)}) {
     const double whole = seconds(ScatterGather::off, from, to);
@@ -268,7 +268,7 @@ TEST_CASE("stages: what receivers need alike is gathered where that is faster") 
   Job job = job_of(strategy);
   job.training.sequence_length = 16;
   const Lowered lowered(job);
-  const TransferCost near = transfer_cost(lowered.job, lowered.plans, lowered.blocks, 0, 1, 0);
+  const TransferCost near = transfer_cost(lowered.job, lowered.plans, lowered.blocks, {0, 1, 0});
   CHECK_FALSE(near.on_network);
   CHECK(near.gathered_bytes == 0);
 }

@@ -120,6 +120,50 @@ TEST_CASE("what stands under strategy is fixed, by the file or by an override") 
   CHECK(spec.rules[0].text() == "data == 3");
 }
 
+TEST_CASE("shapes of stages are alike unless asked for by type, or fixed by the strategy") {
+  CHECK(read(kJob).search.spec.space.stages == StageShapes::alike);
+  const SearchScenario by_type = read(kSearch + "  space: {stages: by-type}\n");
+  CHECK(by_type.search.spec.space.stages == StageShapes::by_type);
+  CHECK(read(by_type.resolved).search.spec.space.stages == StageShapes::by_type);
+
+  const std::string text =
+      kJob + "strategy: {zero: 1, stages: [{nodes: 1, tensor: 4, layers: 8}, {nodes: 2, tensor: 8, layers: 24}]}\n";
+  const SearchScenario fixed = read(text, {"model=llama2-7b"});
+  const StrategySpace& space = fixed.search.spec.space;
+  CHECK(space.stages == StageShapes::fixed);
+  CHECK(space.others.stages == std::vector<StageShape>{{4, 2, 1}, {8, 2, 1}});
+  CHECK(space.others.layer_split == std::vector<int>{8, 24});
+  CHECK(space.zero == std::vector<int>{1});
+  CHECK(space.micro_batch.size() > 1);
+  const SearchScenario again = read(fixed.resolved);
+  CHECK(again.resolved == fixed.resolved);
+  CHECK(again.search.spec.space.others.stages == space.others.stages);
+  CHECK(again.search.spec.space.others.layer_split == space.others.layer_split);
+}
+
+TEST_CASE("stages that no search could run are refused where they stand") {
+  const auto refusal = [](const std::string& stages) {
+    try {
+      read(kJob + "strategy: {stages: " + stages + "}\n", {"model=llama2-7b"});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no failure");
+  };
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[{gpus: 8, tensor: 4}, {gpus: 8, tensor: 8}]", "the stages take 16 GPUs, but the cluster has 24"},
+      {"[{nodes: 1, tensor: 8, layers: 8}, {nodes: 2, tensor: 4, layers: 8}]",
+       "16 layers in all, but the model has 32"},
+      {"[{nodes: 1, tensor: 8}, {gpus: 12, tensor: 4}, {gpus: 4, tensor: 2}]", "one of the two sizes must divide"},
+  };
+  for (const auto& [stages, said] : cases) {
+    CAPTURE(stages);
+    const std::string found = refusal(stages);
+    CHECK_MESSAGE(found.find("test.yaml:5:") != std::string::npos, found);
+    CHECK_MESSAGE(found.find(said) != std::string::npos, found);
+  }
+}
+
 TEST_CASE("a fixed value narrows a list that has it") {
   CHECK(read(kSearch + "  space: {tensor: [2, 4]}\n", {"strategy.tensor=4"}).search.spec.space.tensor ==
         std::vector<int>{4});
@@ -196,6 +240,9 @@ TEST_CASE("what is wrong is refused at its place") {
       {"  space: {recompute_layers: [some]}\n", {"search.space.recompute_layers[0]: ", "all or a whole number"}},
       {"  space: {expert_tensor: [2]}\n", {"search.space.expert_tensor[0]: ", "from 1 to 1"}},
       {"  space: {sequence_parallel: [1]}\n", {"search.space.sequence_parallel[0]: ", "true or false"}},
+      {"  space: {stages: by_type}\n", {"search.space.stages: ", "'by-type'"}},
+      {"  space: {stages: by-type}\nstrategy: {stages: [{nodes: 1, tensor: 4}, {nodes: 2, tensor: 8}]}\n",
+       {"test.yaml:7:20: strategy.stages: ", "search.space.stages cannot stand beside", "leave one of the two out"}},
       {"  space: {uneven_layers: -1}\n", {"search.space.uneven_layers: ", "from 0 to"}},
       {"  space: {tensor: [1, 2]}\nstrategy: {tensor: 4}\n",
        {"test.yaml:7:20: strategy.tensor: ", "that is not in search.space.tensor, [1, 2]", "leave one of the two out"}},
