@@ -46,6 +46,11 @@ const std::vector<NamedJob> kJobs = {
     {"stages: [{gpus: 2, tensor: 2}, {gpus: 2, tensor: 1}], scatter_gather: false", "megatron-core"},
     {"stages: [{gpus: 1}, {gpus: 2, tensor: 2}, {gpus: 1}], layer_split: [1, 2, 1], sequence_parallel: true, zero: 1",
      "megatron-core"},
+    {"stages: [{gpus: 2, tensor: 2}, {gpus: 2, tensor: 1}], scatter_gather: true", "megatron-core"},
+    {"stages: [{gpus: 1}, {gpus: 2, tensor: 2}, {gpus: 1}], layer_split: [1, 2, 1], scatter_gather: true",
+     "megatron-core"},
+    {"tensor: 2, pipeline: 2", "megatron-lm-2021"},
+    {"tensor: 2, pipeline: 2, virtual_pipeline: 2, scatter_gather: true", "megatron-core"},
     {"tensor: 4", "megatron-core"},
     {"tensor: 2, sequence_parallel: true", "megatron-core"},
     {"tensor: 2, pipeline: 2", "megatron-core"},
@@ -125,6 +130,23 @@ TEST_CASE("collectives carry the bytes of their price") {
   CHECK(collectives >= 2);
 }
 
+TEST_CASE("receivers of shares gather them among the tensor ranks of their replica, once for each transfer") {
+  const auto simulation = lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true});
+  const ExecutionGroups groups = execution_groups(simulation.program);
+  for (int rank = 0; rank < 4; ++rank) {
+    int gathers = 0;
+    for (const RankTask& task : rank_plan(simulation.program, groups, rank).tasks) {
+      CHECK((task.gathered_bytes > 0) == (task.operation == RankTask::Operation::receive));
+      if (task.gathered_bytes == 0) continue;
+      CHECK(task.gathered_bytes == 2 * task.bytes);
+      const int first = rank / 2 * 2;
+      CHECK(groups.groups[task.gather_group].ranks == std::vector<int>{first, first + 1});
+      ++gathers;
+    }
+    CHECK(gathers == 8);  // microbatches: activations to the second stage, gradients back
+  }
+}
+
 TEST_CASE("what waits for another rank and meets nobody is refused by its name") {
   Program program;
   for (std::uint32_t rank = 0; rank < 2; ++rank) program.ranks.push_back({.rank = rank});
@@ -157,8 +179,8 @@ TEST_CASE("what executors do not run is refused") {
   program.classes.front().flop = 1e9;
   CHECK_THROWS_WITH_AS(execution_groups(program), doctest::Contains("what state_scan does"), Error);
   CHECK_THROWS_WITH_AS(
-      execution_groups(lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true}).program),
-      doctest::Contains("scatters"), Error);
+      transfer_lanes(lowered(job_of("tensor: 2, pipeline: 2", "megatron-lm-2021"), {true, true}).program),
+      doctest::Contains("on GPUs, tensor ranks do not gather"), Error);
   const char* shaped = "stages: [{gpus: 2, tensor: 2}, {gpus: 2}], sequence_parallel: true";
   CHECK_THROWS_WITH_AS(transfer_lanes(lowered(job_of(shaped), {true, true}).program),
                        doctest::Contains("on GPUs, transfers between pipeline stages go from one rank to one other"),

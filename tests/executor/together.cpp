@@ -79,7 +79,7 @@ void Together::join(std::size_t rank, std::uint32_t index, Meeting& meeting) {
     CHECK(groups_.leader[its.task] == groups_.leader[first.task]);  // what began together belongs together
     CHECK(its.bytes == first.bytes);
     const auto left = left_.find({other, place});  // of a transfer, messages still to come
-    if (left == left_.end() || --left->second == 0) end(other, place);
+    if (left == left_.end() || --left->second == 0) received(other, place);
   }
 }
 
@@ -102,6 +102,24 @@ Together::Meeting& Together::meeting_of(std::size_t rank, const RankTask& task) 
   Meeting& out = meetings_[{0, count, group, 0, false}];
   out.members = groups_.groups[task.group].ranks.size();
   return out;
+}
+
+// A gather ends when its last member has all that it was sent.
+void Together::received(std::size_t rank, std::uint32_t index) {
+  const RankTask& task = plans_[rank].tasks[index];
+  if (task.gathered_bytes == 0) return end(rank, index);
+  const auto group = static_cast<int>(task.gather_group);
+  const auto count = counts_[{2, static_cast<int>(rank), group, 0, false}]++;
+  Meeting& meeting = gathers_[{group, count}];
+  meeting.begun.emplace_back(rank, index);
+  const std::vector<int>& members = groups_.groups[task.gather_group].ranks;
+  if (meeting.begun.size() < members.size()) return;
+  for (const auto& [other, place] : meeting.begun) {
+    const RankTask& its = plans_[other].tasks[place];
+    CHECK(its.gathered_bytes == task.gathered_bytes);
+    CHECK(its.gathered_bytes == doctest::Approx(static_cast<double>(members.size() * its.peers.size()) * its.bytes));
+    end(other, place);
+  }
 }
 
 void Together::end(std::size_t rank, std::uint32_t index) {

@@ -36,6 +36,7 @@ class Together {
   void join(std::size_t rank, std::uint32_t index, Meeting& meeting);
   Meeting& message_of(std::size_t rank, const measure::RankTask& task, int peer);
   Meeting& meeting_of(std::size_t rank, const measure::RankTask& task);
+  void received(std::size_t rank, std::uint32_t index);
   void end(std::size_t rank, std::uint32_t index);
 
   using Key = std::tuple<int, int, int, int, bool>;
@@ -48,6 +49,7 @@ class Together {
   std::map<Key, int> counts_;
   std::map<Key, Meeting> meetings_;
   std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> left_;  // of transfers that have begun
+  std::map<std::pair<int, int>, Meeting> gathers_;                     // by group, and which of its gathers it is
   double clock_ = 0;
 };
 

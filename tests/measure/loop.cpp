@@ -124,6 +124,10 @@ TEST_CASE("measure, calibrate, predict, run, compare") {
                             {"sequence_parallel: true, stages: [{gpus: 1, layers: 1}, {gpus: 2, tensor: 2, layers: 2}, "
                              "{gpus: 1, layers: 1}]",
                              4},
+                            {"scatter_gather: true, stages: [{gpus: 1, layers: 1}, {gpus: 2, tensor: 2, layers: 2}, "
+                             "{gpus: 1, layers: 1}]",
+                             4},
+                            {"tensor: 2, pipeline: 2, scatter_gather: true", 4},
                             {"pipeline: 2, schedule: ./crosswise.csv"}};
   for (const Schedule& schedule : schedules()) {
     const char* chunks = schedule.chunks == 0 ? ", virtual_pipeline: 2" : "";

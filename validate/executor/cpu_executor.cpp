@@ -63,7 +63,7 @@ CpuExecutor::CpuExecutor(const World& world, const ExecutionGroups& groups, cons
     for (const std::uint32_t index : queue.tasks) {
       const RankTask& task = plan.tasks[index];
       const double messages = std::max<double>(1, static_cast<double>(task.peers.size()));
-      most = std::max(most, messages * task.bytes + messages * sizeof(float));
+      most = std::max({most, messages * task.bytes + messages * sizeof(float), task.gathered_bytes});
     }
     lanes_.emplace_back(queue, static_cast<std::size_t>(most / sizeof(float)) + 16);
   }
@@ -105,7 +105,7 @@ void CpuExecutor::iterate() {
   for (auto& done : done_) done.store(0, std::memory_order_relaxed);
   for (Lane& lane : lanes_) {
     lane.next = 0;
-    lane.running = lane.meets = false;
+    lane.running = lane.meets = lane.gathers = false;
   }
   stopped_ = false;
   world_.meet("begin an iteration");
@@ -153,6 +153,7 @@ void CpuExecutor::start(Lane& lane, const RankTask& task) {
     case RankTask::Operation::send:
     case RankTask::Operation::receive:
       lane.meets = task.meets;
+      lane.gathers = task.gathered_bytes > 0;
       if (!task.meets) return start_messages(lane, task);
       lane.pending.push_back(PendingCommunication::meeting(communicators_[task.group]));
       break;
@@ -178,6 +179,22 @@ void CpuExecutor::start_messages(Lane& lane, const RankTask& task) {
   }
 }
 
+// Starts what a transfer still has to do when it has done all that was started: its messages once all of its ranks are
+// there, the gather once they have come. Returns whether there was anything.
+bool CpuExecutor::goes_on(Lane& lane, const RankTask& task) {
+  if (lane.meets) {
+    lane.meets = false;
+    start_messages(lane, task);
+    return true;
+  }
+  if (!lane.gathers) return false;
+  lane.gathers = false;
+  lane.pending.clear();
+  lane.pending.push_back(PendingCommunication::collective(CollectiveKind::all_gather, communicators_[task.gather_group],
+                                                          task.gathered_bytes, lane.to.data(), lane.from.data()));
+  return true;
+}
+
 // Asks of every message, so that all go on.
 bool CpuExecutor::done(Lane& lane) {
   bool all = true;
@@ -197,12 +214,11 @@ bool CpuExecutor::advance(Lane& lane) {
       start(lane, task);
       lane.running = any = true;
     }
-    if (!done(lane)) return any;
-    if (lane.meets) {  // now all of its ranks are there
-      lane.meets = false;
-      start_messages(lane, task);
-      if (!done(lane)) return true;
+    while (done(lane)) {
+      if (!goes_on(lane, task)) break;
+      any = true;
     }
+    if (!done(lane)) return any;
     lane.running = false;
     any = true;
     finish(index, heard_by_compute_[index] != 0);

@@ -41,8 +41,9 @@ class CpuExecutor : public Executor {
     std::size_t next = 0;  // in queue->tasks
     bool running = false;
     bool meets = false;                         // ranks of a transfer meet first
+    bool gathers = false;                       // ... and tensor ranks gather what they received
     std::vector<PendingCommunication> pending;  // of a transfer one for each message
-    MessageBuffer from;
+    MessageBuffer from;                         // what is sent; on a stream that receives, what is gathered
     MessageBuffer to;
   };
 
@@ -54,6 +55,7 @@ class CpuExecutor : public Executor {
   bool advance(Lane& lane);
   void start(Lane& lane, const RankTask& task);
   void start_messages(Lane& lane, const RankTask& task);
+  bool goes_on(Lane& lane, const RankTask& task);
   void communicate();
   void rest(double seconds);
   void compute();

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -20,15 +21,9 @@ namespace {
 
 constexpr std::uint32_t kNotHere = static_cast<std::uint32_t>(-1);
 
-// Kernels that compute have to be products or attention (of others executors know the bytes alone), and transfers one
-// operation: not with a gather by the receiver's tensor ranks behind it.
+// Kernels that compute have to be products or attention: of others executors know the bytes alone.
 void check_executable(const Program& program) {
   for (const TaskClass& described : program.classes) {
-    const auto* transfer = std::get_if<TransferWork>(&described.work);
-    if (transfer != nullptr && transfer->gathered_bytes > 0) {
-      fail_infeasible({}, "executors do not run transfers that the sender scatters over tensor ranks",
-                      "set strategy.scatter_gather=false");
-    }
     const auto* kernel = std::get_if<KernelWork>(&described.work);
     if (kernel == nullptr || described.flop <= 0) continue;
     if (kernel->kind == KernelWork::Kind::product || kernel->kind == KernelWork::Kind::attention) continue;
@@ -43,6 +38,7 @@ class GroupFinder {
     out_.of_task.assign(program.size(), -1);
     out_.leader = acting_together(program);
     out_.is_meeting.assign(program.size(), 0);
+    out_.gather_of.assign(program.size(), -1);
   }
 
   ExecutionGroups run() {
@@ -53,6 +49,7 @@ class GroupFinder {
       if ((kind == TaskKind::collective && acts_with_others(task)) || among_several) {
         out_.of_task[task] = communicator_of(task);
       }
+      if (kind == TaskKind::transfer && gathers(task)) out_.gather_of[task] = gather_communicator_of(task);
     }
     find_meetings();
     return std::move(out_);
@@ -62,6 +59,30 @@ class GroupFinder {
   bool acts_with_others(TaskId task) const {
     const GroupId group = program_.group_of(task);
     return group != kNoGroup && program_.groups[group].ranks.size() > 1;
+  }
+
+  bool gathers(TaskId task) const {
+    const StreamKind stream = program_.streams[program_.stream[task]].kind;
+    const bool receives = stream == StreamKind::recv_forward || stream == StreamKind::recv_backward;
+    const auto* work = std::get_if<TransferWork>(&program_.class_of(task).work);
+    return receives && work != nullptr && work->gathered_bytes > 0;
+  }
+
+  // The tensor ranks of the receiver's team, which receive in the same order.
+  std::int32_t gather_communicator_of(TaskId task) {
+    const ProgramRank& own = program_.ranks[program_.rank_of(task)];
+    const StreamKind stream = program_.streams[program_.stream[task]].kind;
+    const auto [found, added] = gathering_.try_emplace({own.stage, own.data, own.context, stream},
+                                                       static_cast<std::int32_t>(out_.groups.size()));
+    if (added) {
+      RankGroup group{stream, {}};
+      for (const ProgramRank& rank : program_.ranks) {
+        const bool same = rank.stage == own.stage && rank.data == own.data && rank.context == own.context;
+        if (same) group.ranks.push_back(static_cast<int>(rank.rank));
+      }
+      out_.groups.push_back(std::move(group));
+    }
+    return found->second;
   }
 
   // Both ends of a transfer communicate on the stream of the sending one.
@@ -106,6 +127,8 @@ class GroupFinder {
   const Program& program_;
   ExecutionGroups out_;
   std::map<std::pair<GroupId, StreamKind>, std::int32_t> known_;
+  // By stage, replica and context rank.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, StreamKind>, std::int32_t> gathering_;
 };
 
 class RankPlanner {
@@ -144,7 +167,9 @@ class RankPlanner {
     const auto index = static_cast<std::uint32_t>(out_.tasks.size());
     out_.queues[own.queue].tasks.push_back(index);
     here_[task] = index;
-    if (own.operation != RankTask::Operation::kernel) out_.max_bytes = std::max(out_.max_bytes, own.bytes);
+    if (own.operation != RankTask::Operation::kernel) {
+      out_.max_bytes = std::max({out_.max_bytes, own.bytes, own.gathered_bytes});
+    }
     out_.tasks.push_back(std::move(own));
   }
 
@@ -212,6 +237,10 @@ class RankPlanner {
         own.peers.push_back(static_cast<int>(other.rank));
     }
     own.bytes = work_of<TransferWork>(task).bytes;
+    if (const std::int32_t gather = groups_.gather_of[task]; gather >= 0) {
+      own.gathered_bytes = work_of<TransferWork>(task).gathered_bytes;
+      own.gather_group = static_cast<std::uint32_t>(gather);
+    }
     own.meets = groups_.of_task[task] >= 0;
     if (own.meets) own.group = static_cast<std::uint32_t>(groups_.of_task[task]);
   }

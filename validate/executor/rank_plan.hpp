@@ -29,6 +29,8 @@ struct RankTask {
   std::uint32_t group = 0;           // collective, meet: index into ExecutionGroups::groups
   bool meets = false;                // send, receive: its ranks are more than two, and meet (`group`) before they begin
   std::vector<int> peers;            // send, receive: the other ranks, each of which gets, or sends, a message
+  double gathered_bytes = 0;         // receive: the tensor ranks then gather so much of what each was sent; 0: no
+  std::uint32_t gather_group = 0;    // ... among these: index into ExecutionGroups::groups
 };
 
 // An in-order queue of a rank: one of its streams, or the meetings of one group that it belongs to.
@@ -42,7 +44,7 @@ struct RankPlan {
   std::vector<RankTask> tasks;  // in the order of the program
   std::vector<RankQueue> queues;
   std::vector<KernelWork> kernels;
-  double max_bytes = 0;  // of any collective or transfer
+  double max_bytes = 0;  // of any collective, message or gather
 };
 
 // How the tasks of a program act together, the same on every rank.
@@ -56,10 +58,11 @@ struct ExecutionGroups {
   std::vector<std::uint32_t> leader;     // by task: the first task of the same collective or transfer, of a
                                          // meeting that needs nothing of its own the collective's; else itself
   std::vector<std::uint8_t> is_meeting;  // by task: a meeting that is an operation of its own
+  std::vector<std::int32_t> gather_of;   // by task: a receive behind which tensor ranks gather; index into groups
 };
 
-// `program`: with every rank and operator explicit. Error(infeasible) for what executors do not run: transfers that
-// tensor ranks scatter.
+// `program`: with every rank and operator explicit. Error(infeasible) for what executors do not run: kernels that
+// compute and are neither products nor attention.
 ExecutionGroups execution_groups(const Program& program);
 // `rank`: of the cluster. Error(internal) if a task waits for one of another rank and nothing would tell it of that
 // end.

@@ -7,6 +7,7 @@
 #include <map>
 #include <queue>
 #include <set>
+#include <variant>
 
 namespace mirfak::measure {
 
@@ -119,6 +120,11 @@ std::vector<TransferLane> transfer_lanes(const Program& program) {
     if (ends.size() != 2) {
       fail_infeasible({}, "on GPUs, transfers between pipeline stages go from one rank to one other, not among several",
                       "give the stages one shape, or run the scenario with --backend cpu");
+    }
+    const auto* work = std::get_if<TransferWork>(&program.class_of(task).work);
+    if (work != nullptr && work->gathered_bytes > 0) {
+      fail_infeasible({}, "on GPUs, tensor ranks do not gather what they were sent shares of between pipeline stages",
+                      "set strategy.scatter_gather=false, or run the scenario with --backend cpu");
     }
     const std::uint32_t from = program.rank_of(task);
     const std::uint32_t to = ends[ends.front() == from ? 1 : 0];

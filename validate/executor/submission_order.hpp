@@ -38,7 +38,7 @@ struct TransferLane {
 TransferLane lane_of(const RankPlan& plan, const RankTask& task);
 
 // All lanes of a program, in ascending order, the same on every rank. Error(infeasible) for transfers among more than
-// two ranks (stages of different shape).
+// two ranks (stages of different shape), and for those whose receivers gather.
 std::vector<TransferLane> transfer_lanes(const Program& program);
 
 // What one member does in a collective among ranks that share a device's memory: copies and sums over its buffers. A
