@@ -328,6 +328,9 @@ Value Compiler::call_cross_entropy(const Call& call, const Wanted& wanted) {
   const Value softmax = second_result(name + ".softmax", logits.labels, bytes, call.place());
   std::vector<Value> inputs = {logits};
   if (call.operands.size() > 1) inputs.push_back(call.operands[1]);
+  for (const Value& part : {target, largest, sum}) {
+    shared_.graph.tensors[static_cast<std::size_t>(part.tensor)].added_for_kernel = true;
+  }
   Operator& op = emit(OperatorKind::cross_entropy, inputs, {target, largest, sum, softmax});
   op.saved = {softmax.tensor};
   if (call.operands.size() > 1) op.saved.push_back(call.operands[1].tensor);
@@ -390,7 +393,7 @@ std::vector<Value> Compiler::call_dispatch(const Call& call, const std::vector<D
     tensor.density = k / static_cast<double>(count);
     tensor.sparse_along = axis_of(tokens.back(), call.place());
   }
-  Operator& op = emit(OperatorKind::dispatch, {x, weights}, out, {experts});
+  Operator& op = emit(OperatorKind::dispatch, {x, weights}, out, {experts, candidates});
   check_gradient(op, {x, weights});
   return out;
 }
@@ -466,6 +469,7 @@ Value Compiler::call_concatenation(const Call& call, const Wanted& wanted) {
          "concat(x, y; a)[b s a]");
   }
   std::int64_t sum = 0;
+  LabelNames parts;
   for (const Value& operand : call.operands) {
     const LabelNames own = without(operand.labels, labels);
     if (own.size() != 1 || holds(operand.labels, whole)) {
@@ -473,12 +477,13 @@ Value Compiler::call_concatenation(const Call& call, const Wanted& wanted) {
            fmt::format("an operand of concat has the labels of the result, with a part in place of '{}'", whole));
     }
     sum += extent_of(own.front(), operand.place);
+    if (!holds(parts, own.front())) parts.push_back(own.front());
   }
   if (sum != extent_of(whole, call.place())) {
     fail(call.place(), fmt::format("sizes in conflict: the parts are {} together, {} is {}", sum, whole,
                                    extent_of(whole, call.place())));
   }
-  return elementwise("concat", call.operands, labels, Keeps::nothing, wanted, call.place());
+  return elementwise("concat", call.operands, labels, Keeps::nothing, wanted, call.place(), parts);
 }
 
 // The same elements in the same order: labels in a row become others as large together.

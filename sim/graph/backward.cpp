@@ -57,6 +57,7 @@ class Differentiator {
     tensor.name = "d_" + tensor.name;
     tensor.role = is_parameter(of) ? TensorRole::parameter_gradient : TensorRole::gradient;
     tensor.of = of;
+    tensor.added_for_kernel = false;
     return graph_.add_tensor(std::move(tensor));
   }
 
@@ -263,7 +264,18 @@ class Differentiator {
     Operator& added = append("d_" + op.name, OperatorKind::elementwise, Phase::activation_gradient, parts, {whole});
     added.gradient_of = differentiated_;
     relabel_all(added, op);
+    if (op.outputs.size() > 1) put_side_by_side(added);
     contribute(op.inputs[0].tensor, whole);
+  }
+
+  // Axes of parts are whole on every device: those that have all of one part would add it as often as they are.
+  static void put_side_by_side(Operator& copy) {
+    for (const Operand& part : copy.inputs) {
+      for (const Axis label : part.labels) {
+        const bool own = !copy.outputs.front().labels.contains(label) && !copy.over.contains(label);
+        if (own) copy.over.push_back(label);
+      }
+    }
   }
 
   // One kernel writes the gradients of all inputs but those that pass it through; gradients of parameters

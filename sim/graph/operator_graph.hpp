@@ -94,9 +94,12 @@ struct Tensor {
   AxisLabels axes;
   double bytes_per_element = 0;
   TensorRole role{};
-  TensorId of = -1;      // gradients: the tensor it is the gradient of
-  bool frozen = false;   // parameters that are not trained, inputs that are data: without gradient
-  bool tied = false;     // parameters: another block holds the same one
+  TensorId of = -1;     // gradients: the tensor it is the gradient of
+  bool frozen = false;  // parameters that are not trained, inputs that are data: without gradient
+  bool tied = false;    // parameters: another block holds the same one
+  // Of parts of a sum: the kernel that makes them goes on once they are added, so every device that holds one needs the
+  // sum (statistics of a loss whose classes are divided).
+  bool added_for_kernel = false;
   bool passing = false;  // parameter copies: made in a backward pass for one product, and not kept
   // Share of its elements that exist: a token has one row for each expert it visits. Along `sparse_along`: of an axis
   // or several (tokens), one of them stands for all.
@@ -170,9 +173,10 @@ struct DocumentLength {
 //   normalization, softmax   the normalized axes
 //   attention                tokens of queries, tokens of keys, the axis that queries and keys are multiplied over
 //   scan                     the tokens, the axis of the state
-//   dispatch, combine        the experts
+//   dispatch, combine        the experts; dispatch also those among which the weights choose
 //   gather, scatter          the axis of the table that ids point into
-//   elementwise, custom      axes that it needs whole: pairs of an axis are turned, the largest along one are chosen
+//   elementwise, custom      axes that it needs whole: pairs of an axis are turned, the largest along one are chosen,
+//                            the parts of an axis are put side by side
 //   all others               nothing
 struct Operator {
   std::string name;

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -120,6 +121,7 @@ class Completer {
       const TensorId tensor = graph_.tensors[id].of;
       if (tensor >= 0) follow(known_[id], of(tensor));
     }
+    step_together();
     for (const Operator& op : graph_.operators) {
       if (op.phase == Phase::forward) continue;
       const OperandPointers operands = in_order(graph_, op);
@@ -188,6 +190,19 @@ class Completer {
       const bool refined = refine(graph_.op(id), operand, operands_[static_cast<std::size_t>(id)]);
       const bool was_reached = std::exchange(of(operand.tensor).reached, true);
       if (refined || !was_reached) wake_users(operand.tensor);
+    }
+  }
+
+  // Several gradients of one parameter (of each operator that reads it, and the buffer that they are added to) are
+  // stepped where an annotation says it of one of them.
+  void step_together() {
+    for (std::size_t id = 0; id < known_.size(); ++id) {
+      if (graph_.tensors[id].role != TensorRole::parameter_gradient || known_[id].said_by[0] == nullptr) continue;
+      for (std::size_t other = 0; other < known_.size(); ++other) {
+        const bool same = graph_.tensors[other].role == TensorRole::parameter_gradient &&
+                          graph_.tensors[other].of == graph_.tensors[id].of;
+        if (same && known_[other].said_by[0] == nullptr) known_[other].sharding = known_[id].sharding;
+      }
     }
   }
 
@@ -327,6 +342,14 @@ LabelSharding voted_labels(const OperatorGraph& graph, const Operator& op, const
   return labels;
 }
 
+// The buffer of an iteration lies as what a microbatch adds to it.
+LabelSharding labels_of(const OperatorGraph& graph, const Operand& operand, const Sharding& sharding) {
+  LabelSharding out;
+  out.resize(graph.axes.size());
+  for (std::size_t i = 0; i < operand.labels.size(); ++i) out[index_of(operand.labels[i])] = sharding.axes[i];
+  return out;
+}
+
 }  // namespace
 
 ShardingPlan complete(const OperatorGraph& graph, const DeviceMesh& mesh, std::span<const Annotation> annotations,
@@ -338,9 +361,18 @@ ShardingPlan complete(const OperatorGraph& graph, const DeviceMesh& mesh, std::s
   plan.tensors = completer.take();
   plan.by_compiler = true;
   plan.operators.reserve(graph.operators.size());
+  std::map<TensorId, Sharding> left;  // gradients of parameters, as operators leave them
   for (const Operator& op : graph.operators) {
     plan.operators.push_back(voted_labels(graph, op, plan.tensors));
-    follow_rules(graph, op, mesh, choices, plan.operators.back());
+    LabelSharding& labels = plan.operators.back();
+    follow_rules(graph, op, mesh, choices, labels);
+    for (const Operand& input : op.inputs) {
+      if (left.contains(input.tensor)) labels = labels_of(graph, input, left.at(input.tensor));
+    }
+    for (const Operand& output : op.outputs) {
+      const bool of_parameter = graph.tensor(output.tensor).role == TensorRole::parameter_gradient;
+      if (of_parameter) left[output.tensor] = operand_sharding(output, labels);
+    }
   }
   return plan;
 }

@@ -2,9 +2,9 @@
 // d makes steps from d s on and holds elements from d e on (s steps, e elements each). It reads from
 //   d stride s + offset   to   ((d + 1) s - 1) stride + dilation (taps - 1) + offset
 // so it lacks  d (e - stride s) - offset  elements before its own and
-//   (d + 1)(stride s - e) - stride + dilation (taps - 1) + offset + 1  behind them. Both are linear in d: the most is
-//   at
-// one of the ends. Before the first device and behind the last there is nothing: what lies outside reads zero.
+//   (d + 1)(stride s - e) - stride + dilation (taps - 1) + offset + 1  behind them. Before the first device and behind
+// the last there is nothing (what lies outside reads zero), so that device d has no more than d e before it and
+// (parts - 1 - d) e behind. Both bounds are linear in d: the most is at one of the ends, or where the bounds cross.
 // Example: 3 taps, offset -1, stride 1, 8 of 16 rows each: 1 row before, 1 row behind. A shift by one (1 tap, offset
 // -1) over a buffer of stages, 1 each: 1 before, which is all that a device holds.
 
@@ -30,6 +30,10 @@ bool has_plainly(const Operator& op, Axis label) {
   };
   return std::any_of(op.inputs.begin(), op.inputs.end(), plain) ||
          std::any_of(op.outputs.begin(), op.outputs.end(), plain);
+}
+
+std::int64_t floor_of(std::int64_t number, std::int64_t divisor) {
+  return number >= 0 ? number / divisor : -((divisor - 1 - number) / divisor);
 }
 
 }  // namespace
@@ -58,13 +62,26 @@ Halo halo_of(std::int64_t extent, std::int64_t steps, std::int64_t taps, const W
   if (parts == 1) return {};
   const std::int64_t own = part_of(extent, parts);
   const std::int64_t made = part_of(steps, parts) * window.stride;
-  const auto before = [&](std::int64_t device) { return device * (own - made) - window.offset; };
-  const auto behind = [&](std::int64_t device) {
-    return (device + 1) * (made - own) - window.stride + window.dilation * (taps - 1) + window.offset + 1;
+  const std::int64_t reach = window.dilation * (taps - 1) + window.offset - window.stride + 1;
+  const auto before = [&](std::int64_t device) {
+    return std::min(device * (own - made) - window.offset, device * own);
   };
-  const std::int64_t all = own * (parts - 1);  // beyond that there is nothing
-  return {std::clamp<std::int64_t>(std::max(before(1), before(parts - 1)), 0, all),
-          std::clamp<std::int64_t>(std::max(behind(0), behind(parts - 2)), 0, all)};
+  const auto behind = [&](std::int64_t device) {
+    return std::min((device + 1) * (made - own) + reach, (parts - 1 - device) * own);
+  };
+  // The devices whose windows are not outside altogether.
+  const std::int64_t first = std::max<std::int64_t>(0, -floor_of(reach - 1, made) - 1);
+  const std::int64_t last = std::min(parts - 1, floor_of(own * parts - window.offset - 1, made));
+  // `crossing`: the device where the bounds cross, rounded down.
+  const auto most = [&](const auto& lacking, std::int64_t crossing) {
+    std::int64_t out = 0;
+    for (const std::int64_t device : {first, last, crossing, crossing + 1}) {
+      out = std::max(out, lacking(std::clamp(device, first, last)));
+    }
+    return out;
+  };
+  if (first > last) return {};
+  return {most(before, floor_of(-window.offset, made)), most(behind, floor_of(parts * own - made - reach, made))};
 }
 
 }  // namespace mirfak

@@ -302,6 +302,8 @@ class StepWriter {
     const Sharding wanted = operand_sharding(input, labels);
     Steps after = ready(input.tensor);
     if (lies(input) == wanted) return after;
+    // The buffer of the iteration lies as what is added to it.
+    if (graph_.tensor(input.tensor).role == TensorRole::parameter_gradient) return after;
     if (kept_as_used(graph_.op(id), input)) {
       if (keeps_gathered(graph_.op(id))) gathered_.insert_or_assign(input.tensor, wanted);
       return after;
@@ -341,13 +343,25 @@ class StepWriter {
   }
 
   void settle_all(OperatorId id, const LabelSharding& labels, MeshAxisSet ring, const Steps& made_by) {
-    for (const Operand& output : graph_.op(id).outputs) settle(id, output, labels, ring, made_by);
+    const Operator& op = graph_.op(id);
+    if (op.kind == OperatorKind::cross_entropy && op.phase == Phase::forward) return settle_loss(id, labels, made_by);
+    for (const Operand& output : op.outputs) settle(id, output, labels, ring, made_by);
   }
 
-  bool accumulates(const Operator& op) const {
-    return std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Operand& input) {
-      return graph_.tensor(input.tensor).role == TensorRole::parameter_gradient;
-    });
+  // Loss and softmax are made once all sums over the classes are there, and go home then.
+  void settle_loss(OperatorId id, const LabelSharding& labels, const Steps& made_by) {
+    const Operator& op = graph_.op(id);
+    std::vector<Sharding> whole;
+    for (const Operand& output : op.outputs) {
+      const Sharding made = result_sharding(op, output, labels);
+      whole.push_back(made);
+      whole.back().partial = {};
+      ready_[output.tensor] = collectives(id, output.tensor, made, whole.back(), made_by);
+    }
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const TensorId tensor = op.outputs[i].tensor;
+      ready_[tensor] = collectives(id, tensor, whole[i], lies(tensor), ready_[tensor]);
+    }
   }
 
   // Brings an output from how the operator leaves it to its own sharding. Round a ring every device's results are
@@ -357,57 +371,113 @@ class StepWriter {
     const Operator& op = graph_.op(id);
     Sharding made = result_sharding(op, output, labels);
     made.partial.erase(ring);
-    const Tensor& tensor = graph_.tensor(output.tensor);
-    if (tensor.role == TensorRole::parameter_gradient) {
-      ParameterShard& shard = gradients_[tensor.of];
-      shard.gradient_partial.insert(made.partial);
-      // Where each device has the gradient of other places than the rest of the parameter, its zeros are parts of sums.
-      for (std::size_t i = 0; i < made.axes.size() && !plan_.by_compiler; ++i) {
-        MeshAxisSet further = made.axes[i];
-        further.erase(lies(tensor.of).axes[i]);
-        shard.gradient_partial.insert(further);
-      }
-      shard.gradient = output.tensor;
+    if (graph_.tensor(output.tensor).role == TensorRole::parameter_gradient) {
+      leave_gradient(id, output.tensor, made);
       ready_[output.tensor] = made_by;
-      if (accumulates(op)) return;  // with those of earlier microbatches: the sum lies as its operands were left
-      shard.made_by = id;
-      shard.gradient_made = made;
       return;
     }
     const Steps added = exchange_halos(id, output, labels, made_by);
     bring_home(id, output.tensor, made, added.empty() ? made_by : added);
   }
 
-  // Shifts of the rows that devices lack of an input's windowed axes, or that they added for others to a result's:
-  // towards higher places, then towards lower ones, as often as it takes to come from beyond the next device.
-  Steps exchange_halos(OperatorId id, const Operand& operand, const LabelSharding& labels, const Steps& made_by = {}) {
-    Steps all;
-    if (!plan_.by_compiler) return all;
-    double grown = 1;  // the edges of one axis are exchanged with those of the axes before
+  // Partial gradients of parameters wait for the end of the iteration. The kernel that adds one to the buffer of the
+  // iteration leaves there what it was a part of; others that lie like it are added to the same buffer.
+  void leave_gradient(OperatorId id, TensorId gradient, Sharding made) {
+    const TensorId parameter = graph_.tensor(gradient).of;
+    ParameterShard& shard = gradients_[parameter];
+    std::vector<GradientLeft>& left = shard.gradients;
+    for (const Operand& input : graph_.op(id).inputs) {
+      const auto added = std::find_if(left.begin(), left.end(),
+                                      [&](const GradientLeft& other) { return other.tensor == input.tensor; });
+      if (added == left.end()) continue;
+      made.partial.insert(added->made.partial);
+      left.erase(added);
+    }
+    shard.gradient_partial.insert(made.partial);
+    // Where each device has the gradient of other places than the rest of the parameter, its zeros are parts of sums.
+    for (std::size_t i = 0; i < made.axes.size() && !plan_.by_compiler; ++i) {
+      MeshAxisSet further = made.axes[i];
+      further.erase(lies(parameter).axes[i]);
+      shard.gradient_partial.insert(further);
+    }
+    std::erase_if(left, [&](const GradientLeft& other) { return other.made == made; });
+    left.push_back({gradient, id, made});
+  }
+
+  // A windowed axis that devices divide, and what they exchange of it.
+  struct Edge {
+    MeshAxisSet over;
+    std::int64_t own = 0;  // rows of a device
+    Halo halo;
+    bool there = false;  // devices hold the rows beyond their part anyway
+    double grown() const { return static_cast<double>(own + halo.before + halo.behind) / static_cast<double>(own); }
+  };
+
+  std::vector<Edge> edges_of(const Operand& operand, const LabelSharding& labels, bool made) const {
+    std::vector<Edge> out;
+    const bool sliced = !made && is_slice(operand_sharding(operand, labels), lies(operand));
     for (const Window& window : operand.windows) {
-      const MeshAxisSet over = labels[index_of(window.step)];
-      const auto axis = static_cast<std::size_t>(window.position);
-      const bool whole = made_by.empty() && !lies(operand).axes[axis].intersects(over);
-      if (whole || mesh_.size(over) == 1 || labels[index_of(operand.labels[axis])] != over) continue;
-      const std::int64_t extent = graph_.extent(operand.labels[axis]);
-      const std::int64_t parts = mesh_.size(over);
-      const Halo halo = halo_of(extent, graph_.extent(window.step), graph_.extent(window.tap), window, parts);
-      const std::int64_t own = part_of(extent, parts);
-      const Sharding divided = operand_sharding(operand, labels);
-      const auto rows_there = static_cast<double>(own);
-      const double row_bytes = local_bytes(graph_, operand.tensor, divided, mesh_) * grown / rows_there;
-      grown *= (rows_there + static_cast<double>(halo.before + halo.behind)) / rows_there;
-      Steps after = !all.empty() ? all : !made_by.empty() ? made_by : ready(operand.tensor);
-      for (const std::int64_t rows : {halo.before, halo.behind}) {
-        Steps hop = after;
-        for (std::int64_t left = rows; left > 0; left -= own) {
-          const double bytes = row_bytes * static_cast<double>(std::min(left, own));
-          hop = {add_collective(id, operand.tensor, {CollectiveKind::shift, over, bytes, divided, divided}, hop)};
-        }
-        if (rows > 0) add_once(all, hop.front());
+      const Axis axis = operand.labels[window.position];
+      Edge edge;
+      edge.over = labels[index_of(window.step)];
+      const std::int64_t parts = mesh_.size(edge.over);
+      if (parts == 1 || labels[index_of(axis)] != edge.over) continue;
+      edge.own = part_of(graph_.extent(axis), parts);
+      edge.halo = halo_of(graph_.extent(axis), graph_.extent(window.step), graph_.extent(window.tap), window, parts);
+      edge.there = sliced && !lies(operand).axes[window.position].intersects(edge.over);
+      out.push_back(edge);
+    }
+    return out;
+  }
+
+  // Whether devices cut it out of what they have.
+  bool is_slice(const Sharding& part, const Sharding& of) const {
+    for (std::size_t i = 0; i < part.axes.size(); ++i) {
+      for (const MeshAxis axis : of.axes[i]) {
+        if (mesh_.size(axis) > 1 && !part.axes[i].contains(axis)) return false;
       }
     }
+    return true;
+  }
+
+  // Shifts of the rows that devices lack of an input's windowed axes, or that they added for others to a result's:
+  // towards higher places, then towards lower ones, as often as it takes to come from beyond the next device. Of two
+  // axes the second is exchanged with the rows that the first brought. A result goes the same way back: it is last
+  // axis first, and what is for the farthest device starts first.
+  Steps exchange_halos(OperatorId id, const Operand& operand, const LabelSharding& labels, const Steps& made_by = {}) {
+    if (!plan_.by_compiler || operand.windows.empty()) return {};
+    const bool made = !made_by.empty();
+    std::vector<Edge> edges = edges_of(operand, labels, made);
+    const Sharding divided = operand_sharding(operand, labels);
+    double bytes = local_bytes(graph_, operand.tensor, divided, mesh_);
+    for (const Edge& edge : edges) bytes *= made || edge.there ? edge.grown() : 1;
+    if (made) std::reverse(edges.begin(), edges.end());
+    Steps all;
+    for (const Edge& edge : edges) {
+      if (edge.there) continue;
+      if (made) bytes /= edge.grown();
+      const Steps after = !all.empty() ? all : made ? made_by : ready(operand.tensor);
+      Steps of_axis;
+      for (const std::int64_t rows : {edge.halo.before, edge.halo.behind}) {
+        Steps hop = after;
+        for (const std::int64_t passed : hops(rows, edge.own, made)) {
+          const double size = bytes / static_cast<double>(edge.own) * static_cast<double>(passed);
+          hop = {add_collective(id, operand.tensor, {CollectiveKind::shift, edge.over, size, divided, divided}, hop)};
+        }
+        if (rows > 0) add_once(of_axis, hop.front());
+      }
+      if (!of_axis.empty()) all = of_axis;
+      if (!made) bytes *= edge.grown();
+    }
     return all;
+  }
+
+  // The rows of each shift, of those that come from beyond a device: all of a device's own but in the last.
+  static std::vector<std::int64_t> hops(std::int64_t rows, std::int64_t own, bool backwards) {
+    std::vector<std::int64_t> out;
+    for (std::int64_t left = rows; left > 0; left -= own) out.push_back(std::min(left, own));
+    if (backwards) std::reverse(out.begin(), out.end());
+    return out;
   }
 
   Steps collectives(OperatorId id, TensorId tensor, const Sharding& from, const Sharding& to, Steps after) {

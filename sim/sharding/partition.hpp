@@ -33,16 +33,22 @@ inline double extent(const BlockStep& step, Axis axis) { return static_cast<doub
 
 BlockStep collective_step(const ReshardStep& collective, OperatorId op, Phase phase, TensorId tensor);
 
+// A gradient of a parameter as a backward pass leaves it, and the last operator that wrote it.
+struct GradientLeft {
+  TensorId tensor = -1;
+  OperatorId made_by = -1;
+  Sharding made;
+};
+
 // What one device holds of a parameter, and where its gradient is still a partial sum after a backward pass:
 // the reductions that are due once per iteration.
 struct ParameterShard {
   TensorId tensor = -1;
   double elements = 0;
   MeshAxisSet gradient_partial;
-  // How the gradient is left by a backward pass, and by which operator; of a parameter without one, nothing.
-  TensorId gradient = -1;
-  OperatorId made_by = -1;
-  Sharding gradient_made;
+  // Of a parameter that several operators read, the gradients that are not alike each stand for themselves: those that
+  // are have been added up. Of a parameter without a gradient, nothing.
+  std::vector<GradientLeft> gradients;
 };
 
 // A block as one device of the mesh executes it.

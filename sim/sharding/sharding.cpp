@@ -54,6 +54,25 @@ MeshAxisSet mesh_axes_of(const Sharding& sharding) {
   return out;
 }
 
+// The size of a collective (ReshardStep::bytes). What is cut into parts is padded to equal ones first, and parts that
+// are put together are padded.
+double buffer_bytes(const TensorSize& tensor, const ReshardStep& step, const DeviceMesh& mesh) {
+  const auto parts = static_cast<double>(mesh.size(step.over));
+  switch (step.kind) {
+    case CollectiveKind::all_gather:
+      return parts * local_bytes(tensor, step.from, mesh);
+    case CollectiveKind::reduce_scatter:
+      return parts * local_bytes(tensor, step.to, mesh);
+    case CollectiveKind::all_to_all: {
+      Sharding message = step.from;  // what one device sends another
+      for (std::size_t i = 0; i < message.axes.size(); ++i) message.axes[i].insert(step.to.axes[i]);
+      return parts * local_bytes(tensor, message, mesh);
+    }
+    default:
+      return local_bytes(tensor, step.from, mesh);
+  }
+}
+
 // One move of a mesh axis towards where it is wanted: nothing is ever moved twice, so what is left to choose is the
 // order.
 struct Move {
@@ -78,22 +97,14 @@ class Resharding {
     if (before != kNowhere) out.then.axes[before].erase(over);
     if (after != kNowhere) out.then.axes[after].insert(over);
     if (mesh_.size(over) == 1 || (!partial && before == kNowhere)) return out;
-    const double bytes = local_bytes(tensor_, now, mesh_);
+    const CollectiveKind kind = partial && after == kNowhere ? CollectiveKind::all_reduce
+                                : partial                    ? CollectiveKind::reduce_scatter
+                                : after == kNowhere          ? CollectiveKind::all_gather
+                                                             : CollectiveKind::all_to_all;
+    out.step = {kind, MeshAxisSet(over), 0, now, out.then};
+    out.step->bytes = buffer_bytes(tensor_, *out.step, mesh_);
     const double others = 1 - 1 / static_cast<double>(mesh_.size(over));
-    if (partial && after == kNowhere) {
-      out.step = {CollectiveKind::all_reduce, MeshAxisSet(over), bytes, now, out.then};
-      out.wire_bytes = 2 * others * bytes;
-    } else if (partial) {
-      out.step = {CollectiveKind::reduce_scatter, MeshAxisSet(over), bytes, now, out.then};
-      out.wire_bytes = others * bytes;
-    } else if (after == kNowhere) {
-      const double whole = mesh_.size(over) * bytes;
-      out.step = {CollectiveKind::all_gather, MeshAxisSet(over), whole, now, out.then};
-      out.wire_bytes = others * whole;
-    } else {
-      out.step = {CollectiveKind::all_to_all, MeshAxisSet(over), bytes, now, out.then};
-      out.wire_bytes = others * bytes;
-    }
+    out.wire_bytes = (kind == CollectiveKind::all_reduce ? 2 : 1) * others * out.step->bytes;
     return out;
   }
 
@@ -173,6 +184,7 @@ std::vector<ReshardStep> reshard(const TensorSize& tensor, const Sharding& from,
     if (at_once && !steps.empty() && steps.back().kind == kind) {
       steps.back().over.insert(move.step->over);
       steps.back().to = move.step->to;
+      steps.back().bytes = buffer_bytes(tensor, steps.back(), mesh);
     } else {
       steps.push_back(*move.step);
     }
@@ -182,6 +194,15 @@ std::vector<ReshardStep> reshard(const TensorSize& tensor, const Sharding& from,
 
 std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,
                                  const DeviceMesh& mesh, ReshardOrder order) {
+  if (!from.partial.empty() && graph.tensor(tensor).added_for_kernel) {
+    Sharding added = from;
+    added.partial = {};
+    if (added != to) {
+      std::vector<ReshardStep> steps = reshard(graph, tensor, from, added, mesh, order);
+      for (const ReshardStep& step : reshard(graph, tensor, added, to, mesh, order)) steps.push_back(step);
+      return steps;
+    }
+  }
   return reshard(size_of(graph, tensor), from, to, mesh, order);
 }
 

@@ -59,8 +59,9 @@ enum class ReshardOrder : std::uint8_t {
 // result is divided over the same mesh axis; a mesh axis that moves to another axis an all-to-all; one that
 // disappears an all-gather; several that move in a row move at once; one that appears costs nothing (each device keeps
 // its slice). Where the cheapest sequence is asked for, a mesh axis that takes the place of another of its size is one
-// shift over both, and sums over several mesh axes that leave the tensor whole are one. GSPMD, arXiv 2105.04663,
-// section 4.5. Mesh axes of size 1 cost nothing.
+// shift over both, and sums over several mesh axes that leave the tensor whole are one. Parts that a kernel needs the
+// sum of (Tensor::added_for_kernel) are all-reduced first. GSPMD, arXiv 2105.04663, section 4.5. Mesh axes of size 1
+// cost nothing.
 std::vector<ReshardStep> reshard(const TensorSize& tensor, const Sharding& from, const Sharding& to,
                                  const DeviceMesh& mesh, ReshardOrder order = ReshardOrder::of_mesh);
 std::vector<ReshardStep> reshard(const OperatorGraph& graph, TensorId tensor, const Sharding& from, const Sharding& to,

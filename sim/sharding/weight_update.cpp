@@ -20,15 +20,19 @@ void append(std::vector<BlockStep>& steps, const PartitionedBlock& block, const 
 WeightUpdate weight_update(const PartitionedBlock& block, const DeviceMesh& mesh) {
   WeightUpdate out;
   for (const ParameterShard& shard : block.parameters) {
-    if (shard.gradient < 0) continue;
-    const Sharding& stepped = block.shardings[static_cast<std::size_t>(shard.gradient)];
-    append(out.reductions, block, mesh, shard.made_by, Phase::weight_gradient, shard.gradient, shard.gradient_made,
-           stepped);
-    append(out.gathers, block, mesh, shard.made_by, Phase::update, shard.tensor, stepped,
-           block.shardings[static_cast<std::size_t>(shard.tensor)]);
-    const double element = block.graph.tensor(shard.gradient).bytes_per_element;
-    out.state_elements += local_bytes(block.graph, shard.gradient, stepped, mesh) / element;
-    out.gradient_bytes += local_bytes(block.graph, shard.gradient, shard.gradient_made, mesh);
+    if (shard.gradients.empty()) continue;
+    const auto& lies = [&](TensorId tensor) -> const Sharding& {
+      return block.shardings[static_cast<std::size_t>(tensor)];
+    };
+    for (const GradientLeft& left : shard.gradients) {
+      append(out.reductions, block, mesh, left.made_by, Phase::weight_gradient, left.tensor, left.made,
+             lies(left.tensor));
+      out.gradient_bytes += local_bytes(block.graph, left.tensor, left.made, mesh);
+    }
+    const GradientLeft& sum = shard.gradients.back();
+    append(out.gathers, block, mesh, sum.made_by, Phase::update, shard.tensor, lies(sum.tensor), lies(shard.tensor));
+    const double element = block.graph.tensor(sum.tensor).bytes_per_element;
+    out.state_elements += local_bytes(block.graph, sum.tensor, lies(sum.tensor), mesh) / element;
   }
   return out;
 }

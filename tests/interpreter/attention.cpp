@@ -63,7 +63,7 @@ namespace kinds {
 
 std::vector<Piece> attention(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                              const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Scores scores(graph, op, inputs);
   const Access value(graph, op.inputs[2], *inputs[2]);
   const Access result(graph, op.outputs[0], out[0]);
@@ -90,7 +90,7 @@ std::vector<Piece> attention(const OperatorGraph& graph, const Operator& op, con
 // dq = ds k, dk = ds q.
 Piece attention_gradient(const Reverse& reverse, std::size_t operand) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[operand], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[operand], reverse.ranges));
   for (std::size_t i = 0; i < 3; ++i) needed(reverse, reverse.inputs, i, "an operand");
   const Scores scores(reverse.graph, op, reverse.inputs);
   const Access value(reverse.graph, op.inputs[2], *reverse.inputs[2]);

@@ -15,6 +15,29 @@ double Devices::bytes_of(TensorId tensor, const Piece& piece) const {
   return static_cast<double>(piece.values.size()) * of.density * of.bytes_per_element;
 }
 
+// The bytes of the larger of a device's buffers before and behind a collective, with padding: parts are as large as the
+// largest.
+double Devices::bytes_of(const BlockStep& step) const {
+  const Tensor& tensor = graph().tensor(step.tensor);
+  double elements = tensor.density * tensor.bytes_per_element;
+  for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+    // Divided as before and as behind at once, every device sends or receives parts of this size.
+    MeshAxisSet both = used(step.from.axes[i]);
+    both.insert(used(step.to.axes[i]));
+    const MeshAxisSet joined = step.collective == CollectiveKind::shift ? step.from.axes[i] : both;
+    std::int64_t part = part_of(graph().extent(tensor.axes[i]), program_.mesh.size(joined));
+    // What appears is cut out of a buffer, what disappears fills one up.
+    MeshAxisSet appears = joined;
+    appears.erase(step.from.axes[i]);
+    MeshAxisSet disappears = joined;
+    disappears.erase(step.to.axes[i]);
+    if (step.collective == CollectiveKind::all_gather) part *= program_.mesh.size(disappears);
+    part *= program_.mesh.size(appears);
+    elements *= static_cast<double>(part);
+  }
+  return elements;
+}
+
 void Devices::check_bytes(const BlockStep& step, double bytes) const {
   if (std::abs(bytes - step.bytes) <= 1e-9 * (1 + bytes)) return;
   fail(step.op, fmt::format("{} of {} is of {} bytes, the program says {}", name_of(step.collective),
@@ -31,8 +54,35 @@ bool Devices::takes_largest(TensorId tensor) const {
   return false;
 }
 
+// Parts change places: each device sends its own to one other.
+void Devices::run_exchange(const BlockStep& step) {
+  const std::vector<Box> from = boxes_of(layout_, step.tensor, step.from);
+  const std::vector<Box> to = boxes_of(layout_, step.tensor, step.to);
+  const Version* version = memory_.find(step.tensor, used(step.from.partial), from);
+  const std::string what = fmt::format("{} of {}", name_of(step.collective), graph().tensor(step.tensor).name);
+  if (version == nullptr) fail(step.op, what + ": devices do not hold it as the program says");
+  if (used(step.over).size() != 2) fail(step.op, what + " is not between two mesh axes");
+  const MeshAxis one = *step.over.begin();
+  const MeshAxis other = *++step.over.begin();
+  if (program_.mesh.size(one) != program_.mesh.size(other)) fail(step.op, what + " is between axes of unequal sizes");
+  Version result;
+  result.partial = used(step.to.partial);
+  if (result.partial != used(step.from.partial)) fail(step.op, what + " sums nothing");
+  for (std::int64_t device = 0; device < count_of_devices(); ++device) {
+    const std::int64_t half = layout_.moved(device, one, layout_.coordinate(device, other));
+    const auto sender = static_cast<std::size_t>(layout_.moved(half, other, layout_.coordinate(device, one)));
+    const Box& wanted = to[static_cast<std::size_t>(device)];
+    if (from[sender] != wanted) fail(step.op, what + " brings other parts than the program says");
+    result.pieces.push_back(version->pieces[sender].part(wanted));
+  }
+  check_bytes(step, bytes_of(step));
+  ++proof_.collectives;
+  memory_.put(step.tensor, std::move(result));
+}
+
 void Devices::run_collective(const BlockStep& step) {
   make_available(step.tensor);
+  if (step.collective == CollectiveKind::shift) return run_exchange(step);
   const MeshAxisSet over = used(step.over);
   const MeshAxisSet before = used(step.from.partial);
   const MeshAxisSet after = used(step.to.partial);
@@ -76,7 +126,11 @@ void Devices::run_collective(const BlockStep& step) {
     bytes = std::max({bytes, bytes_of(step.tensor, Piece(from[own])), bytes_of(step.tensor, made)});
     result.pieces.push_back(std::move(made));
   }
-  check_bytes(step, bytes);
+  // What was moved, where all parts are equal.
+  if (layout_.is_even() && std::abs(bytes - bytes_of(step)) > 1e-9 * (1 + bytes)) {
+    fail(step.op, what + " moves other parts than its shardings say");
+  }
+  check_bytes(step, bytes_of(step));
   ++proof_.collectives;
   memory_.put(step.tensor, std::move(result));
   for (const Operator& op : graph().operators) {

@@ -5,6 +5,7 @@ namespace mirfak::interpreter {
 namespace {
 
 bool has(const Version& version, const std::vector<Box>& boxes) {
+  if (version.open) return false;
   for (std::size_t device = 0; device < boxes.size(); ++device) {
     if (!contains(version.pieces[device].box, boxes[device])) return false;
   }
@@ -27,6 +28,13 @@ const Version* DeviceMemory::find_any(TensorId tensor, const std::vector<Box>& b
   if (found == versions_.end()) return nullptr;
   for (const Version& version : found->second) {
     if (has(version, boxes)) return &version;
+  }
+  return nullptr;
+}
+
+Version* DeviceMemory::find_open(TensorId tensor) {
+  for (Version& version : versions_[tensor]) {
+    if (version.open) return &version;
   }
   return nullptr;
 }

@@ -11,6 +11,9 @@ namespace mirfak::interpreter {
 struct Version {
   MeshAxisSet partial;
   std::vector<Piece> pieces;  // by device
+  // The result of windows that reach over the edges of parts: pieces hold what devices have for their neighbours, too,
+  // and nobody may read them before that is added.
+  bool open = false;
 };
 
 // What the devices hold: of each tensor some versions, since a tensor that was gathered for one operator also lies as
@@ -26,6 +29,8 @@ class DeviceMemory {
   const Version* find(TensorId tensor, MeshAxisSet partial, const std::vector<Box>& boxes) const;
   // Any version with these boxes, whatever it is a part of.
   const Version* find_any(TensorId tensor, const std::vector<Box>& boxes) const;
+  // The result whose edges are still to be added; null: none.
+  Version* find_open(TensorId tensor);
   std::map<TensorId, std::vector<Version>>& all() { return versions_; }
   const std::map<TensorId, std::vector<Version>>& all() const { return versions_; }
 

@@ -40,17 +40,26 @@ void Devices::run(const std::vector<BlockStep>& steps, const std::set<OperatorId
   for (const OperatorId id : operators) {
     if (has_no_step(graph().op(id))) waiting_.insert(id);
   }
-  std::size_t next = 0;
+  std::size_t next = 0;  // step
   const auto of_loop = [&](const BlockStep& step) {
-    return step.kind == BlockStep::Kind::kernel ? step.pieces > 1 : step.collective == CollectiveKind::shift;
+    if (step.kind == BlockStep::Kind::kernel) return step.pieces > 1;
+    return step.collective == CollectiveKind::shift && step.from == step.to && !is_of_edges(step);
+  };
+  const auto steps_while = [&](const auto& belongs) {
+    std::size_t end = next;
+    while (end < steps.size() && steps[end].op == steps[next].op && belongs(steps[end])) ++end;
+    const std::span<const BlockStep> out = std::span(steps).subspan(next, end - next);
+    next = end;
+    return out;
   };
   while (next < steps.size()) {
     const BlockStep& step = steps[next];
     if (of_loop(step)) {
-      std::size_t end = next;
-      while (end < steps.size() && steps[end].op == step.op && of_loop(steps[end])) ++end;
-      run_loop(std::span(steps).subspan(next, end - next));
-      next = end;
+      run_loop(steps_while(of_loop));
+      continue;
+    }
+    if (is_of_edges(step)) {
+      run_edges(steps_while([&](const BlockStep& other) { return is_of_edges(other) && other.tensor == step.tensor; }));
       continue;
     }
     if (step.kind == BlockStep::Kind::kernel) {
@@ -106,7 +115,7 @@ std::vector<Operand> Devices::operands_of(OperatorId id) const {
 
 const Version& Devices::version_for(OperatorId id, const Operand& operand, const std::vector<Ranges>& ranges) const {
   std::vector<Box> boxes;
-  for (const Ranges& of_device : ranges) boxes.push_back(box_of(operand, of_device));
+  for (const Ranges& of_device : ranges) boxes.push_back(box_of(graph(), operand, of_device));
   if (const Version* found = memory_.find(operand.tensor, {}, boxes)) return *found;
   const Operator& op = graph().op(id);
   if (adds(op)) {
@@ -165,6 +174,12 @@ void Devices::put_results(OperatorId id, const LabelSharding& labels, MeshAxisSe
     version.partial.insert(partial);
     version.partial = used(version.partial);
     for (std::vector<Piece>& of_device : results) version.pieces.push_back(std::move(of_device[i]));
+    const Sharding own = operand_sharding(op.outputs[i], labels);
+    for (std::size_t device = 0; device < results.size() && !op.outputs[i].windows.empty(); ++device) {
+      const Box box = layout_.box(op.outputs[i].tensor, own, static_cast<std::int64_t>(device));
+      version.open = version.open || version.pieces[device].box != box;
+    }
+    version.open = version.open || passes_rows(id, op.outputs[i]);
     memory_.replace(op.outputs[i].tensor, std::move(version));
   }
 }
@@ -176,7 +191,7 @@ void Devices::finish_losses(OperatorId id) {
   std::vector<std::vector<Piece>> results(ranges.size());
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     std::vector<Box> boxes;
-    for (const Ranges& of_device : ranges) boxes.push_back(box_of(op.outputs[i], of_device));
+    for (const Ranges& of_device : ranges) boxes.push_back(box_of(graph(), op.outputs[i], of_device));
     const Version* found = memory_.find(op.outputs[i].tensor, {}, boxes);
     if (found == nullptr) return;
     for (std::size_t device = 0; device < ranges.size(); ++device) {
@@ -206,6 +221,7 @@ void Devices::forget(const std::vector<TensorId>& kept) {
 
 void Devices::forget_copies() {
   for (auto& [id, versions] : memory_.all()) {
+    if (graph().tensor(id).role == TensorRole::parameter_gradient) continue;
     const std::vector<Box> boxes = boxes_of(layout_, id, home(id));
     for (const Version& version : versions) {
       if (version.partial.empty() && graph().tensor(id).role == TensorRole::activation) aside_.put(id, version);

@@ -50,6 +50,8 @@ class Devices {
 
   // collectives.cpp
   void run_collective(const BlockStep& step);
+  void run_exchange(const BlockStep& step);
+  double bytes_of(const BlockStep& step) const;
   void check_bytes(const BlockStep& step, double bytes) const;
   double bytes_of(TensorId tensor, const Piece& piece) const;
   bool takes_largest(TensorId tensor) const;
@@ -63,6 +65,19 @@ class Devices {
   void run_piece_of_ring(Ring& ring, const BlockStep& step) const;
   // What each device receives from the one that many places further on.
   PiecesOfDevices received(const PiecesOfDevices& sent, MeshAxis mesh, int from) const;
+
+  // edges.cpp
+  struct Edge;
+  bool is_of_edges(const BlockStep& step) const;
+  void run_edges(std::span<const BlockStep> steps);
+  std::size_t run_edges_of_input(const Operand& operand, std::span<const BlockStep> steps);
+  std::size_t run_edges_of_result(const Operand& operand, std::span<const BlockStep> steps);
+  bool passes_rows(OperatorId id, const Operand& operand) const;
+  std::vector<Edge> edges_of(OperatorId id, const Operand& operand) const;
+  void check_hop(const BlockStep& step, const Edge& edge, const std::vector<Edge>& edges, std::int64_t rows) const;
+  std::vector<Piece> rows_of_part(const Edge& edge, const std::vector<Piece>& pieces, std::int64_t behind,
+                                  std::int64_t rows, bool last) const;
+  std::vector<Piece> passed_on(const Edge& edge, const std::vector<Piece>& sent, int towards) const;
 
   // loops.cpp
   void run_loop(std::span<const BlockStep> steps);

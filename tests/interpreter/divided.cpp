@@ -5,11 +5,13 @@
 
 #include "base/error.hpp"
 #include "interpreter/devices.hpp"
+#include "sharding/weight_update.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace mirfak::interpreter {
 
@@ -41,7 +43,10 @@ class Prover {
     for (std::size_t i = 0; i < graph_.input_gradients.size(); ++i) {
       if (graph_.input_gradients[i] >= 0) must_lie_home(graph_.input_gradients[i]);
     }
-    for (const ParameterShard& shard : program_.block.parameters) check_parameter(shard);
+    if (program_.plan.by_compiler) check_update();
+    for (const ParameterShard& shard : program_.block.parameters) {
+      if (!program_.plan.by_compiler) check_parameter(shard);
+    }
     return proof_;
   }
 
@@ -67,7 +72,11 @@ class Prover {
       Version version;
       const bool buffer = graph_.tensor(id).role == TensorRole::parameter_gradient;
       for (const Box& box : boxes_of(layout_, id, home(id))) {
-        version.pieces.push_back(buffer ? Piece(box) : whole_[static_cast<std::size_t>(id)]->part(box));
+        // The buffer of an iteration lies as what is added to it.
+        const bool anywhere = buffer && program_.plan.by_compiler;
+        version.pieces.push_back(anywhere ? Piece(whole_box(graph_, id))
+                                 : buffer ? Piece(box)
+                                          : whole_[static_cast<std::size_t>(id)]->part(box));
       }
       devices_.memory().put(id, std::move(version));
     }
@@ -90,8 +99,12 @@ class Prover {
     return out;
   }
 
-  void compare(const std::string& when, TensorId id, std::int64_t device, const Piece& piece) {
-    const Piece& all = *whole_[static_cast<std::size_t>(id)];
+  void compare(const std::string& when, TensorId id, std::int64_t device, const Piece& piece) const {
+    must_equal(when, id, device, piece, *whole_[static_cast<std::size_t>(id)]);
+  }
+
+  void must_equal(const std::string& when, TensorId id, std::int64_t device, const Piece& piece,
+                  const Piece& all) const {
     const Piece expected = all.part(piece.box);
     if (expected.values.size() == 0) return;
     const double scale = 1 + all.values.abs().maxCoeff();
@@ -106,7 +119,7 @@ class Prover {
     for (const auto& [id, versions] : devices_.memory().all()) {
       if (!whole_[static_cast<std::size_t>(id)] || graph_.tensor(id).role == TensorRole::parameter_gradient) continue;
       for (const Version& version : versions) {
-        if (!version.partial.empty()) continue;
+        if (!version.partial.empty() || version.open) continue;
         ++proof_.compared;
         for (std::int64_t device = 0; device < layout_.devices(); ++device) {
           compare(when, id, device, version.pieces[static_cast<std::size_t>(device)]);
@@ -160,6 +173,82 @@ class Prover {
     ++proof_.compared;
   }
 
+  // The gradient of each parameter as backward passes leave it, which the program's reductions bring to where it is
+  // stepped; and the parameter stepped there, which its gathers bring to where it lies.
+  void check_update() {
+    const WeightUpdate update = weight_update(program_.block, program_.mesh);
+    for (const ParameterShard& shard : program_.block.parameters) join_contributions(shard);
+    devices_.run(update.reductions, {});
+    for (const ParameterShard& shard : program_.block.parameters) step(shard);
+    devices_.run(update.gathers, {});
+    for (const ParameterShard& shard : program_.block.parameters) check_stepped(shard);
+  }
+
+  // Several uses of a parameter each leave a part of its gradient; those that lie alike are added.
+  void join_contributions(const ParameterShard& shard) {
+    const std::vector<TensorId> parts = contributions(graph_, shard.tensor);
+    std::size_t joined = 0;
+    for (const GradientLeft& left : shard.gradients) {
+      Version sum;
+      sum.partial = used(left.made.partial, program_.mesh);
+      const std::vector<Box> boxes = boxes_of(layout_, left.tensor, left.made);
+      for (const Box& box : boxes) sum.pieces.emplace_back(box);
+      for (const TensorId id : parts) {
+        const Version& part = devices_.memory().all().at(id).front();
+        bool alike = !part.open && part.partial == sum.partial;
+        for (std::size_t device = 0; device < boxes.size(); ++device) {
+          alike = alike && part.pieces[device].box == boxes[device];
+        }
+        if (!alike) continue;
+        for (std::size_t device = 0; device < boxes.size(); ++device) sum.pieces[device].add(part.pieces[device]);
+        ++joined;
+      }
+      reduced_.emplace_back(left.tensor, std::move(sum));
+    }
+    if (joined != parts.size()) {
+      fail_internal(fmt::format("gradients of {} do not lie as the program says", graph_.tensor(shard.tensor).name));
+    }
+    for (auto& [id, sum] : std::exchange(reduced_, {})) devices_.memory().replace(id, std::move(sum));
+  }
+
+  // The optimizer steps on what a device has of the gradient's own sharding.
+  void step(const ParameterShard& shard) {
+    const std::optional<Piece> gradient = parameter_gradient(graph_, whole_, shard.tensor);
+    if (shard.gradients.empty() || !gradient) return;
+    const TensorId last = shard.gradients.back().tensor;
+    const std::vector<Box> boxes = boxes_of(layout_, last, home(last));
+    std::vector<Piece> sums;
+    for (const Box& box : boxes) sums.emplace_back(box);
+    for (const GradientLeft& left : shard.gradients) {
+      const Version* reduced = devices_.memory().find(left.tensor, {}, boxes);
+      if (reduced == nullptr) fail_internal(graph_.tensor(left.tensor).name + " is not reduced to where it is stepped");
+      for (std::size_t device = 0; device < boxes.size(); ++device) sums[device].add(reduced->pieces[device]);
+    }
+    Version stepped;
+    for (std::size_t device = 0; device < boxes.size(); ++device) {
+      must_equal("update", last, static_cast<std::int64_t>(device), sums[device], *gradient);
+      stepped.pieces.push_back(whole_[static_cast<std::size_t>(shard.tensor)]->part(boxes[device]));
+      stepped.pieces.back().values -= sums[device].values;
+    }
+    ++proof_.compared;
+    devices_.memory().replace(shard.tensor, std::move(stepped));
+  }
+
+  void check_stepped(const ParameterShard& shard) {
+    const std::optional<Piece> gradient = parameter_gradient(graph_, whole_, shard.tensor);
+    if (shard.gradients.empty() || !gradient) return;
+    Piece expected = *whole_[static_cast<std::size_t>(shard.tensor)];
+    expected.values -= gradient->values;
+    const std::vector<Box> boxes = boxes_of(layout_, shard.tensor, home(shard.tensor));
+    const Version* gathered = devices_.memory().find(shard.tensor, {}, boxes);
+    if (gathered == nullptr) fail_internal(graph_.tensor(shard.tensor).name + " is not gathered behind its step");
+    for (std::size_t device = 0; device < boxes.size(); ++device) {
+      must_equal("update", shard.tensor, static_cast<std::int64_t>(device),
+                 gathered->pieces[device].part(boxes[device]), expected);
+    }
+    ++proof_.compared;
+  }
+
   const DividedProgram& program_;
   const OperatorGraph& graph_;
   const Values& whole_;
@@ -167,6 +256,7 @@ class Prover {
   Layout layout_;
   Devices devices_;
   std::vector<TensorId> must_lie_home_;
+  std::vector<std::pair<TensorId, Version>> reduced_;
 };
 
 }  // namespace

@@ -133,7 +133,7 @@ class Partial {
 
 std::vector<Piece> elementwise(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                                const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   if (out.empty()) return out;
   const Elementwise function(graph, op, inputs);
   Position at;
@@ -148,7 +148,7 @@ std::vector<Piece> elementwise(const OperatorGraph& graph, const Operator& op, c
 
 Piece elementwise_gradient(const Reverse& reverse, std::size_t operand) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[operand], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[operand], reverse.ranges));
   const Access dy(reverse.graph, op.outputs[0], needed(reverse, reverse.output_gradients, 0, "the gradient"));
   const Access dx(reverse.graph, op.inputs[operand], out);
   Position at;

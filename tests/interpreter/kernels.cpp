@@ -12,9 +12,9 @@ const Piece& needed(const Reverse& reverse, const Pieces& pieces, std::size_t i,
   fail_internal("the gradient of " + reverse.op.name + " reads " + what + ", which was not kept for it");
 }
 
-std::vector<Piece> zeros(const std::vector<Operand>& outputs, const Ranges& ranges) {
+std::vector<Piece> zeros(const OperatorGraph& graph, const std::vector<Operand>& outputs, const Ranges& ranges) {
   std::vector<Piece> out;
-  for (const Operand& output : outputs) out.emplace_back(box_of(output, ranges));
+  for (const Operand& output : outputs) out.emplace_back(box_of(graph, output, ranges));
   return out;
 }
 
@@ -23,7 +23,7 @@ namespace kinds {
 // A sum of products over all places of all labels. A result with windows (a gradient) is added to where they point.
 std::vector<Piece> contract(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                             const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   std::vector<Operand> operands = op.inputs;
   operands.push_back(op.outputs[0]);
   const Access a(graph, op.inputs[0], *inputs[0]);
@@ -43,7 +43,7 @@ namespace {
 
 // Rows of a table. A device that holds a part of the table leaves zeros where it has not the row.
 std::vector<Piece> gather(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Access table(graph, op.inputs[0], *inputs[0]);
   const Access ids(graph, op.inputs[1], *inputs[1]);
   const Access rows(graph, op.outputs[0], out[0]);
@@ -57,7 +57,7 @@ std::vector<Piece> gather(const OperatorGraph& graph, const Operator& op, const 
 
 // dy, ids -> the gradient of the table.
 std::vector<Piece> scatter(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Access dy(graph, op.inputs[0], *inputs[0]);
   const Access ids(graph, op.inputs[1], *inputs[1]);
   const Access table(graph, op.outputs[0], out[0]);
@@ -72,7 +72,7 @@ std::vector<Piece> scatter(const OperatorGraph& graph, const Operator& op, const
 
 double terms_of(const OperatorGraph& graph, const Operator& op) {
   double terms = 1;
-  for (const Axis label : op.inputs[0].labels) {
+  for (const Axis label : all_labels(std::span(op.inputs).first(1))) {
     if (!op.outputs[0].labels.contains(label)) terms *= static_cast<double>(graph.extent(label));
   }
   return terms;
@@ -81,9 +81,9 @@ double terms_of(const OperatorGraph& graph, const Operator& op) {
 // Each result combines the first operand over the labels that it lacks.
 Piece reduced(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs,
               const Operand& output) {
-  Piece out(box_of(output, ranges));
+  Piece out(box_of(graph, output, ranges));
   for (const Axis label : output.labels) {
-    if (!op.inputs[0].labels.contains(label)) {
+    if (!holds(all_labels(std::span(op.inputs).first(1)), label)) {
       fail_internal(op.name + " sums " + graph.tensor(op.inputs[0].tensor).name + ", which has no axis " +
                     graph.info(label).name);
     }
@@ -95,13 +95,13 @@ Piece reduced(const OperatorGraph& graph, const Operator& op, const Ranges& rang
   if (largest) maxima.values.setConstant(-std::numeric_limits<double>::infinity());
   const double terms = op.function == "mean" ? terms_of(graph, op) : 1;
   Position at;
-  for_each(labels_of(op.inputs[0]), ranges, at, [&] {
+  for_each(all_labels(std::span(op.inputs).first(1)), ranges, at, [&] {
     const std::int64_t place = y.offset(at);
     const double value = x.read(at);
     if (!largest) out.values[place] += value / terms;
     if (!largest || value <= maxima.values[place]) return;
     maxima.values[place] = value;
-    const std::vector<Axis> over = without(labels_of(op.inputs[0]), labels_of(output));
+    const std::vector<Axis> over = without(all_labels(std::span(op.inputs).first(1)), labels_of(output));
     if (op.function == "argmax") out.values[place] = static_cast<double>(flat(graph, over, at));
   });
   return op.function == "max" ? maxima : out;
@@ -124,7 +124,7 @@ Axis candidates_of(const Operator& op) { return without(labels_of(op.inputs[1]),
 // A row exists where the token's weight for the expert is not zero.
 std::vector<Piece> dispatch(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                             const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Access x(graph, op.inputs[0], *inputs[0]);
   const Access weights(graph, op.inputs[1], *inputs[1]);
   const Access rows(graph, op.outputs[0], out[0]);
@@ -145,7 +145,7 @@ std::vector<Piece> dispatch(const OperatorGraph& graph, const Operator& op, cons
 // Nothing of the choice is kept: gradients of rows that do not exist are zero.
 Piece dispatch_gradient(const Reverse& reverse, std::size_t operand) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[operand], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[operand], reverse.ranges));
   const Access dy(reverse.graph, op.outputs[operand],
                   needed(reverse, reverse.output_gradients, operand, "the gradient of its rows"));
   const Access to(reverse.graph, op.inputs[operand], out);
@@ -153,13 +153,14 @@ Piece dispatch_gradient(const Reverse& reverse, std::size_t operand) {
   Position at;
   for_each(labels_of(op.outputs[operand]), reverse.ranges, at, [&] {
     at[candidates] = at[op.over[0]];
-    out.values[to.offset(at)] += dy.read(at);
+    const std::int64_t place = to.offset(at);
+    if (place >= 0) out.values[place] += dy.read(at);
   });
   return out;
 }
 
 std::vector<Piece> combine(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Access rows(graph, op.inputs[0], *inputs[0]);
   const Access y(graph, op.outputs[0], out[0]);
   Position at;
@@ -170,19 +171,20 @@ std::vector<Piece> combine(const OperatorGraph& graph, const Operator& op, const
 // The gradient of a combination over labels that the result lacks: spread over them.
 Piece spread(const Reverse& reverse) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[0], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[0], reverse.ranges));
   const Access dy(reverse.graph, op.outputs[0], needed(reverse, reverse.output_gradients, 0, "the gradient"));
   const Access dx(reverse.graph, op.inputs[0], out);
   const bool largest = op.function == "max";
   const double terms = op.function == "mean" ? terms_of(reverse.graph, op) : 1;
   Position at;
-  for_each(labels_of(op.inputs[0]), reverse.ranges, at, [&] {
+  for_each(all_labels(std::span(op.inputs).first(1)), reverse.ranges, at, [&] {
     if (largest) {
       const Access x(reverse.graph, op.inputs[0], needed(reverse, reverse.inputs, 0, "its operand"));
       const Access y(reverse.graph, op.outputs[0], needed(reverse, reverse.outputs, 0, "its result"));
       if (x.read(at) != y.read(at)) return;
     }
-    out.values[dx.offset(at)] = dy.read(at) / terms;
+    const std::int64_t place = dx.offset(at);
+    if (place >= 0) out.values[place] += dy.read(at) / terms;
   });
   return out;
 }

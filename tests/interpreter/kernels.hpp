@@ -71,6 +71,6 @@ bool moves(const Operator& op);
 // Something that must be there.
 const Piece& needed(const Reverse& reverse, const Pieces& pieces, std::size_t i, const char* what);
 // Results of zeros.
-std::vector<Piece> zeros(const std::vector<Operand>& outputs, const Ranges& ranges);
+std::vector<Piece> zeros(const OperatorGraph& graph, const std::vector<Operand>& outputs, const Ranges& ranges);
 
 }  // namespace mirfak::interpreter

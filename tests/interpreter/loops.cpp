@@ -87,11 +87,11 @@ void Devices::run_gathering(std::span<const BlockStep> steps) {
   Version passing;
   Version gathered;
   for (std::size_t device = 0; device < own.size(); ++device) {
-    passing.pieces.push_back(start.pieces[device].part(box_of(rows.operand, own[device])));
-    gathered.pieces.emplace_back(box_of(rows.operand, gathered_ranges[device]));
+    passing.pieces.push_back(start.pieces[device].part(box_of(graph(), rows.operand, own[device])));
+    gathered.pieces.emplace_back(box_of(graph(), rows.operand, gathered_ranges[device]));
   }
   Results results;
-  for (const Ranges& ranges : gathered_ranges) results.push_back(zeros(op.outputs, ranges));
+  for (const Ranges& ranges : gathered_ranges) results.push_back(zeros(graph(), op.outputs, ranges));
   Version next;
   for (const BlockStep& step : steps) {
     if (!is_kernel(step)) {

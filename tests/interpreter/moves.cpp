@@ -83,7 +83,7 @@ void for_each_moved(const OperatorGraph& graph, const Operator& op, std::size_t 
 bool moves(const Operator& op) { return op.kind == OperatorKind::view || is_concatenation(op); }
 
 std::vector<Piece> move(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
     const Access from(graph, op.inputs[i], *inputs[i]);
     for (std::size_t o = 0; o < op.outputs.size(); ++o) {
@@ -97,7 +97,7 @@ std::vector<Piece> move(const OperatorGraph& graph, const Operator& op, const Ra
 
 Piece move_gradient(const Reverse& reverse, std::size_t operand) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[operand], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[operand], reverse.ranges));
   const Access to(reverse.graph, op.inputs[operand], out);
   for (std::size_t o = 0; o < op.outputs.size(); ++o) {
     if (reverse.output_gradients[o] == nullptr) continue;

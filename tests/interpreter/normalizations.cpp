@@ -67,7 +67,7 @@ bool is_target(const OperatorGraph& graph, const Operator& op, const Pieces& inp
 std::vector<Piece> normalization(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                                  const Pieces& inputs) {
   check_norm(op);
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   std::vector<Access> in;
   for (std::size_t i = 0; i < inputs.size(); ++i) in.emplace_back(graph, op.inputs[i], *inputs[i]);
   const Access y(graph, op.outputs[0], out[0]);
@@ -89,7 +89,7 @@ std::vector<Piece> normalization(const OperatorGraph& graph, const Operator& op,
 Piece normalization_gradient(const Reverse& reverse, std::size_t operand) {
   const Operator& op = reverse.op;
   check_norm(op);
-  Piece out(box_of(op.inputs[operand], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[operand], reverse.ranges));
   const Access dy(reverse.graph, op.outputs[0], needed(reverse, reverse.output_gradients, 0, "the gradient"));
   const Access x(reverse.graph, op.inputs[0], needed(reverse, reverse.inputs, 0, "its operand"));
   const Access to(reverse.graph, op.inputs[operand], out);
@@ -121,7 +121,7 @@ Piece normalization_gradient(const Reverse& reverse, std::size_t operand) {
 }
 
 std::vector<Piece> softmax(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Access x(graph, op.inputs[0], *inputs[0]);
   const Access y(graph, op.outputs[0], out[0]);
   Position at;
@@ -138,7 +138,7 @@ std::vector<Piece> softmax(const OperatorGraph& graph, const Operator& op, const
 // Of softmax, and of the choice of experts, which is one over the chosen: dx = y (dy - sum dy y).
 Piece softmax_gradient(const Reverse& reverse) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[0], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[0], reverse.ranges));
   const Access dy(reverse.graph, op.outputs[0], needed(reverse, reverse.output_gradients, 0, "the gradient"));
   const Access y(reverse.graph, op.outputs[0], needed(reverse, reverse.outputs, 0, "its result"));
   const Access dx(reverse.graph, op.inputs[0], out);
@@ -153,7 +153,7 @@ Piece softmax_gradient(const Reverse& reverse) {
 
 // Softmax over the largest scores, zero elsewhere. A bias is added to the scores.
 std::vector<Piece> route(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   std::vector<Access> in;
   for (std::size_t i = 0; i < inputs.size(); ++i) in.emplace_back(graph, op.inputs[i], *inputs[i]);
   const Access y(graph, op.outputs[0], out[0]);
@@ -175,7 +175,7 @@ std::vector<Piece> route(const OperatorGraph& graph, const Operator& op, const R
 
 std::vector<Piece> cross_entropy(const OperatorGraph& graph, const Operator& op, const Ranges& ranges,
                                  const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Access x(graph, op.inputs[0], *inputs[0]);
   const Access token(graph, op.outputs[0], out[0]);
   const Access softmax(graph, op.outputs[3], out[3]);
@@ -195,7 +195,7 @@ std::vector<Piece> cross_entropy(const OperatorGraph& graph, const Operator& op,
 // The loss of every token counts once: dx = softmax - 1 at the target.
 Piece cross_entropy_gradient(const Reverse& reverse) {
   const Operator& op = reverse.op;
-  Piece out(box_of(op.inputs[0], reverse.ranges));
+  Piece out(box_of(reverse.graph, op.inputs[0], reverse.ranges));
   const Access softmax(reverse.graph, op.outputs[3], needed(reverse, reverse.outputs, 3, "its softmax"));
   const Access dx(reverse.graph, op.inputs[0], out);
   const bool seeded = !reverse.output_gradients.empty() && reverse.output_gradients[0] != nullptr;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <set>
 
 namespace mirfak::interpreter {
 
@@ -36,9 +37,21 @@ Box whole_box(const OperatorGraph& graph, TensorId tensor) {
   return out;
 }
 
-Box box_of(const Operand& operand, const Ranges& ranges) {
+Box box_of(const OperatorGraph& graph, const Operand& operand, const Ranges& ranges) {
   Box out;
   for (const Axis label : operand.labels) out.push_back(ranges[index_of(label)]);
+  for (const Window& window : operand.windows) {
+    Places& touched = out[window.position];
+    std::set<std::int64_t> all(touched.begin(), touched.end());
+    const std::int64_t extent = graph.extent(graph.tensor(operand.tensor).axes[window.position]);
+    for (const std::int64_t step : ranges[index_of(window.step)]) {
+      for (const std::int64_t tap : ranges[index_of(window.tap)]) {
+        const std::int64_t place = window.stride * step + window.dilation * tap + window.offset;
+        if (place >= 0 && place < extent) all.insert(place);
+      }
+    }
+    touched = Places(std::vector<std::int64_t>(all.begin(), all.end()));
+  }
   return out;
 }
 

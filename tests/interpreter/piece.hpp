@@ -41,9 +41,9 @@ using Ranges = std::vector<Places>;  // of a kernel: by the axes of the graph
 // The whole of every axis of a graph.
 Ranges whole_ranges(const OperatorGraph& graph);
 Box whole_box(const OperatorGraph& graph, TensorId tensor);
-// The part of an operand that a kernel over these ranges touches; an axis with a window is touched as its own range
-// says.
-Box box_of(const Operand& operand, const Ranges& ranges);
+// The part of an operand that a kernel over these ranges touches. Of an axis with a window this is its own range, and
+// wherever the steps and taps within theirs point to.
+Box box_of(const OperatorGraph& graph, const Operand& operand, const Ranges& ranges);
 
 // A part of a tensor: the elements at some places of each axis, row by row. Places are those of the whole tensor.
 struct Piece {

@@ -80,7 +80,7 @@ void Devices::start_ring(Ring& ring) const {
       const Version& version = version_for(ring.id, operand, ring.own);
       pieces.clear();
       for (std::size_t device = 0; device < ring.own.size(); ++device) {
-        pieces.push_back(version.pieces[device].part(box_of(operand, ring.own[device])));
+        pieces.push_back(version.pieces[device].part(box_of(graph(), operand, ring.own[device])));
       }
       continue;
     }

@@ -57,7 +57,7 @@ std::vector<Axis> state_labels(const Operator& op) {
 }  // namespace
 
 std::vector<Piece> scan(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Pieces& inputs) {
-  std::vector<Piece> out = zeros(op.outputs, ranges);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
   const Recurrence recurrence(graph, op, ranges, inputs);
   const Access y(graph, op.outputs[0], out[0]);
   Position at;
@@ -73,7 +73,7 @@ std::vector<Piece> scan(const OperatorGraph& graph, const Operator& op, const Ra
 
 Piece scan_gradient(const Reverse& reverse, std::size_t operand, const mirfak::Operand& result) {
   const Operator& op = reverse.op;
-  Piece out(box_of(result, reverse.ranges));
+  Piece out(box_of(reverse.graph, result, reverse.ranges));
   for (std::size_t i = 0; i < op.inputs.size(); ++i) needed(reverse, reverse.inputs, i, "an operand");
   const Recurrence recurrence(reverse.graph, op, reverse.ranges, reverse.inputs);
   const Access dy(reverse.graph, op.outputs[0], needed(reverse, reverse.output_gradients, 0, "the gradient"));
