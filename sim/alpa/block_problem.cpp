@@ -58,7 +58,7 @@ class ProblemWriter {
     }
     add_operands();
     add_memory();
-    if (options_.equal_compute) forbid_idle_devices();
+    if (options_.equal_compute || options_.all_devices) forbid_idle_devices();
     return std::move(problem_);
   }
 

@@ -27,6 +27,9 @@ struct PlanOptions {
   // All devices are taken to compute equally long, as the paper has it: only communication counts, and operators that
   // decide for themselves are divided over all devices wherever they can be. False: kernels are priced.
   bool equal_compute = false;
+  // Kernels are priced, and operators that decide for themselves are divided over all devices wherever they can be all
+  // the same: what a strategy does, which has no devices that repeat the work of others.
+  bool all_devices = false;
 };
 
 // Of what hardware.

@@ -65,7 +65,8 @@ class Divisions {
  public:
   Divisions(const OperatorGraph& graph, const DeviceMesh& mesh) : graph_(graph), mesh_(mesh) {}
 
-  std::vector<LabelSharding> of(const std::vector<Axis>& axes) const {
+  // `allowed`: the mesh axes that may divide an axis; null: all.
+  std::vector<LabelSharding> of(const std::vector<Axis>& axes, const AxisDivision* allowed) const {
     LabelSharding whole;
     whole.resize(graph_.axes.size());
     std::vector<LabelSharding> out = {whole};
@@ -74,11 +75,28 @@ class Divisions {
       const std::size_t before = out.size();
       for (std::size_t i = 0; i < before; ++i) {
         for (const Axis axis : axes) {
+          if (allowed != nullptr && !mesh_axes_of(axis, *allowed).contains(mesh_axis)) continue;
           LabelSharding divided = out[i];
           divided[index_of(axis)].insert(mesh_axis);
           if (graph_.extent(axis) % mesh_.size(divided[index_of(axis)]) == 0) out.push_back(divided);
         }
       }
+    }
+    return out;
+  }
+
+  MeshAxisSet mesh_axes_of(Axis axis, const AxisDivision& division) const {
+    const auto found = division.find(graph_.divided_by(axis));
+    return found == division.end() ? MeshAxisSet() : found->second;
+  }
+
+  // All of these mesh axes that the axis can be divided by, taken in the order of the mesh.
+  MeshAxisSet full_division(Axis axis, const AxisDivision& division) const {
+    MeshAxisSet out;
+    for (const MeshAxis mesh_axis : mesh_axes_of(axis, division)) {
+      MeshAxisSet more = out;
+      more.insert(mesh_axis);
+      if (mesh_.size(mesh_axis) > 1 && graph_.extent(axis) % mesh_.size(more) == 0) out = more;
     }
     return out;
   }
@@ -200,12 +218,15 @@ class Builder {
       if (leading < 0) leading = tensor.role == TensorRole::parameter ? add_parameter(tensor) : add_tensor(id);
       out_.of_tensor[place] = leading;
     }
-    if (options_.stream) hold_streams();
+    if (options_.stream || options_.streams_divided) hold_streams();
   }
+
+  const AxisDivision* of_tensors() const { return options_.rules ? &options_.rules->tensors : nullptr; }
+  const AxisDivision* of_operators() const { return options_.rules ? &options_.rules->operators : nullptr; }
 
   int add_tensor(TensorId id) {
     const Tensor& tensor = graph_.tensor(id);
-    return add(tensor.name, divisions_.of(dividable(tensor)));
+    return add(tensor.name, divisions_.of(dividable(tensor), of_tensors()));
   }
 
   int add_parameter(const Tensor& tensor) {
@@ -213,7 +234,7 @@ class Builder {
     const bool divides_state = options_.divides_state && !tensor.frozen && !is_small(tensor);
     if (divides_state) reductions.push_back(Reduction::scattered);
     if (divides_state && options_.many_passes) reductions.push_back(Reduction::every_pass);
-    const std::vector<LabelSharding> divisions = divisions_.of(dividable(tensor));
+    const std::vector<LabelSharding> divisions = divisions_.of(dividable(tensor), of_tensors());
     std::vector<LabelSharding> choices;
     std::vector<Reduction> by_choice;
     for (const LabelSharding& division : divisions) {
@@ -232,17 +253,20 @@ class Builder {
       for (const TensorId id : *streams) {
         const int decision = out_.of_tensor[static_cast<std::size_t>(id)];
         if (decision < 0) continue;
-        std::erase_if(out_.decisions[static_cast<std::size_t>(decision)].choices, [&](const LabelSharding& choice) {
-          return out_sharding(id, choice).axes != options_.stream->axes;
-        });
+        std::erase_if(out_.decisions[static_cast<std::size_t>(decision)].choices,
+                      [&](const LabelSharding& choice) { return !lies_as_held(id, choice); });
       }
     }
   }
 
-  Sharding out_sharding(TensorId id, const LabelSharding& choice) const {
-    Sharding out;
-    for (const Axis axis : graph_.tensor(id).axes) out.axes.push_back(choice[index_of(axis)]);
-    return out;
+  bool lies_as_held(TensorId id, const LabelSharding& choice) const {
+    const AxisLabels& axes = graph_.tensor(id).axes;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const MeshAxisSet held =
+          options_.stream ? options_.stream->axes[i] : divisions_.full_division(axes[i], *options_.streams_divided);
+      if (choice[index_of(axes[i])] != held) return false;
+    }
+    return true;
   }
 
   void decide(OperatorId id) {
@@ -257,7 +281,7 @@ class Builder {
       decision = out_.of_operator[static_cast<std::size_t>(forward)];
       narrow(decision, id);
     } else {
-      decision = add(op.name, divisions_.of(out_.dividable[static_cast<std::size_t>(id)]));
+      decision = add(op.name, divisions_.of(out_.dividable[static_cast<std::size_t>(id)], of_operators()));
     }
     for (const Operand& output : op.outputs) {
       if (graph_.tensor(output.tensor).role != TensorRole::parameter_gradient) continue;

@@ -4,6 +4,7 @@
 #include "sharding/device_mesh.hpp"
 #include "sharding/sharding_plan.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,15 @@ enum class Reduction {
   every_pass,  // reduce-scattered after every microbatch, so that the gradients are divided too
 };
 
+// The mesh axes that may divide axes of each parallelism (AxisInfo::divided_by); those that are left out stay whole.
+using AxisDivision = std::map<Parallelism, MeshAxisSet>;
+
+// What a strategy can express: which mesh axes may divide which axes.
+struct DivisionRules {
+  AxisDivision operators;  // that decide for themselves
+  AxisDivision tensors;
+};
+
 // What may be decided of a graph, and what is left out (section 4.2 of arXiv 2201.12023: trivial operators follow).
 struct DecisionOptions {
   // Gradient operators divide their labels as the operators they belong to, gradients lie as their tensors. False: all
@@ -28,8 +38,11 @@ struct DecisionOptions {
   bool repeats = false;
   // How streams lie; nullopt: as is best. Streams that cannot lie so leave a decision without choices.
   std::optional<Sharding> stream;
-  bool divides_state = true;  // Reduction other than `whole`
-  bool many_passes = false;   // several microbatches: `every_pass` differs from `scattered`
+  // ... or by parallelism: every axis of a stream is divided by all of these that its size allows, and by no other.
+  std::optional<AxisDivision> streams_divided;
+  std::optional<DivisionRules> rules;  // nullopt: any mesh axis may divide any axis
+  bool divides_state = true;           // Reduction other than `whole`
+  bool many_passes = false;            // several microbatches: `every_pass` differs from `scattered`
 };
 
 // One choice of how some axes are divided, for every operator and tensor that follows it.

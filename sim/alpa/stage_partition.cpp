@@ -40,7 +40,7 @@ struct Found {
 
 class Search {
  public:
-  explicit Search(const StageProblem& problem) : problem_(problem) {
+  explicit Search(const StageProblem& problem) : problem_(problem), best_time_(problem.longest_s) {
     const int layers = problem.layers;
     options_.resize(static_cast<std::size_t>(layers * (layers + 1) * submesh_count()));
     for (int first = 0; first < layers; ++first) {
@@ -59,6 +59,7 @@ class Search {
     const int first = first_possible(last);
     consider(first);
     search(first, last);
+    if (best_.empty()) return std::nullopt;
     return StagePartition{best_, best_time_, tried_};
   }
 
@@ -73,7 +74,7 @@ class Search {
     int best = -1;
     const std::vector<StageOption>& options = options_[at];
     for (std::size_t i = 0; i < options.size(); ++i) {
-      if (options[i].state_bytes + in_flight * options[i].activation_bytes > problem_.memory) continue;
+      if (options[i].bytes(in_flight) > problem_.memory) continue;
       if (best < 0 || options[i].seconds < options[static_cast<std::size_t>(best)].seconds) best = static_cast<int>(i);
     }
     return best;
@@ -81,7 +82,9 @@ class Search {
 
   void collect_bounds() {
     for (const std::vector<StageOption>& options : options_) {
-      for (const StageOption& option : options) bounds_.push_back(option.seconds);
+      for (const StageOption& option : options) {
+        if (std::isfinite(option.seconds)) bounds_.push_back(option.seconds);
+      }
     }
     std::sort(bounds_.begin(), bounds_.end());
     bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
@@ -160,13 +163,22 @@ class Search {
     return static_cast<std::size_t>(layer * (problem_.devices + 1) + devices);
   }
 
+  // Whether a submesh from this device on lies in the machine as StageProblem::gpus_per_node says.
+  bool lies_whole(int submesh, int device) const {
+    const Submesh& of = problem_.submeshes[static_cast<std::size_t>(submesh)];
+    if (problem_.gpus_per_node == 0) return true;
+    const int place = device % problem_.gpus_per_node;
+    if (of.nodes > 1 || of.gpus == problem_.gpus_per_node) return place == 0;
+    return place % of.gpus == 0 && place + of.gpus <= problem_.gpus_per_node;
+  }
+
   // The best first stage of layers from `first` on, where `rest` is known of the layers behind it.
   Cell best_stage(int first, int devices, const std::vector<std::pair<double, int>>& seconds, double bound,
                   const Table& rest) const {
     Cell best;
     for (int submesh = 0; submesh < submesh_count(); ++submesh) {
       const int left = devices - problem_.submeshes[static_cast<std::size_t>(submesh)].devices();
-      if (left < 0) continue;
+      if (left < 0 || !lies_whole(submesh, problem_.devices - devices)) continue;
       for (int end = first + 1; end <= problem_.layers; ++end) {
         const double own = seconds[place(first, end, submesh)].first;
         if (own > bound) continue;
@@ -210,7 +222,7 @@ class Search {
     for (std::size_t i = 0; i < found.stages.size(); ++i) {
       PlannedStage& stage = found.stages[i];
       stage.in_flight = std::min(static_cast<int>(found.stages.size() - i), problem_.microbatches);
-      all = all && stage.cost.state_bytes + stage.in_flight * stage.cost.activation_bytes <= problem_.memory;
+      all = all && stage.cost.bytes(stage.in_flight) <= problem_.memory;
     }
     return all;
   }
@@ -250,7 +262,7 @@ class Search {
   std::map<int, std::vector<std::pair<double, int>>> times_;  // by microbatches in flight
   std::map<int, Found> found_;                                // by bound
   std::vector<PlannedStage> best_;
-  double best_time_ = kNever;
+  double best_time_;
   int tried_ = 0;
 };
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -25,6 +27,10 @@ struct StageOption {
   double seconds = 0;
   double state_bytes = 0;
   double activation_bytes = 0;  // of each microbatch whose backward pass is to come
+  double step_bytes = 0;        // while the optimizer steps, with no microbatch on its way
+
+  // With so many microbatches in flight.
+  double bytes(int in_flight) const { return std::max(state_bytes + in_flight * activation_bytes, step_bytes); }
 };
 
 // The question: which layers in a row make a stage, on which submesh, in which way.
@@ -34,6 +40,10 @@ struct StageProblem {
   int microbatches = 1;
   double memory = 0;  // bytes of a device
   std::vector<Submesh> submeshes;
+  // Stages take devices in their order, and a submesh has to lie in the machine as a whole: a part of a node at a
+  // multiple of its size within one, whole nodes from the first device of one on. 0: submeshes may lie anywhere.
+  int gpus_per_node = 0;
+  double longest_s = std::numeric_limits<double>::infinity();  // no partition that takes longer is wanted
   // The ways to run layers first <= i < end on a submesh; called once for each.
   std::function<std::vector<StageOption>(int first, int end, int submesh)> options;
 };
@@ -53,7 +63,8 @@ struct StagePartition {
   int bounds_tried = 0;    // of the slowest stage
 };
 
-// The partition with the least iteration time; nullopt: none fits. Exact: see stage_partition.cpp.
+// The partition with the least iteration time; nullopt: none fits, or is as fast as wanted. Exact: see
+// stage_partition.cpp.
 std::optional<StagePartition> best_stages(const StageProblem& problem);
 
 }  // namespace mirfak::alpa

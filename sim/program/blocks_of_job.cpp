@@ -132,6 +132,13 @@ std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute reco
   return dropped;
 }
 
+// Of a layer, with what a framework always recomputes.
+std::vector<TensorId> dropped_of_layer(const Job& job, const OperatorGraph& layer, Recompute recompute) {
+  const bool norms = recompute == Recompute::none && job.framework.recompute.norms;
+  return norms ? tensors_of(layer, Module::layer_norm)
+               : dropped_tensors(layer, recompute, job.strategy.recompute_modules);
+}
+
 // Rows on their way to experts or back: sparse in experts.
 bool carries_rows(const PartitionedBlock& block, const BlockStep& step) {
   return step.kind == BlockStep::Kind::collective && block.graph.tensor(step.tensor).density < 1 &&
@@ -417,9 +424,7 @@ class BlockSharder {
     pack(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
-    const bool norms = recompute == Recompute::none && job_.framework.recompute.norms;
-    const std::vector<TensorId> dropped = norms ? tensors_of(graph, Module::layer_norm)
-                                                : dropped_tensors(graph, recompute, job_.strategy.recompute_modules);
+    const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
     return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
   }
 
@@ -498,6 +503,10 @@ const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage) {
 
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer) {
   return BlockSharder(job).layer(layer, Recompute::none);
+}
+
+std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock& layer) {
+  return dropped_of_layer(job, layer.graph, job.strategy.recompute);
 }
 
 std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept) {

@@ -70,6 +70,8 @@ struct ShapedStage {
 const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage);
 // One layer that is not recomputed: what blocks with `recomputed` false, or of jobs that recompute nothing, are.
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
+// The activations of a layer that are recomputed as the job's strategy says.
+std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock& layer);
 // Which of its forward steps would run again if it were recomputed as the job's strategy says; empty: none.
 std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept);
 

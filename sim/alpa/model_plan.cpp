@@ -1,0 +1,303 @@
+#include "alpa/model_plan.hpp"
+
+#include "alpa/stage_profile.hpp"
+#include "base/error.hpp"
+#include "base/parallel.hpp"
+#include "program/data_parallel.hpp"
+#include "program/memory.hpp"
+#include "strategy/rules.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+
+namespace mirfak::alpa {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Plans that are by so much slower than the best by their estimate are not worth the engine's time: estimates leave
+// out what the engine sees.
+constexpr double kWorthTrying = 1.1;
+constexpr std::size_t kBatch = 8;  // choices planned between two looks at the best
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// A logical mesh of a submesh whose blocks are planned.
+struct Site {
+  int submesh = 0;
+  LogicalMesh mesh;
+  MeshPlan plan;
+  StageProfile profile;
+
+  double program_s(int first, int end) const { return plan.seconds(profile.counts(first, end)); }
+};
+
+// What one choice came to.
+struct Outcome {
+  std::vector<ModelPlan> plans;
+  PlanningEffort effort;
+};
+
+class ChoicePlanner {
+ public:
+  ChoicePlanner(const Job& job, const SearchSpec& spec, Levels levels, const PlanningChoice& choice, double best_s)
+      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_s_(best_s) {
+    const NodeGroup& nodes = job.cluster.groups().front();
+    gpus_per_node_ = nodes.hardware.spec.gpus;
+    submeshes_ = submeshes_of(nodes);
+  }
+
+  Outcome run() {
+    const Clock::time_point begin = Clock::now();
+    for (std::size_t i = 0; i < submeshes_.size(); ++i) add_sites(static_cast<int>(i));
+    out_.effort.choices = 1;
+    out_.effort.programs_s = seconds_since(begin);
+    const Clock::time_point behind = Clock::now();
+    for (const int zero : choice_.zero) plan_with(zero);
+    out_.effort.partitions_s = seconds_since(behind);
+    return std::move(out_);
+  }
+
+ private:
+  std::vector<Submesh> submeshes_of(const NodeGroup& nodes) const {
+    if (levels_ == Levels::inter_only) return {{1, 1}};
+    if (levels_ == Levels::intra_only) return {{nodes.count, gpus_per_node_}};
+    return submeshes(nodes.count, gpus_per_node_, NodeCounts::powers_of_two);
+  }
+
+  void add_sites(int submesh) {
+    const Submesh& of = submeshes_[static_cast<std::size_t>(submesh)];
+    for (int columns = 1; columns <= of.devices(); ++columns) {
+      if (of.devices() % columns != 0) continue;
+      const int rows = of.devices() / columns;
+      if (const std::optional<Job> job = job_on(rows, columns)) add_site(submesh, *job);
+    }
+  }
+
+  // The job as if a stage of that shape were all of it; nothing where the space or the rules exclude it.
+  std::optional<Job> job_on(int rows, int columns) const {
+    const auto in = [](const std::vector<int>& values, int value) {
+      return std::find(values.begin(), values.end(), value) != values.end();
+    };
+    const NodeSpec& node = job_.cluster.groups().front().hardware.spec;
+    if (choice_.sequences % rows != 0 || !in(spec_.space.micro_batch, choice_.sequences / rows)) return std::nullopt;
+    if (!in(spec_.space.tensor, columns)) return std::nullopt;
+    if (columns > node.scale_up_domain && !spec_.space.tensor_across_domains) return std::nullopt;
+    Job out = job_;
+    out.strategy = choice_.common;
+    out.strategy.data = rows;
+    out.strategy.tensor = columns;
+    out.strategy.micro_batch = choice_.sequences / rows;
+    if (columns == 1) out.strategy.sequence_parallel = false;
+    if (first_violation({out.model, out.training, out.framework, out.strategy, rows * columns})) return std::nullopt;
+    return out;
+  }
+
+  void add_site(int submesh, Job job) {
+    const Submesh& of = submeshes_[static_cast<std::size_t>(submesh)];
+    const LogicalMesh mesh = logical_mesh(job_.cluster, of.nodes, of.gpus, job.strategy.data, job.strategy.tensor);
+    ShardedBlocks blocks = shard_blocks(job);
+    const StageCosts costs(job, replica_classes(job), 0, 0);
+    MeshPlan plan = plan_mesh({job, blocks, costs, mesh}, Freedom::expressible);
+    ++out_.effort.meshes;
+    out_.effort.programs += plan.programs;
+    if (!plan.possible) return;
+    if (plan.expert > 1) {
+      const auto& allowed = spec_.space.expert;
+      if (std::find(allowed.begin(), allowed.end(), plan.expert) == allowed.end()) return;
+      job.strategy.expert = plan.expert;
+      if (first_violation({job.model, job.training, job.framework, job.strategy, mesh.devices()})) return;
+      blocks = shard_blocks(job);
+    }
+    sites_.push_back(
+        std::make_unique<Site>(Site{submesh, mesh, std::move(plan), StageProfile(std::move(job), std::move(blocks))}));
+  }
+
+  void plan_with(int zero) {
+    const bool shaped = !gathers_in_passes(job_.framework, zero) && zero < 3;
+    if (shaped || levels_ == Levels::intra_only) {
+      if (!job_.model.tied_embeddings) {
+        add(best_stages(problem(zero, best_s_ * kWorthTrying)), zero, false);
+      } else {
+        plan_with_alike_ends(zero);
+      }
+    }
+    if (levels_ == Levels::both) plan_equal_stages(zero);
+  }
+
+  // The first stage and the last hold the same parameters: they need one shape.
+  void plan_with_alike_ends(int zero) {
+    for (const std::unique_ptr<Site>& site : sites_) {
+      StageProblem with = problem(zero, best_s_ * kWorthTrying);
+      const Site* ends = site.get();
+      const auto layers = static_cast<int>(job_.model.layers);
+      const auto all = with.options;
+      with.options = [=, this](int first, int end, int submesh) {
+        if (first > 0 && end < layers) return all(first, end, submesh);
+        return first == 0 && end == layers ? options(first, end, submesh, zero, {})
+                                           : options(first, end, submesh, zero, ends);
+      };
+      add(best_stages(with), zero, false);
+    }
+  }
+
+  void plan_equal_stages(int zero) {
+    for (const std::unique_ptr<Site>& site : sites_) {
+      const int devices = site->mesh.devices();
+      const int stages = job_.cluster.gpus() / devices;
+      if (job_.cluster.gpus() % devices != 0 || stages > job_.model.layers) continue;
+      if (site->profile.least_seconds() / stages * microbatches() > best_s_ * kWorthTrying) continue;
+      StageProblem with = problem(zero, best_s_ * kWorthTrying);
+      const Site* only = site.get();
+      with.options = [=, this](int first, int end, int submesh) { return options(first, end, submesh, zero, only); };
+      add(best_stages(with), zero, true);
+    }
+  }
+
+  int microbatches() const { return static_cast<int>(job_.training.global_batch / choice_.sequences); }
+
+  StageProblem problem(int zero, double longest_s) const {
+    const NodeHardware& node = job_.cluster.groups().front().hardware;
+    StageProblem out;
+    out.layers = static_cast<int>(job_.model.layers);
+    out.devices = job_.cluster.gpus();
+    out.microbatches = microbatches();
+    out.memory = usable_bytes(node.gpu.memory_bytes.value, spec_.headroom);
+    out.submeshes = submeshes_;
+    out.gpus_per_node = gpus_per_node_;
+    out.longest_s = longest_s;
+    out.options = [=, this](int first, int end, int submesh) { return options(first, end, submesh, zero, {}); };
+    return out;
+  }
+
+  // Of each site of the submesh, which is what options are numbered by; of one alone where that is asked for.
+  std::vector<StageOption> options(int first, int end, int submesh, int zero, const Site* only) const {
+    std::vector<StageOption> out;
+    const bool whole = first == 0 && end == static_cast<int>(job_.model.layers);
+    const bool all_devices = submeshes_[static_cast<std::size_t>(submesh)].devices() == job_.cluster.gpus();
+    for (const std::unique_ptr<Site>& site : sites_) {
+      if (site->submesh != submesh) continue;
+      const bool asked = (only == nullptr || only == site.get()) && whole == all_devices;
+      out.push_back(asked ? site->profile.option(first, end, zero) : StageOption{kNever, kNever, 0, 0});
+    }
+    return out;
+  }
+
+  const Site& site_of(int submesh, int option) const {
+    for (const std::unique_ptr<Site>& site : sites_) {
+      if (site->submesh == submesh && option-- == 0) return *site;
+    }
+    fail_internal("a stage on a mesh that was not planned");
+  }
+
+  void add(const std::optional<StagePartition>& found, int zero, bool equal) {
+    ++out_.effort.partitions;
+    if (!found || !std::isfinite(found->iteration_s)) return;
+    ModelPlan plan;
+    plan.equal = equal;
+    plan.estimate_s = found->iteration_s;
+    for (const PlannedStage& stage : found->stages) {
+      const Site& site = site_of(stage.submesh, stage.option);
+      plan.stages.push_back({stage.first, stage.end, submeshes_[static_cast<std::size_t>(stage.submesh)],
+                             site.mesh.rows, site.mesh.columns, site.profile.shape(), stage.in_flight, stage.cost,
+                             site.program_s(stage.first, stage.end)});
+    }
+    plan.strategy = strategy_of(plan.stages, zero);
+    best_s_ = std::min(best_s_, plan.estimate_s);
+    out_.plans.push_back(std::move(plan));
+  }
+
+  Strategy strategy_of(const std::vector<ModelStage>& stages, int zero) const {
+    Strategy out = choice_.common;
+    out.zero = zero;
+    out.pipeline = static_cast<int>(stages.size());
+    StageShape widest;
+    bool alike = true;
+    bool even = true;
+    for (const ModelStage& stage : stages) {
+      if (&stage == &stages.front() || stage.shape.data > widest.data) widest = stage.shape;
+      alike = alike && stage.shape == stages.front().shape;
+      even = even && stage.end - stage.first == stages.front().end - stages.front().first;
+      out.layer_split.push_back(stage.end - stage.first);
+      out.stages.push_back(stage.shape);
+    }
+    if (alike) out.stages.clear();
+    if (alike && even) out.layer_split.clear();
+    out.tensor = widest.tensor;
+    out.data = widest.data;
+    out.expert = widest.expert;
+    if (!alike && out.expert_tensor != 1) out.expert_tensor = 0;
+    out.micro_batch = choice_.sequences / widest.data;
+    if (out.tensor == 1 && alike) out.sequence_parallel = false;
+    return out;
+  }
+
+  const Job& job_;
+  const SearchSpec& spec_;
+  Levels levels_;
+  const PlanningChoice& choice_;
+  double best_s_;
+  int gpus_per_node_ = 1;
+  std::vector<Submesh> submeshes_;
+  std::vector<std::unique_ptr<Site>> sites_;
+  Outcome out_;
+};
+
+void check(const Job& job) {
+  const auto groups = job.cluster.groups();
+  if (groups.size() == 1) return;
+  fail_infeasible({}, "Alpa's planner knows nodes of one type, and the cluster has several",
+                  "leave the others out, or use --planner search");
+}
+
+}  // namespace
+
+PlanningEffort& PlanningEffort::operator+=(const PlanningEffort& other) {
+  choices += other.choices;
+  meshes += other.meshes;
+  programs += other.programs;
+  partitions += other.partitions;
+  programs_s += other.programs_s;
+  partitions_s += other.partitions_s;
+  return *this;
+}
+
+ModelPlans plan_model(const Job& job, const SearchSpec& spec, Levels levels, int threads, const SearchStop& stop) {
+  check(job);
+  const std::vector<PlanningChoice> choices = planning_choices(job, spec.space);
+  ModelPlans out;
+  double best_s = kNever;
+  for (std::size_t first = 0; first < choices.size() && out.complete; first += kBatch) {
+    const std::size_t count = std::min(kBatch, choices.size() - first);
+    std::vector<Outcome> outcomes(count);
+    parallel_for(
+        count, [&](std::size_t i) { outcomes[i] = ChoicePlanner(job, spec, levels, choices[first + i], best_s).run(); },
+        threads);
+    for (Outcome& outcome : outcomes) {
+      out.effort += outcome.effort;
+      for (ModelPlan& plan : outcome.plans) {
+        best_s = std::min(best_s, plan.estimate_s);
+        out.plans.push_back(std::move(plan));
+      }
+    }
+    out.complete = !(stop && stop()) || first + count >= choices.size();
+  }
+  std::stable_sort(out.plans.begin(), out.plans.end(),
+                   [](const ModelPlan& a, const ModelPlan& b) { return a.estimate_s < b.estimate_s; });
+  std::vector<ModelPlan> unique;
+  for (ModelPlan& plan : out.plans) {
+    const bool known =
+        std::any_of(unique.begin(), unique.end(), [&](const ModelPlan& of) { return of.strategy == plan.strategy; });
+    if (!known) unique.push_back(std::move(plan));
+  }
+  out.plans = std::move(unique);
+  return out;
+}
+
+}  // namespace mirfak::alpa

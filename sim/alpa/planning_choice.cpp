@@ -1,0 +1,97 @@
+#include "alpa/planning_choice.hpp"
+
+#include "base/error.hpp"
+#include "program/data_parallel.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace mirfak::alpa {
+
+namespace {
+
+template <typename T>
+bool has(const std::vector<T>& values, T value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Every one that divides the batch.
+std::vector<int> sequences_of_microbatches(const Job& job, const StrategySpace& space) {
+  std::set<int> out;
+  const auto power = [](int number) { return (number & (number - 1)) == 0; };
+  const bool some = std::any_of(space.micro_batch.begin(), space.micro_batch.end(), power);
+  for (const int of_replica : space.micro_batch) {
+    if (some && !power(of_replica)) continue;
+    for (int replicas = 1; replicas <= job.cluster.gpus(); replicas *= 2) {
+      const std::int64_t sequences = std::int64_t{of_replica} * replicas;
+      if (job.training.global_batch % sequences == 0) out.insert(static_cast<int>(sequences));
+    }
+    const std::int64_t all = std::int64_t{of_replica} * job.cluster.gpus();
+    if (job.training.global_batch % all == 0) out.insert(static_cast<int>(all));
+  }
+  return {out.begin(), out.end()};
+}
+
+// What planning takes as given; the engine tries what else the space has (neighbours.hpp).
+Strategy common_strategy(const StrategySpace& space) {
+  Strategy out = space.others;
+  out.tensor = out.context = out.pipeline = out.virtual_pipeline = out.data = out.expert = 1;
+  out.schedule = kDefaultSchedule;
+  out.overlap_tensor = space.overlap_tensor.front();
+  out.recompute_method = space.recompute_method.front();
+  out.recompute_layers = has(space.recompute_layers, 0) ? 0 : space.recompute_layers.back();
+  out.overlap_grad_reduce = space.overlap_grad_reduce.front();
+  out.overlap_param_gather = space.overlap_param_gather.front();
+  out.offload_optimizer = space.offload_optimizer.front();
+  return out;
+}
+
+void check(const StrategySpace& space) {
+  const auto need = [](bool there, const char* key, const char* what) {
+    if (there) return;
+    fail_infeasible({}, std::string("Alpa's planner needs ") + what + " in search.space." + key,
+                    "leave the key out of the scenario, or use --planner search");
+  };
+  need(has(space.context, 1), "context", "1");
+  need(has(space.virtual_pipeline, 1), "virtual_pipeline", "1");
+  need(has(space.schedule, kDefaultSchedule), "schedule", "1f1b");
+}
+
+// One choice for all stages of ZeRO whose blocks are alike.
+void add_states(const StrategySpace& space, const Framework& framework, PlanningChoice choice,
+                std::vector<PlanningChoice>& out) {
+  for (const bool in_passes : {false, true}) {
+    choice.zero.clear();
+    for (const int zero : space.zero) {
+      if (gathers_in_passes(framework, zero) == in_passes) choice.zero.push_back(zero);
+    }
+    if (choice.zero.empty()) continue;
+    choice.common.zero = choice.zero.front();
+    out.push_back(choice);
+  }
+}
+
+}  // namespace
+
+std::vector<PlanningChoice> planning_choices(const Job& job, const StrategySpace& space) {
+  check(space);
+  std::vector<PlanningChoice> out;
+  PlanningChoice choice;
+  choice.common = common_strategy(space);
+  for (const int sequences : sequences_of_microbatches(job, space)) {
+    choice.sequences = sequences;
+    for (const bool sequence_parallel : space.sequence_parallel) {
+      choice.common.sequence_parallel = sequence_parallel;
+      for (const Recompute recompute : space.recompute) {
+        choice.common.recompute = recompute;
+        for (const int expert_tensor : space.expert_tensor) {
+          choice.common.expert_tensor = expert_tensor;
+          add_states(space, job.framework, choice, out);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak::alpa
