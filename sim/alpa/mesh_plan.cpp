@@ -83,7 +83,7 @@ MeshPlan plan_mesh(const MeshSite& site, Freedom freedom, const std::optional<Wi
     const bool layer = id != ShardedBlocks::kEmbedding && id != site.blocks.head_id();
     PlanOptions own = options;
     own.decisions.repeats = layer;
-    if (layer) own.dropped = dropped_activations(site.job, block);
+    if (layer && !site.blocks.is_kept(id)) own.dropped = dropped_activations(site.job, block);
     const PlanLimits limits = within ? limits_within(*within, id) : PlanLimits();
     const std::optional<BlockPlan> plan = plan_block(block.graph, prices, own, limits);
     ++out.programs;

@@ -23,7 +23,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Plans that are by so much slower than the best by their estimate are not worth the engine's time: estimates leave
 // out what the engine sees.
 constexpr double kWorthTrying = 1.1;
-constexpr std::size_t kBatch = 8;  // choices planned between two looks at the best
+constexpr std::size_t kBatch = 4;  // choices planned between two looks at the best
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -35,7 +35,9 @@ struct Site {
   MeshPlan plan;
   StageProfile profile;
 
-  double program_s(int first, int end) const { return plan.seconds(profile.counts(first, end)); }
+  double program_s(int first, int end, const StateOfStages& state) const {
+    return plan.seconds(profile.counts(first, end, state));
+  }
 };
 
 // What one choice came to.
@@ -47,7 +49,7 @@ struct Outcome {
 class ChoicePlanner {
  public:
   ChoicePlanner(const Job& job, const SearchSpec& spec, Levels levels, const PlanningChoice& choice, double best_s)
-      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_s_(best_s) {
+      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_s_(best_s), classes_(job) {
     const NodeGroup& nodes = job.cluster.groups().front();
     gpus_per_node_ = nodes.hardware.spec.gpus;
     submeshes_ = submeshes_of(nodes);
@@ -59,7 +61,9 @@ class ChoicePlanner {
     out_.effort.choices = 1;
     out_.effort.programs_s = seconds_since(begin);
     const Clock::time_point behind = Clock::now();
-    for (const int zero : choice_.zero) plan_with(zero);
+    for (const StateOfStages& state : choice_.states) {
+      if (may_be_of_a_pipeline(state)) plan_with(state);
+    }
     out_.effort.partitions_s = seconds_since(behind);
     return std::move(out_);
   }
@@ -95,6 +99,8 @@ class ChoicePlanner {
     out.strategy.tensor = columns;
     out.strategy.micro_batch = choice_.sequences / rows;
     if (columns == 1) out.strategy.sequence_parallel = false;
+    // Such blocks are those of all numbers of recomputed layers.
+    if (out.strategy.recompute != Recompute::none) out.strategy.recompute_layers = 1;
     if (first_violation({out.model, out.training, out.framework, out.strategy, rows * columns})) return std::nullopt;
     return out;
   }
@@ -115,54 +121,78 @@ class ChoicePlanner {
       if (first_violation({job.model, job.training, job.framework, job.strategy, mesh.devices()})) return;
       blocks = shard_blocks(job);
     }
-    sites_.push_back(
-        std::make_unique<Site>(Site{submesh, mesh, std::move(plan), StageProfile(std::move(job), std::move(blocks))}));
+    sites_.push_back(std::make_unique<Site>(
+        Site{submesh, mesh, std::move(plan), StageProfile(std::move(job), std::move(blocks), classes_)}));
   }
 
-  void plan_with(int zero) {
-    const bool shaped = !gathers_in_passes(job_.framework, zero) && zero < 3;
+  void plan_with(const StateOfStages& state) {
+    if (least_s(state) > best_s_ * kWorthTrying) return;
+    const bool shaped = !gathers_in_passes(job_.framework, state.zero) && state.zero < 3;
     if (shaped || levels_ == Levels::intra_only) {
       if (!job_.model.tied_embeddings) {
-        add(best_stages(problem(zero, best_s_ * kWorthTrying)), zero, false);
+        add(best_stages(problem(state, best_s_ * kWorthTrying)), state, nullptr);
       } else {
-        plan_with_alike_ends(zero);
+        plan_with_alike_ends(state);
       }
     }
-    if (levels_ == Levels::both) plan_equal_stages(zero);
+    if (levels_ == Levels::both) plan_equal_stages(state);
+  }
+
+  // Many recomputed layers of each stage are for stages of many: where the model is one stage all numbers are tried.
+  bool may_be_of_a_pipeline(const StateOfStages& state) const {
+    constexpr int part = 8;
+    return levels_ != Levels::both || state.recompute_layers * part <= job_.model.layers ||
+           state.recompute_layers == choice_.states.front().recompute_layers;
+  }
+
+  // No partition is faster: each layer on the devices that it uses best.
+  double least_s(const StateOfStages& state) const {
+    double sum = 0;
+    for (int layer = 0; layer < static_cast<int>(job_.model.layers); ++layer) {
+      double least = kNever;
+      for (const std::unique_ptr<Site>& site : sites_) {
+        least = std::min(least, site->profile.least_seconds(layer, state) * site->mesh.devices());
+      }
+      sum += least;
+    }
+    return sum / job_.cluster.gpus() * microbatches();
   }
 
   // The first stage and the last hold the same parameters: they need one shape.
-  void plan_with_alike_ends(int zero) {
+  void plan_with_alike_ends(const StateOfStages& state) {
     for (const std::unique_ptr<Site>& site : sites_) {
-      StageProblem with = problem(zero, best_s_ * kWorthTrying);
+      StageProblem with = problem(state, best_s_ * kWorthTrying);
       const Site* ends = site.get();
       const auto layers = static_cast<int>(job_.model.layers);
       const auto all = with.options;
       with.options = [=, this](int first, int end, int submesh) {
         if (first > 0 && end < layers) return all(first, end, submesh);
-        return first == 0 && end == layers ? options(first, end, submesh, zero, {})
-                                           : options(first, end, submesh, zero, ends);
+        return first == 0 && end == layers ? options(first, end, submesh, state, {})
+                                           : options(first, end, submesh, state, ends);
       };
-      add(best_stages(with), zero, false);
+      add(best_stages(with), state, nullptr);
     }
   }
 
-  void plan_equal_stages(int zero) {
+  void plan_equal_stages(const StateOfStages& state) {
     for (const std::unique_ptr<Site>& site : sites_) {
       const int devices = site->mesh.devices();
       const int stages = job_.cluster.gpus() / devices;
       if (job_.cluster.gpus() % devices != 0 || stages > job_.model.layers) continue;
-      if (site->profile.least_seconds() / stages * microbatches() > best_s_ * kWorthTrying) continue;
-      StageProblem with = problem(zero, best_s_ * kWorthTrying);
-      const Site* only = site.get();
-      with.options = [=, this](int first, int end, int submesh) { return options(first, end, submesh, zero, only); };
-      add(best_stages(with), zero, true);
+      if (site->profile.least_seconds(state) / stages * microbatches() > best_s_ * kWorthTrying) continue;
+      StageProblem with = problem(state, best_s_ * kWorthTrying);
+      Site* const only = site.get();
+      with.submeshes = {submeshes_[static_cast<std::size_t>(site->submesh)]};
+      with.options = [=](int first, int end, int /*submesh*/) {
+        return std::vector<StageOption>{only->profile.option(first, end, state)};
+      };
+      add(best_stages(with), state, only);
     }
   }
 
   int microbatches() const { return static_cast<int>(job_.training.global_batch / choice_.sequences); }
 
-  StageProblem problem(int zero, double longest_s) const {
+  StageProblem problem(const StateOfStages& state, double longest_s) const {
     const NodeHardware& node = job_.cluster.groups().front().hardware;
     StageProblem out;
     out.layers = static_cast<int>(job_.model.layers);
@@ -172,19 +202,20 @@ class ChoicePlanner {
     out.submeshes = submeshes_;
     out.gpus_per_node = gpus_per_node_;
     out.longest_s = longest_s;
-    out.options = [=, this](int first, int end, int submesh) { return options(first, end, submesh, zero, {}); };
+    out.options = [=, this](int first, int end, int submesh) { return options(first, end, submesh, state, {}); };
     return out;
   }
 
   // Of each site of the submesh, which is what options are numbered by; of one alone where that is asked for.
-  std::vector<StageOption> options(int first, int end, int submesh, int zero, const Site* only) const {
+  std::vector<StageOption> options(int first, int end, int submesh, const StateOfStages& state,
+                                   const Site* only) const {
     std::vector<StageOption> out;
     const bool whole = first == 0 && end == static_cast<int>(job_.model.layers);
     const bool all_devices = submeshes_[static_cast<std::size_t>(submesh)].devices() == job_.cluster.gpus();
     for (const std::unique_ptr<Site>& site : sites_) {
       if (site->submesh != submesh) continue;
       const bool asked = (only == nullptr || only == site.get()) && whole == all_devices;
-      out.push_back(asked ? site->profile.option(first, end, zero) : StageOption{kNever, kNever, 0, 0});
+      out.push_back(asked ? site->profile.option(first, end, state) : StageOption{kNever, kNever, 0, 0});
     }
     return out;
   }
@@ -196,26 +227,28 @@ class ChoicePlanner {
     fail_internal("a stage on a mesh that was not planned");
   }
 
-  void add(const std::optional<StagePartition>& found, int zero, bool equal) {
+  // `only`: the site of all stages; null: options say.
+  void add(const std::optional<StagePartition>& found, const StateOfStages& state, const Site* only) {
     ++out_.effort.partitions;
     if (!found || !std::isfinite(found->iteration_s)) return;
     ModelPlan plan;
-    plan.equal = equal;
+    plan.equal = only != nullptr;
     plan.estimate_s = found->iteration_s;
     for (const PlannedStage& stage : found->stages) {
       const Site& site = site_of(stage.submesh, stage.option);
       plan.stages.push_back({stage.first, stage.end, submeshes_[static_cast<std::size_t>(stage.submesh)],
                              site.mesh.rows, site.mesh.columns, site.profile.shape(), stage.in_flight, stage.cost,
-                             site.program_s(stage.first, stage.end)});
+                             site.program_s(stage.first, stage.end, state)});
     }
-    plan.strategy = strategy_of(plan.stages, zero);
+    plan.strategy = strategy_of(plan.stages, state);
     best_s_ = std::min(best_s_, plan.estimate_s);
     out_.plans.push_back(std::move(plan));
   }
 
-  Strategy strategy_of(const std::vector<ModelStage>& stages, int zero) const {
+  Strategy strategy_of(const std::vector<ModelStage>& stages, const StateOfStages& state) const {
     Strategy out = choice_.common;
-    out.zero = zero;
+    out.zero = state.zero;
+    out.recompute_layers = state.recompute_layers;
     out.pipeline = static_cast<int>(stages.size());
     StageShape widest;
     bool alike = true;
@@ -243,6 +276,7 @@ class ChoicePlanner {
   Levels levels_;
   const PlanningChoice& choice_;
   double best_s_;
+  StageClasses classes_;
   int gpus_per_node_ = 1;
   std::vector<Submesh> submeshes_;
   std::vector<std::unique_ptr<Site>> sites_;

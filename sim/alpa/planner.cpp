@@ -19,7 +19,7 @@ namespace mirfak::alpa {
 namespace {
 
 constexpr std::size_t kExecuted = 24;  // plans of a level that the engine sees at first
-constexpr std::size_t kChanged = 2;    // of these, from how many changes are tried
+constexpr std::size_t kChanged = 3;    // of these, from how many changes are tried
 constexpr int kRounds = 12;            // of changes, each the best of one thing
 
 using Clock = std::chrono::steady_clock;
@@ -70,7 +70,7 @@ class Planner {
     std::erase_if(plans.plans, [&](const ModelPlan& plan) { return !may_run(job_, spec_, plan.strategy); });
     std::vector<ExecutedPlan> fit = executed(plans.plans);
     std::stable_sort(fit.begin(), fit.end(), faster);
-    for (std::size_t i = 0; i < std::min(fit.size(), kChanged); ++i) change(fit[i], levels);
+    for (ExecutedPlan* plan : of_different_shapes(fit)) change(*plan, levels);
     found_.insert(found_.end(), std::make_move_iterator(fit.begin()), std::make_move_iterator(fit.end()));
     out_.execute_s += seconds_since(begin);
   }
@@ -90,6 +90,22 @@ class Planner {
       }
     }
     return out;
+  }
+
+  // The first that have each its own stages.
+  static std::vector<ExecutedPlan*> of_different_shapes(std::vector<ExecutedPlan>& plans) {
+    std::vector<ExecutedPlan*> out;
+    for (ExecutedPlan& plan : plans) {
+      const bool known = std::any_of(out.begin(), out.end(), [&](const ExecutedPlan* of) {
+        return same_groups(of->plan.strategy, plan.plan.strategy);
+      });
+      if (!known && out.size() < kChanged) out.push_back(&plan);
+    }
+    return out;
+  }
+  static bool same_groups(const Strategy& a, const Strategy& b) {
+    return a.tensor == b.tensor && a.pipeline == b.pipeline && a.data == b.data && a.expert == b.expert &&
+           a.stages == b.stages;
   }
 
   // One after the other the changes that gain most.
@@ -158,9 +174,7 @@ class Planner {
       if (static_cast<int>(out_.plans.size()) >= options_.top) return;
       const Strategy& own = plan.simulated.found.job.strategy;
       const bool known = std::any_of(out_.plans.begin(), out_.plans.end(), [&](const ExecutedPlan& better) {
-        const Strategy& of = better.simulated.found.job.strategy;
-        return of.tensor == own.tensor && of.pipeline == own.pipeline && of.data == own.data &&
-               of.expert == own.expert && of.stages == own.stages;
+        return same_groups(better.simulated.found.job.strategy, own);
       });
       if (!known) out_.plans.push_back(std::move(plan));
     }
@@ -172,7 +186,7 @@ class Planner {
     MeshPlan any;
     StageProfile profile;
   };
-  Freed freed(const ModelPlan& plan, const ModelStage& stage) const {
+  Freed freed(const ModelPlan& plan, const ModelStage& stage, const StageClasses& classes) const {
     Job job = job_;
     job.strategy = plan.strategy;
     job.strategy.stages.clear();
@@ -182,6 +196,7 @@ class Planner {
     job.strategy.data = stage.rows;
     job.strategy.micro_batch = plan.strategy.micro_batch * plan.strategy.data / stage.rows;
     job.strategy.expert = 1;
+    if (job.strategy.recompute != Recompute::none) job.strategy.recompute_layers = 1;
     ShardedBlocks blocks = shard_blocks(job);
     const StageCosts costs(job, replica_classes(job), 0, 0);
     const LogicalMesh mesh =
@@ -189,11 +204,13 @@ class Planner {
     const MeshSite site = {job, blocks, costs, mesh};
     MeshPlan expressible = plan_mesh(site, Freedom::expressible);
     MeshPlan any = plan_mesh(site, Freedom::any, WithinPlan{expressible, stage.in_flight});
-    return {std::move(expressible), std::move(any), StageProfile(std::move(job), std::move(blocks))};
+    return {std::move(expressible), std::move(any), StageProfile(std::move(job), std::move(blocks), classes)};
   }
 
   FreedomGain gain_of(const ModelPlan& plan) const {
+    const StageClasses classes(job_);
     std::map<std::tuple<int, int, int>, Freed> known;
+    const StateOfStages state = {plan.strategy.zero, plan.strategy.recompute_layers};
     FreedomGain out;
     std::array<double, 2> sums{};
     std::array<double, 2> slowest{};
@@ -201,11 +218,11 @@ class Planner {
       const std::tuple key(stage.rows, stage.columns, stage.in_flight);
       auto found = known.find(key);
       if (found == known.end()) {
-        found = known.emplace(key, freed(plan, stage)).first;
+        found = known.emplace(key, freed(plan, stage, classes)).first;
         out.programs += found->second.expressible.programs + found->second.any.programs;
       }
       const Freed& of = found->second;
-      const std::vector<int> counts = of.profile.counts(stage.first, stage.end);
+      const std::vector<int> counts = of.profile.counts(stage.first, stage.end, state);
       const bool better = of.any.possible;
       for (const PlannedBlock& block : of.any.blocks) out.proven = out.proven && block.proven;
       const std::array<double, 2> seconds = {of.expressible.seconds(counts),

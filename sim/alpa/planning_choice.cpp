@@ -39,7 +39,7 @@ Strategy common_strategy(const StrategySpace& space) {
   out.schedule = kDefaultSchedule;
   out.overlap_tensor = space.overlap_tensor.front();
   out.recompute_method = space.recompute_method.front();
-  out.recompute_layers = has(space.recompute_layers, 0) ? 0 : space.recompute_layers.back();
+  out.sequence_parallel = has(space.sequence_parallel, true);
   out.overlap_grad_reduce = space.overlap_grad_reduce.front();
   out.overlap_param_gather = space.overlap_param_gather.front();
   out.offload_optimizer = space.offload_optimizer.front();
@@ -57,16 +57,28 @@ void check(const StrategySpace& space) {
   need(has(space.schedule, kDefaultSchedule), "schedule", "1f1b");
 }
 
+// Powers of two, and all.
+std::vector<int> recomputed_layers(const StrategySpace& space, std::int64_t layers, Recompute recompute) {
+  if (recompute == Recompute::none) return {0};
+  std::vector<int> out;
+  for (int some = 0; some < layers; some = some == 0 ? 1 : 2 * some) {
+    if (has(space.recompute_layers, some)) out.push_back(some);
+  }
+  if (out.empty()) out = space.recompute_layers;
+  return out;
+}
+
 // One choice for all stages of ZeRO whose blocks are alike.
-void add_states(const StrategySpace& space, const Framework& framework, PlanningChoice choice,
-                std::vector<PlanningChoice>& out) {
+void add_states(const Job& job, const StrategySpace& space, PlanningChoice choice, std::vector<PlanningChoice>& out) {
   for (const bool in_passes : {false, true}) {
-    choice.zero.clear();
-    for (const int zero : space.zero) {
-      if (gathers_in_passes(framework, zero) == in_passes) choice.zero.push_back(zero);
+    choice.states.clear();
+    for (const int layers : recomputed_layers(space, job.model.layers, choice.common.recompute)) {
+      for (const int zero : space.zero) {
+        if (gathers_in_passes(job.framework, zero) == in_passes) choice.states.push_back({zero, layers});
+      }
     }
-    if (choice.zero.empty()) continue;
-    choice.common.zero = choice.zero.front();
+    if (choice.states.empty()) continue;
+    choice.common.zero = choice.states.front().zero;
     out.push_back(choice);
   }
 }
@@ -80,14 +92,11 @@ std::vector<PlanningChoice> planning_choices(const Job& job, const StrategySpace
   choice.common = common_strategy(space);
   for (const int sequences : sequences_of_microbatches(job, space)) {
     choice.sequences = sequences;
-    for (const bool sequence_parallel : space.sequence_parallel) {
-      choice.common.sequence_parallel = sequence_parallel;
-      for (const Recompute recompute : space.recompute) {
-        choice.common.recompute = recompute;
-        for (const int expert_tensor : space.expert_tensor) {
-          choice.common.expert_tensor = expert_tensor;
-          add_states(space, job.framework, choice, out);
-        }
+    for (const Recompute recompute : space.recompute) {
+      choice.common.recompute = recompute;
+      for (const int expert_tensor : space.expert_tensor) {
+        choice.common.expert_tensor = expert_tensor;
+        add_states(job, space, choice, out);
       }
     }
   }

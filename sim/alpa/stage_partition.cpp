@@ -25,6 +25,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace mirfak::alpa {
@@ -40,7 +41,8 @@ struct Found {
 
 class Search {
  public:
-  explicit Search(const StageProblem& problem) : problem_(problem), best_time_(problem.longest_s) {
+  explicit Search(const StageProblem& problem)
+      : problem_(problem), unit_(unit_of(problem)), units_(problem.devices / unit_), best_time_(problem.longest_s) {
     const int layers = problem.layers;
     options_.resize(static_cast<std::size_t>(layers * (layers + 1) * submesh_count()));
     for (int first = 0; first < layers; ++first) {
@@ -64,6 +66,13 @@ class Search {
   }
 
  private:
+  // Devices that stages take: a multiple of so many.
+  static int unit_of(const StageProblem& problem) {
+    int unit = problem.devices;
+    for (const Submesh& submesh : problem.submeshes) unit = std::gcd(unit, submesh.devices());
+    return unit;
+  }
+
   int submesh_count() const { return static_cast<int>(problem_.submeshes.size()); }
   std::size_t place(int first, int end, int submesh) const {
     return static_cast<std::size_t>((first * (problem_.layers + 1) + end) * submesh_count() + submesh);
@@ -83,7 +92,7 @@ class Search {
   void collect_bounds() {
     for (const std::vector<StageOption>& options : options_) {
       for (const StageOption& option : options) {
-        if (std::isfinite(option.seconds)) bounds_.push_back(option.seconds);
+        if (option.seconds * problem_.microbatches < problem_.longest_s) bounds_.push_back(option.seconds);
       }
     }
     std::sort(bounds_.begin(), bounds_.end());
@@ -158,9 +167,9 @@ class Search {
     int end = 0;
     int submesh = 0;
   };
-  using Table = std::vector<Cell>;  // [layer * (devices + 1) + devices left]
+  using Table = std::vector<Cell>;  // [layer * (units + 1) + units of devices left]
   std::size_t cell(int layer, int devices) const {
-    return static_cast<std::size_t>(layer * (problem_.devices + 1) + devices);
+    return static_cast<std::size_t>(layer * (units_ + 1) + devices / unit_);
   }
 
   // Whether a submesh from this device on lies in the machine as StageProblem::gpus_per_node says.
@@ -200,7 +209,7 @@ class Search {
     Table table(cell(problem_.layers, problem_.devices) + 1);
     table[cell(problem_.layers, 0)].sum = 0;
     for (int layer = problem_.layers - 1; layer >= 0; --layer) {
-      for (int devices = 1; devices <= problem_.devices; ++devices) {
+      for (int devices = unit_; devices <= problem_.devices; devices += unit_) {
         table[cell(layer, devices)] = best_stage(layer, devices, seconds, bound, table);
       }
     }
@@ -228,7 +237,7 @@ class Search {
   }
 
   Found with_stages_counted(double bound) {
-    const int most = std::min(problem_.layers, problem_.devices);
+    const int most = std::min(problem_.layers, units_);
     std::vector<Table> tables(static_cast<std::size_t>(most + 1), Table(cell(problem_.layers, problem_.devices) + 1));
     tables[0][cell(problem_.layers, 0)].sum = 0;
     Found out;
@@ -237,7 +246,7 @@ class Search {
       const std::vector<std::pair<double, int>>& seconds = times(std::min(count, problem_.microbatches));
       Table& table = tables[static_cast<std::size_t>(count)];
       for (int layer = problem_.layers - count; layer >= 0; --layer) {
-        for (int devices = count; devices <= problem_.devices; ++devices) {
+        for (int devices = count * unit_; devices <= problem_.devices; devices += unit_) {
           table[cell(layer, devices)] =
               best_stage(layer, devices, seconds, bound, tables[static_cast<std::size_t>(count - 1)]);
         }
@@ -257,6 +266,8 @@ class Search {
   }
 
   const StageProblem& problem_;
+  int unit_;
+  int units_;                                                 // of all devices
   std::vector<std::vector<StageOption>> options_;             // by place
   std::vector<double> bounds_;                                // ascending
   std::map<int, std::vector<std::pair<double, int>>> times_;  // by microbatches in flight

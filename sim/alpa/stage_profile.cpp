@@ -2,6 +2,7 @@
 
 #include "plan/branch.hpp"
 #include "program/data_parallel.hpp"
+#include "program/job_layers.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/sharded_state.hpp"
@@ -25,26 +26,40 @@ double longer(const FoldedBody& body) { return to_seconds(std::max(body.device, 
 
 }  // namespace
 
-StageProfile::StageProfile(Job job, ShardedBlocks blocks)
+StageClasses::StageClasses(const Job& job) : layers_(static_cast<int>(job.model.layers)) {
+  const std::vector<JobLayer> kinds = job_layers(job);
+  std::vector<int> kind;
+  for (int layer = 0; layer < layers_; ++layer) {
+    kind.push_back(static_cast<int>(std::find(kinds.begin(), kinds.end(), job_layer(job, layer)) - kinds.begin()));
+  }
+  of_.resize(static_cast<std::size_t>((layers_ + 1) * (layers_ + 1)));
+  std::map<std::vector<int>, int> known;
+  for (int first = 0; first < layers_; ++first) {
+    std::vector<int> key = {first == 0 ? 1 : 0, 0};
+    for (int end = first + 1; end <= layers_; ++end) {
+      key.push_back(kind[static_cast<std::size_t>(end - 1)]);
+      key[1] = end == layers_ ? 1 : 0;
+      of_[static_cast<std::size_t>(first * (layers_ + 1) + end)] =
+          known.try_emplace(key, static_cast<int>(known.size())).first->second;
+    }
+  }
+  count_ = static_cast<int>(known.size());
+}
+
+StageProfile::StageProfile(Job job, ShardedBlocks blocks, const StageClasses& classes)
     : job_(std::move(job)),
       staged_(job_),
       blocks_(std::move(blocks)),
       costs_(with_shards(job_), replica_classes(job_), 0, 0),
       memory_(memory_of_blocks(job_, blocks_)),
-      layers_(layer_blocks(job_, blocks_)) {
+      layers_(layer_blocks(job_, blocks_)),
+      classes_(&classes) {
   staged_.strategy.pipeline = 2;
-  before_.emplace_back(blocks_.all.size());
-  for (const LayerBlocks& layer : layers_) {
-    before_.push_back(before_.back());
-    ++before_.back()[static_cast<std::size_t>(layer.recomputed)];
-  }
-  BodyCache::Mix mix;
-  for (std::size_t id = 0; id < blocks_.all.size(); ++id) {
-    if (before_.back()[id] > 0) mix.emplace_back(static_cast<BlockId>(id), before_.back()[id]);
-  }
+  std::map<BlockId, int> mix;
+  for (const LayerBlocks& layer : layers_) ++mix[layer.recomputed];
   BodyCache cache(BodyCache::Keep::folds);
   const double limit = costs_.hardware->hardware.clock_limit();
-  const SettledClock clock = cache.clock_at(job_, blocks_, mix, costs_, limit);
+  const SettledClock clock = cache.clock_at(job_, blocks_, {mix.begin(), mix.end()}, costs_, limit);
   bodies_ = cache.price_at(job_, blocks_, costs_, clock.share, limit).bodies;
   const int devices = static_cast<int>(job_.strategy.ranks());
   if (2 * devices <= job_.cluster.gpus()) {
@@ -53,40 +68,47 @@ StageProfile::StageProfile(Job job, ShardedBlocks blocks)
   }
 }
 
-std::vector<int> StageProfile::counts(int first, int end) const {
-  std::vector<int> out = before_[static_cast<std::size_t>(end)];
-  for (std::size_t id = 0; id < out.size(); ++id) out[id] -= before_[static_cast<std::size_t>(first)][id];
-  const ChunkPlan ends = chunk(first, end);
-  if (ends.embedding) ++out[ShardedBlocks::kEmbedding];
-  if (!ends.head) return out;
-  const auto predictions = static_cast<int>(job_.model.prediction_layers);
-  if (predictions > 0) out[static_cast<std::size_t>(blocks_.prediction_id())] += predictions;
-  out[static_cast<std::size_t>(blocks_.head_id())] += 1 + predictions;
+ChunkPlan StageProfile::chunk(int first, int end, const Job& job) const {
+  return chunk_of(job, blocks_, layers_, {first, end - first}, first == 0, end == static_cast<int>(layers_.size()));
+}
+
+Job StageProfile::in_state(bool alone, const StateOfStages& state) const {
+  Job out = alone ? job_ : staged_;
+  out.strategy.zero = state.zero;
+  out.strategy.recompute_layers = state.recompute_layers;
   return out;
 }
 
-ChunkPlan StageProfile::chunk(int first, int end) const {
-  return chunk_of(job_, blocks_, layers_, {first, end - first}, first == 0, end == static_cast<int>(layers_.size()));
+std::vector<int> StageProfile::counts(int first, int end, const StateOfStages& state) const {
+  std::vector<int> out(blocks_.all.size());
+  for (const BlockRun& run : chunk(first, end, in_state(false, state)).runs) {
+    out[static_cast<std::size_t>(run.block)] += run.count;
+  }
+  return out;
 }
 
-double StageProfile::least_seconds() const {
+double StageProfile::least_seconds(int layer, const StateOfStages& state) const {
+  const LayerBlocks& of = layers_[static_cast<std::size_t>(layer)];
+  const BlockBodies& bodies =
+      (*bodies_)[static_cast<std::size_t>(state.recompute_layers > 0 ? of.kept : of.recomputed)];
+  return to_seconds(bodies.folded_forward.device + bodies.folded_backward.device);
+}
+
+double StageProfile::least_seconds(const StateOfStages& state) const {
   double sum = 0;
-  for (const LayerBlocks& layer : layers_) {
-    const BlockBodies& bodies = (*bodies_)[static_cast<std::size_t>(layer.recomputed)];
-    sum += to_seconds(bodies.folded_forward.device + bodies.folded_backward.device);
-  }
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) sum += least_seconds(static_cast<int>(layer), state);
   return sum;
 }
 
-StageOption StageProfile::option(int first, int end, int zero) {
+StageOption StageProfile::option(int first, int end, const StateOfStages& state) {
   const int all = static_cast<int>(layers_.size());
-  std::vector<int> key = before_[static_cast<std::size_t>(end)];
-  for (std::size_t id = 0; id < key.size(); ++id) key[id] -= before_[static_cast<std::size_t>(first)][id];
-  key.push_back(zero * 4 + (first == 0 ? 2 : 0) + (end == all ? 1 : 0));
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  Job job = first == 0 && end == all ? job_ : staged_;
-  job.strategy.zero = zero;
-  return known_[key] = priced(chunk(first, end), job, first == 0);
+  std::vector<std::optional<StageOption>>& known = known_[{state.zero, state.recompute_layers}];
+  known.resize(static_cast<std::size_t>(classes_->count()));
+  std::optional<StageOption>& found = known[static_cast<std::size_t>(classes_->of(first, end))];
+  if (found) return *found;
+  const Job job = in_state(first == 0 && end == all, state);
+  found = priced(chunk(first, end, job), job, first == 0);
+  return *found;
 }
 
 StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool first) const {

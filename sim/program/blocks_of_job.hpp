@@ -47,6 +47,8 @@ struct ShardedBlocks {
     const auto place = static_cast<BlockId>(kind);
     return partly_recomputed ? 1 + 2 * place + (recomputed ? 0 : 1) : 1 + place;
   }
+  // Whether it stands for layers that are not recomputed, beside some that are.
+  bool is_kept(BlockId id) const { return partly_recomputed && id > kEmbedding && id < head_id() && id % 2 == 0; }
   BlockId prediction_id() const { return head_id() - 1; }  // of a model that has such modules
   BlockId head_id() const { return static_cast<BlockId>(all.size()) - 1; }
   const PartitionedBlock& of(BlockId id) const { return all[static_cast<std::size_t>(id)]; }
