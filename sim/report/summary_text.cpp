@@ -50,6 +50,29 @@ std::string price_text(const Job& job) {
   return out;
 }
 
+// "131 to 162 k; ": the unit once. "" where nobody knows the range of the iteration's time, which these follow.
+template <typename Format>
+std::string range_between(const IterationResult& r, double low, double high, const Format& format) {
+  if (r.iteration_time_low_s <= 0) return {};
+  std::string first = format(low);
+  const std::string second = format(high);
+  const std::size_t unit = first.find(' ');
+  if (unit != std::string::npos && second.ends_with(first.substr(unit))) first.resize(unit);
+  return fmt::format("{} to {}; ", first, second);
+}
+
+// Of a figure that is so many times the iteration's time, and of one that is so much over it.
+template <typename Format>
+std::string range_with_time(const IterationResult& r, double value, const Format& format) {
+  const double of_second = value / r.iteration_time_s;
+  return range_between(r, of_second * r.iteration_time_low_s, of_second * r.iteration_time_high_s, format);
+}
+template <typename Format>
+std::string range_over_time(const IterationResult& r, double value, const Format& format) {
+  const double in_all = value * r.iteration_time_s;
+  return range_between(r, in_all / r.iteration_time_high_s, in_all / r.iteration_time_low_s, format);
+}
+
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   TextTable table("lrl");
@@ -58,13 +81,16 @@ std::string iteration_table(const Simulation& simulation) {
       level > 0 ? fmt::format("{}, as {:.0f} % of measured iterations; ", range_text(r), 100 * level) : std::string();
   table.add_row({"time", format_seconds(r.iteration_time_s),
                  fmt::format("{}on {} GPU{}", range, r.gpus, r.gpus == 1 ? "" : "s")});
-  table.add_row({"tokens per second", format_count(r.tokens_per_s), format_count(r.tokens_per_s_per_gpu) + " per GPU"});
+  table.add_row({"tokens per second", format_count(r.tokens_per_s),
+                 range_over_time(r, r.tokens_per_s, format_count) + format_count(r.tokens_per_s_per_gpu) + " per GPU"});
   // Where fused attention leaves out what a mask hides, TFLOP/s as papers count them are more than is executed.
   const bool leaves_out = r.executed_flop < r.hardware_flop;
   table.add_row({"model TFLOP/s per GPU", format_number(r.tflops_per_gpu),
-                 "MFU " + format_percent(r.mfu) + (leaves_out ? ", of what is executed" : "")});
+                 range_over_time(r, r.tflops_per_gpu, format_number) + "MFU " + format_percent(r.mfu) +
+                     (leaves_out ? ", of what is executed" : "")});
   table.add_row({"hardware TFLOP/s per GPU", format_number(r.hardware_tflops_per_gpu),
-                 "HFU " + format_percent(r.hfu) + ", with recomputation"});
+                 range_over_time(r, r.hardware_tflops_per_gpu, format_number) + "HFU " + format_percent(r.hfu) +
+                     ", with recomputation"});
   if (leaves_out) {
     table.add_row({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
                    "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});
@@ -81,7 +107,8 @@ std::string iteration_table(const Simulation& simulation) {
                  fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
                              format_watts(r.average_power_w / r.gpus))});
   if (r.priced)
-    table.add_row({"cost", format_usd(r.cost_usd), price_text(simulation.job)});
+    table.add_row(
+        {"cost", format_usd(r.cost_usd), range_with_time(r, r.cost_usd, format_usd) + price_text(simulation.job)});
   else
     table.add_row({"cost", "unknown", simulation.job.cluster.missing_prices()});
   return "Iteration\n" + table.text();
@@ -92,10 +119,16 @@ std::string training_table(const Simulation& simulation) {
   if (r.training_time_s <= 0) return {};
   TextTable table("lrl");
   const double iterations = r.training_time_s / r.iteration_time_s;
-  table.add_row({"time", format_seconds(r.training_time_s), format_count(iterations) + " iterations"});
+  const auto seconds = [](double value) { return format_seconds(value); };
+  table.add_row({"time", format_seconds(r.training_time_s),
+                 range_with_time(r, r.training_time_s, seconds) + format_count(iterations) + " iterations"});
   table.add_row(
       {"energy", format_joules(r.energy_j * iterations), "all GPUs: " + format_watt_hours(r.energy_j * iterations)});
-  if (r.priced) table.add_row({"cost", format_usd(r.training_cost_usd)});
+  if (r.priced) {
+    std::string range = range_with_time(r, r.training_cost_usd, format_usd);
+    if (!range.empty()) range.resize(range.size() - 2);  // nothing follows it
+    table.add_row({"cost", format_usd(r.training_cost_usd), range});
+  }
   return fmt::format("\nTraining on {} tokens\n", format_count(simulation.job.training.tokens)) + table.text();
 }
 

@@ -75,6 +75,19 @@ TEST_CASE("the summary says the main figures") {
   CHECK_FALSE(has(text, "DOES NOT FIT"));
 }
 
+TEST_CASE("what follows from the iteration's time has its range") {
+  const Example e = example();
+  const IterationResult& r = e.simulation.result;
+  REQUIRE(r.iteration_time_low_s > 0);
+  const std::string text = summary_text(e.scenario, e.simulation);
+  const double slowest = r.iteration_time_high_s / r.iteration_time_s;
+  const double fastest = r.iteration_time_low_s / r.iteration_time_s;
+  CHECK(has(text, " to " + format_count(r.tokens_per_s / fastest) + "; "));
+  CHECK(has(text, format_number(r.tflops_per_gpu / slowest) + " to " + format_number(r.tflops_per_gpu / fastest)));
+  CHECK(has(text, " to " + format_seconds(slowest * r.training_time_s) + "; "));
+  CHECK(has(text, format_usd(fastest * r.cost_usd) + " to " + format_usd(slowest * r.cost_usd) + "; "));
+}
+
 TEST_CASE("without a price the summary says what has none, and without tokens it has no training") {
   const Example e = example({"training.tokens=null", "cluster.price=azure/spot"});
   REQUIRE_FALSE(e.simulation.result.priced);
