@@ -1,3 +1,4 @@
+#include "alpa/planner.hpp"
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
 #include "base/progress.hpp"
@@ -6,17 +7,20 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "launch/launch_arguments.hpp"
+#include "report/plan_report.hpp"
 #include "report/search_json.hpp"
 #include "report/search_report.hpp"
 #include "report/search_text.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/search_scenario.hpp"
+#include "scenario/sections.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <utility>
 
 namespace mirfak {
 
@@ -29,6 +33,9 @@ struct SearchOptions {
   std::string scenario;
   std::vector<std::string> overrides;
   std::string data;
+  std::string planner;
+  bool intra_only = false;
+  bool inter_only = false;
   std::string emit;
   std::string out;
   bool show_space = false;
@@ -64,6 +71,10 @@ CommandSyntax syntax_for(SearchOptions& options) {
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
   short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
   short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw on average (search.power_cap_w)");
+  add("planner", po::value(&options.planner)->default_value("search")->value_name("search|alpa"),
+      "the exact search, or Alpa's integer and dynamic programs");
+  add("intra-only", po::bool_switch(&options.intra_only), "Alpa without pipeline stages: one stage has all GPUs");
+  add("inter-only", po::bool_switch(&options.inter_only), "Alpa without intra-operator parallelism: a GPU a stage");
   add("show-space", po::bool_switch(&options.show_space),
       "print the scenario with every limit of the search, then exit");
   add("emit", po::value(&options.emit)->value_name(fmt::format("{}", fmt::join(launch_target_names(), "|"))),
@@ -83,7 +94,46 @@ std::optional<LaunchTarget> target_of(const SearchOptions& options) {
   return static_cast<LaunchTarget>(choice("--emit", options.emit, launch_target_names()));
 }
 
+const std::vector<std::string>& planner_names() {
+  static const std::vector<std::string> names = {"search", "alpa"};
+  return names;
+}
+
+bool plans_with_alpa(const SearchOptions& options) {
+  return choice("--planner", options.planner, planner_names()) == 1;
+}
+
+void check_planner(const SearchOptions& options) {
+  const bool alpa = plans_with_alpa(options);
+  for (const auto& [given, name] :
+       {std::pair(options.intra_only, "--intra-only"), {options.inter_only, "--inter-only"}}) {
+    if (given && !alpa)
+      fail_input({}, fmt::format("{} is for Alpa's planner", name), "add --planner alpa, or leave it out");
+  }
+  if (options.intra_only && options.inter_only) {
+    fail_input({}, "--intra-only and --inter-only together leave nothing to plan", "leave one of them out, or both");
+  }
+}
+
+// Alpa plans for time, on all nodes.
+void check_wanted(const SearchScenario& scenario) {
+  const SearchSpec& spec = scenario.search.spec;
+  const auto refuse = [&](const char* key, const char* what, const char* hint) {
+    locate(scenario.document, key).fail(what, std::string(hint) + ", or use --planner search");
+  };
+  if (spec.objective != SearchObjective::time) {
+    refuse("search.objective", "Alpa's planner minimises time alone", "leave search.objective out");
+  }
+  if (spec.any_count) refuse("search.nodes", "Alpa's planner uses all nodes", "leave search.nodes out");
+  const char* const limits = "Alpa's planner knows no limits of cost, time or power";
+  if (spec.budget_usd > 0) refuse("search.budget_usd", limits, "leave it out");
+  if (spec.deadline_s > 0) refuse("search.deadline_days", limits, "leave it out");
+  if (spec.power_cap_w > 0) refuse("search.power_cap_w", limits, "leave it out");
+  if (spec.tolerance > 0) refuse("search.tolerance", "a tolerance is for the exact search", "leave it out");
+}
+
 void check(const SearchOptions& options, OutputFormat format) {
+  check_planner(options);
   if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
   if (!(options.time_limit_s >= 0)) {
     fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", options.time_limit_s));
@@ -98,13 +148,17 @@ void write_best(const fs::path& name, const SearchScenario& scenario, const Job&
                                     found_scenario(scenario, best, name.parent_path())));
 }
 
-SearchOutcome searched(const SearchScenario& scenario, const SearchOptions& options, const Surroundings& surroundings) {
+// At Ctrl-C, or so many seconds from now on.
+SearchStop stop_of(const SearchOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::chrono::duration<double> limit(options.time_limit_s);
-  const SearchStop stop = [&] {
-    return InterruptWatch::interrupted() ||
-           (options.time_limit_s > 0 && std::chrono::steady_clock::now() - begin >= limit);
+  return [=] {
+    return InterruptWatch::interrupted() || (limit.count() > 0 && std::chrono::steady_clock::now() - begin >= limit);
   };
+}
+
+SearchOutcome searched(const SearchScenario& scenario, const SearchOptions& options, const Surroundings& surroundings) {
+  const SearchStop stop = stop_of(options);
   Progress progress("strategies", 0, 0, surroundings.progress, surroundings.progress_columns);
   const auto show = [&](std::int64_t done, std::int64_t total) {
     progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
@@ -130,6 +184,60 @@ std::string printed(const SearchReport& report, OutputFormat format, const Surro
   return search_json(report, so_far.count()).dump(2) + "\n";
 }
 
+alpa::Levels levels_of(const SearchOptions& options) {
+  if (options.intra_only) return alpa::Levels::intra_only;
+  return options.inter_only ? alpa::Levels::inter_only : alpa::Levels::both;
+}
+
+std::string printed(const PlanReport& report, OutputFormat format, const Surroundings& surroundings) {
+  if (format == OutputFormat::text) return plan_text(report);
+  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+  return plan_json(report, so_far.count()).dump(2) + "\n";
+}
+
+void note_interruption(CommandOutput& output) {
+  if (!InterruptWatch::interrupted()) return;
+  output.complaint = "interrupted: the best of what was simulated until then";
+  output.status = kStatusInterrupted;
+}
+
+// The search's own best beside a plan, in the time that is left.
+std::optional<SearchOutcome> search_beside(const SearchScenario& scenario, const SearchOptions& options,
+                                           const SearchStop& stop) {
+  if (stop()) return std::nullopt;
+  SearchSpec spec = scenario.search.spec;
+  spec.top = 1;
+  return search_and_simulate(scenario.job, spec, options.jobs, {}, stop);
+}
+
+CommandOutput run_alpa(const SearchScenario& scenario, const SearchOptions& options, OutputFormat format,
+                       std::optional<LaunchTarget> target, const Surroundings& surroundings) {
+  check_wanted(scenario);
+  const SearchStop stop = stop_of(options);
+  Progress progress("plans", 0, 0, surroundings.progress, surroundings.progress_columns);
+  const auto show = [&](std::int64_t done, std::int64_t total) {
+    progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+  };
+  const alpa::PlannerOutcome outcome = alpa::plan(
+      scenario.job, scenario.search.spec, {levels_of(options), options.jobs, scenario.search.spec.top}, show, stop);
+  PlanReport report{scenario, outcome, levels_of(options), std::nullopt, {}};
+  if (!target && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
+  CommandOutput output;
+  if (outcome.plans.empty()) {
+    const SearchFailure failure = plan_failure(report);
+    if (!target) output.text = printed(report, format, surroundings);
+    output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
+    output.status = kStatusInfeasible;
+    return output;
+  }
+  const Job& best = outcome.plans.front().simulated.found.job;
+  if (!target) report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
+  output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
+  if (!options.out.empty()) write_best(options.out, scenario, best);
+  note_interruption(output);
+  return output;
+}
+
 }  // namespace
 
 CommandOutput run_search(std::span<const std::string> arguments, const Surroundings& surroundings) {
@@ -142,6 +250,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   if (options.show_space) return {scenario.resolved, {}};
 
   const InterruptWatch watch;
+  if (plans_with_alpa(options)) return run_alpa(scenario, options, format, target, surroundings);
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};
   CommandOutput output;
@@ -156,10 +265,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   if (!target) report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
   output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
   if (!options.out.empty()) write_best(options.out, scenario, best);
-  if (InterruptWatch::interrupted()) {
-    output.complaint = "interrupted: the best of what was simulated until then";
-    output.status = kStatusInterrupted;
-  }
+  note_interruption(output);
   return output;
 }
 

@@ -40,13 +40,17 @@ Json json_of(const Value& value) {
   return out;
 }
 
+}  // namespace
+
 // The keys that a scenario's `strategy` section would have.
-Json strategy_json(const Strategy& strategy) {
+nlohmann::ordered_json strategy_json(const Strategy& strategy) {
   const Document document = Document::from_text(resolved_strategy(strategy), "strategy");
   Json out = Json::object();
   for (const Value::Field& field : document.root().find("strategy")->fields) out[field.key] = json_of(field.value);
   return out;
 }
+
+namespace {
 
 Json nodes_json(const Cluster& cluster) {
   Json out = Json::array();

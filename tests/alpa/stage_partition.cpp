@@ -14,6 +14,14 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// Whether no boundary of a node, or of a part of one as large as the submesh, runs through it.
+bool lies_whole(const StageProblem& problem, const Submesh& submesh, int device) {
+  if (problem.gpus_per_node == 0) return true;
+  if (submesh.devices() >= problem.gpus_per_node) return device % problem.gpus_per_node == 0;
+  return device % submesh.gpus == 0 && device / problem.gpus_per_node ==
+                                           (device + submesh.gpus - 1) / problem.gpus_per_node;
+}
+
 // Every partition, by trying all.
 double least_time(const StageProblem& problem) {
   double least = kNever;
@@ -26,9 +34,7 @@ double least_time(const StageProblem& problem) {
       const int in_flight = std::min(static_cast<int>(stages.size() - i), problem.microbatches);
       double seconds = kNever;
       for (const StageOption& option : problem.options(first, end, submesh)) {
-        if (option.state_bytes + in_flight * option.activation_bytes <= problem.memory) {
-          seconds = std::min(seconds, option.seconds);
-        }
+        if (option.bytes(in_flight) <= problem.memory) seconds = std::min(seconds, option.seconds);
       }
       sum += seconds;
       slowest = std::max(slowest, seconds);
@@ -43,6 +49,7 @@ double least_time(const StageProblem& problem) {
     for (int end = first + 1; end <= problem.layers; ++end) {
       for (std::size_t submesh = 0; submesh < problem.submeshes.size(); ++submesh) {
         if (problem.submeshes[submesh].devices() > devices) continue;
+        if (!lies_whole(problem, problem.submeshes[submesh], problem.devices - devices)) continue;
         stages.emplace_back(first, end, static_cast<int>(submesh));
         self(self, end, devices - problem.submeshes[submesh].devices());
         stages.pop_back();
@@ -63,6 +70,7 @@ StageProblem random_problem(unsigned seed) {
   const int gpus = 1 << whole(0, 2);
   problem.devices = nodes * gpus;
   problem.submeshes = submeshes(nodes, gpus, NodeCounts::all);
+  problem.gpus_per_node = whole(0, 1) * gpus;
   problem.microbatches = whole(1, 12);
   problem.memory = whole(3, 40);
   std::map<std::tuple<int, int, int>, std::vector<StageOption>> table;
@@ -74,7 +82,8 @@ StageProblem random_problem(unsigned seed) {
         const int ways = whole(0, 3);
         for (int way = 0; way < ways; ++way) {
           options.push_back({whole(5, 20) * (end - first) / devices + whole(0, 3),
-                             whole(2, 12) * (end - first) / devices, static_cast<double>(whole(0, 4))});
+                             whole(2, 12) * (end - first) / devices, static_cast<double>(whole(0, 4)),
+                             static_cast<double>(whole(0, 20))});
         }
       }
     }
@@ -99,6 +108,11 @@ TEST_CASE("the dynamic program finds the best of all partitions, or that none fi
       continue;
     }
     CHECK(found->iteration_s == doctest::Approx(least).epsilon(1e-12));
+    StageProblem hurried = problem;
+    hurried.longest_s = least * 0.999;
+    CHECK_FALSE(best_stages(hurried).has_value());
+    hurried.longest_s = least * 1.001;
+    CHECK(best_stages(hurried).has_value());
     if (found->stages.size() > 1) ++pipelines;
     // What it says of itself: all layers, all devices, within memory.
     int layer = 0;
@@ -109,7 +123,7 @@ TEST_CASE("the dynamic program finds the best of all partitions, or that none fi
       layer = stage.end;
       devices += problem.submeshes[static_cast<std::size_t>(stage.submesh)].devices();
       CHECK(stage.in_flight == std::min(static_cast<int>(found->stages.size() - i), problem.microbatches));
-      CHECK(stage.cost.state_bytes + stage.in_flight * stage.cost.activation_bytes <= problem.memory);
+      CHECK(stage.cost.bytes(stage.in_flight) <= problem.memory);
     }
     CHECK(layer == problem.layers);
     CHECK(devices == problem.devices);
@@ -128,7 +142,7 @@ TEST_CASE("equal layers on equal devices: stages of one device each where commun
   problem.submeshes = submeshes(1, 8, NodeCounts::all);
   problem.options = [&](int first, int end, int submesh) {
     const double devices = problem.submeshes[static_cast<std::size_t>(submesh)].devices();
-    return std::vector<StageOption>{{(end - first) * (8 / devices + (devices > 1 ? 3 : 0)), 0, 0}};
+    return std::vector<StageOption>{{(end - first) * (8 / devices + (devices > 1 ? 3 : 0)), 0, 0, 0}};
   };
   const std::optional<StagePartition> found = best_stages(problem);
   REQUIRE(found.has_value());
@@ -150,7 +164,7 @@ TEST_CASE("earlier stages keep more microbatches, so memory decides how layers a
   problem.microbatches = 8;
   problem.submeshes = {{1, 1}};
   problem.options = [](int first, int end, int) {
-    return std::vector<StageOption>{{static_cast<double>(end - first), 0, static_cast<double>(end - first)}};
+    return std::vector<StageOption>{{static_cast<double>(end - first), 0, static_cast<double>(end - first), 0}};
   };
   problem.memory = 4;
   CHECK(best_stages(problem)->stages[0].end == 2);
