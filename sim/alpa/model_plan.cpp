@@ -236,8 +236,8 @@ class ChoicePlanner {
     plan.estimate_s = found->iteration_s;
     for (const PlannedStage& stage : found->stages) {
       const Site& site = only != nullptr ? *only : site_of(stage.submesh, stage.option);
-      plan.stages.push_back({stage.first, stage.end, submeshes_[static_cast<std::size_t>(site.submesh)],
-                             site.mesh.rows, site.mesh.columns, site.profile.shape(), stage.in_flight, stage.cost,
+      plan.stages.push_back({stage.first, stage.end, submeshes_[static_cast<std::size_t>(site.submesh)], site.mesh.rows,
+                             site.mesh.columns, site.profile.shape(), stage.in_flight, stage.cost,
                              site.program_s(stage.first, stage.end, state)});
     }
     plan.strategy = strategy_of(plan.stages, state);

@@ -18,8 +18,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 bool lies_whole(const StageProblem& problem, const Submesh& submesh, int device) {
   if (problem.gpus_per_node == 0) return true;
   if (submesh.devices() >= problem.gpus_per_node) return device % problem.gpus_per_node == 0;
-  return device % submesh.gpus == 0 && device / problem.gpus_per_node ==
-                                           (device + submesh.gpus - 1) / problem.gpus_per_node;
+  return device % submesh.gpus == 0 &&
+         device / problem.gpus_per_node == (device + submesh.gpus - 1) / problem.gpus_per_node;
 }
 
 // Every partition, by trying all.
