@@ -172,7 +172,9 @@ std::string arguments_of(const Job& best, LaunchTarget target) {
     return launch_arguments(best, target);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
-    const std::string remedy = "fix this key with --set, so that the search finds what the program can run";
+    const bool shaped = !best.strategy.stages.empty();
+    const std::string remedy = (shaped ? std::string("set search.space.stages=alike") : "fix this key with --set") +
+                               ", so that the search finds what the program can run";
     fail_infeasible(error.where(), "the best strategy: " + error.message(),
                     error.hint().empty() ? remedy : error.hint() + "; or " + remedy);
   }

@@ -137,28 +137,41 @@ std::pair<double, double> Branch::settled_clocks(std::size_t place) const {
   return {lowest, highest};
 }
 
-// Wherever the stages part.
-double Branch::least_stream(int stage) const {
-  const ShardedBlocks& own = blocks(stage).blocks;
-  double least = own.stream_bytes(ShardedBlocks::kEmbedding);
-  for (const LayerBlocks& layer : layers_) least = std::min(least, own.stream_bytes(layer.kept));
-  return least;
+bool Branch::as_large(BlockId a, BlockId b) const {
+  const auto same = [&](const BlockSet& set) { return set.blocks.stream_bytes(a) == set.blocks.stream_bytes(b); };
+  if (shaped_.empty()) return same(*set_);
+  return std::all_of(shaped_.begin(), shaped_.end(), [&](const Shaped& shape) { return same(*shape.set); });
+}
+
+void Branch::find_streams() {
+  const auto add = [&](BlockId block) {
+    const auto known =
+        std::find_if(streams_.begin(), streams_.end(), [&](BlockId other) { return as_large(block, other); });
+    stream_of_.push_back(static_cast<std::size_t>(known - streams_.begin()));
+    if (known == streams_.end()) streams_.push_back(block);
+  };
+  add(ShardedBlocks::kEmbedding);
+  for (const LayerBlocks& layer : layers_) add(layer.kept);
 }
 
 // Stages of their own shape have one chunk: nothing goes from the last to the first.
 void Branch::price_transfers() {
   const int stages = job_.strategy.pipeline;
+  find_streams();
   if (stages == 1) return;
   const bool around = shaped_.empty();
   for (int stage = 0; stage < stages; ++stage) {
     for (int own = 0; own < layout_->count(); ++own) {
-      const auto end = [&](int at) -> TransferEnd {
-        const int first = layout_->classes[static_cast<std::size_t>(own)].first();
-        return {at, job_at(at), layout_->costs[layout_->place(at, own)], first, least_stream(at)};
-      };
-      const auto transfer = [&](int to) { return to_picoseconds(transfer_cost(end(stage), end(to)).seconds); };
-      transfer_on_.push_back(around || stage + 1 < stages ? transfer((stage + 1) % stages) : 0);
-      transfer_back_.push_back(around || stage > 0 ? transfer((stage + stages - 1) % stages) : 0);
+      for (const BlockId stream : streams_) {
+        const auto end = [&](int at) -> TransferEnd {
+          const int first = layout_->classes[static_cast<std::size_t>(own)].first();
+          const double bytes = blocks(at).blocks.stream_bytes(stream);
+          return {at, job_at(at), layout_->costs[layout_->place(at, own)], first, bytes};
+        };
+        const auto transfer = [&](int to) { return to_picoseconds(transfer_cost(end(stage), end(to)).seconds); };
+        transfer_on_.push_back(around || stage + 1 < stages ? transfer((stage + 1) % stages) : 0);
+        transfer_back_.push_back(around || stage > 0 ? transfer((stage + stages - 1) % stages) : 0);
+      }
     }
   }
 }

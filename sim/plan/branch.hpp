@@ -105,10 +105,14 @@ class Branch {
   // Priced. `place`: of a stage and class of replicas (LayoutCosts). Of one microbatch's passes of a chunk.
   PassTerms passes(std::size_t place, const LayerRange& layers, const RecomputedLayers& recomputed, bool embedding,
                    bool head) const;
-  // Priced. From a stage to the next (the last: to the first), and to the one before; of a model whose streams differ
-  // from layer to layer, of the smallest.
-  Picoseconds transfer_on(std::size_t place) const { return transfer_on_[place]; }
-  Picoseconds transfer_back(std::size_t place) const { return transfer_back_[place]; }
+  // Priced. From a stage to the next (the last: to the first), and to the one before, where the model parts behind so
+  // many layers.
+  Picoseconds transfer_on(std::size_t place, std::int64_t layers) const {
+    return transfer_on_[place * streams_.size() + stream_of_[static_cast<std::size_t>(layers)]];
+  }
+  Picoseconds transfer_back(std::size_t place, std::int64_t layers) const {
+    return transfer_back_[place * streams_.size() + stream_of_[static_cast<std::size_t>(layers)]];
+  }
 
   // No strategy of this branch is faster.
   Picoseconds bound() const { return bound_; }
@@ -177,7 +181,8 @@ class Branch {
   std::vector<double> least_energies(std::size_t place, double lowest, double highest) const;
   void append_contents(std::vector<int>& key, int stage, const std::vector<ChunkPlan>& chunks, bool in_order) const;
   StateTerms state_terms_of(std::size_t place, const std::vector<ChunkPlan>& chunks, const StateChoice& choice);
-  double least_stream(int stage) const;
+  bool as_large(BlockId a, BlockId b) const;
+  void find_streams();
   void price_transfers();
   std::pair<double, double> settled_clocks(std::size_t place) const;  // lowest and highest
   void bound_at_will(const StrategySpace& space, SharedBlocks& shared);
@@ -196,6 +201,10 @@ class Branch {
   std::vector<WorkPlace> work_places_;                                 // for microbatches
   SharedBlocks::Pipelines pipelines_;                                  // their microbatches left open
   std::vector<KindTerms> kinds_;
+  // Blocks with the streams behind them, none as large as another on all stages; by layers before it, which it is.
+  std::vector<BlockId> streams_;
+  std::vector<std::size_t> stream_of_;
+  // Of each place and stream.
   std::vector<Picoseconds> transfer_on_;
   std::vector<Picoseconds> transfer_back_;
   std::vector<std::shared_ptr<const std::vector<int>>> shares_;  // of microbatches

@@ -14,14 +14,13 @@ bool awaits_sends(const Branch& branch, const PipelineChoice& choice) {
 }
 
 // Transfers that a stage's later passes wait for: all it sends but behind its very last pass.
-Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage, int own) {
+Picoseconds sends(const Branch& branch, const PipelineChoice& choice, int stage, int own, const StagePasses& passes) {
   const int stages = branch.job().strategy.pipeline;
   if (!awaits_sends(branch, choice)) return 0;
-  const std::size_t place = branch.layout().place(stage, own);
   const int on = choice.chunks - (stage + 1 == stages ? 1 : 0);
   const int back = choice.chunks - (stage == 0 ? 1 : 0);
-  const Picoseconds last = stage == 0 ? 0 : branch.transfer_back(place);
-  return choice.microbatches_of(own) * (on * branch.transfer_on(place) + back * branch.transfer_back(place)) - last;
+  const Picoseconds last = stage == 0 ? 0 : passes.back;
+  return choice.microbatches_of(own) * (on * passes.on + back * passes.back) - last;
 }
 
 // Fills in the ends of one class of replicas.
@@ -113,20 +112,21 @@ std::vector<StagePasses> stage_passes(const Branch& branch, const PipelineChoice
     PassTerms all;
     const int chunks = choice.chunks_of(stage);
     passes.chunks.reserve(static_cast<std::size_t>(chunks));
+    if (stages > 1) passes.on = passes.back = std::numeric_limits<Picoseconds>::max();
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      passes.chunks.push_back(branch.passes(place, choice.layers_of(begins, stage, chunk), choice.recompute_layers,
+      const LayerRange layers = choice.layers_of(begins, stage, chunk);
+      passes.chunks.push_back(branch.passes(place, layers, choice.recompute_layers,
                                             choice.holds_embedding(stage, chunk), choice.holds_head(stage, chunk)));
       all += passes.chunks.back();
+      if (stages == 1) continue;
+      passes.on = std::min(passes.on, branch.transfer_on(place, layers.first + layers.count));
+      passes.back = std::min(passes.back, branch.transfer_back(place, layers.first));
     }
-    passes.busy = m * (all.forward + all.backward) + sends(branch, choice, stage, own);
+    passes.busy = m * (all.forward + all.backward) + sends(branch, choice, stage, own, passes);
     // The device ends its last pass no earlier than the host has issued all before it.
     passes.issued = m * (all.issue_forward + all.issue_backward) - passes.chunks.front().issue_backward;
     passes.energy_j = all.energy_j;
     passes.awaits_sends = awaits_sends(branch, choice);
-    if (stages > 1) {
-      passes.on = branch.transfer_on(place);
-      passes.back = branch.transfer_back(place);
-    }
   }
   return out;
 }

@@ -28,7 +28,7 @@ struct StagePasses {
   Picoseconds busy = 0;           // all passes of all microbatches, and transfers that they wait for
   Picoseconds issued = 0;         // before that the host has not issued the last pass
   bool awaits_sends = false;      // whether a pass waits for what the one before sends
-  Picoseconds on = 0;             // a transfer to the next stage
+  Picoseconds on = 0;             // a transfer to the next stage, of several chunks the shortest
   Picoseconds back = 0;           // to the one before
   double energy_j = 0;            // of one microbatch
 };

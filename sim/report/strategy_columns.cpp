@@ -60,14 +60,15 @@ std::string shares_words(const Job& job) {
   return shares.empty() ? shares : "microbatches of replicas " + shares;
 }
 
-// Of stages of their own shape one after the other, those in a row that have the same said once: "8/2".
+// Of stages of their own shape one after the other, those in a row of one shape said once: "8/2"; "8" where all agree.
 std::string by_stage(const Strategy& strategy, int (*value)(const Strategy&)) {
-  std::string out;
-  for (std::size_t stage = 0; stage < strategy.stages.size(); ++stage) {
-    if (stage > 0 && strategy.stages[stage] == strategy.stages[stage - 1]) continue;
-    out += fmt::format("{}{}", out.empty() ? "" : "/", value(strategy.at(static_cast<int>(stage))));
+  std::vector<int> values = {value(strategy.at(0))};
+  for (std::size_t stage = 1; stage < strategy.stages.size(); ++stage) {
+    if (strategy.stages[stage] == strategy.stages[stage - 1]) continue;
+    values.push_back(value(strategy.at(static_cast<int>(stage))));
   }
-  return out.empty() ? fmt::format("{}", value(strategy)) : out;
+  const bool agree = std::count(values.begin(), values.end(), values.front()) == std::ssize(values);
+  return agree ? fmt::format("{}", values.front()) : fmt::format("{}", fmt::join(values, "/"));
 }
 
 std::string tensor_cell(const Job& job) {

@@ -20,7 +20,8 @@ namespace {
 std::vector<std::filesystem::path> scenarios(bool of_searches) {
   std::vector<std::filesystem::path> out;
   for (const auto& entry : std::filesystem::directory_iterator(mirfak::source_root() + "/scenarios")) {
-    if (!entry.is_regular_file() || entry.path().extension() == ".sbatch") continue;
+    const std::filesystem::path extension = entry.path().extension();
+    if (!entry.is_regular_file() || extension == ".sbatch" || extension == ".md") continue;
     if (entry.path().filename().string().starts_with("search-") == of_searches) out.push_back(entry.path());
   }
   std::sort(out.begin(), out.end());

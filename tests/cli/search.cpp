@@ -149,6 +149,45 @@ TEST_CASE("what is found is what a simulation of it says") {
   }
 }
 
+// An H100 node and two V100 nodes, where stages by type are best.
+TEST_CASE("stages with a shape for each type of nodes are told, written, and refused by programs that have none") {
+  const Searches search(R"(model: llama2-7b
+cluster:
+  nodes: [{type: dgx-a100-80g, count: 1}, {type: jean-zay-v100-16g, count: 4}]
+training: {global_batch: 256, precision: fp16}
+strategy: {sequence_parallel: true, zero: 1}
+search:
+  top: 2
+  space: {stages: by-type, context: [1], pipeline: [2, 3], virtual_pipeline: [1], micro_batch: [1, 2]}
+)");
+  const json result = search.result({"--out", "best.yaml"});
+  const json& best = result.at("strategies").at(0);
+  const json& stages = best.at("strategy").at("stages");
+  REQUIRE(stages.size() == best.at("strategy").at("pipeline"));
+  CHECK(stages.at(0).at("tensor") != stages.at(1).at("tensor"));
+  const Finished simulated = run(Invocation{{"simulate", "best.yaml", "--format", "json"}, search.folder().path()});
+  REQUIRE_MESSAGE(simulated.status == 0, simulated.err);
+  CHECK(json::parse(simulated.out).at("iteration_time_s") == best.at("iteration_time_s"));
+
+  const Finished text = search({});
+  CHECK(contains(text.out, " 1+1 "));
+  const json alike = search.result({"--set", "search.space.stages=alike"}).at("strategies").at(0);
+  CHECK(alike.at("iteration_time_s") > best.at("iteration_time_s"));
+  CHECK(!alike.at("strategy").contains("stages"));
+
+  const Finished refused = search({"--emit", "megatron"});
+  CHECK(refused.status == 3);
+  CHECK(refused.out.empty());
+  CHECK(contains(refused.err, "these programs have no pipeline stages of their own shape"));
+  CHECK(contains(refused.err, "set search.space.stages=alike"));
+
+  // What was found is fixed, and the rest searched again: with the same result.
+  const Finished again =
+      run(Invocation{{"search", "best.yaml", "--set", "strategy.zero=1", "--format", "json"}, search.folder().path()});
+  REQUIRE_MESSAGE(again.status == 0, again.err);
+  CHECK(json::parse(again.out).at("strategies").at(0).at("iteration_time_s") == best.at("iteration_time_s"));
+}
+
 TEST_CASE("a model that is named by a path is found from where the best is written") {
   const ScratchFolder folder;
   folder.write("config.json", R"({"model_type": "llama", "hidden_size": 2048, "intermediate_size": 5504,

@@ -4,8 +4,10 @@
 #include "small_spaces.hpp"
 
 #include "base/document.hpp"
+#include "model/model_loader.hpp"
 #include "program/replica_classes.hpp"
 #include "strategy/rule_expression.hpp"
+#include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,6 +16,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 
 using namespace mirfak;
 using namespace mirfak::test;
@@ -552,7 +555,26 @@ SmallSpace unlike_types_of_experts() {
   out.space.expert_tensor = {0, 1};
   out.space.micro_batch = {1};
   out.space.sequence_parallel = {true};
+  out.space.recompute = {Recompute::none};
   return out;
+}
+
+// All of a cluster, its types in every order.
+std::vector<JudgedStrategy> simulate_orders(const SmallSpace& of) {
+  std::vector<std::size_t> order(of.job.cluster.groups().size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<JudgedStrategy> all;
+  bool first = true;
+  do {
+    std::vector<NodeAllotment> nodes;
+    for (const std::size_t type : order) nodes.emplace_back(of.job.cluster.groups()[type]);
+    Job job = of.job;
+    job.cluster = Cluster(std::move(nodes), of.job.cluster.fabric());
+    const std::vector<JudgedStrategy> more = simulate_all(job, of.space, first);
+    all.insert(all.end(), more.begin(), more.end());
+    first = false;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return all;
 }
 
 // Every objective, with limits that a part of the strategies keeps.
@@ -596,6 +618,32 @@ TEST_CASE("stages with a shape for each type of nodes: a search finds what simul
     }
     CHECK(with_shapes > 0);
   }
+}
+
+// Of three types, some shapes stand beside each other in some orders only.
+TEST_CASE("stages with a shape for each of three types of nodes") {
+  SmallSpace of = unlike_types();
+  const Cluster first = small_cluster("dgx-a100-80g", 1);
+  const Cluster second = small_cluster("jean-zay-v100-32g", 1);
+  const Cluster third = small_cluster("jean-zay-v100-16g", 3);
+  of.job.cluster = Cluster({first.groups().front(), second.groups().front(), third.groups().front()}, first.fabric());
+  of.job.training.global_batch = 48;
+  of.space.tensor = {1, 2};
+  of.space.pipeline = {3};
+  of.space.micro_batch = {1};
+  of.space.sequence_parallel = {false};
+  of.space.recompute = {Recompute::none};
+  of.space.zero = {0};
+  const std::vector<JudgedStrategy> all = simulate_orders(of);
+  MESSAGE(all.size() << " valid");
+  std::int64_t with_shapes = 0;
+  for (const SearchSpec& spec : questions_of(of, all, false)) {
+    CAPTURE(static_cast<int>(spec.objective));
+    const std::vector<FoundLayout> expected = best_of(all, spec);
+    with_shapes += shaped(expected);
+    check_same(search(of.job, spec), expected);
+  }
+  CHECK(with_shapes > 0);
 }
 
 TEST_CASE("a power cap on stages with a shape for each type of nodes") {
@@ -644,5 +692,31 @@ TEST_CASE("stages that the strategy fixes: the rest is found as simulating it fi
   for (const SearchSpec& spec : questions_of(of, all, false)) {
     CAPTURE(static_cast<int>(spec.objective));
     check_same(search(of.job, spec), best_of(all, spec));
+  }
+}
+
+// T5 has one stream in the encoder and two in the decoder, Wide-ResNet less in each group of blocks than in the one
+// before.
+TEST_CASE("models whose stages exchange more here than there") {
+  for (const char* name : {"t5-3b", "wide-resnet-1b"}) {
+    CAPTURE(std::string(name));
+    SmallSpace of{
+        name,
+        small_job(load_model(name, source_root() + "/models", {}), small_cluster("a40-pcie-8", 1), "megatron-core", 32),
+        smallest_space()};
+    of.space.tensor = {1, 2};
+    of.space.pipeline = {2, 4, 8};
+    of.space.micro_batch = {1, 2, 4};
+    of.space.uneven_layers = 2;
+    of.space.recompute = {Recompute::none, Recompute::full};
+    of.space.zero = {0, 1};
+    const std::vector<JudgedStrategy> all = simulate_all(of.job, of.space);
+    MESSAGE(of.name << ": " << all.size() << " valid");
+    for (const SearchSpec& spec : questions_of(of, all, false)) {
+      CAPTURE(static_cast<int>(spec.objective));
+      const std::vector<FoundLayout> expected = best_of(all, spec);
+      CHECK(!expected.empty());
+      check_same(search(of.job, spec), expected);
+    }
   }
 }
