@@ -61,11 +61,15 @@ StageProfile::StageProfile(Job job, ShardedBlocks blocks, const StageClasses& cl
   const double limit = costs_.hardware->hardware.clock_limit();
   const SettledClock clock = cache.clock_at(job_, blocks_, {mix.begin(), mix.end()}, costs_, limit);
   bodies_ = cache.price_at(job_, blocks_, costs_, clock.share, limit).bodies;
-  const int devices = static_cast<int>(job_.strategy.ranks());
-  if (2 * devices <= job_.cluster.gpus()) {
-    transfer_s_ =
-        transfer_cost(job_, TransferEnd{costs_, 0}, TransferEnd{costs_, devices}, blocks_.residual_bytes()).seconds;
-  }
+}
+
+// One way; nothing where the stage has all devices.
+double StageProfile::transfer_s(const ChunkPlan& chunk) const {
+  if (2 * job_.strategy.ranks() > job_.cluster.gpus()) return 0;
+  const auto end = [&](int stage) -> TransferEnd {
+    return {stage, staged_, costs_, 0, blocks_.stream_bytes(chunk.entering)};
+  };
+  return transfer_cost(end(0), end(1)).seconds;
 }
 
 ChunkPlan StageProfile::chunk(int first, int end, const Job& job) const {
@@ -141,7 +145,7 @@ StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool fi
   const ChunkMemory runs = chunk_memory(job, memory_, chunk);
   const double resident = resident_memory(job, blocks_, stage).total();
   StageOption out;
-  out.seconds = pass + once / microbatches + (first ? 0 : transfer_s_);
+  out.seconds = pass + once / microbatches + (first ? 0 : transfer_s(chunk));
   out.activation_bytes = runs.kept;
   out.state_bytes = resident + std::max(runs.forward, runs.backward);
   out.step_bytes = resident + step_workspace(job, stage);

@@ -55,6 +55,7 @@ class StageProfile {
 
  private:
   StageOption priced(const ChunkPlan& chunk, const Job& job, bool first) const;
+  double transfer_s(const ChunkPlan& chunk) const;
   ChunkPlan chunk(int first, int end, const Job& job) const;
   Job in_state(bool alone, const StateOfStages& state) const;
 
@@ -65,7 +66,6 @@ class StageProfile {
   std::vector<BlockMemory> memory_;
   std::shared_ptr<const std::vector<BlockBodies>> bodies_;
   std::vector<LayerBlocks> layers_;
-  double transfer_s_ = 0;  // one way
   const StageClasses* classes_;
   std::map<std::pair<int, int>, std::vector<std::optional<StageOption>>> known_;  // by state and class
 };
