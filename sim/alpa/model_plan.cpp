@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <thread>
 
 namespace mirfak::alpa {
 
@@ -40,6 +41,21 @@ struct Site {
   }
 };
 
+// Asks on the thread that plans; the others learn of it.
+class Stop {
+ public:
+  explicit Stop(const SearchStop& asked) : asked_(asked), thread_(std::this_thread::get_id()) {}
+  bool operator()() {
+    if (asked_ && std::this_thread::get_id() == thread_ && asked_()) stopped_ = true;
+    return stopped_;
+  }
+
+ private:
+  const SearchStop& asked_;
+  std::thread::id thread_;
+  std::atomic<bool> stopped_ = false;
+};
+
 // What one choice came to.
 struct Outcome {
   std::vector<ModelPlan> plans;
@@ -48,8 +64,9 @@ struct Outcome {
 
 class ChoicePlanner {
  public:
-  ChoicePlanner(const Job& job, const SearchSpec& spec, Levels levels, const PlanningChoice& choice, double best_s)
-      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_s_(best_s), classes_(job) {
+  ChoicePlanner(const Job& job, const SearchSpec& spec, Levels levels, const PlanningChoice& choice, double best_s,
+                Stop& stop)
+      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_s_(best_s), classes_(job), stop_(stop) {
     const NodeGroup& nodes = job.cluster.groups().front();
     gpus_per_node_ = nodes.hardware.spec.gpus;
     submeshes_ = submeshes_of(nodes);
@@ -62,7 +79,7 @@ class ChoicePlanner {
     out_.effort.programs_s = seconds_since(begin);
     const Clock::time_point behind = Clock::now();
     for (const StateOfStages& state : choice_.states) {
-      if (may_be_of_a_pipeline(state)) plan_with(state);
+      if (may_be_of_a_pipeline(state) && !stop_()) plan_with(state);
     }
     out_.effort.partitions_s = seconds_since(behind);
     return std::move(out_);
@@ -78,7 +95,7 @@ class ChoicePlanner {
   void add_sites(int submesh) {
     const Submesh& of = submeshes_[static_cast<std::size_t>(submesh)];
     for (int columns = 1; columns <= of.devices(); ++columns) {
-      if (of.devices() % columns != 0) continue;
+      if (of.devices() % columns != 0 || stop_()) continue;
       const int rows = of.devices() / columns;
       if (const std::optional<Job> job = job_on(rows, columns)) add_site(submesh, *job);
     }
@@ -179,6 +196,7 @@ class ChoicePlanner {
       const int devices = site->mesh.devices();
       const int stages = job_.cluster.gpus() / devices;
       if (job_.cluster.gpus() % devices != 0 || stages > job_.model.layers) continue;
+      if (stop_()) return;
       if (site->profile.least_seconds(state) / stages * microbatches() > best_s_ * kWorthTrying) continue;
       StageProblem with = problem(state, best_s_ * kWorthTrying);
       Site* const only = site.get();
@@ -260,6 +278,8 @@ class ChoicePlanner {
       out.layer_split.push_back(stage.end - stage.first);
       out.stages.push_back(stage.shape);
     }
+    const int longest = *std::max_element(out.layer_split.begin(), out.layer_split.end());
+    if (out.recompute_layers >= longest) out.recompute_layers = 0;
     if (alike) out.stages.clear();
     if (alike && even) out.layer_split.clear();
     out.tensor = widest.tensor;
@@ -277,6 +297,7 @@ class ChoicePlanner {
   const PlanningChoice& choice_;
   double best_s_;
   StageClasses classes_;
+  Stop& stop_;
   int gpus_per_node_ = 1;
   std::vector<Submesh> submeshes_;
   std::vector<std::unique_ptr<Site>> sites_;
@@ -306,12 +327,14 @@ ModelPlans plan_model(const Job& job, const SearchSpec& spec, Levels levels, int
   check(job);
   const std::vector<PlanningChoice> choices = planning_choices(job, spec.space);
   ModelPlans out;
+  Stop stops(stop);
   double best_s = kNever;
   for (std::size_t first = 0; first < choices.size() && out.complete; first += kBatch) {
     const std::size_t count = std::min(kBatch, choices.size() - first);
     std::vector<Outcome> outcomes(count);
     parallel_for(
-        count, [&](std::size_t i) { outcomes[i] = ChoicePlanner(job, spec, levels, choices[first + i], best_s).run(); },
+        count,
+        [&](std::size_t i) { outcomes[i] = ChoicePlanner(job, spec, levels, choices[first + i], best_s, stops).run(); },
         threads);
     for (Outcome& outcome : outcomes) {
       out.effort += outcome.effort;
@@ -320,7 +343,7 @@ ModelPlans plan_model(const Job& job, const SearchSpec& spec, Levels levels, int
         out.plans.push_back(std::move(plan));
       }
     }
-    out.complete = !(stop && stop()) || first + count >= choices.size();
+    out.complete = !stops();
   }
   std::stable_sort(out.plans.begin(), out.plans.end(),
                    [](const ModelPlan& a, const ModelPlan& b) { return a.estimate_s < b.estimate_s; });

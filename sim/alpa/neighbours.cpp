@@ -1,6 +1,6 @@
 #include "alpa/neighbours.hpp"
 
-#include "schedule/schedule.hpp"
+#include "plan/state_choice.hpp"
 #include "strategy/rule_fields.hpp"
 #include "strategy/rules.hpp"
 
@@ -88,16 +88,13 @@ class Neighbours {
   }
 
   void change_state() {
-    for (const int zero : space_.zero) {
-      Strategy other = from_;
-      other.zero = zero;
-      add(other);
-      other.overlap_param_gather = false;
-      add(other);
+    for (const std::vector<StateChoice>& choices : state_choices(space_, job_.framework)) {
+      for (const StateChoice& choice : choices) {
+        Strategy other = from_;
+        choice.apply_to(other);
+        add(other);
+      }
     }
-    each(space_.overlap_grad_reduce, &Strategy::overlap_grad_reduce);
-    each(space_.overlap_param_gather, &Strategy::overlap_param_gather);
-    each(space_.offload_optimizer, &Strategy::offload_optimizer);
   }
 
   // One layer goes from a stage to the next, or to the one before.

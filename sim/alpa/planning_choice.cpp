@@ -18,10 +18,7 @@ bool has(const std::vector<T>& values, T value) {
 // Every one that divides the batch.
 std::vector<int> sequences_of_microbatches(const Job& job, const StrategySpace& space) {
   std::set<int> out;
-  const auto power = [](int number) { return (number & (number - 1)) == 0; };
-  const bool some = std::any_of(space.micro_batch.begin(), space.micro_batch.end(), power);
   for (const int of_replica : space.micro_batch) {
-    if (some && !power(of_replica)) continue;
     for (int replicas = 1; replicas <= job.cluster.gpus(); replicas *= 2) {
       const std::int64_t sequences = std::int64_t{of_replica} * replicas;
       if (job.training.global_batch % sequences == 0) out.insert(static_cast<int>(sequences));

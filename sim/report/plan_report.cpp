@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
+#include <cmath>
 
 namespace mirfak {
 
@@ -97,6 +97,13 @@ std::string gain_text(const ExecutedPlan& best) {
                      format_percent(gain.share()), proven);
 }
 
+// `difference`: as a share of what it is compared with.
+std::string compared_text(double difference) {
+  constexpr double nothing = 5e-4;  // would show as 0.0 %
+  if (std::abs(difference) < nothing) return "as long as";
+  return difference < 0 ? format_percent(-difference) + " less than" : format_percent(difference) + " longer than";
+}
+
 std::string strategies_text(const PlanReport& report) {
   const ExecutedPlan& best = report.outcome.plans.front();
   TextTable table("lrrl");
@@ -115,10 +122,9 @@ std::string strategies_text(const PlanReport& report) {
   }
   row(report.searched->complete ? "search" : "search, stopped", report.searched->strategies.front());
   const double other = seconds_of(report.searched->strategies.front());
-  const double difference = seconds_of(best.simulated) / other - 1;
   return "\nBy the engine\n" + table.text() +
-         fmt::format("  the plan takes {} than the search's best, found in {}\n",
-                     difference < 0 ? format_percent(-difference) + " less" : format_percent(difference) + " longer",
+         fmt::format("  the plan takes {} the search's best, found in {}\n",
+                     compared_text(seconds_of(best.simulated) / other - 1),
                      format_seconds(report.searched->search_time_s));
 }
 

@@ -394,3 +394,96 @@ TEST_CASE("what a search does not take is refused before it starts") {
   }
   CHECK(search.folder().names() == std::vector<std::string>{"s.yaml"});
 }
+
+namespace {
+
+// Small enough for all of Alpa's planner in a moment; stages of unlike shape pay.
+constexpr const char* kAlpaJob =
+    R"(model: {name: small, layers: 6, hidden: 1024, heads: 16, vocab: 32000, max_sequence: 1024}
+cluster:
+  nodes: [{type: aws-p3, count: 1, gpus: 4}]
+training: {global_batch: 32, precision: fp16, framework: jax-alpa}
+strategy: {recompute: full, schedule: 1f1b, virtual_pipeline: 1, sequence_parallel: false}
+search: {headroom: 0, top: 2}
+)";
+
+}  // namespace
+
+TEST_CASE("--planner alpa prints its stages, its work and the search's best beside it, and writes what simulate runs") {
+  const Searches search(kAlpaJob);
+  const Finished text = search({"--planner", "alpa", "--out", "best.yaml"});
+  REQUIRE_MESSAGE(text.status == 0, text.err);
+  check_in_order(text.out, {"planner   Alpa, intra- and inter-operator parallelism", "integer programs, ",
+                            "Alpa's plan: an iteration takes ", "by the planner's count", "Stages", "in flight",
+                            "By the engine", "search", "The planner's work", "integer programs", "partitions"});
+  const json result = search.result({"--planner", "alpa"});
+  const json& plan = result.at("plan");
+  const json& best = result.at("strategies").at(0);
+  CHECK(result.at("planner") == "alpa");
+  CHECK(result.at("levels") == "both");
+  CHECK(plan.at("iteration_time_s") == best.at("iteration_time_s"));
+  CHECK(result.at("planning").at("integer_programs") > 0);
+  CHECK(result.at("planning").at("executed") > 0);
+  CHECK(plan.at("any_sharding").at("any_s") <= plan.at("any_sharding").at("expressible_s"));
+  int layers = 0;
+  for (const json& stage : plan.at("stages")) {
+    CHECK(stage.at("first_layer") == layers);
+    layers += stage.at("layers").get<int>();
+    CHECK(stage.at("mesh").at(0) == stage.at("data"));
+    CHECK(stage.at("mesh").at(1) == stage.at("tensor"));
+    CHECK(stage.at("memory_bytes") > 0);
+  }
+  CHECK(layers == 6);
+  CHECK(best.at("iteration_time_s") <= 1.1 * result.at("search").at("iteration_time_s").get<double>());
+  const Finished simulated = run(Invocation{{"simulate", "best.yaml", "--format", "json"}, search.folder().path()});
+  REQUIRE_MESSAGE(simulated.status == 0, simulated.err);
+  CHECK(json::parse(simulated.out).at("iteration_time_s") == best.at("iteration_time_s"));
+}
+
+TEST_CASE("--intra-only has one stage, --inter-only a GPU for each, and neither beats both") {
+  const Searches search(kAlpaJob);
+  const auto time = [](const json& result) {
+    return result.at("strategies").at(0).at("iteration_time_s").get<double>();
+  };
+  const json both = search.result({"--planner", "alpa"});
+  const json intra = search.result({"--planner", "alpa", "--intra-only"});
+  const json inter = search.result({"--planner", "alpa", "--inter-only", "--jobs", "1"});
+  CHECK(intra.at("strategies").at(0).at("strategy").at("pipeline") == 1);
+  CHECK(inter.at("strategies").at(0).at("strategy").at("pipeline") == 4);
+  CHECK(intra.at("levels") == "intra-only");
+  CHECK(inter.at("levels") == "inter-only");
+  CHECK(time(both) <= time(intra));
+  CHECK(time(both) <= time(inter));
+}
+
+TEST_CASE("options of Alpa's planner that have no effect, or that it cannot keep, are refused") {
+  const Searches search(kAlpaJob);
+  const auto refused = [&](std::vector<std::string> options, const std::string& reason, int status) {
+    const Finished finished = search(std::move(options));
+    CHECK(finished.status == status);
+    CHECK_MESSAGE(contains(finished.err, reason), finished.err);
+    CHECK(finished.out.empty());
+  };
+  refused({"--intra-only"}, "--intra-only is for Alpa's planner", 2);
+  refused({"--inter-only", "--planner", "search"}, "--inter-only is for Alpa's planner", 2);
+  refused({"--planner", "alpa", "--intra-only", "--inter-only"}, "leave nothing to plan", 2);
+  refused({"--planner", "alps"}, "--planner", 2);
+  refused({"--planner", "alpa", "--objective", "energy"}, "Alpa's planner minimises time alone", 2);
+  refused({"--planner", "alpa", "--power-cap", "1000"}, "Alpa's planner knows no limits", 2);
+  refused({"--planner", "alpa", "--tolerance", "0.1"}, "a tolerance is for the exact search", 2);
+  refused({"--planner", "alpa", "--set", "search.nodes=up-to"}, "Alpa's planner uses all nodes", 2);
+  refused({"--planner", "alpa", "--set", "strategy.schedule=gpipe"}, "1f1b in search.space.schedule", 3);
+  refused({"--planner", "alpa", "--set", "cluster.nodes=[{type: aws-p3, count: 1}, {type: dgx-a100-80g, count: 1}]"},
+          "nodes of one type", 3);
+}
+
+TEST_CASE("a plan that finds nothing says why, and a time limit ends it") {
+  const Searches search(kAlpaJob);
+  const Finished none = search({"--planner", "alpa", "--inter-only", "--set", "cluster.nodes[0].gpus=8"});
+  CHECK(none.status == 3);
+  CHECK(contains(none.err, "a GPU for each stage, which has whole layers"));
+  CHECK(contains(none.err, "leave --inter-only out"));
+  const Finished hurried = search({"--planner", "alpa", "--time-limit", "1e-6"});
+  CHECK(hurried.status == 3);
+  CHECK(contains(hurried.err, "stopped before a plan was found"));
+}
