@@ -41,6 +41,18 @@ struct Site {
   }
 };
 
+// What plans have to come near to. Estimates leave out what transfers between stages of unlike shape take beyond those
+// between alike ones, so plans of stages that are alike are compared among themselves.
+struct Best {
+  double any_s = kNever;
+  double equal_s = kNever;
+
+  void add(const ModelPlan& plan) {
+    any_s = std::min(any_s, plan.estimate_s);
+    if (plan.equal || plan.strategy.stages.empty()) equal_s = std::min(equal_s, plan.estimate_s);
+  }
+};
+
 // Asks on the thread that plans; the others learn of it.
 class Stop {
  public:
@@ -64,9 +76,9 @@ struct Outcome {
 
 class ChoicePlanner {
  public:
-  ChoicePlanner(const Job& job, const SearchSpec& spec, Levels levels, const PlanningChoice& choice, double best_s,
+  ChoicePlanner(const Job& job, const SearchSpec& spec, Levels levels, const PlanningChoice& choice, Best best,
                 Stop& stop)
-      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_s_(best_s), classes_(job), stop_(stop) {
+      : job_(job), spec_(spec), levels_(levels), choice_(choice), best_(best), classes_(job), stop_(stop) {
     const NodeGroup& nodes = job.cluster.groups().front();
     gpus_per_node_ = nodes.hardware.spec.gpus;
     submeshes_ = submeshes_of(nodes);
@@ -143,11 +155,10 @@ class ChoicePlanner {
   }
 
   void plan_with(const StateOfStages& state) {
-    if (least_s(state) > best_s_ * kWorthTrying) return;
     const bool shaped = !gathers_in_passes(job_.framework, state.zero) && state.zero < 3;
-    if (shaped || levels_ == Levels::intra_only) {
+    if ((shaped || levels_ == Levels::intra_only) && least_s(state) <= best_.any_s * kWorthTrying) {
       if (!job_.model.tied_embeddings) {
-        add(best_stages(problem(state, best_s_ * kWorthTrying)), state, nullptr);
+        add(best_stages(problem(state, best_.any_s * kWorthTrying)), state, nullptr);
       } else {
         plan_with_alike_ends(state);
       }
@@ -178,7 +189,7 @@ class ChoicePlanner {
   // The first stage and the last hold the same parameters: they need one shape.
   void plan_with_alike_ends(const StateOfStages& state) {
     for (const std::unique_ptr<Site>& site : sites_) {
-      StageProblem with = problem(state, best_s_ * kWorthTrying);
+      StageProblem with = problem(state, best_.any_s * kWorthTrying);
       const Site* ends = site.get();
       const auto layers = static_cast<int>(job_.model.layers);
       const auto all = with.options;
@@ -197,8 +208,8 @@ class ChoicePlanner {
       const int stages = job_.cluster.gpus() / devices;
       if (job_.cluster.gpus() % devices != 0 || stages > job_.model.layers) continue;
       if (stop_()) return;
-      if (site->profile.least_seconds(state) / stages * microbatches() > best_s_ * kWorthTrying) continue;
-      StageProblem with = problem(state, best_s_ * kWorthTrying);
+      if (site->profile.least_seconds(state) / stages * microbatches() > best_.equal_s * kWorthTrying) continue;
+      StageProblem with = problem(state, best_.equal_s * kWorthTrying);
       Site* const only = site.get();
       with.submeshes = {submeshes_[static_cast<std::size_t>(site->submesh)]};
       with.options = [=](int first, int end, int /*submesh*/) {
@@ -259,7 +270,7 @@ class ChoicePlanner {
                              site.program_s(stage.first, stage.end, state)});
     }
     plan.strategy = strategy_of(plan.stages, state);
-    best_s_ = std::min(best_s_, plan.estimate_s);
+    best_.add(plan);
     out_.plans.push_back(std::move(plan));
   }
 
@@ -295,7 +306,7 @@ class ChoicePlanner {
   const SearchSpec& spec_;
   Levels levels_;
   const PlanningChoice& choice_;
-  double best_s_;
+  Best best_;
   StageClasses classes_;
   Stop& stop_;
   int gpus_per_node_ = 1;
@@ -328,18 +339,18 @@ ModelPlans plan_model(const Job& job, const SearchSpec& spec, Levels levels, int
   const std::vector<PlanningChoice> choices = planning_choices(job, spec.space);
   ModelPlans out;
   Stop stops(stop);
-  double best_s = kNever;
+  Best best;
   for (std::size_t first = 0; first < choices.size() && out.complete; first += kBatch) {
     const std::size_t count = std::min(kBatch, choices.size() - first);
     std::vector<Outcome> outcomes(count);
     parallel_for(
         count,
-        [&](std::size_t i) { outcomes[i] = ChoicePlanner(job, spec, levels, choices[first + i], best_s, stops).run(); },
+        [&](std::size_t i) { outcomes[i] = ChoicePlanner(job, spec, levels, choices[first + i], best, stops).run(); },
         threads);
     for (Outcome& outcome : outcomes) {
       out.effort += outcome.effort;
       for (ModelPlan& plan : outcome.plans) {
-        best_s = std::min(best_s, plan.estimate_s);
+        best.add(plan);
         out.plans.push_back(std::move(plan));
       }
     }

@@ -18,8 +18,8 @@ namespace mirfak::alpa {
 
 namespace {
 
-constexpr std::size_t kExecuted = 24;  // plans of a level that the engine sees at first
-constexpr std::size_t kChanged = 3;    // of these, from how many changes are tried
+constexpr std::size_t kExecuted = 20;  // plans of a level, of stages alike and unlike, that the engine sees at first
+constexpr std::size_t kChanged = 4;    // of these, from how many changes are tried
 constexpr int kRounds = 12;            // of changes, each the best of one thing
 
 using Clock = std::chrono::steady_clock;
@@ -75,19 +75,33 @@ class Planner {
     out_.execute_s += seconds_since(begin);
   }
 
-  // The first of the plans that the engine sees fit in memory; more of them where none does.
+  // What the engine makes of the first plans, those whose stages are alike in a row of their own; of more where none
+  // of them fits.
   std::vector<ExecutedPlan> executed(const std::vector<ModelPlan>& plans) {
-    std::vector<ExecutedPlan> out;
-    for (std::size_t first = 0; first < plans.size() && out.empty() && (first == 0 || !stops()); first += kExecuted) {
-      const std::size_t count = std::min(kExecuted, plans.size() - first);
-      std::vector<Strategy> strategies;
-      for (std::size_t i = 0; i < count; ++i) strategies.push_back(plans[first + i].strategy);
-      std::vector<std::optional<SimulatedStrategy>> simulated = execute(strategies);
-      for (std::size_t i = 0; i < count; ++i) {
-        if (!simulated[i]) continue;
-        const double seconds = simulated[i]->iteration.iteration_time_s;
-        out.push_back({std::move(*simulated[i]), plans[first + i], seconds, std::nullopt});
+    std::vector<const ModelPlan*> order;
+    for (const bool alike : {false, true}) {
+      std::size_t some = 0;
+      for (const ModelPlan& plan : plans) {
+        if (alike == plan.strategy.stages.empty() && some++ < kExecuted) order.push_back(&plan);
       }
+    }
+    std::vector<ExecutedPlan> out = executed(order);
+    for (std::size_t first = 0; first < plans.size() && out.empty() && !stops(); first += kExecuted) {
+      order.clear();
+      for (std::size_t i = first; i < std::min(first + kExecuted, plans.size()); ++i) order.push_back(&plans[i]);
+      out = executed(order);
+    }
+    return out;
+  }
+  std::vector<ExecutedPlan> executed(const std::vector<const ModelPlan*>& plans) {
+    std::vector<ExecutedPlan> out;
+    std::vector<Strategy> strategies;
+    for (const ModelPlan* plan : plans) strategies.push_back(plan->strategy);
+    std::vector<std::optional<SimulatedStrategy>> simulated = execute(strategies);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (!simulated[i]) continue;
+      const double seconds = simulated[i]->iteration.iteration_time_s;
+      out.push_back({std::move(*simulated[i]), *plans[i], seconds, std::nullopt});
     }
     return out;
   }
