@@ -62,11 +62,13 @@ std::vector<Case> cases() {
   return out;
 }
 
+// Alpa recomputes every layer; the search, and the planner where the space is left open, leave some.
+const std::string kAllRecomputed = "search.space.recompute_layers=[all]";
+
 std::vector<std::string> by_hand(const std::string& family) {
-  if (family == "gpt-39b")
-    return {"strategy.zero=0", "search.space.uneven_layers=0", "search.space.recompute_layers=[all]"};
-  if (family == "gshard-moe-70b") return {"strategy.pipeline=1", "strategy.tensor=1"};
-  return {"strategy.tensor=1", "search.space.uneven_layers=0"};
+  if (family == "gpt-39b") return {kAllRecomputed, "strategy.zero=0", "search.space.uneven_layers=0"};
+  if (family == "gshard-moe-70b") return {kAllRecomputed, "strategy.pipeline=1", "strategy.tensor=1"};
+  return {kAllRecomputed, "strategy.tensor=1", "search.space.uneven_layers=0"};
 }
 
 double searched_s(const SearchScenario& scenario) {
@@ -106,40 +108,46 @@ std::string text_of(double seconds) { return seconds < kNever ? fmt::format("{:.
 
 TEST_CASE("Alpa's evaluation: no plan is worse than either level alone, than plans by hand, or far from the search") {
   const int most = std::getenv("MIRFAK_PROOFS") != nullptr ? 64 : 8;
-  std::string rows =
-      fmt::format("\n  {:<15} {:>5} {:>4}   {:>6} {:>6} {:>6} {:>6} {:>6}   {:>6} {:>6} {:>6} {:>6}   {:>5}", "family",
-                  "", "GPUs", "full", "intra", "inter", "manual", "search", "Alpa", "intra", "inter", "manual", "plan");
+  std::string rows = fmt::format(
+      "\n  {:<15} {:>5} {:>4}   {:>6} {:>6} {:>6} {:>6}   {:>6} {:>6} {:>6} {:>6}   {:>6} {:>6} {:>7}", "family", "",
+      "GPUs", "full", "intra", "inter", "manual", "Alpa", "intra", "inter", "manual", "open", "search", "");
   double errors = 0;
   int compared = 0;
   for (const Case& of : cases()) {
     if (of.gpus > most) continue;
     CAPTURE(of.family);
     CAPTURE(of.parameters);
-    const SearchScenario scenario = of.with({});
-    const SearchSpec& spec = scenario.search.spec;
-    const auto begin = std::chrono::steady_clock::now();
-    const double full = planned_s(plan(scenario.job, spec, {Levels::both, 0, 1}));
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    const double intra = planned_s(plan(scenario.job, spec, {Levels::intra_only, 0, 1}));
-    const double inter = planned_s(plan(scenario.job, spec, {Levels::inter_only, 0, 1}));
+    const auto planned = [&](const SearchScenario& scenario, Levels levels) {
+      return planned_s(plan(scenario.job, scenario.search.spec, {levels, 0, 1}));
+    };
+    const SearchScenario as_alpa = of.with({kAllRecomputed});
+    const double full = planned(as_alpa, Levels::both);
+    const double intra = planned(as_alpa, Levels::intra_only);
+    const double inter = planned(as_alpa, Levels::inter_only);
     const double manual = searched_s(of.with(by_hand(of.family)));
-    const double best = searched_s(scenario);
-    REQUIRE(full < kNever);
     CHECK(full <= intra);
     CHECK(full <= inter);
     CHECK(full <= manual * (1 + 1e-9));
-    CHECK(full <= 1.1 * best);
+    const SearchScenario scenario = of.with({});
+    const auto begin = std::chrono::steady_clock::now();
+    const double open = planned(scenario, Levels::both);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double best = searched_s(scenario);
+    REQUIRE(open < kNever);
+    CHECK(open <= full);
+    CHECK(open <= 1.1 * best);
     const std::optional<Measured> truth = measured(of);
-    rows += fmt::format("\n  {:<15} {:>5} {:>4}   {:>6} {:>6} {:>6} {:>6} {:>6}", of.family, of.parameters, of.gpus,
-                        text_of(full), text_of(intra), text_of(inter), text_of(manual), text_of(best));
+    rows += fmt::format("\n  {:<15} {:>5} {:>4}   {:>6} {:>6} {:>6} {:>6}", of.family, of.parameters, of.gpus,
+                        text_of(full), text_of(intra), text_of(inter), text_of(manual));
     rows += truth ? fmt::format("   {:>6} {:>6} {:>6} {:>6}", text_of(truth->full), text_of(truth->intra),
                                 text_of(truth->inter), text_of(truth->manual))
                   : fmt::format("   {:>27}", "");
-    rows += fmt::format("   {:.1f} s", took.count());
+    rows += fmt::format("   {:>6} {:>6} {:>5.1f} s", text_of(open), text_of(best), took.count());
     if (!truth) continue;
     errors += std::abs(full / truth->full - 1);
     ++compared;
   }
-  MESSAGE("seconds an iteration: here, and as measured" << rows);
-  CHECK(errors / compared < 0.2);  // goal 0.15 over all sizes
+  rows += fmt::format("\n  GPTs of both levels are {:.1f} % off what was measured on average", 100 * errors / compared);
+  MESSAGE("seconds an iteration with all layers recomputed, as measured, and with the space left open" << rows);
+  CHECK(errors / compared < 0.15);
 }
