@@ -102,6 +102,7 @@ class JoinedKernel {
       const auto place = i < results && masks_ > 0 ? out.outputs.begin() : out.outputs.end();
       out.outputs.insert(place, output);
     }
+    if (is_split(part) || part.function == "concat") need_whole(part, out);
     if (part.kind == OperatorKind::view) return;
     out.has_gradient = out.has_gradient && part.has_gradient;
     if (part.kind != OperatorKind::elementwise) out.kind = part.kind;
@@ -109,6 +110,23 @@ class JoinedKernel {
       if (!out.over.contains(axis)) out.over.push_back(axis);
     }
     out.function += (out.function.empty() ? "" : "+") + part.function;
+  }
+
+  // A kernel that takes an axis apart, or puts it together, has all of it and of its parts: those that have all of one
+  // part would add it to a sum as often as they are.
+  static void need_whole(const Operator& part, Operator& out) {
+    const bool split = is_split(part);
+    const std::vector<Operand>& whole = split ? part.inputs : part.outputs;
+    const std::vector<Operand>& parts = split ? part.outputs : part.inputs;
+    for (const auto& [own, other] : {std::pair(&whole, &parts), std::pair(&parts, &whole)}) {
+      for (const Operand& operand : *own) {
+        for (const Axis axis : operand.labels) {
+          const bool kept = std::any_of(other->begin(), other->end(),
+                                        [axis = axis](const Operand& of) { return of.labels.contains(axis); });
+          if (!kept && !out.over.contains(axis)) out.over.push_back(axis);
+        }
+      }
+    }
   }
 
   // What backward reads of the parts: what they leave, else what it is computed from again.

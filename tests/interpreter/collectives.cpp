@@ -77,6 +77,7 @@ void Devices::run_exchange(const BlockStep& step) {
   }
   check_bytes(step, bytes_of(step));
   ++proof_.collectives;
+  result.copy = program_.plan.by_compiler && step.to.axes != home(step.tensor).axes;
   memory_.put(step.tensor, std::move(result));
 }
 
@@ -132,6 +133,7 @@ void Devices::run_collective(const BlockStep& step) {
   }
   check_bytes(step, bytes_of(step));
   ++proof_.collectives;
+  result.copy = program_.plan.by_compiler && step.to.axes != home(step.tensor).axes;
   memory_.put(step.tensor, std::move(result));
   for (const Operator& op : graph().operators) {
     const bool loss = op.kind == OperatorKind::cross_entropy && op.phase == Phase::forward;

@@ -23,6 +23,20 @@ const Version* DeviceMemory::find(TensorId tensor, MeshAxisSet partial, const st
   return nullptr;
 }
 
+const Version* DeviceMemory::find_strictly(TensorId tensor, const std::vector<Box>& boxes) const {
+  const auto found = versions_.find(tensor);
+  if (found == versions_.end()) return nullptr;
+  for (const Version& version : found->second) {
+    if (!version.partial.empty() || !has(version, boxes)) continue;
+    bool exact = true;
+    for (std::size_t device = 0; device < boxes.size(); ++device) {
+      exact = exact && version.pieces[device].box == boxes[device];
+    }
+    if (exact || !version.copy) return &version;
+  }
+  return nullptr;
+}
+
 const Version* DeviceMemory::find_any(TensorId tensor, const std::vector<Box>& boxes) const {
   const auto found = versions_.find(tensor);
   if (found == versions_.end()) return nullptr;

@@ -14,6 +14,8 @@ struct Version {
   // The result of windows that reach over the edges of parts: pieces hold what devices have for their neighbours, too,
   // and nobody may read them before that is added.
   bool open = false;
+  bool copy = false;             // beside how the tensor lies: brought for those that read exactly this
+  OperatorId for_operator = -1;  // a part with rows of neighbours, for this operator alone
 };
 
 // What the devices hold: of each tensor some versions, since a tensor that was gathered for one operator also lies as
@@ -27,8 +29,15 @@ class DeviceMemory {
   }
   // A version that is partial over exactly these mesh axes and has, on every device, at least a box; null: none.
   const Version* find(TensorId tensor, MeshAxisSet partial, const std::vector<Box>& boxes) const;
+  // As find, but of copies only those that are these boxes and no more.
+  const Version* find_strictly(TensorId tensor, const std::vector<Box>& boxes) const;
   // Any version with these boxes, whatever it is a part of.
   const Version* find_any(TensorId tensor, const std::vector<Box>& boxes) const;
+  void drop_rows_for(OperatorId id) {
+    for (auto& [tensor, versions] : versions_) {
+      std::erase_if(versions, [id](const Version& version) { return version.for_operator == id; });
+    }
+  }
   // The result whose edges are still to be added; null: none.
   Version* find_open(TensorId tensor);
   std::map<TensorId, std::vector<Version>>& all() { return versions_; }

@@ -52,8 +52,11 @@ void Devices::run(const std::vector<BlockStep>& steps, const std::set<OperatorId
     next = end;
     return out;
   };
+  OperatorId before = -1;
   while (next < steps.size()) {
     const BlockStep& step = steps[next];
+    if (before >= 0 && before != step.op) settle(before);
+    before = step.op;
     if (of_loop(step)) {
       run_loop(steps_while(of_loop));
       continue;
@@ -70,6 +73,7 @@ void Devices::run(const std::vector<BlockStep>& steps, const std::set<OperatorId
     }
     ++next;
   }
+  if (before >= 0) settle(before);
   while (!waiting_.empty()) {
     const OperatorId id = *waiting_.begin();
     make_available(graph().op(id).outputs.front().tensor);
@@ -86,6 +90,7 @@ void Devices::make_available(TensorId tensor) {
     if (!makes) continue;
     waiting_.erase(id);
     run_operator(id, program_.plan.operators[static_cast<std::size_t>(id)]);
+    settle(id);
     return;
   }
 }
@@ -114,15 +119,16 @@ std::vector<Operand> Devices::operands_of(OperatorId id) const {
 }
 
 const Version& Devices::version_for(OperatorId id, const Operand& operand, const std::vector<Ranges>& ranges) const {
+  read_.insert(operand.tensor);
   std::vector<Box> boxes;
   for (const Ranges& of_device : ranges) boxes.push_back(box_of(graph(), operand, of_device));
-  if (const Version* found = memory_.find(operand.tensor, {}, boxes)) return *found;
+  if (const Version* found = memory_.find_strictly(operand.tensor, boxes)) return *found;
   const Operator& op = graph().op(id);
   if (adds(op)) {
     if (const Version* found = memory_.find_any(operand.tensor, boxes)) return *found;
   }
   // What a product gathered, and what attention used with other labels divided, may be kept as it was used.
-  const bool keeps = op.keeps_gathered || op.kind == OperatorKind::attention;
+  const bool keeps = !program_.plan.by_compiler && (op.keeps_gathered || op.kind == OperatorKind::attention);
   if (keeps && op.phase != Phase::forward && graph().tensor(operand.tensor).role == TensorRole::activation) {
     if (const Version* found = aside_.find(operand.tensor, {}, boxes)) return *found;
   }
@@ -158,6 +164,7 @@ void Devices::run_operator(OperatorId id, const LabelSharding& labels) {
     if (inputs[i]->partial != partial && !empty) fail(id, "adds sums over different devices");
   }
   put_results(id, labels, {}, partial, compute_all(id, ranges, inputs));
+  memory_.drop_rows_for(id);
   if (!program_.meaning.must_be_finished(id)) return;
   unfinished_[id] = {ranges, result_sharding(graph().op(id), graph().op(id).outputs[0], labels).partial};
   finish_losses(id);
@@ -209,8 +216,25 @@ void Devices::finish_losses(OperatorId id) {
   }
 }
 
+// What an operator made lies at home, once its collectives are done: of what was made larger devices keep their part.
+void Devices::settle(OperatorId id) {
+  if (!program_.plan.by_compiler || unfinished_.contains(id)) return;
+  for (const Operand& output : graph().op(id).outputs) {
+    if (graph().tensor(output.tensor).role == TensorRole::parameter_gradient) continue;
+    const std::vector<Box> boxes = boxes_of(layout_, output.tensor, home(output.tensor));
+    const Version* whole = memory_.find(output.tensor, {}, boxes);
+    if (whole == nullptr) continue;
+    Version at_home;
+    for (std::size_t device = 0; device < boxes.size(); ++device) {
+      at_home.pieces.push_back(whole->pieces[device].part(boxes[device]));
+    }
+    memory_.replace(output.tensor, std::move(at_home));
+  }
+}
+
 void Devices::forget(const std::vector<TensorId>& kept) {
   const std::set<TensorId> stays(kept.begin(), kept.end());
+  read_.clear();
   for (auto& [id, versions] : memory_.all()) {
     if (graph().tensor(id).role != TensorRole::activation && graph().tensor(id).role != TensorRole::input) continue;
     for (const Version& version : versions) aside_.put(id, version);

@@ -26,6 +26,8 @@ class Devices {
   void forget(const std::vector<TensorId>& kept);
   // Forgets copies: what lies at home stays.
   void forget_copies();
+  // Whether an operator has read it since forget().
+  bool was_read(TensorId tensor) const { return read_.contains(tensor); }
 
  private:
   using Results = std::vector<std::vector<Piece>>;  // by device, then by output
@@ -44,6 +46,7 @@ class Devices {
                       const std::vector<const Version*>& inputs) const;
   void put_results(OperatorId id, const LabelSharding& labels, MeshAxisSet ring, MeshAxisSet partial, Results results);
   void finish_losses(OperatorId id);
+  void settle(OperatorId id);
   std::vector<Ranges> ranges_of(const LabelSharding& labels) const;
   std::vector<Operand> operands_of(OperatorId id) const;
   [[noreturn]] void fail(OperatorId id, const std::string& message) const;
@@ -89,7 +92,8 @@ class Devices {
   const Layout& layout_;
   Proof& proof_;
   DeviceMemory memory_;
-  DeviceMemory aside_;            // as operators used it, of passes before
+  DeviceMemory aside_;  // as operators used it, of passes before
+  mutable std::set<TensorId> read_;
   std::set<OperatorId> waiting_;  // operators without steps that have not run
   std::map<OperatorId, std::pair<std::vector<Ranges>, MeshAxisSet>> unfinished_;  // losses whose classes are divided
   // What passed round the ring of a forward operator, by tensor and device: the piece that the last kernel read.

@@ -32,14 +32,18 @@ class Prover {
     enter();
     devices_.run(program_.block.forward, operators_of_forward());
     compare_all("forward");
-    const ActivationPlan activations = plan_activations(graph_, program_.dropped);
-    check_kept(activations);
-    devices_.forget(activations.kept);
-    devices_.run(program_.block.recompute, {activations.recomputed.begin(), activations.recomputed.end()});
+    must_lie_home(operators_of_forward());
+    const std::vector<OperatorId> recomputed = plan_activations(graph_, program_.dropped).recomputed;
+    for (const TensorId id : program_.block.kept) must_lie_home(id);
+    devices_.forget(program_.block.kept);
+    devices_.run(program_.block.recompute, {recomputed.begin(), recomputed.end()});
     compare_all("recomputation");
+    must_lie_home({recomputed.begin(), recomputed.end()});
     devices_.forget_copies();
     devices_.run(program_.block.backward, operators_of_backward());
     compare_all("backward");
+    must_lie_home(operators_of_backward());
+    check_kept(recomputed);
     for (std::size_t i = 0; i < graph_.input_gradients.size(); ++i) {
       if (graph_.input_gradients[i] >= 0) must_lie_home(graph_.input_gradients[i]);
     }
@@ -130,14 +134,50 @@ class Prover {
     for (const TensorId id : must_lie_home_) must_lie_home(id);
   }
 
+  // All that they made. Programs by rules leave sums to others, and what attention used as it used it.
+  void must_lie_home(const std::set<OperatorId>& operators) const {
+    if (!program_.plan.by_compiler) return;
+    for (const OperatorId id : operators) {
+      for (const Operand& output : graph_.op(id).outputs) {
+        if (graph_.tensor(output.tensor).role != TensorRole::parameter_gradient) must_lie_home(output.tensor);
+      }
+    }
+  }
+
   void must_lie_home(TensorId id) const {
     if (devices_.memory().find(id, {}, boxes_of(layout_, id, home(id))) != nullptr) return;
     fail_internal(graph_.tensor(id).name + " does not lie as it should at the end");
   }
 
-  void check_kept(const ActivationPlan& activations) const {
-    if (activations.kept != program_.block.kept) fail_internal("the program keeps something else than its plan");
-    for (const TensorId id : activations.kept) must_lie_home(id);
+  // What is kept for backward is what backward reads (all that it lacks it would have failed for), and takes as many
+  // bytes as the program says; so does what is made again.
+  void check_kept(const std::vector<OperatorId>& recomputed) const {
+    double kept = 0;
+    bool gathered = false;
+    for (const TensorId id : program_.block.kept) {
+      if (!devices_.was_read(id)) fail_internal(graph_.tensor(id).name + " is kept, and backward does not read it");
+      kept += bytes(id);
+    }
+    for (const Operator& op : graph_.operators) gathered = gathered || op.keeps_gathered;
+    std::set<TensorId> made;
+    for (const OperatorId id : recomputed) {
+      if (graph_.op(id).kind == OperatorKind::view) continue;
+      for (const Operand& output : graph_.op(id).outputs) made.insert(output.tensor);
+    }
+    double again = 0;
+    for (const TensorId id : made) again += bytes(id);
+    const auto differ = [](double a, double b) { return std::abs(a - b) > 1e-6 * (1 + a); };
+    if ((!gathered && differ(kept, program_.block.kept_bytes)) || differ(again, program_.block.recomputed_bytes)) {
+      fail_internal(fmt::format("devices keep {} bytes and make {} again, the program says {} and {}", kept, again,
+                                program_.block.kept_bytes, program_.block.recomputed_bytes));
+    }
+  }
+
+  // Of a tensor at home, on the device that has most of it.
+  double bytes(TensorId id) const {
+    double most = 0;
+    for (const Box& box : boxes_of(layout_, id, home(id))) most = std::max(most, static_cast<double>(count(box)));
+    return most * graph_.tensor(id).density * graph_.tensor(id).bytes_per_element;
   }
 
   // Each device's parts of the gradient, summed over the mesh axes that the program says.
@@ -260,6 +300,20 @@ class Prover {
 };
 
 }  // namespace
+
+SequenceGroups sequence_groups(const OperatorGraph& graph, const DeviceMesh& mesh, const ShardingPlan& plan) {
+  SequenceGroups out;
+  std::optional<Layout> layout;
+  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
+    if (!is_batch_norm(graph, static_cast<OperatorId>(id))) continue;
+    if (!layout) layout.emplace(graph, mesh, plan);
+    for (std::size_t axis = 0; axis < graph.axes.size(); ++axis) {
+      if (graph.axes[axis].divided_by != Parallelism::data || plan.operators[id][axis].empty()) continue;
+      out[static_cast<OperatorId>(id)] = layout->parts(static_cast<Axis>(axis), plan.operators[id][axis]);
+    }
+  }
+  return out;
+}
 
 Proof prove(const DividedProgram& program, const Values& whole) { return Prover(program, whole).run(); }
 

@@ -16,6 +16,9 @@ struct DividedProgram {
   const Meaning& meaning;             // of block.graph
 };
 
+// The sequences that devices have, by the batch norms that run over them; none where the batch is not divided.
+SequenceGroups sequence_groups(const OperatorGraph& graph, const DeviceMesh& mesh, const ShardingPlan& plan);
+
 // What a check saw, for tests that want it to have seen something.
 struct Proof {
   int kernels = 0;      // on each device

@@ -205,6 +205,7 @@ std::size_t Devices::run_edges_of_input(const Operand& operand, std::span<const 
     }
     edge.exchanged = true;
   }
+  result.for_operator = id;
   memory_.put(operand.tensor, std::move(result));
   return done;
 }

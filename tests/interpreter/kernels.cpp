@@ -50,7 +50,7 @@ std::vector<Piece> gather(const OperatorGraph& graph, const Operator& op, const 
   Position at;
   for_each(labels_of(op.outputs[0]), ranges, at, [&] {
     at[op.over[0]] = static_cast<std::int64_t>(ids.read(at));
-    out[0].values[rows.offset(at)] = table.read_if_there(at);
+    if (ranges[index_of(op.over[0])].contains(at[op.over[0]])) out[0].values[rows.offset(at)] = table.read(at);
   });
   return out;
 }

@@ -114,7 +114,9 @@ void Layout::note_transitions(const ShardingPlan& plan) {
         intervals_.emplace_back(static_cast<Axis>(root(index_of(window.step))), over);
       }
     };
-    for (const Operand& input : op.inputs) {
+    std::vector<Operand> inputs = op.inputs;
+    for (const Operand& parameter : unlisted_parameters(graph_, op)) inputs.push_back(parameter);
+    for (const Operand& input : inputs) {
       note_reshard(input.tensor, plan.tensors[static_cast<std::size_t>(input.tensor)], operand_sharding(input, labels));
       note_windows(input);
     }
@@ -304,6 +306,15 @@ std::int64_t Layout::device_of_part(Axis axis, MeshAxisSet dividing, std::int64_
     if (this->part(axis, dividing, member) == part) return member;
   }
   return -1;
+}
+
+std::vector<Places> Layout::parts(Axis axis, MeshAxisSet dividing) const {
+  std::vector<Places> out;
+  for (std::int64_t device = 0; device < devices(); ++device) {
+    const Places& own = places(axis, dividing, device);
+    if (own.size() > 0 && std::find(out.begin(), out.end(), own) == out.end()) out.push_back(own);
+  }
+  return out;
 }
 
 Box Layout::box(TensorId tensor, const Sharding& sharding, std::int64_t device) const {

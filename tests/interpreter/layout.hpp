@@ -38,6 +38,8 @@ class Layout {
   // has another part; -1: there is no such part.
   std::int64_t part(Axis axis, MeshAxisSet dividing, std::int64_t device) const;
   std::int64_t device_of_part(Axis axis, MeshAxisSet dividing, std::int64_t device, std::int64_t part) const;
+  // The parts of an axis that some device has.
+  std::vector<Places> parts(Axis axis, MeshAxisSet dividing) const;
   // Whether every axis can be divided into equal parts by all that divide it anywhere.
   bool is_even() const;
   // Whether devices can have parts so that each move of the plan is among the devices that it names and edges are

@@ -15,12 +15,20 @@ namespace {
 
 constexpr double kEpsilon = 1e-5;
 
-std::vector<Axis> over_of(const Operator& op) { return {op.over.begin(), op.over.end()}; }
+// A batch norm also runs over all sequences that a device has.
+std::vector<Axis> over_of(const OperatorGraph& graph, const Operator& op) {
+  std::vector<Axis> out(op.over.begin(), op.over.end());
+  if (op.function != "batch_norm") return out;
+  for (const Axis label : op.inputs[0].labels) {
+    if (graph.divided_by(label) == Parallelism::data) out.push_back(label);
+  }
+  return out;
+}
 
 // Calls row(position) for every row: every place of the labels that the operator does not run over.
 template <typename Row>
-void for_each_row(const Operator& op, const Ranges& ranges, Position& at, const Row& row) {
-  const std::vector<Axis> rows = without(labels_of(op.inputs[0]), over_of(op));
+void for_each_row(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, Position& at, const Row& row) {
+  const std::vector<Axis> rows = without(labels_of(op.inputs[0]), over_of(graph, op));
   for_each(rows, ranges, at, row);
 }
 
@@ -30,9 +38,10 @@ struct Statistics {
   double count = 0;
 };
 
-Statistics statistics(const Operator& op, const Ranges& ranges, const Access& x, Position& at) {
+Statistics statistics(const OperatorGraph& graph, const Operator& op, const Ranges& ranges, const Access& x,
+                      Position& at) {
   Statistics out;
-  const std::vector<Axis> over = over_of(op);
+  const std::vector<Axis> over = over_of(graph, op);
   double squares = 0;
   for_each(over, ranges, at, [&] {
     out.count += 1;
@@ -45,7 +54,7 @@ Statistics statistics(const Operator& op, const Ranges& ranges, const Access& x,
 }
 
 void check_norm(const Operator& op) {
-  if (op.function != "rms_norm" && op.function != "layer_norm") {
+  if (op.function != "rms_norm" && op.function != "layer_norm" && op.function != "batch_norm") {
     fail_internal("the interpreter knows no normalization '" + op.function + "' (operator " + op.name + ")");
   }
 }
@@ -72,9 +81,9 @@ std::vector<Piece> normalization(const OperatorGraph& graph, const Operator& op,
   for (std::size_t i = 0; i < inputs.size(); ++i) in.emplace_back(graph, op.inputs[i], *inputs[i]);
   const Access y(graph, op.outputs[0], out[0]);
   Position at;
-  for_each_row(op, ranges, at, [&] {
-    const Statistics row = statistics(op, ranges, in[0], at);
-    for_each(over_of(op), ranges, at, [&] {
+  for_each_row(graph, op, ranges, at, [&] {
+    const Statistics row = statistics(graph, op, ranges, in[0], at);
+    for_each(over_of(graph, op), ranges, at, [&] {
       double value = (in[0].read(at) - row.mean) * row.inverse;
       if (in.size() > 1) value *= in[1].read(at);
       if (in.size() > 2) value += in[2].read(at);
@@ -97,20 +106,20 @@ Piece normalization_gradient(const Reverse& reverse, std::size_t operand) {
   const Access weight(reverse.graph, op.inputs[scaled && operand == 0 ? 1 : 0],
                       scaled && operand == 0 ? needed(reverse, reverse.inputs, 1, "its weight") : *reverse.inputs[0]);
   Position at;
-  for_each_row(op, reverse.ranges, at, [&] {
-    const Statistics row = statistics(op, reverse.ranges, x, at);
+  for_each_row(reverse.graph, op, reverse.ranges, at, [&] {
+    const Statistics row = statistics(reverse.graph, op, reverse.ranges, x, at);
     const auto normal = [&] { return (x.read(at) - row.mean) * row.inverse; };
     const auto scaled_gradient = [&] { return dy.read(at) * (scaled ? weight.read(at) : 1); };
     double mean = 0;
     double along = 0;
     if (operand == 0) {
-      for_each(over_of(op), reverse.ranges, at, [&] {
+      for_each(over_of(reverse.graph, op), reverse.ranges, at, [&] {
         mean += scaled_gradient() / row.count;
         along += scaled_gradient() * normal() / row.count;
       });
     }
     if (op.function == "rms_norm") mean = 0;
-    for_each(over_of(op), reverse.ranges, at, [&] {
+    for_each(over_of(reverse.graph, op), reverse.ranges, at, [&] {
       const double value = operand == 0   ? (scaled_gradient() - mean - normal() * along) * row.inverse
                            : operand == 1 ? dy.read(at) * normal()
                                           : dy.read(at);
@@ -125,12 +134,13 @@ std::vector<Piece> softmax(const OperatorGraph& graph, const Operator& op, const
   const Access x(graph, op.inputs[0], *inputs[0]);
   const Access y(graph, op.outputs[0], out[0]);
   Position at;
-  for_each_row(op, ranges, at, [&] {
+  for_each_row(graph, op, ranges, at, [&] {
     double largest = -std::numeric_limits<double>::infinity();
     double sum = 0;
-    for_each(over_of(op), ranges, at, [&] { largest = std::max(largest, x.read(at)); });
-    for_each(over_of(op), ranges, at, [&] { sum += std::exp(x.read(at) - largest); });
-    for_each(over_of(op), ranges, at, [&] { out[0].values[y.offset(at)] = std::exp(x.read(at) - largest) / sum; });
+    for_each(over_of(graph, op), ranges, at, [&] { largest = std::max(largest, x.read(at)); });
+    for_each(over_of(graph, op), ranges, at, [&] { sum += std::exp(x.read(at) - largest); });
+    for_each(over_of(graph, op), ranges, at,
+             [&] { out[0].values[y.offset(at)] = std::exp(x.read(at) - largest) / sum; });
   });
   return out;
 }
@@ -143,10 +153,11 @@ Piece softmax_gradient(const Reverse& reverse) {
   const Access y(reverse.graph, op.outputs[0], needed(reverse, reverse.outputs, 0, "its result"));
   const Access dx(reverse.graph, op.inputs[0], out);
   Position at;
-  for_each_row(op, reverse.ranges, at, [&] {
+  for_each_row(reverse.graph, op, reverse.ranges, at, [&] {
     double along = 0;
-    for_each(over_of(op), reverse.ranges, at, [&] { along += dy.read(at) * y.read(at); });
-    for_each(over_of(op), reverse.ranges, at, [&] { out.values[dx.offset(at)] = y.read(at) * (dy.read(at) - along); });
+    for_each(over_of(reverse.graph, op), reverse.ranges, at, [&] { along += dy.read(at) * y.read(at); });
+    for_each(over_of(reverse.graph, op), reverse.ranges, at,
+             [&] { out.values[dx.offset(at)] = y.read(at) * (dy.read(at) - along); });
   });
   return out;
 }
@@ -159,14 +170,14 @@ std::vector<Piece> route(const OperatorGraph& graph, const Operator& op, const R
   const Access y(graph, op.outputs[0], out[0]);
   Position at;
   const auto score = [&] { return in[0].read(at) + (in.size() > 1 ? in[1].read(at) : 0); };
-  for_each_row(op, ranges, at, [&] {
+  for_each_row(graph, op, ranges, at, [&] {
     std::vector<double> scores;
-    for_each(over_of(op), ranges, at, [&] { scores.push_back(score()); });
+    for_each(over_of(graph, op), ranges, at, [&] { scores.push_back(score()); });
     std::sort(scores.begin(), scores.end(), std::greater<>());
     scores.resize(static_cast<std::size_t>(op.number));
     double sum = 0;
     for (const double chosen : scores) sum += std::exp(chosen - scores.front());
-    for_each(over_of(op), ranges, at, [&] {
+    for_each(over_of(graph, op), ranges, at, [&] {
       if (score() >= scores.back()) out[0].values[y.offset(at)] = std::exp(score() - scores.front()) / sum;
     });
   });

@@ -165,11 +165,6 @@ double Access::read(const Position& at) const {
   fail_internal("a kernel reads " + graph_->tensor(operand_->tensor).name + " where its device has none of it");
 }
 
-double Access::read_if_there(const Position& at) const {
-  const std::int64_t found = offset(at);
-  return found < 0 ? 0 : piece_->values[found];
-}
-
 bool holds(std::span<const Axis> labels, Axis label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }

@@ -95,8 +95,6 @@ class Access {
   // Zero where a window reaches over the end of the tensor. Error(internal) outside of the piece: the device lacks what
   // its kernel reads.
   double read(const Position& at) const;
-  // Zero outside of the piece.
-  double read_if_there(const Position& at) const;
 
  private:
   const OperatorGraph* graph_;

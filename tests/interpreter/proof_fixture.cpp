@@ -78,6 +78,14 @@ std::vector<SmallBlock> all_small_blocks() {
       {"transformer tied head", "transformer.head", with(tokens, {{"tied", 1}})},
       {"head of a masked model", "transformer.head",
        with(tokens, {{"masked_head", 1}, {"masked", 4}, {"sentence_pairs", 1}, {"post_norm", 1}})},
+      {"bottleneck", "wide_resnet", {{"batch", 4}, {"sequence", 1}, {"side", 4}, {"inner", 2}, {"outer", 4}}},
+      {"widening bottleneck",
+       "wide_resnet.widening",
+       {{"batch", 4}, {"sequence", 1}, {"before", 2}, {"side", 2}, {"inner", 2}, {"outer", 4}}},
+      {"stem", "wide_resnet.stem", {{"batch", 4}, {"sequence", 1}, {"image", 8}, {"channels", 1}, {"base", 2}}},
+      {"classifier",
+       "wide_resnet.classifier",
+       {{"batch", 4}, {"sequence", 1}, {"side", 4}, {"outer", 4}, {"classes", 4}}},
       {"prediction of the next token", "transformer.prediction", with(llama, {{"vocab", 16}})},
   };
 }

@@ -3,20 +3,16 @@
 // is printed with all that it takes to repeat it, after what it does not take was left out.
 
 #include "graph/backward.hpp"
-#include "interpreter/divided.hpp"
-#include "interpreter/layout.hpp"
 #include "interpreter/proof_fixture.hpp"
-#include "interpreter/random_blocks.hpp"
+#include "interpreter/sharding_cases.hpp"
 #include "sharding/completion.hpp"
-#include "tests/block/block_fixture.hpp"
+#include "sharding/halo.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <random>
 
 using namespace mirfak;
@@ -25,93 +21,6 @@ using namespace mirfak::test;
 
 namespace {
 
-int below(std::mt19937& random, int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); }
-
-// A graph with what the undivided run makes of it.
-struct Subject {
-  std::string text;
-  OperatorGraph graph;
-  Meaning meaning;
-  Values whole;
-
-  Subject(std::string text_of, OperatorGraph graph_of)
-      : text(std::move(text_of)),
-        graph(std::move(graph_of)),
-        meaning(graph),
-        whole(run(graph, meaning, entering_values(graph))) {}
-};
-
-DeviceMesh random_mesh(std::mt19937& random) {
-  const std::vector<DeviceMesh> meshes = {{{"x", 2}},
-                                          {{"x", 4}},
-                                          {{"x", 3}},
-                                          {{"x", 2}, {"y", 2}},
-                                          {{"x", 2}, {"y", 4}},
-                                          {{"x", 2}, {"y", 3}},
-                                          {{"x", 2}, {"y", 2}, {"z", 2}}};
-  return meshes[static_cast<std::size_t>(below(random, static_cast<int>(meshes.size())))];
-}
-
-std::string described(const DeviceMesh& mesh) {
-  std::string out;
-  for (const MeshAxis axis : mesh.axes())
-    out += fmt::format("{}{}={}", out.empty() ? "" : ",", mesh.name_of(axis), mesh.size(axis));
-  return out;
-}
-
-// "t: (batch@x, hidden@?, ...)" of a tensor, as users write it.
-std::string random_annotation(std::mt19937& random, const OperatorGraph& graph, TensorId id, const DeviceMesh& mesh) {
-  const Tensor& tensor = graph.tensor(id);
-  std::vector<std::string> divided(tensor.axes.size());
-  for (const MeshAxis axis : mesh.axes()) {
-    const int place = below(random, static_cast<int>(tensor.axes.size()) + 1);
-    if (place == static_cast<int>(tensor.axes.size())) continue;
-    std::string& by = divided[static_cast<std::size_t>(place)];
-    by += fmt::format("{}{}", by.empty() ? "" : ",", mesh.name_of(axis));
-  }
-  std::vector<std::string> entries;
-  bool open = false;
-  for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
-    const std::string& name = graph.info(tensor.axes[i]).name;
-    if (!divided[i].empty()) {
-      entries.push_back(fmt::format("{}@({})", name, divided[i]));
-    } else if (below(random, 2) == 0) {
-      entries.push_back(below(random, 2) == 0 ? name : name + "@?");
-    } else {
-      open = true;
-    }
-  }
-  if (open) entries.emplace_back("...");
-  return fmt::format("{}: ({})", tensor.name, fmt::join(entries, ", "));
-}
-
-std::vector<Annotation> read_annotations(const std::vector<std::string>& texts, const OperatorGraph& graph,
-                                         const DeviceMesh& mesh) {
-  std::vector<Annotation> out;
-  for (const std::string& text : texts) {
-    const AnnotationText parsed = parse_annotation(text);
-    for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
-      if (graph.tensors[id].name != parsed.tensor) continue;
-      out.push_back(annotation_of(parsed, graph, static_cast<TensorId>(id), mesh));
-      break;
-    }
-  }
-  return out;
-}
-
-std::vector<std::string> random_annotations(std::mt19937& random, const OperatorGraph& graph, const DeviceMesh& mesh) {
-  std::map<std::string, std::string> out;
-  const int count = 1 + below(random, 4);
-  for (int i = 0; i < count; ++i) {
-    const auto id = static_cast<std::size_t>(below(random, static_cast<int>(graph.tensors.size())));
-    if (graph.tensors[id].axes.empty()) continue;
-    out[graph.tensors[id].name] = random_annotation(random, graph, static_cast<TensorId>(id), mesh);
-  }
-  std::vector<std::string> texts;
-  for (auto& [name, text] : out) texts.push_back(text);
-  return texts;
-}
-
 struct Tally {
   int proved = 0;
   int refused = 0;     // blocks that the language has not
@@ -119,20 +28,6 @@ struct Tally {
   int collectives = 0;
   int edges = 0;
 };
-
-// nullopt: no layout is possible. Else what is wrong; empty: nothing.
-std::optional<std::string> fault_of(const Subject& subject, const DeviceMesh& mesh, const ShardingPlan& plan,
-                                    const std::vector<TensorId>& dropped, Proof* proof) {
-  if (!Layout(subject.graph, mesh, plan).is_possible()) return std::nullopt;
-  try {
-    const PartitionedBlock block = partition(subject.graph, mesh, plan, {}, dropped);
-    const Proof found = prove({block, mesh, plan, dropped, subject.meaning}, subject.whole);
-    if (proof != nullptr) *proof = found;
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
 
 void check_annotated(const Subject& subject, const DeviceMesh& mesh, std::vector<std::string> texts, bool recompute,
                      Tally& tally) {
@@ -168,17 +63,70 @@ void check_annotated(const Subject& subject, const DeviceMesh& mesh, std::vector
                          recompute ? ", recomputed" : "", fmt::join(texts, "\n  ")));
 }
 
-std::unique_ptr<Subject> random_subject(std::mt19937& random, bool windows, bool uneven, bool accumulated,
-                                        Tally& tally) {
-  const RandomBlock block = random_block(random, windows, uneven);
-  try {
-    BackwardOptions options;
-    options.fused_accumulation = !accumulated;
-    return std::make_unique<Subject>(block.text, with_backward(compiled(block.text, block.sizes), options));
-  } catch (const Error& error) {
-    ++tally.refused;
-    return nullptr;
+// Every operator divides its labels and every tensor lies as chance has it.
+ShardingPlan random_plan(std::mt19937& random, const OperatorGraph& graph, const DeviceMesh& mesh) {
+  ShardingPlan plan;
+  plan.by_compiler = true;
+  std::map<TensorId, Sharding> stepped;  // gradients of one parameter lie alike
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    Sharding sharding;
+    const auto rank = graph.tensors[id].axes.size();
+    sharding.axes.resize(rank);
+    for (const MeshAxis axis : mesh.axes()) {
+      const auto place = static_cast<std::size_t>(below(random, static_cast<int>(rank) + 2));
+      if (place < rank) sharding.axes[place].insert(axis);
+    }
+    if (graph.tensors[id].role == TensorRole::parameter_gradient) {
+      sharding = stepped.try_emplace(graph.tensors[id].of, sharding).first->second;
+    }
+    plan.tensors.push_back(sharding);
   }
+  for (const Operator& op : graph.operators) {
+    std::vector<Axis> labels;
+    for (const auto* operands : {&op.inputs, &op.outputs}) {
+      for (const Operand& operand : *operands) {
+        for (std::size_t i = 0; i < operand.labels.size(); ++i) {
+          const Axis label = dividing_label(operand, i);
+          if (!whole_with_halos(op, label) && std::find(labels.begin(), labels.end(), label) == labels.end()) {
+            labels.push_back(label);
+          }
+        }
+      }
+    }
+    LabelSharding divided;
+    divided.resize(graph.axes.size());
+    for (const MeshAxis axis : mesh.axes()) {
+      const auto place = static_cast<std::size_t>(below(random, static_cast<int>(labels.size()) + 1));
+      if (place < labels.size()) divided[index_of(labels[place])].insert(axis);
+    }
+    for (const auto* operands : {&op.inputs, &op.outputs}) {
+      for (const Operand& operand : *operands) {
+        for (const Window& window : operand.windows) {
+          divided[index_of(operand.labels[window.position])] = divided[index_of(window.step)];
+        }
+      }
+    }
+    plan.operators.push_back(divided);
+  }
+  return plan;
+}
+
+std::string plan_text(const OperatorGraph& graph, const DeviceMesh& mesh, const ShardingPlan& plan) {
+  std::string out;
+  for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
+    out += fmt::format("  {}: {}\n", graph.tensors[id].name,
+                       sharding_text(graph, static_cast<TensorId>(id), plan.tensors[id], mesh));
+  }
+  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
+    out += fmt::format("  {} over", graph.operators[id].name);
+    for (std::size_t axis = 0; axis < graph.axes.size(); ++axis) {
+      for (const MeshAxis by : plan.operators[id][axis]) {
+        out += fmt::format(" {}@{}", graph.axes[axis].name, mesh.name_of(by));
+      }
+    }
+    out += "\n";
+  }
+  return out;
 }
 
 int cases(int usual) { return std::getenv("MIRFAK_PROOFS") != nullptr ? 20 * usual : usual; }
@@ -191,7 +139,8 @@ void prove_random(bool windows, bool uneven, int blocks, unsigned seed) {
     const unsigned own = seed + static_cast<unsigned>(i);
     if (only != nullptr && std::to_string(own) != only) continue;
     std::mt19937 random(own);
-    const auto subject = random_subject(random, windows, uneven, i % 2 == 0, tally);
+    const auto subject = random_subject(random, windows, uneven, i % 2 == 0);
+    tally.refused += subject ? 0 : 1;
     INFO("MIRFAK_SEED=", own);
     if (!subject) continue;
     for (int j = 0; j < kAnnotationsOfBlock; ++j) {
@@ -204,9 +153,67 @@ void prove_random(bool windows, bool uneven, int blocks, unsigned seed) {
   if (only == nullptr) CHECK(tally.proved > blocks * kAnnotationsOfBlock / 2);
 }
 
+void prove_random_plans(bool windows, bool uneven, int blocks, unsigned seed) {
+  constexpr int kPlansOfBlock = 4;
+  Tally tally;
+  const char* only = std::getenv("MIRFAK_SEED");
+  for (int i = 0; i < blocks; ++i) {
+    const unsigned own = seed + static_cast<unsigned>(i);
+    if (only != nullptr && std::to_string(own) != only) continue;
+    std::mt19937 random(own);
+    const auto subject = random_subject(random, windows, uneven, false);
+    tally.refused += subject ? 0 : 1;
+    if (!subject) continue;
+    for (int j = 0; j < kPlansOfBlock; ++j) {
+      const DeviceMesh mesh = random_mesh(random);
+      const ShardingPlan plan = random_plan(random, subject->graph, mesh);
+      Proof proof;
+      const std::optional<std::string> fault = fault_of(*subject, mesh, plan, {}, &proof);
+      tally.collectives += proof.collectives;
+      ++(fault ? tally.proved : tally.impossible);
+      if (fault && !fault->empty()) {
+        FAIL_CHECK(fmt::format("{}\n{}\nmesh {}\n{}MIRFAK_SEED={}", *fault, subject->text, described(mesh),
+                               plan_text(subject->graph, mesh, plan), own));
+      }
+    }
+  }
+  MESSAGE(tally.proved << " proved with " << tally.collectives << " collectives, " << tally.impossible
+                       << " without a layout, " << tally.refused << " blocks refused");
+  if (only == nullptr) CHECK(tally.proved > blocks);
+}
+
 }  // namespace
 
 TEST_CASE("random graphs, completed from random annotations") { prove_random(false, false, cases(200), 1); }
 TEST_CASE("of uneven sizes") { prove_random(false, true, cases(150), 100001); }
 TEST_CASE("with windows: rows at the edges of parts") { prove_random(true, false, cases(150), 200001); }
 TEST_CASE("with windows, of uneven sizes") { prove_random(true, true, cases(150), 300001); }
+
+TEST_CASE("random plans: every operator and every tensor as chance has it") {
+  prove_random_plans(false, false, cases(120), 400001);
+  prove_random_plans(true, false, cases(60), 500001);
+  prove_random_plans(true, true, cases(60), 600001);
+}
+
+TEST_CASE("every built-in block, completed from random annotations") {
+  FusionRules packing;
+  packing.packed_tags = proof_fusion().packed_tags;
+  Tally tally;
+  unsigned seed = 700001;
+  for (const SmallBlock& block : small_blocks()) {
+    for (const bool fused : {false, true}) {
+      OperatorGraph unfused = fuse(forward_graph(block, fused), packing);
+      OperatorGraph forward = fused ? fuse(forward_graph(block, fused), proof_fusion()) : forward_graph(block, fused);
+      const Subject subject(block.label + (fused ? ", fused" : ""), with_backward(std::move(forward), {}),
+                            fused ? std::move(unfused) : OperatorGraph());
+      for (int i = 0; i < cases(4); ++i) {
+        std::mt19937 random(seed++);
+        const DeviceMesh mesh = random_mesh(random);
+        check_annotated(subject, mesh, random_annotations(random, subject.graph, mesh), i % 4 == 3, tally);
+      }
+    }
+  }
+  MESSAGE(tally.proved << " proved with " << tally.collectives << " collectives, " << tally.impossible
+                       << " without a layout");
+  CHECK(tally.proved > cases(4) * static_cast<int>(small_blocks().size()));
+}

@@ -75,6 +75,7 @@ void Devices::start_ring(Ring& ring) const {
     const bool travels = ring.travels(operand);
     ring.resting.push_back(travels ? nullptr : &version_for(ring.id, operand, ring.own));
     if (!travels) continue;
+    read_.insert(operand.tensor);
     PiecesOfDevices& pieces = ring.passing[operand.tensor];
     if (ring.forward) {
       const Version& version = version_for(ring.id, operand, ring.own);

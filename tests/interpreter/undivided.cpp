@@ -70,7 +70,30 @@ Values entering_values(const OperatorGraph& graph) {
   return out;
 }
 
-Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, bool forward_only) {
+namespace {
+
+std::optional<Axis> sequences_of(const OperatorGraph& graph) {
+  for (std::size_t axis = 0; axis < graph.axes.size(); ++axis) {
+    if (graph.axes[axis].divided_by == Parallelism::data) return static_cast<Axis>(axis);
+  }
+  return std::nullopt;
+}
+
+// Group by group: each has results of its own, or a part of a sum.
+std::vector<Piece> run_in_groups(const OperatorGraph& graph, const Meaning& meaning, OperatorId id, Ranges ranges,
+                                 const Pieces& inputs, const std::vector<Places>& groups) {
+  const Operator& op = graph.op(id);
+  std::vector<Piece> out = zeros(graph, op.outputs, ranges);
+  for (const Places& group : groups) {
+    ranges[index_of(*sequences_of(graph))] = group;
+    const std::vector<Piece> made = meaning.run(id, ranges, inputs);
+    for (std::size_t i = 0; i < made.size(); ++i) out[i].add(made[i]);
+  }
+  return out;
+}
+
+Values run_all(const OperatorGraph& graph, const Meaning& meaning, Values values, bool forward_only,
+               const SequenceGroups& groups) {
   const Ranges ranges = whole_ranges(graph);
   for (std::size_t id = 0; id < graph.operators.size(); ++id) {
     const Operator& op = graph.operators[id];
@@ -80,13 +103,31 @@ Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, bo
     const std::vector<Operand> parameters = meaning.parameters_of(static_cast<OperatorId>(id));
     operands.insert(operands.end(), parameters.begin(), parameters.end());
     for (const Operand& operand : operands) inputs.push_back(&values[static_cast<std::size_t>(operand.tensor)].value());
-    std::vector<Piece> made = meaning.run(static_cast<OperatorId>(id), ranges, inputs);
+    const auto own = groups.find(static_cast<OperatorId>(id));
+    std::vector<Piece> made = own != groups.end()
+                                  ? run_in_groups(graph, meaning, own->first, ranges, inputs, own->second)
+                                  : meaning.run(static_cast<OperatorId>(id), ranges, inputs);
     if (meaning.must_be_finished(static_cast<OperatorId>(id))) finish_cross_entropy(graph, op, ranges, made);
     for (std::size_t i = 0; i < made.size(); ++i) {
       values[static_cast<std::size_t>(op.outputs[i].tensor)] = std::move(made[i]);
     }
   }
   return values;
+}
+
+}  // namespace
+
+Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, bool forward_only) {
+  return run_all(graph, meaning, std::move(values), forward_only, {});
+}
+
+Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, const SequenceGroups& groups) {
+  return run_all(graph, meaning, std::move(values), false, groups);
+}
+
+bool is_batch_norm(const OperatorGraph& graph, OperatorId id) {
+  const OperatorId forward = graph.op(id).gradient_of >= 0 ? graph.op(id).gradient_of : id;
+  return graph.op(forward).function == "batch_norm";
 }
 
 double objective(const OperatorGraph& graph, const Values& values) {

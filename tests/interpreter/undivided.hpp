@@ -2,6 +2,7 @@
 
 #include "meaning.hpp"
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -15,6 +16,11 @@ using Values = std::vector<std::optional<Piece>>;
 Values entering_values(const OperatorGraph& graph);
 // Runs forward operators, then gradient operators; `forward_only` stops between them.
 Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, bool forward_only = false);
+// Batch norms, of sequences that devices have: of each operator that is one or the gradient of one, the groups that
+// sequences are in. Their results depend on how the batch is divided.
+using SequenceGroups = std::map<OperatorId, std::vector<Places>>;
+Values run(const OperatorGraph& graph, const Meaning& meaning, Values values, const SequenceGroups& groups);
+bool is_batch_norm(const OperatorGraph& graph, OperatorId id);
 
 // What the gradients are of: the sum of all elements of what leaves, each times the gradient that `entering` has for
 // it, and of all losses.
