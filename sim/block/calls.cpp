@@ -296,6 +296,11 @@ Value Compiler::call_gather(const Call& call, const Wanted& wanted) {
   if (!shared_.integers.contains(ids.tensor)) {
     fail(ids.place, "the places that gather reads are not whole numbers", "input ids[b s] int64");
   }
+  for (const std::string& axis : call.axes.front()) {
+    if (!holds(ids.labels, axis)) continue;
+    fail(ids.place, fmt::format("gather reads along '{}', which the places have as an axis of their own", axis),
+         fmt::format("{0}' is another label of the same size: gather(y[b {0}' h], ids; {0}')", axis));
+  }
   LabelNames labels = ids.labels;
   for (const std::string& label : without(table.labels, call.axes.front())) {
     if (!holds(labels, label)) labels.push_back(label);

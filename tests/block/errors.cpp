@@ -53,6 +53,15 @@ TEST_CASE("a label that does not match") {
   check_statement("out[b s h] = x[b s]", 14, "x has 3 axes, here are 2 labels");
 }
 
+TEST_CASE("places that gather reads have no axis that it reads along") {
+  check_fault(
+      "block t():\n  axes b=batch s=sequence h=4\n  input x[b s h] ids[b s] int64\n  out[b h] = gather(x, ids; s)\n",
+      {4, 24, "reads along 's'"}, {});
+  check_fault(
+      "block t():\n  axes b=batch s=sequence h=4\n  input x[b s h] ids[b s] int64\n  out[b h] = gather(x, ids; s)\n",
+      {4, 24, "s' is another label"}, {});
+}
+
 TEST_CASE("sizes in conflict") {
   check_fault("block t(f):\n  axes h=f/4\n  input x[h]\n  out[h] = x\n", {2, 10, "f/4 is not exact: 6 / 4"});
   check_statement("(y[b s f], z[b s f]) = split(x; h -> f, f)", 24,
