@@ -164,6 +164,51 @@ TEST_CASE("halos: strides, shifts and windows without padding") {
   CHECK(rows(halo_of(16, 14, 3, {1, Axis{0}, Axis{1}, 1, 1, 0}, 4)) == std::pair<std::int64_t, std::int64_t>(0, 2));
   // A buffer of stages moved on by one.
   CHECK(rows(halo_of(4, 4, 1, same, 4)) == std::pair<std::int64_t, std::int64_t>(1, 0));
+  // Moved on by six: the second device lacks all 4 rows of the first, the third 4 + 2.
+  CHECK(rows(halo_of(16, 16, 1, {1, Axis{0}, Axis{1}, 1, 1, -6}, 4)) == std::pair<std::int64_t, std::int64_t>(6, 0));
+  CHECK(rows(halo_of(8, 8, 1, {1, Axis{0}, Axis{1}, 1, 1, -6}, 2)) == std::pair<std::int64_t, std::int64_t>(4, 0));
+  // Windows that lie outside altogether need nothing.
+  CHECK(rows(halo_of(8, 2, 3, {1, Axis{0}, Axis{1}, 2, 1, -5}, 2)) == std::pair<std::int64_t, std::int64_t>(0, 0));
+}
+
+TEST_CASE("halos: a tensor that comes from elsewhere comes without the rows beyond its part") {
+  Annotated job(convolution(), {{"rows", 4}});
+  job.annotate("x: (batch, height@rows, width, channels)");
+  ShardingPlan plan = job.plan();
+  Sharding& x = plan.tensors[static_cast<std::size_t>(job.tensor("x"))];
+  std::swap(x.axes[1], x.axes[3]);  // divided along channels, and read by rows
+  // 2 bytes x 2 x 16 x 8 x 4 / 4, then one row each way.
+  CHECK(collectives(job, partition(job.graph, job.mesh, plan, {}, {}).forward) ==
+        Texts{"all-to-all of x over rows: 512 bytes", "shift of x over rows: 128 bytes",
+              "shift of x over rows: 128 bytes"});
+}
+
+TEST_CASE("halos of two axes: the second has the rows of the first; what was added goes back the other way") {
+  Annotated job(convolution(), {{"rows", 4}, {"columns", 2}});
+  job.annotate("x: (batch, height@rows, width@columns, channels)");
+  const PartitionedBlock block = job.partitioned();
+  // Rows of 4 columns, then columns of 4 + 2 rows: 2 bytes x 2 x 4 x 4 and 2 bytes x 2 x 6 x 4.
+  const Texts there = {"shift of x over rows: 64 bytes", "shift of x over rows: 64 bytes",
+                       "shift of x over columns: 96 bytes", "shift of x over columns: 96 bytes"};
+  CHECK(collectives(job, block.forward) == there);
+  const Texts back = collectives(job, block.backward);
+  REQUIRE(back.size() == 8);
+  CHECK(back[0] == "shift of d_x over columns: 96 bytes");
+  CHECK(back[2] == "shift of d_x over rows: 64 bytes");
+}
+
+TEST_CASE("parts side by side are whole on every device, which would else add them as often as there are devices") {
+  GraphWriter w;
+  const Axis b = w.axis("b", 8), one = w.axis("one", 4), other = w.axis("other", 4), both = w.axis("both", 8);
+  const TensorId x = w.stream("x", {b, both});
+  const TensorId p = w.activation("p", {b, one}), q = w.activation("q", {b, other}), y = w.activation("y", {b, one});
+  w.op("split", OperatorKind::view, {x}, {p, q}).function = "split";
+  w.op("gelu", OperatorKind::elementwise, {p}, {y}).saved = {p};
+  w.graph.outputs = {y, q};
+  Annotated job(w.graph, {{"tensor", 4}});
+  job.annotate("y: (b, one@tensor)");
+  const PartitionedBlock block = job.partitioned();
+  CHECK(collectives(job, block.backward).back() == "all-gather of d_p over tensor: 64 bytes");
 }
 
 TEST_CASE("weight update: a gradient's annotation makes its sum a reduce-scatter, and the new weight an all-gather") {

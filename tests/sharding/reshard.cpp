@@ -78,6 +78,27 @@ TEST_CASE("resharding derives the collective and its size") {
   }
 }
 
+TEST_CASE("parts are padded where they are cut and where they are put together") {
+  OperatorGraph graph = one_tensor();
+  for (AxisInfo& axis : graph.axes) axis.extent += 1;  // nothing divides evenly
+  const DeviceMesh mesh = {{"a", 2}};
+  const MeshAxis a{0};
+  const auto parts = [&](std::size_t axis) { return (graph.axes[axis].extent + 1) / 2; };
+  const auto elements = [&](std::int64_t first, std::int64_t second) {
+    return 2.0 * static_cast<double>(first * second * graph.axes[2].extent);
+  };
+  Sharding partial = kWhole;
+  partial.partial.insert(a);
+  const auto bytes = [&](const Sharding& from, const Sharding& to) {
+    const std::vector<ReshardStep> steps = reshard(graph, 0, from, to, mesh);
+    return steps.size() == 1 ? steps.front().bytes : 0;
+  };
+  CHECK(bytes(partial, kWhole) == elements(graph.axes[0].extent, graph.axes[1].extent));
+  CHECK(bytes(partial, over(0, a)) == elements(2 * parts(0), graph.axes[1].extent));
+  CHECK(bytes(over(0, a), kWhole) == elements(2 * parts(0), graph.axes[1].extent));
+  CHECK(bytes(over(0, a), over(1, a)) == elements(parts(0), 2 * parts(1)));
+}
+
 TEST_CASE("the cheapest order of moves: what is to be sliced is sliced before anything is sent") {
   const OperatorGraph graph = one_tensor();
   const DeviceMesh mesh = {{"a", 2}, {"b", 4}, {"c", 4}};
