@@ -19,13 +19,11 @@ AxisDivision division_of_streams(const Strategy& strategy) {
 }
 
 // With experts of one rank each, columns divide experts as rows do; else each expert as the rest of the model.
-DivisionRules rules_of(const Strategy& strategy) {
+DivisionRules rules_of(const Strategy& strategy, bool experts_whole) {
   AxisDivision operators = {{Parallelism::data, kByRows}, {Parallelism::tensor, kByColumns}};
-  if (strategy.expert_tensor == 1) {
-    operators[Parallelism::experts] = {kRows, kColumns};
-  } else {
-    operators[Parallelism::experts] = kByRows;
-    operators[Parallelism::expert_tensor] = kByColumns;
+  if (strategy.expert_tensor != 1) operators[Parallelism::expert_tensor] = kByColumns;
+  if (!experts_whole) {
+    operators[Parallelism::experts] = strategy.expert_tensor == 1 ? MeshAxisSet{kRows, kColumns} : kByRows;
   }
   AxisDivision tensors = operators;
   if (strategy.sequence_parallel) tensors[Parallelism::tokens] = kByColumns;
@@ -38,8 +36,8 @@ PlanOptions options_of(const Job& job, Freedom freedom) {
   out.decisions.divides_state = job.framework.sharding.max_zero > 0;
   out.microbatches = microbatches(job.strategy, job.training);
   out.state.gradient = out.state.reduced = gradient_bytes(job);
-  if (freedom == Freedom::expressible) {
-    out.decisions.rules = rules_of(job.strategy);
+  if (freedom != Freedom::any) {
+    out.decisions.rules = rules_of(job.strategy, freedom == Freedom::experts_whole);
     out.all_devices = true;
   }
   return out;

@@ -15,6 +15,7 @@ enum class Freedom {
   // What a strategy says with tensor = columns and data = rows: operators divide sequences by the rows and by the
   // columns what tensor parallelism divides; experts by one of the two or both. No device is idle.
   expressible,
+  experts_whole,  // the same, but each device has all experts
   any,
 };
 

@@ -109,7 +109,10 @@ class ChoicePlanner {
     for (int columns = 1; columns <= of.devices(); ++columns) {
       if (of.devices() % columns != 0 || stop_()) continue;
       const int rows = of.devices() / columns;
-      if (const std::optional<Job> job = job_on(rows, columns)) add_site(submesh, *job);
+      const std::optional<Job> job = job_on(rows, columns);
+      if (!job) continue;
+      add_site(submesh, *job, Freedom::expressible);
+      if (divides_experts()) add_site(submesh, *job, Freedom::experts_whole);
     }
   }
 
@@ -134,18 +137,22 @@ class ChoicePlanner {
     return out;
   }
 
-  void add_site(int submesh, Job job) {
+  bool divides_experts() const { return job_.model.mixture.experts > 0 && spec_.space.expert.size() > 1; }
+
+  // Mixtures have two plans of a mesh: the engine sees more of exchanges of rows than the integer program does.
+  void add_site(int submesh, Job job, Freedom freedom) {
     const Submesh& of = submeshes_[static_cast<std::size_t>(submesh)];
     const LogicalMesh mesh = logical_mesh(job_.cluster, of.nodes, of.gpus, job.strategy.data, job.strategy.tensor);
     ShardedBlocks blocks = shard_blocks(job);
     const StageCosts costs(job, replica_classes(job), 0, 0);
-    MeshPlan plan = plan_mesh({job, blocks, costs, mesh}, Freedom::expressible);
-    ++out_.effort.meshes;
+    MeshPlan plan = plan_mesh({job, blocks, costs, mesh}, freedom);
+    if (freedom == Freedom::expressible) ++out_.effort.meshes;
     out_.effort.programs += plan.programs;
     if (!plan.possible) return;
+    const std::vector<int>& allowed = spec_.space.expert;
+    if (std::find(allowed.begin(), allowed.end(), plan.expert) == allowed.end()) return;
+    if (freedom == Freedom::expressible && divides_experts() && plan.expert == 1) return;  // the other plan is the same
     if (plan.expert > 1) {
-      const auto& allowed = spec_.space.expert;
-      if (std::find(allowed.begin(), allowed.end(), plan.expert) == allowed.end()) return;
       job.strategy.expert = plan.expert;
       if (first_violation({job.model, job.training, job.framework, job.strategy, mesh.devices()})) return;
       blocks = shard_blocks(job);

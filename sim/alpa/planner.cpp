@@ -216,20 +216,20 @@ class Planner {
     const LogicalMesh mesh =
         logical_mesh(job_.cluster, stage.submesh.nodes, stage.submesh.gpus, stage.rows, stage.columns);
     const MeshSite site = {job, blocks, costs, mesh};
-    MeshPlan expressible = plan_mesh(site, Freedom::expressible);
+    MeshPlan expressible = plan_mesh(site, stage.shape.expert > 1 ? Freedom::expressible : Freedom::experts_whole);
     MeshPlan any = plan_mesh(site, Freedom::any, WithinPlan{expressible, stage.in_flight});
     return {std::move(expressible), std::move(any), StageProfile(std::move(job), std::move(blocks), classes)};
   }
 
   FreedomGain gain_of(const ModelPlan& plan) const {
     const StageClasses classes(job_);
-    std::map<std::tuple<int, int, int>, Freed> known;
+    std::map<std::tuple<int, int, bool, int>, Freed> known;
     const StateOfStages state = {plan.strategy.zero, plan.strategy.recompute_layers};
     FreedomGain out;
     std::array<double, 2> sums{};
     std::array<double, 2> slowest{};
     for (const ModelStage& stage : plan.stages) {
-      const std::tuple key(stage.rows, stage.columns, stage.in_flight);
+      const std::tuple key(stage.rows, stage.columns, stage.shape.expert > 1, stage.in_flight);
       auto found = known.find(key);
       if (found == known.end()) {
         found = known.emplace(key, freed(plan, stage, classes)).first;

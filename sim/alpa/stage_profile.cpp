@@ -115,8 +115,8 @@ StageOption StageProfile::option(int first, int end, const StateOfStages& state)
   return *found;
 }
 
-StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool first) const {
-  const StageContents stage(job, blocks_, 0, {chunk});
+// Both passes of a microbatch, and its part of what follows the passes of an iteration.
+double StageProfile::seconds_of(const StageContents& stage, const ChunkPlan& chunk, const Job& job) const {
   FoldedBody forward;
   FoldedBody backward;
   forward.host = backward.host = to_picoseconds(costs_.host_seconds(job.framework.host.pass_s));
@@ -127,30 +127,37 @@ StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool fi
   }
   const HeldParameters held = stage.parameters.held();
   const DataParallelPlan replicas = data_parallel_plan(job);
-  const double reduce = replicas.reduce == DataParallelPlan::Reduce::never
-                            ? 0
-                            : to_seconds(time_of(gradient_reduction(job, held), costs_));
-  const double gather = replicas.gather == DataParallelPlan::Gather::never
-                            ? 0
-                            : to_seconds(time_of(parameter_gather(job, stage.parameters, held), costs_));
-  const double microbatches = mirfak::microbatches(job.strategy, job.training);
-  double once = longer(step_body(job, stage.parameters, costs_));
-  double pass = longer(forward) + longer(backward);
-  if (replicas.reduce == DataParallelPlan::Reduce::every_backward) {
-    pass = std::max(pass, reduce + (replicas.gathers_in_passes() ? 2 * gather : 0));
-  } else {
-    once += reduce;
+  double reduce = 0;
+  double gather = 0;
+  if (replicas.reduce != DataParallelPlan::Reduce::never) {
+    reduce = to_seconds(time_of(gradient_reduction(job, held), costs_));
   }
-  if (!replicas.gathers_in_passes()) once += gather;
+  if (replicas.gather != DataParallelPlan::Gather::never) {
+    gather = to_seconds(time_of(parameter_gather(job, stage.parameters, held), costs_));
+  }
+  const double passes = longer(forward) + longer(backward);
+  const double step = longer(step_body(job, stage.parameters, costs_));
+  const int count = microbatches(job.strategy, job.training);
+  const bool in_passes = replicas.gathers_in_passes();
+  if (replicas.reduce == DataParallelPlan::Reduce::every_backward) {
+    // Beside the passes: the longer of the two decides.
+    return std::max(passes, reduce + (in_passes ? 2 * gather : 0)) + (step + (in_passes ? 0 : gather)) / count;
+  }
+  return passes + (step + reduce + (in_passes ? 0 : gather)) / count;
+}
+
+StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool first) const {
+  const StageContents stage(job, blocks_, 0, {chunk});
   const ChunkMemory runs = chunk_memory(job, memory_, chunk);
   const double resident = resident_memory(job, blocks_, stage).total();
   StageOption out;
-  out.seconds = pass + once / microbatches + (first ? 0 : transfer_s(chunk));
+  // A microbatch's activations come while the gradients of another leave.
+  out.seconds = seconds_of(stage, chunk, job) + (first ? 0 : transfer_s(chunk));
   out.activation_bytes = runs.kept;
   out.state_bytes = resident + std::max(runs.forward, runs.backward);
   out.step_bytes = resident + step_workspace(job, stage);
   const double host = host_memory_share(costs_.hardware->hardware.spec);
-  if (offloaded_bytes(job, held) > host) out.seconds = std::numeric_limits<double>::infinity();
+  if (offloaded_bytes(job, stage.parameters.held()) > host) out.seconds = std::numeric_limits<double>::infinity();
   return out;
 }
 

@@ -54,6 +54,7 @@ class StageProfile {
   double least_seconds(const StateOfStages& state) const;  // of all layers
 
  private:
+  double seconds_of(const StageContents& stage, const ChunkPlan& chunk, const Job& job) const;
   StageOption priced(const ChunkPlan& chunk, const Job& job, bool first) const;
   double transfer_s(const ChunkPlan& chunk) const;
   ChunkPlan chunk(int first, int end, const Job& job) const;

@@ -191,17 +191,15 @@ TEST_CASE("a plan's bytes are the engine's, and its time is near it") {
 
 TEST_CASE("the integer program of a strategy's own shardings counts what the engine prices") {
   const SearchScenario scenario = scenario_with({kFourGpus, "training.global_batch=1024"});
-  for (const auto& [rows, columns] : {std::pair(1, 1), {1, 4}, {2, 2}, {4, 1}}) {
+  for (const int rows : {1, 2, 4}) {
     CAPTURE(rows);
-    CAPTURE(columns);
     Job job = scenario.job;
     job.strategy = planning_choices(scenario.job, scenario.search.spec.space).front().common;
     job.strategy.data = rows;
-    job.strategy.tensor = columns;
+    job.strategy.tensor = 4 / rows;
     const ShardedBlocks blocks = shard_blocks(job);
     const StageCosts costs(job, replica_classes(job), 0, 0);
-    const LogicalMesh mesh = logical_mesh(job.cluster, 1, 4, rows, columns * (4 / (rows * columns)));
-    if (mesh.devices() != rows * columns) continue;
+    const LogicalMesh mesh = logical_mesh(job.cluster, 1, 4, rows, 4 / rows);
     const MeshPlan plan = plan_mesh({job, blocks, costs, mesh}, Freedom::expressible);
     REQUIRE(plan.possible);
     CHECK(plan.expert == 1);

