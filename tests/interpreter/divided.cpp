@@ -47,9 +47,9 @@ class Prover {
     for (std::size_t i = 0; i < graph_.input_gradients.size(); ++i) {
       if (graph_.input_gradients[i] >= 0) must_lie_home(graph_.input_gradients[i]);
     }
-    if (program_.plan.by_compiler) check_update();
+    if (program_.updates) check_update();
     for (const ParameterShard& shard : program_.block.parameters) {
-      if (!program_.plan.by_compiler) check_parameter(shard);
+      if (!program_.updates) check_parameter(shard);
     }
     return proof_;
   }
@@ -77,7 +77,7 @@ class Prover {
       const bool buffer = graph_.tensor(id).role == TensorRole::parameter_gradient;
       for (const Box& box : boxes_of(layout_, id, home(id))) {
         // The buffer of an iteration lies as what is added to it.
-        const bool anywhere = buffer && program_.plan.by_compiler;
+        const bool anywhere = buffer && program_.updates;
         version.pieces.push_back(anywhere ? Piece(whole_box(graph_, id))
                                  : buffer ? Piece(box)
                                           : whole_[static_cast<std::size_t>(id)]->part(box));

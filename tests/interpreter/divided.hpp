@@ -14,6 +14,9 @@ struct DividedProgram {
   const ShardingPlan& plan;
   std::span<const TensorId> dropped;  // not kept for backward
   const Meaning& meaning;             // of block.graph
+  // Whether gradients of parameters are reduced and stepped on as weight_update() says; else they are sums over the
+  // mesh axes of ParameterShard::gradient_partial, as rules leave them.
+  bool updates = false;
 };
 
 // The sequences that devices have, by the batch norms that run over them; none where the batch is not divided.

@@ -93,13 +93,14 @@ std::vector<std::string> random_annotations(std::mt19937& random, const Operator
 
 std::optional<std::string> fault_of(const Subject& subject, const DeviceMesh& mesh, const ShardingPlan& plan,
                                     const std::vector<TensorId>& dropped, Proof* proof, const Change& change) {
-  if (!Layout(subject.graph, mesh, plan).is_possible()) return std::nullopt;
+  const Layout layout(subject.graph, mesh, plan);
+  if (!layout.is_possible() || (!plan.by_compiler && !layout.is_even())) return std::nullopt;
   try {
     PartitionedBlock block = partition(subject.graph, mesh, plan, {}, dropped);
     if (change) change(block);
     const SequenceGroups groups = sequence_groups(subject.graph, mesh, plan);
     const Proof found = prove(
-        {block, mesh, plan, dropped, subject.meaning},
+        {block, mesh, plan, dropped, subject.meaning, true},
         groups.empty() ? subject.whole : run(subject.graph, subject.meaning, entering_values(subject.graph), groups));
     if (proof != nullptr) *proof = found;
     return "";
