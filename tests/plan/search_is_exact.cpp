@@ -705,18 +705,16 @@ TEST_CASE("models whose stages exchange more here than there") {
         small_job(load_model(name, source_root() + "/models", {}), small_cluster("a40-pcie-8", 1), "megatron-core", 32),
         smallest_space()};
     of.space.tensor = {1, 2};
-    of.space.pipeline = {2, 4, 8};
-    of.space.micro_batch = {1, 2, 4};
+    of.space.pipeline = {4, 8};
+    of.space.micro_batch = {1, 2};
     of.space.uneven_layers = 2;
     of.space.recompute = {Recompute::none, Recompute::full};
-    of.space.zero = {0, 1};
     const std::vector<JudgedStrategy> all = simulate_all(of.job, of.space);
     MESSAGE(of.name << ": " << all.size() << " valid");
-    for (const SearchSpec& spec : questions_of(of, all, false)) {
-      CAPTURE(static_cast<int>(spec.objective));
-      const std::vector<FoundLayout> expected = best_of(all, spec);
-      CHECK(!expected.empty());
-      check_same(search(of.job, spec), expected);
-    }
+    SearchSpec spec;
+    spec.space = of.space;
+    const std::vector<FoundLayout> expected = best_of(all, spec);
+    CHECK(expected.size() > 1);
+    check_same(search(of.job, spec), expected);
   }
 }
