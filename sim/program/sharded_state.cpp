@@ -59,7 +59,10 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const double narrow = stage.parameters.gathered_bytes_per_element;
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
   MemoryUse use;
-  use.optimizer = (1 - job.strategy.offload_optimizer) * stepped * optimizer_bytes(job, stage.parameters);
+  const double offloaded = job.strategy.offload_optimizer;
+  const double state = optimizer_bytes(job, stage.parameters);
+  const double kept = width < kMasterBytes ? std::min(state, framework.offload.kept_bytes) : 0;
+  use.optimizer = stepped * ((1 - offloaded) * state + offloaded * kept);
   if (replicas.gathers_in_passes()) {
     const double between_passes = shard_of(job, held, &StateSharding::parameters);
     use.parameters = between_passes * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;

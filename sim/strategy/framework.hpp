@@ -131,6 +131,7 @@ struct OffloadHabits {
   double parameter_bytes = 4;
   double traffic_bytes = 28;
   double beside_bytes = 4;
+  double kept_bytes = 0;
   double bandwidth_share = 0;
   bool overlaps = false;
   bool copies_beside_passes = false;

@@ -275,6 +275,7 @@ FrameworkOptionGroup offload() {
                 "but the gradient, in fp32",
                 at<group, &Habits::traffic_bytes>),
           bytes("beside_bytes", "held there beside the state: the gradient in fp32", at<group, &Habits::beside_bytes>),
+          bytes("kept_bytes", "that stay on the device all the same: a master copy", at<group, &Habits::kept_bytes>),
           {"bandwidth_share", "", "of the host's memory bandwidth that the step reaches",
            at<group, &Habits::bandwidth_share>, 0, 1},
           truth("overlaps", "a tensor is updated while others are copied", at<group, &Habits::overlaps>),

@@ -131,17 +131,21 @@ TEST_CASE("gradients that are reduced beside passes are on DeepSpeed's host when
   CHECK(step_of(offloading(1, "deepspeed", 2)).gradients_s == 0);
 }
 
-TEST_CASE("the device's memory is that share of the optimizer's state smaller, and the host holds it") {
-  const auto memory = [](double share) {
-    const Job job = offloading(share);
+TEST_CASE("the device's memory is that share of the optimizer's state smaller, but what stays, and the host holds it") {
+  const auto memory = [](double share, double kept_bytes) {
+    Job job = offloading(share);
+    job.framework.offload.kept_bytes = kept_bytes;
     const ShardedBlocks blocks = shard_blocks(job);
     return account_memory(job, blocks, plan_stages(job, blocks)).front();
   };
-  const StageMemory kept = memory(0);
+  const StageMemory kept = memory(0, 4);
   CHECK(kept.host == 0);
   for (const double share : {0.25, 1.0}) {
-    const StageMemory offloaded = memory(share);
+    const StageMemory offloaded = memory(share, 0);
     CHECK(kept.peak.total() - offloaded.peak.total() == doctest::Approx(share * kept.peak.optimizer).epsilon(1e-9));
+    // Of 12 bytes 4, the master copy, stay.
+    const double smaller = kept.peak.total() - memory(share, 4).peak.total();
+    CHECK(smaller == doctest::Approx(share * kept.peak.optimizer * 8 / 12).epsilon(1e-9));
     CHECK(offloaded.host == doctest::Approx(share * kept.peak.optimizer / 12 * 16));  // and gradients in fp32
     CHECK(offloaded.host_capacity == 2199023255552.0 / 8);
   }
