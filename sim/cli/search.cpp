@@ -66,11 +66,10 @@ CommandSyntax syntax_for(SearchOptions& options) {
       "override a key of the scenario; may be given several times");
   short_for("objective", "objective", "time|cost|energy|pareto", "what to minimise (search.objective)");
   short_for("top", "top", "N", "how many layouts to find (search.top)");
-  short_for("tolerance", "tolerance", "SHARE",
-            "leave out what is better by no more than that, such as 0.01 (search.tolerance)");
+  short_for("tolerance", "tolerance", "SHARE", "how much better others may be (search.tolerance)");
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");
   short_for("deadline", "deadline_days", "DAYS", "the longest that it may take (search.deadline_days)");
-  short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw on average (search.power_cap_w)");
+  short_for("power-cap", "power_cap_w", "W", "the most that all GPUs may draw (search.power_cap_w)");
   add("planner", po::value(&options.planner)->default_value("search")->value_name("search|alpa"),
       "the exact search, or Alpa's integer and dynamic programs");
   add("intra-only", po::bool_switch(&options.intra_only), "Alpa without pipeline stages: one stage has all GPUs");
