@@ -130,8 +130,10 @@ bool must_be_whole(const Operator& op, Axis label) {
       return op.over.contains(label);
     case OperatorKind::attention:
       return label == op.over[1] || label == op.over[2];
-    case OperatorKind::einsum:
     case OperatorKind::reduction:
+      // The gradient of a short convolution's taps is summed where its operands lie, as the convolution is.
+      return op.gradient_of < 0 && has_window_on(op, label);
+    case OperatorKind::einsum:
       return has_window_on(op, label);
     default:
       return false;

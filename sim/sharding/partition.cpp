@@ -445,7 +445,7 @@ class StepWriter {
   // axes the second is exchanged with the rows that the first brought. A result goes the same way back: it is last
   // axis first, and what is for the farthest device starts first.
   Steps exchange_halos(OperatorId id, const Operand& operand, const LabelSharding& labels, const Steps& made_by = {}) {
-    if (!plan_.by_compiler || operand.windows.empty()) return {};
+    if (operand.windows.empty()) return {};
     const bool made = !made_by.empty();
     std::vector<Edge> edges = edges_of(operand, labels, made);
     const Sharding divided = operand_sharding(operand, labels);

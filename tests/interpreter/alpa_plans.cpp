@@ -39,7 +39,7 @@ void check(const Subject& subject, const LogicalMesh& mesh, const BlockPlan& pla
 }  // namespace
 
 TEST_CASE("plans of the integer program, and random choices, are executed") {
-  constexpr int kPlans = 12;
+  constexpr int kPlans = 8;
   const Machine machine("dgx-a100-80g", 1, Precision::bf16);
   std::mt19937 random(1);
   int proved = 0;
@@ -73,5 +73,5 @@ TEST_CASE("plans of the integer program, and random choices, are executed") {
   }
   MESSAGE(best << " best plans and " << proved << " others proved");
   CHECK(best > 0);
-  CHECK(proved > 100);
+  CHECK(proved > 60);
 }

@@ -184,15 +184,15 @@ void prove_random_plans(bool windows, bool uneven, int blocks, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("random graphs, completed from random annotations") { prove_random(false, false, cases(200), 1); }
-TEST_CASE("of uneven sizes") { prove_random(false, true, cases(150), 100001); }
-TEST_CASE("with windows: rows at the edges of parts") { prove_random(true, false, cases(150), 200001); }
-TEST_CASE("with windows, of uneven sizes") { prove_random(true, true, cases(150), 300001); }
+TEST_CASE("random graphs, completed from random annotations") { prove_random(false, false, cases(130), 1); }
+TEST_CASE("of uneven sizes") { prove_random(false, true, cases(90), 100001); }
+TEST_CASE("with windows: rows at the edges of parts") { prove_random(true, false, cases(90), 200001); }
+TEST_CASE("with windows, of uneven sizes") { prove_random(true, true, cases(90), 300001); }
 
 TEST_CASE("random plans: every operator and every tensor as chance has it") {
-  prove_random_plans(false, false, cases(120), 400001);
-  prove_random_plans(true, false, cases(60), 500001);
-  prove_random_plans(true, true, cases(60), 600001);
+  prove_random_plans(false, false, cases(50), 400001);
+  prove_random_plans(true, false, cases(30), 500001);
+  prove_random_plans(true, true, cases(30), 600001);
 }
 
 TEST_CASE("every built-in block, completed from random annotations") {

@@ -84,20 +84,7 @@ std::vector<TensorId> dropped_by(const OperatorGraph& graph, Recompute recompute
 struct Tally {
   int proved = 0;
   int uneven = 0;
-  int at_edges = 0;  // convolutions along tokens that devices divide: they need what lies beyond their edges
 };
-
-bool crosses_edges(const OperatorGraph& graph, const ShardingPlan& plan) {
-  for (std::size_t id = 0; id < graph.operators.size(); ++id) {
-    const Operator& op = graph.operators[id];
-    for (const Operand& input : op.inputs) {
-      for (const Window& window : input.windows) {
-        if (!plan.operators[id][index_of(window.step)].empty()) return true;
-      }
-    }
-  }
-  return false;
-}
 
 // All combinations where MIRFAK_PROOFS is set, else some of each.
 bool is_chosen(std::size_t number) {
@@ -115,14 +102,12 @@ void prove_under(const std::string& label, const OperatorGraph& graph, const Mea
     ++tally.uneven;
     return;
   }
-  if (crosses_edges(graph, plan)) {
-    ++tally.at_edges;
-    return;
-  }
   const std::vector<TensorId> dropped = dropped_by(graph, strategy.recompute);
   try {
     const PartitionedBlock block = partition(graph, mesh, plan, rules, dropped, sums);
-    prove({block, mesh, plan, dropped, meaning}, whole);
+    const SequenceGroups groups = sequence_groups(graph, mesh, plan);
+    prove({block, mesh, plan, dropped, meaning},
+          groups.empty() ? whole : run(graph, meaning, entering_values(graph), groups));
     ++tally.proved;
   } catch (const Error& error) {
     FAIL_CHECK(fmt::format("{}, {}: {}", label, described(strategy), error.what()));

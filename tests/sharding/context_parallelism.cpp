@@ -2,6 +2,7 @@
 // everywhere, and keys and values exchanged as the published schemes do.
 
 #include "blocks_fixture.hpp"
+#include "support/graph_writer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -147,6 +148,37 @@ TEST_CASE("all-to-all: queries, keys, values and the result change from tokens t
   REQUIRE(backward.size() == 1);
   CHECK(backward.at(CollectiveKind::all_to_all).number == 4);
   CHECK(backward.at(CollectiveKind::all_to_all).bytes == 2 * query + 2 * key);
+}
+
+TEST_CASE("a short convolution along tokens exchanges the tokens at the edges, each way and for its taps") {
+  GraphWriter w;
+  const Axis b = w.axis("b", 2, Parallelism::data), s = w.axis("s", 64, Parallelism::tokens), h = w.axis("h", 16);
+  const Axis p = w.axis("taps", 4);
+  const TensorId x = w.stream("x", {b, s, h}), taps = w.parameter("k", {h, p});
+  w.graph.outputs = {w.activation("y", {b, s, h})};
+  Operator& op = w.op("convolution", OperatorKind::elementwise, {x, taps}, w.graph.outputs);
+  op.inputs[0].windows = {{1, s, p, 1, 1, -3}};
+  op.function = "depthwise_convolution";
+  op.saved = {x, taps};
+  Strategy strategy;
+  strategy.context = 4;
+  const PartitionedBlock block =
+      partition(with_backward(std::move(w.graph), {}), mesh_of(strategy), axis_rules(strategy), {});
+  const double rows = 2.0 * 2 * 3 * 16;  // 3 tokens of 2 sequences
+  const auto sent = [&](const std::vector<BlockStep>& steps) {
+    std::vector<std::string> out;
+    for (const BlockStep& step : steps) {
+      if (step.kind != BlockStep::Kind::collective) continue;
+      CHECK(step.collective == CollectiveKind::shift);
+      CHECK(step.over == MeshAxisSet(MeshAxis::context));
+      CHECK(step.bytes == rows);
+      out.push_back(block.graph.tensor(step.tensor).name);
+    }
+    return out;
+  };
+  CHECK(sent(block.forward) == std::vector<std::string>{"x"});
+  CHECK(sent(block.backward) == std::vector<std::string>{"x", "d_x", "x"});
+  CHECK(block.parameters.front().gradient_partial.contains(MeshAxis::context));
 }
 
 TEST_CASE("gradients are partial sums over replicas and context ranks alike") {
