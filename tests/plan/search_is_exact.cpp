@@ -704,17 +704,15 @@ TEST_CASE("models whose stages exchange more here than there") {
         name,
         small_job(load_model(name, source_root() + "/models", {}), small_cluster("a40-pcie-8", 1), "megatron-core", 32),
         smallest_space()};
-    of.space.tensor = {1, 2};
-    of.space.pipeline = {4, 8};
-    of.space.micro_batch = {1, 2};
+    of.space.pipeline = {4};
+    of.space.micro_batch = {2, 4};
     of.space.uneven_layers = 2;
-    of.space.recompute = {Recompute::none, Recompute::full};
     const std::vector<JudgedStrategy> all = simulate_all(of.job, of.space);
     MESSAGE(of.name << ": " << all.size() << " valid");
     SearchSpec spec;
     spec.space = of.space;
     const std::vector<FoundLayout> expected = best_of(all, spec);
-    CHECK(expected.size() > 1);
+    CHECK(expected.size() == 1);
     check_same(search(of.job, spec), expected);
   }
 }
