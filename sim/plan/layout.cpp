@@ -112,12 +112,13 @@ std::vector<Strategy> group_sizes(const StrategySpace& space) {
 
 namespace {
 
-// The stages' own sizes, experts whole or divided as these.
+// The stages' own sizes, experts whole or divided as these. Layers are chosen with the pipeline.
 std::vector<Strategy> fixed_layouts(const StrategySpace& space) {
   std::vector<Strategy> out;
   for (const int expert_tensor : space.expert_tensor) {
     out.push_back(space.others);
     out.back().expert_tensor = expert_tensor;
+    out.back().layer_split.clear();
   }
   return out;
 }
