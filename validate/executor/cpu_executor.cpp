@@ -214,13 +214,11 @@ bool CpuExecutor::advance(Lane& lane) {
       start(lane, task);
       lane.running = any = true;
     }
-    while (done(lane)) {
-      if (!goes_on(lane, task)) break;
+    do {
+      if (!done(lane)) return any;
       any = true;
-    }
-    if (!done(lane)) return any;
+    } while (goes_on(lane, task));
     lane.running = false;
-    any = true;
     finish(index, heard_by_compute_[index] != 0);
   }
   return any;
