@@ -96,8 +96,6 @@ class Search {
   Outcome expand_pipeline(const Node& node);
   Outcome bound_closer(const Node& node);
   Outcome judge(const Node& node);
-  using Hopeless = std::function<bool(const IterationScore&)>;
-  std::optional<IterationScore> score_of(const Node& node, const Job& job, const Hopeless& hopeless) const;
   Merit merit_of(const Node& node, const IterationScore& score) const;
   bool capped() const { return spec_.power_cap_w > 0; }
   bool lower_clocks(const Node& node, Job& job, IterationScore& score) const;
@@ -522,7 +520,7 @@ Search::Outcome Search::judge(const Node& node) {
   };
   Job job = node.branch->job();
   job.strategy = strategy_of(node);
-  std::optional<IterationScore> score = score_of(node, job, hopeless);
+  std::optional<IterationScore> score = node.branch->score(job, hopeless);
   if (score && score->room.shortage > 0) {
     out.count_too_large(score->room);
     return out;
@@ -533,10 +531,6 @@ Search::Outcome Search::judge(const Node& node) {
   const Merit merit = merit_of(node, *score);
   out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}}};
   return out;
-}
-
-std::optional<IterationScore> Search::score_of(const Node& node, const Job& job, const Hopeless& hopeless) const {
-  return node.branch->score(job, hopeless);
 }
 
 Merit Search::merit_of(const Node& node, const IterationScore& score) const {
@@ -556,7 +550,7 @@ bool Search::lower_clocks(const Node& node, Job& job, IterationScore& score) con
   const auto power_w = [&](std::uint32_t clock) {
     if (!scores.contains(clock)) {
       set(clock);
-      scores.emplace(clock, score_of(node, job, {}).value());
+      scores.emplace(clock, node.branch->score(job, {}).value());
     }
     const IterationScore& at = scores.at(clock);
     return at.energy_j / to_seconds(at.time);
