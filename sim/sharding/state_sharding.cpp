@@ -1,5 +1,7 @@
 #include "sharding/state_sharding.hpp"
 
+#include <algorithm>
+
 namespace mirfak {
 
 namespace {
@@ -45,7 +47,10 @@ StateSharding state_sharding(const Strategy& strategy, const ZeroStage& zero) {
 }
 
 StateSharding expert_state_sharding(const Strategy& strategy, const ZeroStage& zero) {
-  return annotated(zero, strategy.expert_shards(), strategy.expert_replicas() / strategy.expert_shards());
+  // Bounds of a search ask for sizes that no strategy has: experts divided over more ranks than there are.
+  const int holders = std::max(1, strategy.expert_replicas());
+  const int shards = std::max(1, strategy.expert_shards());
+  return annotated(zero, shards, holders / shards);
 }
 
 }  // namespace mirfak
