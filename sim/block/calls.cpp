@@ -352,8 +352,8 @@ Value Compiler::call_route(const Call& call, const Wanted& wanted) {
   }
   Wanted fp32 = wanted;
   fp32.format = "fp32";
-  const Value weights = elementwise("route", call.operands, union_of(call.operands, wanted, call.place()),
-                                    Keeps::result, fp32, call.place(), call.axes.front());
+  Value weights = elementwise("route", call.operands, union_of(call.operands, wanted, call.place()), Keeps::result,
+                              fp32, call.place(), call.axes.front());
   Operator& op = shared_.graph.operators.back();
   op.number = k;
   op.adds_parameters = true;

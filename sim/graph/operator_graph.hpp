@@ -240,17 +240,17 @@ struct OperatorGraph {
 
   // Error(internal) if the graph has that axis, or kMaxAxes, already.
   Axis add_axis(AxisInfo axis);
-  std::optional<Axis> find_axis(std::string_view name) const;
+  std::optional<Axis> find_axis(std::string_view wanted) const;
   // Error(internal) if there is none.
-  Axis axis(std::string_view name) const;
+  Axis axis(std::string_view wanted) const;
   // The tag of that name, added if it is new. Error(internal) beyond kMaxTags.
-  Tag tag(std::string_view name);
-  std::optional<Tag> find_tag(std::string_view name) const;
+  Tag tag(std::string_view wanted);
+  std::optional<Tag> find_tag(std::string_view wanted) const;
 
   TensorId add_tensor(Tensor tensor);
   // Adds an operator whose operands' labels are their tensors' axes, and returns its id.
-  OperatorId add_operator(std::string name, OperatorKind kind, std::span<const TensorId> inputs,
-                          std::span<const TensorId> outputs);
+  OperatorId add_operator(std::string operator_name, OperatorKind kind, std::span<const TensorId> from,
+                          std::span<const TensorId> to);
 
   const AxisInfo& info(Axis axis) const { return axes[index_of(axis)]; }
   std::int64_t extent(Axis axis) const { return axes[index_of(axis)].extent; }

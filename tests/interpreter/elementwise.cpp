@@ -45,7 +45,8 @@ double turned(const OperatorGraph& graph, const Operator& op, const Access& x, P
   const std::int64_t place = at[axis];
   const std::int64_t partner = place ^ 1;
   if (partner >= graph.extent(axis) || !tokens) return x.read(at);
-  const double pair = static_cast<double>(place / 2 * 2) / static_cast<double>(graph.extent(axis));
+  const std::int64_t first = place - place % 2;
+  const double pair = static_cast<double>(first) / static_cast<double>(graph.extent(axis));
   const double angle = static_cast<double>(at[*tokens]) * std::pow(100.0, -pair) * (back ? -1 : 1);
   const double own = x.read(at);
   at[axis] = partner;

@@ -69,7 +69,7 @@ class Writer {
     return values_.back().name;
   }
   std::string parameter(const Labels& labels) {
-    const std::string name = fmt::format("w{}", parameters_.size());
+    std::string name = fmt::format("w{}", parameters_.size());
     parameters_.push_back(
         fmt::format("{}[{}]{}", name, joined(labels), labels.size() > 1 && chance(2) ? " linear" : ""));
     return name;
@@ -107,7 +107,7 @@ class Writer {
   }
 
   std::string define(const Labels& labels, const std::string& expression) {
-    const std::string name = fmt::format("y{}", values_.size());
+    std::string name = fmt::format("y{}", values_.size());
     statements_.push_back(fmt::format("{}[{}] = {}", name, joined(labels), expression));
     values_.push_back({name, labels, false, false});
     return name;
@@ -332,7 +332,7 @@ class Writer {
       labels.insert(labels.end(), more.begin(), more.end());
       Labels weight = {from};
       weight.insert(weight.end(), more.begin(), more.end());
-      const std::string name =
+      std::string name =
           define(labels, fmt::format(fmt::runtime(form), fmt::format("{}[{}] {}[{}]", x.name, joined(x.labels),
                                                                      parameter(weight), joined(weight))));
       mark_read(name);

@@ -56,7 +56,8 @@ void each_layout(const StrategySpace& space, const Cluster& cluster, const Visit
 }
 
 // Stages of one shape for each type of nodes, in the cluster's order, from the first that `stages` has none of.
-void each_shape(const StrategySpace& space, const Cluster& cluster, std::size_t type, std::vector<StageShape> stages,
+void each_shape(const StrategySpace& space, const Cluster& cluster, std::size_t type,
+                const std::vector<StageShape>& stages,
                 const std::function<void(const std::vector<StageShape>&)>& visit) {
   if (type == cluster.groups().size()) return visit(stages);
   const NodeGroup& nodes = cluster.groups()[type];

@@ -218,7 +218,8 @@ TEST_CASE("Llama and Mixtral written as blocks are predicted as the models are, 
   for (const std::string& framework : framework_names()) {
     for (const auto& [stated, blocks] : {std::pair(&llama, &llama_blocks), std::pair(&mixtral, &mixtral_blocks)}) {
       CAPTURE(framework);
-      CAPTURE(stated->mixture.experts);
+      const auto experts = stated->mixture.experts;
+      CAPTURE(experts);
       Strategy strategy;
       strategy.data = 8;
       strategy.expert = stated->mixture.experts > 0 ? 4 : 1;

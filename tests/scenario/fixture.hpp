@@ -9,7 +9,7 @@
 namespace mirfak::test {
 
 inline DataFolders data_folders() {
-  const std::string source = source_root();
+  const std::string& source = source_root();
   return {source + "/models", source + "/hw_profiles"};
 }
 

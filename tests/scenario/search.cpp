@@ -157,8 +157,8 @@ TEST_CASE("stages that no search could run are refused where they stand") {
       {"[{nodes: 1, tensor: 8}, {gpus: 12, tensor: 4}, {gpus: 4, tensor: 2}]", "one of the two sizes must divide"},
   };
   for (const auto& [stages, said] : cases) {
-    CAPTURE(stages);
     const std::string found = refusal(stages);
+    INFO(found);
     CHECK_MESSAGE(found.find("test.yaml:5:") != std::string::npos, found);
     CHECK_MESSAGE(found.find(said) != std::string::npos, found);
   }

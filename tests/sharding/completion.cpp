@@ -22,7 +22,8 @@ struct Annotated {
   DeviceMesh mesh;
   std::vector<Annotation> annotations;
 
-  Annotated(OperatorGraph forward, DeviceMesh on) : graph(with_backward(std::move(forward), {4, true})), mesh(on) {}
+  Annotated(OperatorGraph forward, const DeviceMesh& on)
+      : graph(with_backward(std::move(forward), {4, true})), mesh(on) {}
 
   TensorId tensor(std::string_view name) const {
     for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
