@@ -211,32 +211,47 @@ std::optional<SearchOutcome> search_beside(const SearchScenario& scenario, const
   return search_and_simulate(scenario.job, spec, options.jobs, {}, stop);
 }
 
-CommandOutput run_alpa(const SearchScenario& scenario, const SearchOptions& options, OutputFormat format,
-                       std::optional<LaunchTarget> target, const Surroundings& surroundings) {
+// How to tell what was found.
+struct Telling {
+  const SearchOptions& options;
+  OutputFormat format;
+  std::optional<LaunchTarget> target;
+  const Surroundings& surroundings;
+};
+
+// `best`: null where nothing was found, for the reason that `failure_of` says.
+template <typename Report>
+CommandOutput told(Report& report, const Job* best, SearchFailure (*failure_of)(const Report&), const Telling& how) {
+  const SearchScenario& scenario = report.scenario;
+  CommandOutput output;
+  if (best == nullptr) {
+    const SearchFailure failure = failure_of(report);
+    if (!how.target) output.text = printed(report, how.format, how.surroundings);
+    output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
+    output.status = kStatusInfeasible;
+    return output;
+  }
+  if (!how.target) report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
+  output.text = how.target ? arguments_of(*best, *how.target) : printed(report, how.format, how.surroundings);
+  if (!how.options.out.empty()) write_best(how.options.out, scenario, *best);
+  note_interruption(output);
+  return output;
+}
+
+CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
   check_wanted(scenario);
+  const SearchOptions& options = how.options;
   const SearchStop stop = stop_of(options);
-  Progress progress("plans", 0, 0, surroundings.progress, surroundings.progress_columns);
+  Progress progress("plans", 0, 0, how.surroundings.progress, how.surroundings.progress_columns);
   const auto show = [&](std::int64_t done, std::int64_t total) {
     progress.update(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
   const alpa::PlannerOutcome outcome = alpa::plan(
       scenario.job, scenario.search.spec, {levels_of(options), options.jobs, scenario.search.spec.top}, show, stop);
   PlanReport report{scenario, outcome, levels_of(options), std::nullopt, {}};
-  if (!target && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
-  CommandOutput output;
-  if (outcome.plans.empty()) {
-    const SearchFailure failure = plan_failure(report);
-    if (!target) output.text = printed(report, format, surroundings);
-    output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
-    output.status = kStatusInfeasible;
-    return output;
-  }
-  const Job& best = outcome.plans.front().simulated.found.job;
-  if (!target) report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
-  output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
-  if (!options.out.empty()) write_best(options.out, scenario, best);
-  note_interruption(output);
-  return output;
+  if (!how.target && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
+  const Job* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated.found.job;
+  return told(report, best, plan_failure, how);
 }
 
 }  // namespace
@@ -251,23 +266,12 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   if (options.show_space) return {scenario.resolved, {}};
 
   const InterruptWatch watch;
-  if (plans_with_alpa(options)) return run_alpa(scenario, options, format, target, surroundings);
+  const Telling how{options, format, target, surroundings};
+  if (plans_with_alpa(options)) return run_alpa(scenario, how);
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};
-  CommandOutput output;
-  if (outcome.strategies.empty()) {
-    const SearchFailure failure = search_failure(report);
-    if (!target) output.text = printed(report, format, surroundings);
-    output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
-    output.status = kStatusInfeasible;
-    return output;
-  }
-  const Job& best = outcome.strategies.front().found.job;
-  if (!target) report.notes = notes_on_keys(scenario, best, ScenarioSources(data_folders(options.data)));
-  output.text = target ? arguments_of(best, *target) : printed(report, format, surroundings);
-  if (!options.out.empty()) write_best(options.out, scenario, best);
-  note_interruption(output);
-  return output;
+  const Job* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front().found.job;
+  return told(report, best, search_failure, how);
 }
 
 }  // namespace mirfak

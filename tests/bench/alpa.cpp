@@ -5,10 +5,9 @@
 
 #include "alpa/planner.hpp"
 #include "base/csv.hpp"
+#include "processor_time.hpp"
 #include "scenario/search_scenario.hpp"
 #include "support/source_root.hpp"
-
-#include <sys/resource.h>
 
 #include <fmt/format.h>
 
@@ -23,15 +22,6 @@ namespace {
 
 using namespace mirfak;
 using namespace mirfak::alpa;
-
-double processor_s() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 SearchScenario scenario_of(const CsvTable& table, std::size_t row) {
   const auto text = [&](const char* column) { return table.text(row, table.require(column)); };

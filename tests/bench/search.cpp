@@ -7,6 +7,7 @@
 
 #include "cluster/catalog.hpp"
 #include "model/model_loader.hpp"
+#include "processor_time.hpp"
 #include "support/frameworks.hpp"
 #include "support/source_root.hpp"
 
@@ -42,15 +43,6 @@ double peak_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-double processor_s() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 struct Subject {
