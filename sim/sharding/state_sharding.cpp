@@ -24,6 +24,38 @@ StateSharding annotated(const ZeroStage& zero, int shards, int copies) {
   return out;
 }
 
+// Searches ask for the same few steps again and again, of other bytes: they are remembered for a buffer of one byte a
+// rank.
+class KnownSteps {
+ public:
+  template <typename Make>
+  std::vector<ReshardStep> of(const StateSharding& state, const Sharding& lies, double bytes, const Make& make) {
+    const double ranks = static_cast<double>(state.shards) * state.copies;
+    const auto same = [&](const Known& known) {
+      return known.shards == state.shards && known.copies == state.copies && known.lies == lies;
+    };
+    auto found = std::find_if(known_.begin(), known_.end(), same);
+    if (found == known_.end()) {
+      if (known_.size() == kMost) known_.clear();
+      known_.push_back({state.shards, state.copies, lies, make(ranks)});
+      found = known_.end() - 1;
+    }
+    std::vector<ReshardStep> out = found->steps;
+    for (ReshardStep& step : out) step.bytes = bytes / (ranks / step.bytes);
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16;
+  struct Known {
+    int shards = 1;
+    int copies = 1;
+    Sharding lies;
+    std::vector<ReshardStep> steps;
+  };
+  std::vector<Known> known_;
+};
+
 }  // namespace
 
 double StateSharding::held(const Sharding& sharding, double of) const {
@@ -31,15 +63,17 @@ double StateSharding::held(const Sharding& sharding, double of) const {
 }
 
 std::vector<ReshardStep> StateSharding::reductions(double bytes) const {
-  const Sharding found{{MeshAxisSet()}, {kShardAxis, kCopyAxis}};
-  // Searches ask this often: where the shard is summed first, the order of the mesh is the cheapest.
-  const bool ordered = copies == 1 || shards == 1 || reduced == along_buffer(true);
-  return reshard(flat(*this, bytes), found, reduced, mesh_of(*this),
-                 ordered ? ReshardOrder::of_mesh : ReshardOrder::cheapest);
+  thread_local KnownSteps known;
+  return known.of(*this, reduced, bytes, [this](double of) {
+    const Sharding found{{MeshAxisSet()}, {kShardAxis, kCopyAxis}};
+    return reshard(flat(*this, of), found, reduced, mesh_of(*this), ReshardOrder::cheapest);
+  });
 }
 
 std::vector<ReshardStep> StateSharding::gathers(double bytes) const {
-  return reshard(flat(*this, bytes), state, along_buffer(false), mesh_of(*this));
+  thread_local KnownSteps known;
+  return known.of(*this, state, bytes,
+                  [this](double of) { return reshard(flat(*this, of), state, along_buffer(false), mesh_of(*this)); });
 }
 
 StateSharding state_sharding(const Strategy& strategy, const ZeroStage& zero) {
