@@ -58,6 +58,11 @@ std::string sizes_text(const Strategy& s) {
 
 }  // namespace
 
+std::string model_text(const ModelSpec& model) {
+  return fmt::format("{}, {} parameters, {} layers, hidden {}", model.name, format_count(count_parameters(model).total),
+                     model.layers, model.hidden);
+}
+
 std::string cluster_text(const Cluster& cluster) {
   std::string out;
   for (const NodeGroup& group : cluster.groups()) {

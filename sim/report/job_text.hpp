@@ -8,6 +8,7 @@
 
 namespace mirfak {
 
+std::string model_text(const ModelSpec& model);    // "llama2-70b, 69.0 G parameters, 80 layers, hidden 8192"
 std::string cluster_text(const Cluster& cluster);  // "8 x hgx-h100 (8 NVIDIA H100 SXM), rail-optimized fabric"
 // "16 sequences of 4096 tokens", "... packed with documents of 812 tokens on average"
 std::string sequences_text(const TrainingSpec& training);

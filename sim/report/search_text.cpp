@@ -53,9 +53,7 @@ std::string headline(const SearchReport& report) {
   const SearchSpec& spec = report.scenario.search.spec;
   TextTable table("ll", 0);
   table.add_row({"scenario", report.scenario.name});
-  table.add_row(
-      {"model", fmt::format("{}, {} parameters, {} layers, hidden {}", job.model.name,
-                            format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
+  table.add_row({"model", model_text(job.model)});
   table.add_row({"cluster", (spec.any_count ? "up to " : "") + cluster_text(job.cluster)});
   table.add_row(
       {"batch", fmt::format("{}, {}, {}", sequences_text(job.training), job.training.precision, job.framework.name)});

@@ -26,9 +26,7 @@ std::string headline(const Scenario& scenario, const Simulation& simulation) {
   const TrainingSpec& training = job.training;
   TextTable table("ll", 0);
   table.add_row({"scenario", scenario.name});
-  table.add_row(
-      {"model", fmt::format("{}, {} parameters, {} layers, hidden {}", job.model.name,
-                            format_count(count_parameters(job.model).total), job.model.layers, job.model.hidden)});
+  table.add_row({"model", model_text(job.model)});
   table.add_row({"cluster", cluster_text(job.cluster)});
   table.add_row({"strategy", strategy_text(job)});
   table.add_row({"batch", fmt::format("{}: {}; {}, {}", sequences_text(training), microbatches_text(simulation),

@@ -219,14 +219,18 @@ Job random_shaped_job(Dice& dice) {
   return job;
 }
 
+void tell(const AllGaps& gaps) {
+  MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
+                          << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count
+                          << ", largest " << gaps.energy.largest);
+}
+
 }  // namespace
 
 TEST_CASE("bounds of strategies are below what executing them takes, and not far") {
   Dice dice(20240607);
   const AllGaps gaps = gaps_of(500, dice, random_job);
-  MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
-                          << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count
-                          << ", largest " << gaps.energy.largest);
+  tell(gaps);
   CHECK(gaps.time.count >= 2000);
   CHECK(gaps.time.sum <= 0.2 * gaps.time.count);
   CHECK(gaps.energy.sum <= 0.2 * gaps.energy.count);
@@ -235,9 +239,7 @@ TEST_CASE("bounds of strategies are below what executing them takes, and not far
 TEST_CASE("bounds of strategies whose stages have shapes of their own are below what executing them takes") {
   Dice dice(20251125);
   const AllGaps gaps = gaps_of(250, dice, random_shaped_job);
-  MESSAGE(gaps.time.count << " strategies; time: mean gap " << gaps.time.sum / gaps.time.count << ", largest "
-                          << gaps.time.largest << "; energy: mean gap " << gaps.energy.sum / gaps.energy.count
-                          << ", largest " << gaps.energy.largest);
+  tell(gaps);
   CHECK(gaps.time.count >= 500);
   CHECK(gaps.time.sum <= 0.25 * gaps.time.count);
   CHECK(gaps.energy.sum <= 0.2 * gaps.energy.count);

@@ -597,6 +597,21 @@ std::vector<SearchSpec> questions_of(const SmallSpace& of, const std::vector<Jud
   return out;
 }
 
+// Each question that may be asked of a space, by the search and of all that was simulated; how many of the layouts
+// that are answers have stages of their own shape.
+std::int64_t shaped_answers(const SmallSpace& of, const std::vector<JudgedStrategy>& all, bool any_count) {
+  std::int64_t out = 0;
+  for (const SearchSpec& spec : questions_of(of, all, any_count)) {
+    CAPTURE(static_cast<int>(spec.objective));
+    CAPTURE(spec.deadline_s);
+    CAPTURE(spec.budget_usd);
+    const std::vector<FoundLayout> expected = best_of(all, spec);
+    out += shaped(expected);
+    check_same(search(of.job, spec), expected);
+  }
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("stages with a shape for each type of nodes: a search finds what simulating every strategy finds") {
@@ -607,14 +622,7 @@ TEST_CASE("stages with a shape for each type of nodes: a search finds what simul
       CAPTURE(any_count);
       const std::vector<JudgedStrategy> all = simulate_choices(of, any_count);
       MESSAGE(of.name << ": " << all.size() << " valid");
-      for (const SearchSpec& spec : questions_of(of, all, any_count)) {
-        CAPTURE(static_cast<int>(spec.objective));
-        CAPTURE(spec.deadline_s);
-        CAPTURE(spec.budget_usd);
-        const std::vector<FoundLayout> expected = best_of(all, spec);
-        with_shapes += shaped(expected);
-        check_same(search(of.job, spec), expected);
-      }
+      with_shapes += shaped_answers(of, all, any_count);
     }
     CHECK(with_shapes > 0);
   }
@@ -636,14 +644,7 @@ TEST_CASE("stages with a shape for each of three types of nodes") {
   of.space.zero = {0};
   const std::vector<JudgedStrategy> all = simulate_orders(of);
   MESSAGE(all.size() << " valid");
-  std::int64_t with_shapes = 0;
-  for (const SearchSpec& spec : questions_of(of, all, false)) {
-    CAPTURE(static_cast<int>(spec.objective));
-    const std::vector<FoundLayout> expected = best_of(all, spec);
-    with_shapes += shaped(expected);
-    check_same(search(of.job, spec), expected);
-  }
-  CHECK(with_shapes > 0);
+  CHECK(shaped_answers(of, all, false) > 0);
 }
 
 TEST_CASE("a power cap on stages with a shape for each type of nodes") {
