@@ -1,62 +1,99 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 namespace mirfak {
 
-// Tasks that use links: who runs, and how much of which link each needs at full speed.
-struct MaxMinProblem {
+// Activities that share links, and their max-min fair speeds, kept up to date as they come and go: the one assignment
+// with 0 <= speed <= 1 and, for every link, sum of speed x demand <= capacity, in which no speed can be raised without
+// lowering one that is not larger (Bertsekas and Gallager, Data Networks, 1992, section 6.5.2).
+//
+// What a change costs depends on how many speeds it changes, not on how many activities are connected.
+//
+// The speeds are a pure function of the set of activities and their slots, to the last bit, whatever happened before.
+class MaxMin {
+ public:
   struct Use {
     std::uint32_t link = 0;
     double demand = 0;  // bytes/s at speed 1; > 0
   };
-  std::vector<double> capacity;  // bytes/s of each link; >= 0
-  std::vector<Use> uses;         // those of task t are uses[use_begin[t] .. use_begin[t + 1])
-  std::vector<std::uint32_t> use_begin{0};
 
-  std::size_t tasks() const { return use_begin.size() - 1; }
-  void clear();
-  // Adding tasks: append the uses of one, then call this.
-  void end_task() { use_begin.push_back(static_cast<std::uint32_t>(uses.size())); }
-};
+  // `capacities`: bytes/s of each link, >= 0. Activities have slots 0 to slots - 1.
+  MaxMin(std::vector<double> capacities, std::size_t slots);
 
-// The max-min fair speeds: the one vector with 0 <= speed <= 1 and, for every link,
-// sum of speed x demand <= capacity, in which no speed can be raised without lowering one that is not larger.
-//
-// The result is a pure function of the problem, and the speed of a task depends, to the last bit, only on the tasks it
-// is connected to by links on which the demands sum to more than the capacity, and on their order: solving such a
-// component alone gives the same bits as solving everything.
-class MaxMinSolver {
- public:
-  // One speed per task; valid until the next call. Keeps its working memory between calls.
-  std::span<const double> solve(const MaxMinProblem& problem);
+  // Any number of these, then settle(). An empty slot gets an activity, whose `uses` name each link at most once and
+  // must stay where they are until it is removed; or loses it.
+  void add(std::uint32_t slot, std::span<const Use> uses);
+  void remove(std::uint32_t slot);
 
-  // Per link of the last problem: the sum of the demands at full speed.
-  std::span<const double> total_demand() const { return total_demand_; }
+  // Brings the speeds up to date. Returns the slots, each once, whose speed may have changed since the last call, those
+  // added included; valid until the next call.
+  std::span<const std::uint32_t> settle();
+
+  double speed(std::uint32_t slot) const { return activities_[slot].first.speed; }  // after settle()
+  // The link that holds the activity back; kNoLink: none does.
+  static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t bottleneck(std::uint32_t slot) const { return activities_[slot].first.link; }
 
  private:
+  // At which speed of its activities a link saturates. Of equal speeds the lower link comes first.
   struct Level {
-    double speed;  // at which the link would saturate
-    std::uint32_t link;
+    double speed = 1;
+    std::uint32_t link = kNoLink;
+
+    friend bool operator==(const Level&, const Level&) = default;
+    friend bool operator<(const Level& a, const Level& b) {
+      return a.speed != b.speed ? a.speed < b.speed : a.link < b.link;
+    }
+  };
+  struct Activity {
+    Level first;   // the lowest of its links'
+    Level second;  // the lowest of the others'
+    std::span<const Use> uses;
+    bool touched = false;
+  };
+  struct User {
+    std::uint32_t slot = 0;
+    double demand = 0;
+  };
+  struct Link {
+    double capacity = 0;
+    double load = 0;   // about the sum of the demands
+    double level = 1;  // at which it saturates; 1: it does not
+    double queued = 2;
+    bool stale = false;
+    std::vector<User> users;  // by slot
+  };
+  // A user of a link that another link holds back.
+  struct Held {
+    Level by;
+    double demand = 0;
   };
 
-  void list_users(const MaxMinProblem& problem);
-  double saturation(std::uint32_t link);
-  void freeze_users(const MaxMinProblem& problem, const Level& level);
-  void push(const Level& level);
-  Level pop();
+  bool may_saturate(const Link& link) const { return link.load > link.capacity * (1 - 1e-9); }
+  Level without(const Activity& activity, std::uint32_t link) const {
+    return activity.first.link == link ? activity.second : activity.first;
+  }
+  double level_of(std::uint32_t link);
+  double filled(std::uint32_t link, double level);
+  double demand_above(const Link& link, std::uint32_t id, const Level& by) const;
+  void find_levels(Activity& activity) const;
+  void change_level(std::uint32_t link, double level);
+  void touch(std::uint32_t slot);
+  void mark_stale(std::uint32_t link);
+  void queue_stale();
 
-  std::vector<double> speed_;
-  std::vector<double> total_demand_;
-  std::vector<double> free_;               // per link: capacity that frozen tasks leave
-  std::vector<double> demand_;             // per link: demand of the tasks not frozen yet
-  std::vector<double> saturation_;         // per link: the last level computed; never falls
-  std::vector<std::uint32_t> rising_;      // per link: uses by tasks not frozen yet
-  std::vector<std::uint32_t> user_begin_;  // per link: its users are users_[user_begin_[l] .. user_begin_[l + 1])
-  std::vector<std::uint32_t> users_;
-  std::vector<Level> levels_;  // a heap, lowest (speed, link) first
+  std::vector<Link> links_;
+  std::vector<Activity> activities_;  // by slot
+  std::vector<std::uint32_t> touched_;
+  std::vector<std::uint32_t> given_out_;
+  std::vector<std::uint32_t> stale_;
+  std::vector<Level> queue_;  // a heap: links to look at, by the speed from which on their state changes
+  std::vector<Held> held_;
 };
 
 }  // namespace mirfak

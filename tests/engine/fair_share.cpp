@@ -155,14 +155,11 @@ TEST_CASE("sharing: incremental solutions equal those from scratch") {
       }
       shares.settle(now);
 
-      MaxMinProblem problem;
-      for (const Link& link : program.links) problem.capacity.push_back(link.bytes_per_s);
-      for (const ClassId flow : running) {
-        for (const auto& [link, demand] : program.classes[flow].demands) problem.uses.push_back({link, demand});
-        problem.end_task();
-      }
-      MaxMinSolver solver;
-      const auto speeds = solver.solve(problem);
+      std::vector<double> capacities;
+      for (const Link& link : program.links) capacities.push_back(link.bytes_per_s);
+      std::vector<std::vector<std::pair<LinkId, double>>> demands;
+      for (const ClassId flow : running) demands.push_back(program.classes[flow].demands);
+      const std::vector<double> speeds = speeds_from_scratch(demands, capacities);
       for (StreamId k = 0; k < streams; ++k) {
         if (running[k] != 0) REQUIRE(shares.speed(k) == speeds[k]);
       }

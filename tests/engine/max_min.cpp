@@ -16,20 +16,8 @@ namespace {
 
 using Demands = std::vector<std::pair<LinkId, double>>;
 
-MaxMinProblem problem_of(const std::vector<Demands>& tasks, std::vector<double> capacities) {
-  MaxMinProblem problem;
-  problem.capacity = std::move(capacities);
-  for (const Demands& demands : tasks) {
-    for (const auto& [link, demand] : demands) problem.uses.push_back({link, demand});
-    problem.end_task();
-  }
-  return problem;
-}
-
 std::vector<double> solve(const std::vector<Demands>& tasks, std::vector<double> capacities) {
-  MaxMinSolver solver;
-  const auto speeds = solver.solve(problem_of(tasks, std::move(capacities)));
-  return {speeds.begin(), speeds.end()};
+  return speeds_from_scratch(tasks, std::move(capacities));
 }
 
 void check_near(const std::vector<double>& actual, const std::vector<double>& expected) {
@@ -85,7 +73,6 @@ TEST_CASE("max-min: a link used twice by a task is charged twice") {
 
 TEST_CASE("max-min: on random problems the naive solution, and its defining properties") {
   std::mt19937_64 random(11);
-  MaxMinSolver solver;
   for (int round = 0; round < 2000; ++round) {
     std::vector<double> capacities(1 + draw(random, 8));
     for (double& capacity : capacities) capacity = draw_bandwidth(random, 100);
@@ -95,8 +82,8 @@ TEST_CASE("max-min: on random problems the naive solution, and its defining prop
         if (draw(random, 3) == 0) demands.emplace_back(link, draw_bandwidth(random, 60));
       }
     }
-    const auto speeds = solver.solve(problem_of(tasks, capacities));
-    check_near({speeds.begin(), speeds.end()}, reference_speeds(tasks, capacities));
+    const std::vector<double> speeds = speeds_from_scratch(tasks, capacities);
+    check_near(speeds, reference_speeds(tasks, capacities));
 
     std::vector<double> load(capacities.size(), 0);
     for (std::size_t task = 0; task < tasks.size(); ++task) {

@@ -1,7 +1,10 @@
 #include "program_family.hpp"
 
+#include "engine/max_min.hpp"
+
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <string>
 
 namespace mirfak {
@@ -40,6 +43,23 @@ Program bare_program(std::uint32_t streams) {
   work.name = "work";
   program.add_class(std::move(work));
   return program;
+}
+
+std::vector<double> speeds_from_scratch(const std::vector<std::vector<std::pair<LinkId, double>>>& demands,
+                                        const std::vector<double>& capacities) {
+  std::vector<std::vector<MaxMin::Use>> uses;
+  MaxMin network(capacities, demands.size());
+  for (const auto& of_task : demands) {
+    std::map<LinkId, double> by_link;
+    for (const auto& [link, demand] : of_task) by_link[link] += demand;
+    uses.emplace_back();
+    for (const auto& [link, demand] : by_link) uses.back().push_back({link, demand});
+  }
+  for (std::uint32_t task = 0; task < uses.size(); ++task) network.add(task, uses[task]);
+  network.settle();
+  std::vector<double> speeds;
+  for (std::uint32_t task = 0; task < uses.size(); ++task) speeds.push_back(network.speed(task));
+  return speeds;
 }
 
 ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands) {

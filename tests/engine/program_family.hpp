@@ -16,6 +16,10 @@ Program bare_program(std::uint32_t streams);
 // Adds a class whose tasks use links at full speed as listed.
 ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands);
 
+// Max-min fair speeds of tasks that all start on an empty network. demands[task] lists {link, bytes/s at speed 1}.
+std::vector<double> speeds_from_scratch(const std::vector<std::vector<std::pair<LinkId, double>>>& demands,
+                                        const std::vector<double>& capacities);
+
 struct RandomShape {
   std::uint32_t max_tasks = 60;
   std::uint32_t max_streams = 8;
