@@ -23,6 +23,17 @@ std::vector<double> capacities_of(const Program& program) {
   return capacities;
 }
 
+// A class may name a link more than once.
+double largest_demand(const Program& program) {
+  double largest = 0;
+  for (const TaskClass& task_class : program.classes) {
+    double demand = 0;
+    for (const auto& use : task_class.demands) demand += use.second;
+    largest = std::max(largest, demand);
+  }
+  return largest;
+}
+
 // Each link once.
 void append_uses(const TaskClass& task_class, std::vector<MaxMin::Use>& uses) {
   const std::size_t begin = uses.size();
@@ -41,7 +52,7 @@ void append_uses(const TaskClass& task_class, std::vector<MaxMin::Use>& uses) {
 }  // namespace
 
 FairShare::FairShare(const Program& program)
-    : running_(program.streams.size()), speeds_(capacities_of(program), program.streams.size()) {
+    : running_(program.streams.size()), speeds_(capacities_of(program), largest_demand(program), program.streams.size()) {
   class_begin_.push_back(0);
   for (const TaskClass& task_class : program.classes) {
     append_uses(task_class, uses_);

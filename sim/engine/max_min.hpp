@@ -14,7 +14,9 @@ namespace mirfak {
 //
 // What a change costs depends on how many speeds it changes, not on how many activities are connected.
 //
-// The speeds are a pure function of the set of activities and their slots, to the last bit, whatever happened before.
+// The speeds are a pure function of the set of activities, to the last bit, whatever happened before and whatever their
+// slots. Sums of demands are exact, in units of 2^-52 of the largest demand or capacity. A link whose demands exceed its
+// capacity by less than 1e-10 of it holds nobody back: shares that add up to a whole do, however they were rounded.
 class MaxMin {
  public:
   struct Use {
@@ -22,11 +24,12 @@ class MaxMin {
     double demand = 0;  // bytes/s at speed 1; > 0
   };
 
-  // `capacities`: bytes/s of each link, >= 0. Activities have slots 0 to slots - 1.
-  MaxMin(std::vector<double> capacities, std::size_t slots);
+  // `capacities`: bytes/s of each link, >= 0. Activities have slots 0 to slots - 1, and demand no more than
+  // `largest_demand` of any link. Up to 2^20 may use a link.
+  MaxMin(const std::vector<double>& capacities, double largest_demand, std::size_t slots);
 
-  // Any number of these, then settle(). An empty slot gets an activity, whose `uses` name each link at most once and
-  // must stay where they are until it is removed; or loses it.
+  // Any number of these, then settle(). An empty slot gets an activity, whose `uses` name each link at most once; or
+  // loses it.
   void add(std::uint32_t slot, std::span<const Use> uses);
   void remove(std::uint32_t slot);
 
@@ -34,13 +37,16 @@ class MaxMin {
   // added included; valid until the next call.
   std::span<const std::uint32_t> settle();
 
-  double speed(std::uint32_t slot) const { return activities_[slot].first.speed; }  // after settle()
+  double speed(std::uint32_t slot) const { return activities_[slot].held.speed; }  // after settle()
   // The link that holds the activity back; kNoLink: none does.
   static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t bottleneck(std::uint32_t slot) const { return activities_[slot].first.link; }
+  std::uint32_t bottleneck(std::uint32_t slot) const { return activities_[slot].held.link; }
 
  private:
-  // At which speed of its activities a link saturates. Of equal speeds the lower link comes first.
+  using Exact = std::int64_t;    // bytes/s in units
+  __extension__ using Wide = __int128;  // sums of speed x demand
+
+  // At which speed of its activities a link saturates; 1: it does not. Of equal speeds the lower link comes first.
   struct Level {
     double speed = 1;
     std::uint32_t link = kNoLink;
@@ -50,50 +56,60 @@ class MaxMin {
       return a.speed != b.speed ? a.speed < b.speed : a.link < b.link;
     }
   };
+  // A link in the list of an activity: the activity stands at `place` of the link's.
+  struct Used {
+    std::uint32_t link = 0;
+    std::uint32_t place = 0;
+  };
   struct Activity {
-    Level first;   // the lowest of its links'
-    Level second;  // the lowest of the others'
-    std::span<const Use> uses;
+    Level held;  // by the lowest of its links
+    std::vector<Used> uses;
     bool touched = false;
   };
   struct User {
+    Level held;  // by the lowest of its other links
     std::uint32_t slot = 0;
-    double demand = 0;
+    std::uint32_t use = 0;  // its place in the activity's list
+    Exact demand = 0;
   };
   struct Link {
-    double capacity = 0;
-    double load = 0;   // about the sum of the demands
-    double level = 1;  // at which it saturates; 1: it does not
-    double queued = 2;
+    Exact capacity = 0;
+    Exact load = 0;  // sum of the demands
+    double level = 1;
+    double next_level = 1;  // what it will be if nothing happens before
+    double queued = 2;      // at which speed it waits in the queue; 2: it does not
     bool stale = false;
-    std::vector<User> users;  // by slot
+    bool scarce = false;  // the demands exceed the capacity
+    std::vector<User> users;
   };
-  // A user of a link that another link holds back.
-  struct Held {
-    Level by;
-    double demand = 0;
+  // Of the users that other links hold back below a level.
+  struct HeldBack {
+    std::size_t users = 0;
+    Wide used = 0;
+    Exact demand = 0;
   };
 
-  bool may_saturate(const Link& link) const { return link.load > link.capacity * (1 - 1e-9); }
-  Level without(const Activity& activity, std::uint32_t link) const {
-    return activity.first.link == link ? activity.second : activity.first;
-  }
-  double level_of(std::uint32_t link);
-  double filled(std::uint32_t link, double level);
-  double demand_above(const Link& link, std::uint32_t id, const Level& by) const;
-  void find_levels(Activity& activity) const;
+  Exact exact(double bytes_per_s) const;
+  double quotient(const Link& link, const HeldBack& held) const;
+  static HeldBack held_below(const Link& link, const Level& level);
+  double level_of(std::uint32_t link) const;
+  void change_load(Link& link, Exact by);
+
+  Level lowest(const Activity& activity, std::uint32_t except) const;
   void change_level(std::uint32_t link, double level);
+  void inform(const Used& use, const Level& held);
   void touch(std::uint32_t slot);
   void mark_stale(std::uint32_t link);
   void queue_stale();
+  Level pop_queue();
 
+  double unit_ = 1;  // units in a byte/s
   std::vector<Link> links_;
   std::vector<Activity> activities_;  // by slot
   std::vector<std::uint32_t> touched_;
   std::vector<std::uint32_t> given_out_;
   std::vector<std::uint32_t> stale_;
   std::vector<Level> queue_;  // a heap: links to look at, by the speed from which on their state changes
-  std::vector<Held> held_;
 };
 
 }  // namespace mirfak

@@ -101,7 +101,7 @@ void EngineTable::print_flows() const {
     fmt::print("{:44}{:>11.1f}{:>11.0f}\n", title, rate(name) / 1e3,
                changes == changes_.end() ? 0.0 : changes->second / 1e3);
   };
-  for (const int flows : {64, 256, 1024}) {
+  for (const int flows : {64, 256, 1024, 4096}) {
     row(fmt::format("{} at a time, all connected", flows), fmt::format("connected_flows/{}", flows));
   }
   for (const int flows : {64, 1024}) {

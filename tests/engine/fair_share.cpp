@@ -140,6 +140,7 @@ TEST_CASE("sharing: incremental solutions equal those from scratch") {
     for (StreamId stream = 0; stream < streams; ++stream) {
       for (ClassId flow = 1; flow <= 12; ++flow) program.add_task(stream, flow, 1, {});
     }
+    add_flow_class(program, {{0, 2 * 0.3 * 200}});  // nothing that runs demands more
     FairShare shares(program);
     std::vector<ClassId> running(streams, 0);
     Picoseconds now = 0;
@@ -159,7 +160,7 @@ TEST_CASE("sharing: incremental solutions equal those from scratch") {
       for (const Link& link : program.links) capacities.push_back(link.bytes_per_s);
       std::vector<std::vector<std::pair<LinkId, double>>> demands;
       for (const ClassId flow : running) demands.push_back(program.classes[flow].demands);
-      const std::vector<double> speeds = speeds_from_scratch(demands, capacities);
+      const std::vector<double> speeds = speeds_from_scratch(demands, capacities, 2 * 0.3 * 200);
       for (StreamId k = 0; k < streams; ++k) {
         if (running[k] != 0) REQUIRE(shares.speed(k) == speeds[k]);
       }

@@ -46,15 +46,15 @@ Program bare_program(std::uint32_t streams) {
 }
 
 std::vector<double> speeds_from_scratch(const std::vector<std::vector<std::pair<LinkId, double>>>& demands,
-                                        const std::vector<double>& capacities) {
+                                        const std::vector<double>& capacities, double largest) {
   std::vector<std::vector<MaxMin::Use>> uses;
-  MaxMin network(capacities, demands.size());
   for (const auto& of_task : demands) {
     std::map<LinkId, double> by_link;
-    for (const auto& [link, demand] : of_task) by_link[link] += demand;
+    for (const auto& [link, demand] : of_task) largest = std::max(largest, by_link[link] += demand);
     uses.emplace_back();
     for (const auto& [link, demand] : by_link) uses.back().push_back({link, demand});
   }
+  MaxMin network(capacities, largest, demands.size());
   for (std::uint32_t task = 0; task < uses.size(); ++task) network.add(task, uses[task]);
   network.settle();
   std::vector<double> speeds;
