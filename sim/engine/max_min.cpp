@@ -18,8 +18,8 @@
 //
 // Why it ends, and with the same bits as from an empty network: level_of() is a function of a link's list and of the
 // levels of other links that are below its own, its sums are exact and so have no order, and it never falls below
-// capacity over all demands. Among these the lowest link, once looked at, can never change again; then, with its
-// activities held back, the second lowest; and so on. So there is one solution, in floating point too.
+// capacity over all demands. Among these the lowest links, once looked at, can never change again; then, with their
+// activities held back, the second lowest; and so on. So there is one solution, whatever is rounded.
 //
 // Example: link A of 10 with x (demand 10) and y (10), link B of 12 with y (6) and z (9). A saturates at 10/20 = 0.5, B
 // at 12/15 = 0.8 with y rising, but y is held back by A: (12 - 6 x 0.5)/9 = 1, it does not saturate. x = y = 0.5, z = 1.
@@ -29,30 +29,42 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kNever = 1;           // the level of a link that does not saturate
-constexpr double kFull = 1 - 1e-10;    // a level from which on it is taken for such a one
-constexpr double kNotQueued = 2;       // above every level
-constexpr double kSpeedUnits = 0x1p54; // in which speeds enter sums
-constexpr int kBits = 52;              // of the largest demand or capacity
+constexpr int kBits = 52;  // of the largest demand or capacity
 
-constexpr auto kLater = [](const auto& a, const auto& b) { return b < a; };
+constexpr auto kLater = [](const auto& a, const auto& b) {
+  return a.from != b.from ? a.from > b.from : a.link > b.link;
+};
 
 }  // namespace
 
 MaxMin::MaxMin(const std::vector<double>& capacities, double largest_demand, std::size_t slots)
     : links_(capacities.size()), activities_(slots) {
-  const double largest =
-      capacities.empty() ? largest_demand
-                         : std::max(largest_demand, *std::max_element(capacities.begin(), capacities.end()));
+  double largest = largest_demand;
+  for (const double capacity : capacities) largest = std::max(largest, capacity);
   if (largest > 0) unit_ = std::ldexp(1.0, kBits - 1 - std::ilogb(largest));
   for (std::size_t link = 0; link < links_.size(); ++link) links_[link].capacity = exact(capacities[link]);
 }
 
-MaxMin::Exact MaxMin::exact(double bytes_per_s) const { return std::llrint(bytes_per_s * unit_); }
+MaxMin::Demand MaxMin::exact(double bytes_per_s) const { return std::llrint(bytes_per_s * unit_); }
 
-void MaxMin::change_load(Link& link, Exact by) {
+double MaxMin::speed(std::uint32_t slot) const {
+  return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
+}
+
+std::uint32_t MaxMin::bottleneck(std::uint32_t slot) const {
+  std::uint32_t found = kNoLink;
+  const Activity& activity = activities_[slot];
+  if (activity.speed == kFullSpeed) return found;
+  for (const Placed& use : activity.uses) {
+    if (links_[use.link].level == activity.speed) found = std::min(found, use.link);
+  }
+  return found;
+}
+
+void MaxMin::change_load(Link& link, Demand by) {
+  constexpr double enough = 1 - 1e-10;
   link.load += by;
-  link.scarce = static_cast<double>(link.capacity) < kFull * static_cast<double>(link.load);
+  link.scarce = static_cast<double>(link.capacity) < enough * static_cast<double>(link.load);
 }
 
 void MaxMin::add(std::uint32_t slot, std::span<const Use> uses) {
@@ -60,19 +72,19 @@ void MaxMin::add(std::uint32_t slot, std::span<const Use> uses) {
   for (const Use& use : uses) {
     Link& link = links_[use.link];
     const auto place = static_cast<std::uint32_t>(link.users.size());
-    link.users.push_back({{}, slot, static_cast<std::uint32_t>(activity.uses.size()), exact(use.demand)});
+    link.users.push_back({kFullSpeed, exact(use.demand), slot, static_cast<std::uint32_t>(activity.uses.size())});
     activity.uses.push_back({use.link, place});
     change_load(link, link.users.back().demand);
     if (link.scarce) mark_stale(use.link);
   }
-  for (const Used& use : activity.uses) links_[use.link].users[use.place].held = lowest(activity, use.link);
-  activity.held = lowest(activity, kNoLink);
+  for (const Placed& use : activity.uses) links_[use.link].users[use.place].held = lowest_but(activity, use.link);
+  activity.speed = lowest_but(activity, kNoLink);
   touch(slot);
 }
 
 void MaxMin::remove(std::uint32_t slot) {
   Activity& activity = activities_[slot];
-  for (const Used& use : activity.uses) {
+  for (const Placed& use : activity.uses) {
     Link& link = links_[use.link];
     if (link.scarce) mark_stale(use.link);
     change_load(link, -link.users[use.place].demand);
@@ -81,7 +93,7 @@ void MaxMin::remove(std::uint32_t slot) {
     link.users.pop_back();
   }
   activity.uses.clear();
-  activity.held = {};
+  activity.speed = kFullSpeed;
 }
 
 void MaxMin::touch(std::uint32_t slot) {
@@ -96,77 +108,65 @@ void MaxMin::mark_stale(std::uint32_t link) {
   stale_.push_back(link);
 }
 
-MaxMin::Level MaxMin::lowest(const Activity& activity, std::uint32_t except) const {
-  Level found;
-  for (const Used& use : activity.uses) {
-    const Level level{links_[use.link].level, use.link};
-    if (level.speed != kNever && use.link != except && level < found) found = level;
+MaxMin::Speed MaxMin::lowest_but(const Activity& activity, std::uint32_t link) const {
+  Speed lowest = kFullSpeed;
+  for (const Placed& use : activity.uses) {
+    if (use.link != link) lowest = std::min(lowest, links_[use.link].level);
   }
-  return found;
-}
-
-MaxMin::HeldBack MaxMin::held_below(const Link& link, const Level& level) {
-  HeldBack held;
-  for (const User& user : link.users) {
-    if (!(user.held < level)) continue;
-    ++held.users;
-    held.demand += user.demand;
-    held.used += static_cast<Wide>(static_cast<Exact>(user.held.speed * kSpeedUnits)) * user.demand;
-  }
-  return held;
-}
-
-// What those held back leave, over the demands of the others.
-double MaxMin::quotient(const Link& link, const HeldBack& held) const {
-  const Wide left = static_cast<Wide>(link.capacity) * static_cast<Exact>(kSpeedUnits) - held.used;
-  const double high = static_cast<double>(static_cast<std::int64_t>(left >> 64)) * 0x1p64;
-  const double low = static_cast<double>(static_cast<std::uint64_t>(left));
-  return (high + low) / (kSpeedUnits * static_cast<double>(link.load - held.demand));
+  return lowest;
 }
 
 // With nobody held back the level is lowest. Those that are leave more to the others, so it rises, until the next ones
 // would be held back above it.
-double MaxMin::level_of(std::uint32_t id) const {
-  const Link& link = links_[id];
-  if (!link.scarce) return kNever;
-  double level = static_cast<double>(link.capacity) / static_cast<double>(link.load);
-  for (std::size_t known = 0;;) {
-    const HeldBack held = held_below(link, {level, id});
-    if (held.users == known) return level;
-    if (held.users == link.users.size()) return kNever;
-    level = std::max(level, quotient(link, held));  // rounding must not let it fall
-    if (level >= kFull) return kNever;
-    known = held.users;
+MaxMin::Speed MaxMin::level_of(const Link& link) {
+  if (!link.scarce) return kFullSpeed;
+  Flow free = static_cast<Flow>(link.capacity) * kFullSpeed;
+  Demand rising = link.load;
+  Speed known = 0;
+  auto level = static_cast<Speed>(free / rising);
+  while (true) {
+    Flow held_flow = 0;
+    Demand held = 0;
+    for (const User& user : link.users) {
+      const auto above = static_cast<std::uint64_t>(user.held - known);  // wraps below, so that one comparison is enough
+      const Demand demand = user.demand & -static_cast<Demand>(above < static_cast<std::uint64_t>(level - known));
+      held += demand;
+      held_flow += static_cast<Flow>(user.held) * demand;
+    }
+    if (held == 0) return level;
+    if (held == rising) return kFullSpeed;
+    free -= held_flow;
+    rising -= held;
+    known = level;
+    level = std::max(level, static_cast<Speed>(std::min<Flow>(free / rising, kFullSpeed)));
+    if (level == kFullSpeed) return level;
   }
 }
 
 // Tells the activities on the link, and through them the links that this may concern.
-void MaxMin::change_level(std::uint32_t id, double level) {
+void MaxMin::change_level(std::uint32_t id) {
   Link& link = links_[id];
-  link.level = level;
-  const Level own = level == kNever ? Level{} : Level{level, id};
+  link.level = link.next_level;
   for (const User& user : link.users) {
     Activity& activity = activities_[user.slot];
-    const Level held = std::min(own, user.held);
-    if (held.speed != activity.held.speed) touch(user.slot);
-    activity.held = held;
+    const Speed speed = std::min(link.level, user.held);
+    if (speed != activity.speed) touch(user.slot);
+    activity.speed = speed;
     if (activity.uses.size() == 2) {
-      inform(activity.uses[1 - user.use], own);
+      inform(activity.uses[1 - user.use], link.level);
     } else {
-      for (const Used& use : activity.uses) {
-        if (use.link != id) inform(use, lowest(activity, use.link));
+      for (const Placed& use : activity.uses) {
+        if (use.link != id) inform(use, lowest_but(activity, use.link));
       }
     }
   }
 }
 
-// A user of a link is held back by another now.
-void MaxMin::inform(const Used& use, const Level& held) {
+// A user of a link is held back otherwise now.
+void MaxMin::inform(const Placed& use, Speed held) {
   Link& link = links_[use.link];
   User& user = link.users[use.place];
-  if (link.scarce && user.held != held && std::min(user.held, held) < Level{link.next_level, use.link}) {
-    mark_stale(use.link);
-  }
+  if (link.scarce && user.held != held && std::min(user.held, held) < link.next_level) mark_stale(use.link);
   user.held = held;
 }
 
@@ -174,8 +174,8 @@ void MaxMin::queue_stale() {
   for (const std::uint32_t id : stale_) {
     Link& link = links_[id];
     link.stale = false;
-    link.next_level = level_of(id);
-    const double from = std::min(link.next_level, link.level);
+    link.next_level = level_of(link);
+    const Speed from = std::min(link.next_level, link.level);
     if (link.next_level == link.level || from >= link.queued) continue;
     link.queued = from;
     queue_.push_back({from, id});
@@ -184,9 +184,9 @@ void MaxMin::queue_stale() {
   stale_.clear();
 }
 
-MaxMin::Level MaxMin::pop_queue() {
+MaxMin::Waiting MaxMin::pop_queue() {
   std::pop_heap(queue_.begin(), queue_.end(), kLater);
-  const Level next = queue_.back();
+  const Waiting next = queue_.back();
   queue_.pop_back();
   return next;
 }
@@ -194,15 +194,15 @@ MaxMin::Level MaxMin::pop_queue() {
 std::span<const std::uint32_t> MaxMin::settle() {
   queue_stale();
   while (!queue_.empty()) {
-    const Level next = pop_queue();
+    const Waiting next = pop_queue();
     Link& link = links_[next.link];
-    if (link.queued != next.speed) continue;
+    if (link.queued != next.from) continue;
     link.queued = kNotQueued;
     if (link.next_level == link.level) continue;
-    if (std::min(link.next_level, link.level) > next.speed) {
+    if (std::min(link.next_level, link.level) > next.from) {
       mark_stale(next.link);
     } else {
-      change_level(next.link, link.next_level);
+      change_level(next.link);
     }
     queue_stale();
   }

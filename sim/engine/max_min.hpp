@@ -15,7 +15,8 @@ namespace mirfak {
 // What a change costs depends on how many speeds it changes, not on how many activities are connected.
 //
 // The speeds are a pure function of the set of activities, to the last bit, whatever happened before and whatever their
-// slots. Sums of demands are exact, in units of 2^-52 of the largest demand or capacity. A link whose demands exceed its
+// slots: speeds and demands are whole numbers of units of 2^-54 and of about 2^-52 of the largest demand or capacity,
+// and their sums exact. A link whose demands exceed its
 // capacity by less than 1e-10 of it holds nobody back: shares that add up to a whole do, however they were rounded.
 class MaxMin {
  public:
@@ -37,79 +38,69 @@ class MaxMin {
   // added included; valid until the next call.
   std::span<const std::uint32_t> settle();
 
-  double speed(std::uint32_t slot) const { return activities_[slot].held.speed; }  // after settle()
-  // The link that holds the activity back; kNoLink: none does.
+  double speed(std::uint32_t slot) const;  // after settle()
+  // The lowest link of those that hold the activity back; kNoLink: none does.
   static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t bottleneck(std::uint32_t slot) const { return activities_[slot].held.link; }
+  std::uint32_t bottleneck(std::uint32_t slot) const;
 
  private:
-  using Exact = std::int64_t;    // bytes/s in units
-  __extension__ using Wide = __int128;  // sums of speed x demand
+  using Speed = std::int64_t;           // in units of 2^-54
+  using Demand = std::int64_t;          // in units of 1 / unit_ bytes/s
+  __extension__ using Flow = __int128;  // sums of speed x demand
 
-  // At which speed of its activities a link saturates; 1: it does not. Of equal speeds the lower link comes first.
-  struct Level {
-    double speed = 1;
-    std::uint32_t link = kNoLink;
+  static constexpr Speed kFullSpeed = Speed{1} << 54;
 
-    friend bool operator==(const Level&, const Level&) = default;
-    friend bool operator<(const Level& a, const Level& b) {
-      return a.speed != b.speed ? a.speed < b.speed : a.link < b.link;
-    }
-  };
-  // A link in the list of an activity: the activity stands at `place` of the link's.
-  struct Used {
+  // A link in the list of an activity, which stands at `place` of the link's.
+  struct Placed {
     std::uint32_t link = 0;
     std::uint32_t place = 0;
   };
   struct Activity {
-    Level held;  // by the lowest of its links
-    std::vector<Used> uses;
+    Speed speed = kFullSpeed;
     bool touched = false;
+    std::vector<Placed> uses;
   };
   struct User {
-    Level held;  // by the lowest of its other links
+    Speed held = kFullSpeed;  // by the activity's other links
+    Demand demand = 0;
     std::uint32_t slot = 0;
     std::uint32_t use = 0;  // its place in the activity's list
-    Exact demand = 0;
   };
+  // `level`: at which speed of its activities it saturates; kFullSpeed: it does not.
   struct Link {
-    Exact capacity = 0;
-    Exact load = 0;  // sum of the demands
-    double level = 1;
-    double next_level = 1;  // what it will be if nothing happens before
-    double queued = 2;      // at which speed it waits in the queue; 2: it does not
+    std::vector<User> users;
+    Demand capacity = 0;
+    Demand load = 0;  // sum of the demands
+    Speed level = kFullSpeed;
+    Speed next_level = kFullSpeed;  // what it will be if nothing happens before
+    Speed queued = kNotQueued;      // at which it waits in the queue
     bool stale = false;
     bool scarce = false;  // the demands exceed the capacity
-    std::vector<User> users;
   };
-  // Of the users that other links hold back below a level.
-  struct HeldBack {
-    std::size_t users = 0;
-    Wide used = 0;
-    Exact demand = 0;
+  struct Waiting {
+    Speed from = 0;
+    std::uint32_t link = 0;
   };
+  static constexpr Speed kNotQueued = kFullSpeed + 1;
 
-  Exact exact(double bytes_per_s) const;
-  double quotient(const Link& link, const HeldBack& held) const;
-  static HeldBack held_below(const Link& link, const Level& level);
-  double level_of(std::uint32_t link) const;
-  void change_load(Link& link, Exact by);
-
-  Level lowest(const Activity& activity, std::uint32_t except) const;
-  void change_level(std::uint32_t link, double level);
-  void inform(const Used& use, const Level& held);
+  Demand exact(double bytes_per_s) const;
+  void change_load(Link& link, Demand by);
+  static Speed level_of(const Link& link);
+  Speed lowest_but(const Activity& activity, std::uint32_t link) const;
+  void change_level(std::uint32_t link);
+  void inform(const Placed& use, Speed held);
   void touch(std::uint32_t slot);
   void mark_stale(std::uint32_t link);
   void queue_stale();
-  Level pop_queue();
+  Waiting pop_queue();
 
-  double unit_ = 1;  // units in a byte/s
+  double unit_ = 1;
   std::vector<Link> links_;
   std::vector<Activity> activities_;  // by slot
   std::vector<std::uint32_t> touched_;
   std::vector<std::uint32_t> given_out_;
   std::vector<std::uint32_t> stale_;
-  std::vector<Level> queue_;  // a heap: links to look at, by the speed from which on their state changes
+  std::vector<Waiting> queue_;  // a heap: links to look at, by the speed from which on their state changes
 };
 
 }  // namespace mirfak
