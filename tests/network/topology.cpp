@@ -1,6 +1,6 @@
-#include "cluster/topology.hpp"
+#include "network/topology.hpp"
 
-#include "fixtures.hpp"
+#include "cluster/fixtures.hpp"
 
 #include <doctest/doctest.h>
 

@@ -12,7 +12,7 @@
 //
 // Latencies are placed so that they add up along a route: the ends of a link carry half its latency each, and every
 // switch beyond the first adds the fabric's.
-#include "cluster/topology.hpp"
+#include "network/topology.hpp"
 
 #include "base/error.hpp"
 
