@@ -60,6 +60,8 @@ class Cluster {
   const Fabric& fabric() const { return held_->fabric; }
   const Perturbations& perturbations() const { return held_->perturbations; }  // of rank r, which is device r
 
+  bool is(const Cluster& other) const { return held_ == other.held_; }  // a copy of it
+
   int gpus() const { return held_->gpus; }
   int nodes() const { return held_->nodes; }
   int domains() const { return held_->domains; }

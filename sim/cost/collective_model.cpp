@@ -45,6 +45,21 @@ NcclGroup::Generation generation_of(const std::string& architecture) {
   return NcclGroup::Generation::ampere;
 }
 
+FlowPattern flows_of(CollectiveKind kind, Algorithm algorithm) {
+  if (kind == CollectiveKind::all_to_all) return FlowPattern::exchange;
+  switch (algorithm) {
+    case Algorithm::tree:
+    case Algorithm::in_switch_tree:
+      return FlowPattern::tree;
+    case Algorithm::in_network:
+      return FlowPattern::in_network;
+    case Algorithm::pat:
+      return FlowPattern::pat;
+    default:
+      return FlowPattern::ring;
+  }
+}
+
 double steps_of_ring(CollectiveKind kind, double ranks) {
   return kind == CollectiveKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;
 }
@@ -280,6 +295,7 @@ CommunicationCost CollectiveModel::price_uncorrected(CollectiveKind kind, double
   cost.algorithm = name_of(chosen.algorithm);
   cost.protocol = name_of(chosen.protocol);
   cost.multiprocessors = chosen.channels;
+  if (c.domains > 1) cost.flows = flows_of(kind, chosen.algorithm);
   Parts parts;
   if (kind == CollectiveKind::all_to_all) {
     parts = exchange(c);
@@ -317,6 +333,7 @@ CommunicationCost CollectiveModel::send_uncorrected(double bytes, bool same_doma
   cost.bytes_sent = bytes;
   cost.multiprocessors = kSendChannels;
   cost.on_network = !same_domain;
+  if (!same_domain) cost.flows = FlowPattern::ring;  // of a shift
   if (!same_domain) cost.network_bytes_per_s = bytes / cost.seconds;
   return cost;
 }

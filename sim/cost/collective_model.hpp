@@ -3,6 +3,7 @@
 #include "cluster/cluster.hpp"
 #include "cost/explanation.hpp"
 #include "cost/nccl_choice.hpp"
+#include "network/collective_flows.hpp"
 
 #include <array>
 #include <string_view>
@@ -32,6 +33,7 @@ struct CommunicationCost {
   std::string_view protocol;       // "LL", "LL128", "Simple"; empty for sends and exchanges
   int multiprocessors = 0;         // of each GPU taken away from kernels meanwhile: one for each channel
   bool on_network = false;         // it crosses scale-up domains
+  FlowPattern flows = FlowPattern::none;  // the messages that do
 };
 
 // Prices communication between devices of one node type, as NCCL does it: nccl_choice says which algorithm and protocol

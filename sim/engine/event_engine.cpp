@@ -1,6 +1,7 @@
 #include "engine/event_engine.hpp"
 
 #include "base/error.hpp"
+#include "engine/activities.hpp"
 #include "engine/fair_share.hpp"
 #include "engine/radix_heap.hpp"
 
@@ -23,8 +24,8 @@
 //  - starts are computed from ends in one pass in memory order, when all is over.
 // Whoever depends on a task is found through linked lists in arrays, built in one pass over the program.
 //
-// Tasks that use links are not queued themselves, because their ends move: FairShare keeps them in order of their ends,
-// and the queue holds an alarm for the first. When it rings and the first end has moved meanwhile, nothing happens.
+// Tasks that use links are not queued themselves, because their ends move: FairShare keeps them in order of their ends, as
+// activities, and the queue holds an alarm for the first. When it rings and the first end has moved meanwhile, nothing happens.
 // Programs without links never come here.
 
 namespace mirfak {
@@ -152,19 +153,23 @@ Timeline EventEngine::run() {
 
 Timeline EventEngine::run_sharing_links() {
   FairShare shares(program_);
-  std::vector<TaskId> running(program_.streams.size(), kNone);
+  Activities activities(program_);
   std::vector<Picoseconds> starts(program_.size());
   const auto start = [&](TaskId task) {
     starts[task] = queue_.now();
-    const ClassId task_class = program_.task_class[task];
-    if (nodes_[task].time == 0 || !shares.uses_links(task_class)) return queue_end(task);
-    running[program_.stream[task]] = task;
-    shares.start(program_.stream[task], task_class, nodes_[task].time, queue_.now());
+    if (nodes_[task].time == 0 || !activities.uses_links(task)) return queue_end(task);
+    if (const auto begun = activities.begin(task)) {
+      shares.start(begun->stream, begun->uses, begun->duration, queue_.now());
+    }
   };
+  std::vector<TaskId> ending;
   const auto finish_first = [&] {
-    const TaskId task = running[shares.finish_first()];
-    nodes_[task].time = queue_.now();
-    finish(event_of(task), start);
+    const std::span<const TaskId> tasks = activities.tasks_of(shares.finish_first());
+    ending.assign(tasks.begin(), tasks.end());
+    for (const TaskId task : ending) {
+      nodes_[task].time = queue_.now();
+      finish(event_of(task), start);
+    }
   };
 
   open_streams(start);

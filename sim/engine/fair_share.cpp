@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-// The running tasks that share links, and when they end.
-//
-// A task keeps the work it had left when its speed last changed, as a double of picoseconds, and its end rounded to a
-// whole picosecond. A task whose speed comes out as before is not touched: its end does not drift, and one that always
-// ran at speed 1 ends exactly its duration after its start.
+// An activity keeps the work it had left when its speed last changed, as a double of picoseconds, and its end rounded to
+// a whole picosecond. One whose speed comes out as before is not touched: its end does not drift, and one that always ran
+// at speed 1 ends exactly its duration after its start.
 
 namespace mirfak {
 
@@ -26,6 +24,7 @@ std::vector<double> capacities_of(const Program& program) {
 // A class may name a link more than once.
 double largest_demand(const Program& program) {
   double largest = 0;
+  for (const LinkUse& use : program.link_uses) largest = std::max(largest, use.bytes_per_s);
   for (const TaskClass& task_class : program.classes) {
     double demand = 0;
     for (const auto& use : task_class.demands) demand += use.second;
@@ -34,44 +33,20 @@ double largest_demand(const Program& program) {
   return largest;
 }
 
-// Each link once.
-void append_uses(const TaskClass& task_class, std::vector<MaxMin::Use>& uses) {
-  const std::size_t begin = uses.size();
-  for (const auto& [link, demand] : task_class.demands) {
-    if (!(demand > 0)) continue;
-    const auto known = std::find_if(uses.begin() + static_cast<std::ptrdiff_t>(begin), uses.end(),
-                                    [link = link](const MaxMin::Use& use) { return use.link == link; });
-    if (known == uses.end()) {
-      uses.push_back({link, demand});
-    } else {
-      known->demand += demand;
-    }
-  }
-}
-
 }  // namespace
 
 FairShare::FairShare(const Program& program)
-    : running_(program.streams.size()), speeds_(capacities_of(program), largest_demand(program), program.streams.size()) {
-  class_begin_.push_back(0);
-  for (const TaskClass& task_class : program.classes) {
-    append_uses(task_class, uses_);
-    class_begin_.push_back(static_cast<std::uint32_t>(uses_.size()));
-  }
-}
+    : running_(program.streams.size()),
+      speeds_(capacities_of(program), largest_demand(program), program.streams.size()) {}
 
-std::span<const MaxMin::Use> FairShare::uses_of(ClassId task_class) const {
-  return {uses_.data() + class_begin_[task_class], uses_.data() + class_begin_[task_class + 1]};
-}
-
-void FairShare::start(StreamId stream, ClassId task_class, Picoseconds duration, Picoseconds now) {
-  Running& task = running_[stream];
-  task.work = static_cast<double>(duration);
-  task.starts = true;
-  task.speed = 0;
-  task.since = now;
-  task.end = now + duration;
-  speeds_.add(stream, uses_of(task_class));
+void FairShare::start(StreamId stream, std::span<const LinkUse> uses, Picoseconds duration, Picoseconds now) {
+  Running& activity = running_[stream];
+  activity.work = static_cast<double>(duration);
+  activity.starts = true;
+  activity.speed = 0;
+  activity.since = now;
+  activity.end = now + duration;
+  speeds_.add(stream, uses);
 }
 
 Picoseconds FairShare::first_end() const { return by_end_.empty() ? kNever : running_[by_end_.front()].end; }
@@ -97,30 +72,30 @@ std::size_t FairShare::settle(Picoseconds now) {
   return changes;
 }
 
-// Whether a task that was already running changed its speed.
+// Whether an activity that was already running changed its speed.
 bool FairShare::change_speed(StreamId stream, double speed, Picoseconds now) {
-  Running& task = running_[stream];
-  const bool starts = task.starts;
-  if (!starts && task.speed == speed) return false;
-  if (!starts) task.work = std::max(0.0, task.work - task.speed * static_cast<double>(now - task.since));
-  task.starts = false;
-  task.speed = speed;
-  task.since = now;
+  Running& activity = running_[stream];
+  const bool starts = activity.starts;
+  if (!starts && activity.speed == speed) return false;
+  if (!starts) activity.work = std::max(0.0, activity.work - activity.speed * static_cast<double>(now - activity.since));
+  activity.starts = false;
+  activity.speed = speed;
+  activity.since = now;
   if (!starts || speed != 1) {
     constexpr double longest_ps = 8.64e18;  // 100 days
-    const double lasting = task.work / speed;
+    const double lasting = activity.work / speed;
     if (!(lasting < longest_ps - static_cast<double>(now))) {
       fail_infeasible({}, fmt::format("a task at {:.3g} of its full speed would not end within 100 days", speed),
                       "the links that it shares have too little bandwidth");
     }
-    task.end = now + std::llround(lasting);
+    activity.end = now + std::llround(lasting);
   }
   if (starts) {
     by_end_.push_back(stream);
     put(by_end_.size() - 1, stream);
   }
-  sift_up(task.place);
-  sift_down(task.place);
+  sift_up(activity.place);
+  sift_down(activity.place);
   return !starts;
 }
 

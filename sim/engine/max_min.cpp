@@ -67,12 +67,12 @@ void MaxMin::change_load(Link& link, Demand by) {
   link.scarce = static_cast<double>(link.capacity) < enough * static_cast<double>(link.load);
 }
 
-void MaxMin::add(std::uint32_t slot, std::span<const Use> uses) {
+void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses) {
   Activity& activity = activities_[slot];
-  for (const Use& use : uses) {
+  for (const LinkUse& use : uses) {
     Link& link = links_[use.link];
     const auto place = static_cast<std::uint32_t>(link.users.size());
-    link.users.push_back({kFullSpeed, exact(use.demand), slot, static_cast<std::uint32_t>(activity.uses.size())});
+    link.users.push_back({kFullSpeed, exact(use.bytes_per_s), slot, static_cast<std::uint32_t>(activity.uses.size())});
     activity.uses.push_back({use.link, place});
     change_load(link, link.users.back().demand);
     if (link.scarce) mark_stale(use.link);

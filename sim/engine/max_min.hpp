@@ -1,5 +1,7 @@
 #pragma once
 
+#include "program/program.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,18 +22,13 @@ namespace mirfak {
 // capacity by less than 1e-10 of it holds nobody back: shares that add up to a whole do, however they were rounded.
 class MaxMin {
  public:
-  struct Use {
-    std::uint32_t link = 0;
-    double demand = 0;  // bytes/s at speed 1; > 0
-  };
-
   // `capacities`: bytes/s of each link, >= 0. Activities have slots 0 to slots - 1, and demand no more than
   // `largest_demand` of any link. Up to 2^20 may use a link.
   MaxMin(const std::vector<double>& capacities, double largest_demand, std::size_t slots);
 
-  // Any number of these, then settle(). An empty slot gets an activity, whose `uses` name each link at most once; or
-  // loses it.
-  void add(std::uint32_t slot, std::span<const Use> uses);
+  // Any number of these, then settle(). An empty slot gets an activity, whose `uses` name each link at most once and
+  // take more than nothing of it; or loses it.
+  void add(std::uint32_t slot, std::span<const LinkUse> uses);
   void remove(std::uint32_t slot);
 
   // Brings the speeds up to date. Returns the slots, each once, whose speed may have changed since the last call, those

@@ -65,7 +65,22 @@ class Perturber {
     }
     const double by = before > 0 ? after / before : 1;
     for (auto& [link, rate] : out.demands) rate /= by;
+    if (out.traffic != kNoTraffic) out.traffic = stretched_traffic(out, by);
     return known->second = {by == 1 ? of : program_.add_class(std::move(out)), by};
+  }
+
+  // The traffic of all groups, that much slower.
+  std::uint32_t stretched_traffic(const TaskClass& of, double by) {
+    const auto first = static_cast<std::uint32_t>(program_.link_use_begin.size() - 1);
+    for (std::uint32_t k = 0; k < program_.groupings[of.grouping].count; ++k) {
+      for (std::uint32_t use = program_.link_use_begin[of.traffic + k];
+           use < program_.link_use_begin[of.traffic + k + 1]; ++use) {
+        const LinkUse slower{program_.link_uses[use].link, program_.link_uses[use].bytes_per_s / by};
+        program_.link_uses.push_back(slower);
+      }
+      program_.link_use_begin.push_back(static_cast<std::uint32_t>(program_.link_uses.size()));
+    }
+    return first;
   }
 
   Program program_;

@@ -7,24 +7,13 @@
 namespace mirfak {
 
 CommunicationClasses::CommunicationClasses(Program& program, RankGroups& groups, const Job& job,
-                                           const ShardedBlocks& blocks, std::span<const StagePlan> stages,
-                                           bool contended)
-    : program_(program), groups_(groups), job_(job), blocks_(blocks), stages_(stages) {
-  if (!contended) return;
-  for (const ProgramRank& rank : program_.ranks) {
-    const double share = stages_[rank.plan].costs.communication.port_share();
-    const auto next = static_cast<LinkId>(program_.links.size());
-    program_.links.push_back({fmt::format("rank {} to network", rank.rank), share});
-    program_.links.push_back({fmt::format("network to rank {}", rank.rank), share});
-    links_.push_back({next, next + 1});
-  }
-}
+                                           const ShardedBlocks& blocks, std::span<const StagePlan> stages)
+    : program_(program), groups_(groups), job_(job), blocks_(blocks), stages_(stages) {}
 
-Communication CommunicationClasses::transfer(const EndOfTransfer& of, std::size_t rank) {
+Communication CommunicationClasses::transfer(const EndOfTransfer& of) {
   EndOfTransfer end = of;
   end.stream = alike(of);
-  const auto key = std::pair(end, links_.empty() ? 0 : rank);
-  if (const auto known = transfers_.find(key); known != transfers_.end()) return known->second;
+  if (const auto known = transfers_.find(end); known != transfers_.end()) return known->second;
   const TransferCost& cost = cost_of(end);
   TaskClass described;
   described.kind = TaskKind::transfer;
@@ -32,13 +21,13 @@ Communication CommunicationClasses::transfer(const EndOfTransfer& of, std::size_
   described.stage = end.sending ? end.from : end.to;
   described.grouping = groups_.between(GroupKind::transfer, end.from, end.to);
   described.bytes = end.sending ? cost.sent() : cost.received();
-  described.work = TransferWork{cost.bytes, cost.senders, cost.receivers, cost.gathered_bytes, job_.precision()};
+  described.work = TransferWork{cost.bytes, end.from, cost.senders, cost.receivers, cost.gathered_bytes, job_.precision()};
   described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
-  if (!links_.empty() && cost.on_network) {
-    described.demands = {end.sending ? std::pair(links_[rank].out, cost.bytes_per_s)
-                                     : std::pair(links_[rank].in, cost.received_bytes_per_s)};
+  if (cost.on_network) {
+    described.flows = FlowPattern::transfer;
+    described.network_bytes_per_s = cost.bytes_per_s;
   }
-  return transfers_[key] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
+  return transfers_[end] = {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
 }
 
 BlockId CommunicationClasses::alike(const EndOfTransfer& end) const {
@@ -67,19 +56,10 @@ Communication CommunicationClasses::collective(Collective what, const Communicat
   described.grouping = what.among;
   described.bytes = cost.bytes_sent;
   described.activity_s[static_cast<std::size_t>(what.activity)] = cost.seconds;
+  described.flows = cost.flows;
+  described.network_bytes_per_s = cost.network_bytes_per_s;
   described.work = CollectiveWork{what.kind, what.bytes, what.pieces, job_.precision()};
   return {program_.add_class(std::move(described)), to_picoseconds(cost.seconds)};
-}
-
-Communication CommunicationClasses::part_of(const Communication& collective, const CommunicationCost& cost,
-                                            std::size_t rank) {
-  if (links_.empty()) return collective;
-  const auto [known, is_new] = parts_.try_emplace({collective.task_class, rank});
-  if (!is_new) return {known->second, collective.duration};
-  TaskClass described = program_.classes[collective.task_class];
-  described.demands = {{links_[rank].out, cost.network_bytes_per_s}, {links_[rank].in, cost.network_bytes_per_s}};
-  known->second = program_.add_class(std::move(described));
-  return {known->second, collective.duration};
 }
 
 }  // namespace mirfak

@@ -9,7 +9,6 @@
 #include <compare>
 #include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -23,12 +22,11 @@ struct Communication {
 // Prices the communication between ranks of a program and describes it with task classes; equal ones share a class.
 class CommunicationClasses {
  public:
-  // `contended`: transfers between stages and collectives of replicas use the network at the same time, so each
-  // carries demands on its rank's links, which are added here. program.ranks must be complete.
+  // program.ranks must be complete.
   CommunicationClasses(Program& program, RankGroups& groups, const Job& job, const ShardedBlocks& blocks,
-                       std::span<const StagePlan> stages, bool contended);
+                       std::span<const StagePlan> stages);
 
-  // One end of a transfer between stages: `rank` (an index into program.ranks) sends or receives.
+  // One end of a transfer between stages.
   struct EndOfTransfer {
     int from = 0;
     int to = 0;
@@ -39,7 +37,7 @@ class CommunicationClasses {
 
     friend auto operator<=>(const EndOfTransfer&, const EndOfTransfer&) = default;
   };
-  Communication transfer(const EndOfTransfer& of, std::size_t rank);
+  Communication transfer(const EndOfTransfer& of);
 
   // What a collective is, beside its price. `bytes`: of the larger of a rank's buffers before and after.
   struct Collective {
@@ -53,31 +51,19 @@ class CommunicationClasses {
   };
   Communication collective(Collective what, const CommunicationCost& cost);
 
-  // `rank`'s part of a collective of its stage's replicas. The ranks of a group on one node carry what crosses the
-  // node's ports together.
-  Communication part_of(const Communication& collective, const CommunicationCost& cost, std::size_t rank);
-
  private:
-  // The network as one rank sees it: its share of the node's ports, each way.
-  struct RankLinks {
-    LinkId out = 0;
-    LinkId in = 0;
-  };
-
   Program& program_;
   RankGroups& groups_;
   const Job& job_;
   const ShardedBlocks& blocks_;
   std::span<const StagePlan> stages_;
-  std::vector<RankLinks> links_;  // of every rank; empty where nothing is contended
   // Of equally large streams the first, so that equal transfers share a class.
   BlockId alike(const EndOfTransfer& end) const;
   const TransferCost& cost_of(const EndOfTransfer& end);
 
   // By the stages that it is from and to, the class of replicas, and the stream.
   std::map<std::array<int, 4>, TransferCost> costs_;
-  std::map<std::pair<EndOfTransfer, std::size_t>, Communication> transfers_;
-  std::map<std::pair<ClassId, std::size_t>, ClassId> parts_;  // of a collective, by rank
+  std::map<EndOfTransfer, Communication> transfers_;
 };
 
 }  // namespace mirfak

@@ -6,11 +6,13 @@
 #include "program/lowering.hpp"
 
 #include "base/error.hpp"
+#include "network/cluster_routes.hpp"
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
 #include "program/program_size.hpp"
 #include "program/replica_teams.hpp"
 #include "program/replica_writer.hpp"
+#include "program/shared_links.hpp"
 #include "program/stage_work.hpp"
 #include "program/step_writer.hpp"
 #include "strategy/rules.hpp"
@@ -46,6 +48,7 @@ class Lowering {
            const LoweringOptions& options)
       : job_(job),
         blocks_(blocks),
+        plans_(plans),
         options_(options),
         overlaps_transfers_(overlaps_transfers(job.framework, job.strategy.schedule)),
         host_waits_(job.framework.host.waits_for_pipeline && !overlaps_transfers_),
@@ -55,7 +58,7 @@ class Lowering {
         max_chunks_(placement_.max_chunks()),
         groups_(program_, job, !options.unfolded),
         teams_(program_, groups_, job, blocks, plans, options.unfolded),
-        communication_(program_, groups_, job, blocks, plans, contends(plans)),
+        communication_(program_, groups_, job, blocks, plans),
         data_(program_, groups_, job, blocks, teams_, communication_) {
     reserve(plans);
     for (const StagePlan& plan : plans) add_work(blocks, plan);
@@ -64,6 +67,7 @@ class Lowering {
   Program run() {
     emit_passes();
     write_step(program_, groups_, job_, blocks_, placement_, work_, teams_, communication_, data_);
+    share_network(program_, groups_, job_, plans_, {contends(plans_), routes_of(job_.cluster)}, !options_.unfolded);
     return std::move(program_);
   }
 
@@ -124,6 +128,7 @@ class Lowering {
 
   const Job& job_;
   const ShardedBlocks& blocks_;
+  std::span<const StagePlan> plans_;
   LoweringOptions options_;
   bool overlaps_transfers_;
   bool host_waits_;
@@ -433,16 +438,14 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
     const auto lane = static_cast<std::size_t>(seat.lane);
     TeamWriter& from = teams_.team(way.from, seat.replica);
     const Communication own =
-        communication_.transfer({way.from, way.to, teams_.class_of(way.from, seat.replica), forward, true, way.stream},
-                                teams_.rank_index(way.from, seat.replica, seat.lane));
+        communication_.transfer({way.from, way.to, teams_.class_of(way.from, seat.replica), forward, true, way.stream});
     const TaskId sent = from.transfer(lane, way.sends, own.task_class, own.duration, after, pass.microbatch);
     if (!overlaps_transfers_) from.device_waits_for(lane, sent);
     if (host_waits_) from.host_waits_for(lane, sent);
   }
   for (const Seat& seat : receivers) {
     const Communication own =
-        communication_.transfer({way.from, way.to, teams_.class_of(way.to, seat.replica), forward, false, way.stream},
-                                teams_.rank_index(way.to, seat.replica, seat.lane));
+        communication_.transfer({way.from, way.to, teams_.class_of(way.to, seat.replica), forward, false, way.stream});
     arrival(forward, {way.to, chunk}, pass.microbatch, seat.replica, seat.lane) =
         teams_.team(way.to, seat.replica)
             .transfer(static_cast<std::size_t>(seat.lane), way.receives, own.task_class, own.duration, after,

@@ -41,7 +41,8 @@ Picoseconds to_picoseconds(double seconds) {
 }
 
 bool Program::shares_links() const {
-  return std::any_of(classes.begin(), classes.end(), [](const TaskClass& c) { return !c.demands.empty(); });
+  return !link_uses.empty() ||
+         std::any_of(classes.begin(), classes.end(), [](const TaskClass& c) { return !c.demands.empty(); });
 }
 
 TaskId Program::add_task(StreamId on, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
@@ -168,6 +169,9 @@ void Program::validate() const {
     for (const auto& [link, rate] : c.demands) {
       if (link >= links.size() || !(rate >= 0)) fail_internal("program: a demand on no link, or below zero");
     }
+  }
+  for (const LinkUse& use : link_uses) {
+    if (use.link >= links.size() || !(use.bytes_per_s > 0)) fail_internal("program: traffic on no link, or of nothing");
   }
   check_groups(*this);
   acting_together(*this);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cost/activity.hpp"
+#include "network/collective_flows.hpp"
 #include "program/task_work.hpp"
 
 #include <cstddef>
@@ -30,6 +31,7 @@ using GroupingId = std::uint32_t;
 inline constexpr TaskId kNoTask = static_cast<TaskId>(-1);
 inline constexpr GroupId kNoGroup = static_cast<GroupId>(-1);
 inline constexpr GroupingId kAlone = static_cast<GroupingId>(-1);
+inline constexpr std::uint32_t kNoTraffic = static_cast<std::uint32_t>(-1);
 
 // What a stream of a rank carries. Streams run their tasks in program order, one at a time.
 enum class StreamKind : std::uint8_t {
@@ -93,7 +95,10 @@ struct TaskClass {
   double bytes = 0;     // payload: bytes a rank sends in a transfer or collective, bytes moved through memory else
   double energy_j = 0;  // above the idle and waiting power of the device
   ActivitySeconds activity_s{};                    // how the duration splits
-  std::vector<std::pair<LinkId, double>> demands;  // bytes/s on each shared link when running at full speed
+  FlowPattern flows = FlowPattern::none;           // of collectives and transfers: which messages cross the network
+  double network_bytes_per_s = 0;                  // ... and what a rank (of a transfer, a sender) sends of these
+  std::vector<std::pair<LinkId, double>> demands;  // of a task alone: bytes/s on each shared link at full speed
+  std::uint32_t traffic = kNoTraffic;              // of what a group does together: see Program::traffic_of
   TaskWork work;  // of kernels (detail: operators), collectives, transfers and the optimizer step
 };
 
@@ -130,6 +135,14 @@ struct Group {
 struct Grouping {
   GroupKind kind{};
   std::vector<GroupId> of_rank;  // by index into Program::ranks; kNoGroup: in none
+  GroupId first = 0;             // its groups are numbered first, first + 1, ...
+  std::uint32_t count = 0;
+};
+
+// What an activity takes of a shared link at full speed.
+struct LinkUse {
+  LinkId link = 0;
+  double bytes_per_s = 0;
 };
 
 // An iteration as streams of tasks with dependencies. Structure of arrays; plain data.
@@ -141,7 +154,8 @@ struct Grouping {
 //  - dependencies of task i are dependencies[dependency_begin[i] .. dependency_begin[i + 1]);
 //  - what the ranks of a group do together stands in the same order on all of them, and waits for the same tasks: the
 //    k-th collective of a group on one kind of stream is one collective, and so with the ends of transfers.
-//    acting_together() lists what that makes.
+//    acting_together() lists what that makes. Where they use shared links they are one activity: it begins when the last of
+//    them does, and they end together.
 struct Program {
   std::vector<Picoseconds> duration;
   std::vector<StreamId> stream;
@@ -156,6 +170,8 @@ struct Program {
   std::vector<ProgramRank> ranks;
   std::vector<Group> groups;
   std::vector<Grouping> groupings;
+  std::vector<std::uint32_t> link_use_begin{0};  // of entry e: link_uses[link_use_begin[e] .. link_use_begin[e + 1])
+  std::vector<LinkUse> link_uses;
 
   std::size_t size() const { return duration.size(); }
   std::span<const TaskId> dependencies_of(TaskId task) const {
@@ -170,6 +186,13 @@ struct Program {
   }
   // True when two tasks could slow each other down: some class has a demand on a link.
   bool shares_links() const;
+  // What a group's ranks together take of shared links, each link once, doing what a class describes.
+  std::span<const LinkUse> traffic_of(ClassId of, GroupId group) const {
+    const TaskClass& described = classes[of];
+    if (described.traffic == kNoTraffic || group == kNoGroup) return {};
+    const std::uint32_t entry = described.traffic + group - groupings[described.grouping].first;
+    return {link_uses.data() + link_use_begin[entry], link_uses.data() + link_use_begin[entry + 1]};
+  }
 
   // Room for about so many.
   void reserve(std::size_t tasks, std::size_t of_classes);

@@ -65,6 +65,7 @@ GroupingId RankGroups::divide(const Name& name, const SizeOf& size_of, const Key
   std::sort(places.begin(), places.end());
   Grouping& grouping = program_.groupings.emplace_back();
   grouping.kind = kind;
+  grouping.first = static_cast<GroupId>(program_.groups.size());
   grouping.of_rank.assign(program_.ranks.size(), kNoGroup);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (i == 0 || places[i].first != places[i - 1].first) {
@@ -73,6 +74,7 @@ GroupingId RankGroups::divide(const Name& name, const SizeOf& size_of, const Key
     program_.groups.back().ranks.push_back(places[i].second);
     grouping.of_rank[places[i].second] = static_cast<GroupId>(program_.groups.size() - 1);
   }
+  grouping.count = static_cast<std::uint32_t>(program_.groups.size()) - grouping.first;
   return known->second;
 }
 
@@ -149,6 +151,39 @@ GroupingId RankGroups::all() {
   return divide(
       {GroupKind::all, 0, 0}, [&](const ProgramRank& /*rank*/) { return job_.strategy.ranks(); },
       [](const ProgramRank&) { return std::optional(Key{}); });
+}
+
+GroupingId RankGroups::like(const RankGroups& other, GroupingId id) {
+  const auto found = std::find_if(other.known_.begin(), other.known_.end(),
+                                  [id](const auto& known) { return known.second == id; });
+  const auto [kind, first, second] = found->first;
+  switch (kind) {
+    case GroupKind::data:
+      return among(ReplicaGroup::all);
+    case GroupKind::shard:
+      return among(ReplicaGroup::shard);
+    case GroupKind::across:
+      return among(ReplicaGroup::across);
+    case GroupKind::expert_data:
+      return among(ReplicaGroup::experts);
+    case GroupKind::transfer:
+    case GroupKind::tied_embedding:
+    case GroupKind::part:
+      return between(kind, first, second);
+    case GroupKind::all:
+      return all();
+    default:
+      break;
+  }
+  MeshAxisSet axes;
+  const MeshAxisSet order = meshes_.front().axes();
+  int bit = 1;
+  for ([[maybe_unused]] const MeshAxis axis : order) bit *= 2;
+  for (const MeshAxis axis : order) {
+    bit /= 2;
+    if ((first & bit) != 0) axes.insert(axis);
+  }
+  return over(axes, job_.strategy);
 }
 
 TaskId RankGroups::meet(GroupingId grouping, GroupId group, StreamKind stream, std::span<const TaskId> after,

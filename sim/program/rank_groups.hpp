@@ -28,6 +28,8 @@ class RankGroups {
   // The ranks that have the same place on two stages, or hold together what they send each other.
   GroupingId between(GroupKind kind, int stage, int other);
   GroupingId all();
+  // The division that another program of the job has as `id`.
+  GroupingId like(const RankGroups& other, GroupingId id);
 
   std::span<const std::uint32_t> ranks_of(GroupId group) const { return program_.groups[group].ranks; }
 

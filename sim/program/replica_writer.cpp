@@ -18,24 +18,21 @@ std::vector<GroupId> ReplicaWriter::groups_on(int stage, GroupingId grouping) co
   return out;
 }
 
-const std::vector<ReplicaWriter::Priced>& ReplicaWriter::price_for_classes(int stage,
-                                                                           const ReplicaCollective& collective) {
-  const auto [known, is_new] = priced_.try_emplace({stage, collective.name, collective.bytes});
-  std::vector<Priced>& out = known->second;
+const std::vector<Communication>& ReplicaWriter::describe_for_classes(int stage, const ReplicaCollective& collective) {
+  const auto [known, is_new] = described_.try_emplace({stage, collective.name, collective.bytes});
+  std::vector<Communication>& out = known->second;
   if (!is_new) return out;
   const GroupingId among = groups_.among(collective.among);
   for (int own = 0; own < teams_.classes(); ++own) {
-    const CommunicationCost cost = price(collective, teams_.plan(stage, own).costs);
-    out.push_back(
-        {cost, communication_.collective({stage, std::string(collective.name), collective.kind, collective.bytes,
-                                          collective.pieces, Activity::data_communication, among},
-                                         cost)});
+    out.push_back(communication_.collective({stage, std::string(collective.name), collective.kind, collective.bytes,
+                                             collective.pieces, Activity::data_communication, among},
+                                            price(collective, teams_.plan(stage, own).costs)));
   }
   return out;
 }
 
 std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& collective, const Waits& waits) {
-  const std::vector<Priced>& priced = price_for_classes(stage, collective);
+  const std::vector<Communication>& of_classes = describe_for_classes(stage, collective);
   const std::size_t base = teams_.rank_index(stage, 0, 0);
   const auto replica_of = [&](std::size_t place) { return static_cast<int>(place / lanes(stage)); };
   const auto writer_of = [&](std::size_t place) -> TeamWriter& { return teams_.team(stage, replica_of(place)); };
@@ -55,8 +52,7 @@ std::vector<TaskId> ReplicaWriter::run(int stage, const ReplicaCollective& colle
     }
     for (const std::uint32_t rank : ranks) {
       const std::size_t place = rank - base;
-      const Priced& of_class = priced[static_cast<std::size_t>(teams_.class_of(stage, replica_of(place)))];
-      const Communication own = communication_.part_of(of_class.described, of_class.cost, rank);
+      const Communication& own = of_classes[static_cast<std::size_t>(teams_.class_of(stage, replica_of(place)))];
       tasks[place] =
           writer_of(place).transfer(place % lanes(stage), StreamKind::data, own.task_class, own.duration, after, -1);
     }

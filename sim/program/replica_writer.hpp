@@ -35,17 +35,11 @@ class ReplicaWriter {
 
  private:
   using Waits = std::vector<std::vector<TaskId>>;  // of each rank of a stage, replica after replica, lane after lane
-  // A collective as one class of replicas runs it.
-  struct Priced {
-    CommunicationCost cost;
-    Communication described;
-  };
-
   std::size_t lanes(int stage) const { return static_cast<std::size_t>(teams_.lanes(stage)); }
   const Job& job_of(int stage) const { return job_at(job_, blocks_, stage); }
   Waits gradients(int stage);
   Waits issue(int stage, const char* name, const Waits& held_back);
-  const std::vector<Priced>& price_for_classes(int stage, const ReplicaCollective& collective);
+  const std::vector<Communication>& describe_for_classes(int stage, const ReplicaCollective& collective);
   std::vector<TaskId> run(int stage, const ReplicaCollective& collective, const Waits& waits);
   std::vector<GroupId> groups_on(int stage, GroupingId grouping) const;
 
@@ -56,7 +50,7 @@ class ReplicaWriter {
   ReplicaTeams& teams_;
   CommunicationClasses& communication_;
   // Of each class of replicas, by stage, name and bytes: parts and microbatches repeat them.
-  std::map<std::tuple<int, std::string_view, double>, std::vector<Priced>> priced_;
+  std::map<std::tuple<int, std::string_view, double>, std::vector<Communication>> described_;
 };
 
 }  // namespace mirfak

@@ -21,6 +21,7 @@ struct CollectiveWork {
 // From some ranks of the task's group, of one stage, to the others, of another: each sends each a message.
 struct TransferWork {
   double bytes = 0;  // of a message
+  int from = 0;      // the stage that sends
   int senders = 1;   // of a group, on the cluster: more than stand in a folded program
   int receivers = 1;
   double gathered_bytes = 0;  // what the receiver's tensor ranks then make whole of their parts; 0: each has it all

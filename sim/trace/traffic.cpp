@@ -1,5 +1,6 @@
 #include "trace/traffic.hpp"
 
+#include "engine/activities.hpp"
 #include "engine/fair_share.hpp"
 #include "program/transfer_cost.hpp"
 
@@ -119,13 +120,14 @@ class LineRates {
   double port_;
 };
 
-// Runs the tasks that use shared links again, at the times that the engine found, to know their speeds in between.
+// Runs what uses shared links again, at the times that the engine found, to know the speeds in between.
 class SharedLinkReplay {
  public:
   SharedLinkReplay(const Program& program, const Timeline& timeline)
       : program_(program),
         timeline_(timeline),
         shares_(program),
+        activities_(program),
         running_(program.streams.size()),
         flows_(program.links.size()) {}
 
@@ -146,7 +148,7 @@ class SharedLinkReplay {
 
  private:
   struct Running {
-    ClassId task_class = 0;
+    std::span<const LinkUse> uses;
     double speed = 0;
     Picoseconds since = 0;
     std::size_t place = 0;  // in active_
@@ -155,7 +157,7 @@ class SharedLinkReplay {
   std::vector<TaskId> in_order_of_start() const {
     std::vector<TaskId> out;
     for (TaskId task = 0; task < program_.size(); ++task) {
-      if (program_.duration[task] > 0 && shares_.uses_links(program_.task_class[task])) out.push_back(task);
+      if (program_.duration[task] > 0 && activities_.uses_links(task)) out.push_back(task);
     }
     std::stable_sort(out.begin(), out.end(),
                      [&](TaskId a, TaskId b) { return timeline_.start[a] < timeline_.start[b]; });
@@ -163,10 +165,11 @@ class SharedLinkReplay {
   }
 
   void start(TaskId task, Picoseconds now) {
-    const StreamId stream = program_.stream[task];
-    shares_.start(stream, program_.task_class[task], program_.duration[task], now);
-    running_[stream] = {program_.task_class[task], 0, now, active_.size()};
-    active_.push_back(stream);
+    const auto begun = activities_.begin(task);
+    if (!begun) return;
+    shares_.start(begun->stream, begun->uses, begun->duration, now);
+    running_[begun->stream] = {begun->uses, 0, now, active_.size()};
+    active_.push_back(begun->stream);
   }
 
   void finish(StreamId stream, Picoseconds now) {
@@ -184,20 +187,21 @@ class SharedLinkReplay {
   }
 
   void change_speed(StreamId stream, double speed, Picoseconds now) {
-    Running& task = running_[stream];
-    if (now > task.since) {
-      for (const auto& [link, demand] : program_.classes[task.task_class].demands) {
-        flows_[link].push_back({task.since, now, demand * task.speed, program_.links[link].bytes_per_s});
+    Running& activity = running_[stream];
+    if (now > activity.since) {
+      for (const auto& [link, demand] : activity.uses) {
+        flows_[link].push_back({activity.since, now, demand * activity.speed, program_.links[link].bytes_per_s});
       }
     }
-    task.speed = speed;
-    task.since = now;
+    activity.speed = speed;
+    activity.since = now;
   }
 
   const Program& program_;
   const Timeline& timeline_;
   FairShare shares_;
-  std::vector<Running> running_;  // of each stream
+  Activities activities_;
+  std::vector<Running> running_;  // by stream
   std::vector<StreamId> active_;
   std::vector<std::vector<Flow>> flows_;
 };

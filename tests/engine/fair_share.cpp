@@ -152,7 +152,8 @@ TEST_CASE("sharing: incremental solutions equal those from scratch") {
       const auto stream = static_cast<StreamId>(draw(random, streams));
       if (running[stream] == 0) {
         running[stream] = static_cast<ClassId>(1 + draw(random, 12));
-        shares.start(stream, running[stream], static_cast<Picoseconds>(1 + draw(random, 100000)), now);
+        const std::vector<LinkUse> uses = uses_of(program.classes[running[stream]].demands);
+        shares.start(stream, uses, static_cast<Picoseconds>(1 + draw(random, 100000)), now);
       }
       shares.settle(now);
 

@@ -45,20 +45,24 @@ Program bare_program(std::uint32_t streams) {
   return program;
 }
 
+std::vector<LinkUse> uses_of(const std::vector<std::pair<LinkId, double>>& demands) {
+  std::map<LinkId, double> by_link;
+  for (const auto& [link, demand] : demands) by_link[link] += demand;
+  std::vector<LinkUse> uses;
+  for (const auto& [link, demand] : by_link) uses.push_back({link, demand});
+  return uses;
+}
+
 std::vector<double> speeds_from_scratch(const std::vector<std::vector<std::pair<LinkId, double>>>& demands,
                                         const std::vector<double>& capacities, double largest) {
-  std::vector<std::vector<MaxMin::Use>> uses;
   for (const auto& of_task : demands) {
-    std::map<LinkId, double> by_link;
-    for (const auto& [link, demand] : of_task) largest = std::max(largest, by_link[link] += demand);
-    uses.emplace_back();
-    for (const auto& [link, demand] : by_link) uses.back().push_back({link, demand});
+    for (const LinkUse& use : uses_of(of_task)) largest = std::max(largest, use.bytes_per_s);
   }
   MaxMin network(capacities, largest, demands.size());
-  for (std::uint32_t task = 0; task < uses.size(); ++task) network.add(task, uses[task]);
+  for (std::uint32_t task = 0; task < demands.size(); ++task) network.add(task, uses_of(demands[task]));
   network.settle();
   std::vector<double> speeds;
-  for (std::uint32_t task = 0; task < uses.size(); ++task) speeds.push_back(network.speed(task));
+  for (std::uint32_t task = 0; task < demands.size(); ++task) speeds.push_back(network.speed(task));
   return speeds;
 }
 

@@ -16,6 +16,9 @@ Program bare_program(std::uint32_t streams);
 // Adds a class whose tasks use links at full speed as listed.
 ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands);
 
+// Each link once.
+std::vector<LinkUse> uses_of(const std::vector<std::pair<LinkId, double>>& demands);
+
 // Max-min fair speeds of tasks that all start on an empty network. demands[task] lists {link, bytes/s at speed 1}, none
 // of them above `largest` where it is given: equal bits need equal units.
 std::vector<double> speeds_from_scratch(const std::vector<std::vector<std::pair<LinkId, double>>>& demands,

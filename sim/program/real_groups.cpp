@@ -1,0 +1,93 @@
+#include "program/real_groups.hpp"
+
+#include <algorithm>
+
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// As ReplicaTeams numbers those of an unfolded program.
+void add_all_ranks(Program& program, const Job& job) {
+  for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
+    const StageShape shape = job.strategy.shape_of(stage);
+    const int team = shape.tensor * job.strategy.context;
+    for (int data = 0; data < shape.data; ++data) {
+      for (int member = 0; member < team; ++member) {
+        ProgramRank rank;
+        rank.rank = static_cast<std::uint32_t>(job.rank_of(stage, data, member));
+        rank.stage = static_cast<std::uint32_t>(stage);
+        rank.tensor = static_cast<std::uint32_t>(member % shape.tensor);
+        rank.context = static_cast<std::uint32_t>(member / shape.tensor);
+        rank.data = static_cast<std::uint32_t>(data);
+        program.ranks.push_back(rank);
+      }
+    }
+  }
+}
+
+RealGroups::Members members_of(const Program& program, GroupId group, int stage) {
+  RealGroups::Members out;
+  for (const std::uint32_t index : program.groups[group].ranks) {
+    const ProgramRank& rank = program.ranks[index];
+    (static_cast<int>(rank.stage) == stage ? out.of_stage : out.others).push_back(static_cast<int>(rank.rank));
+  }
+  return out;
+}
+
+}  // namespace
+
+RealGroups::RealGroups(const Program& program, const RankGroups& groups, const Job& job,
+                       std::span<const StagePlan> plans, bool folded)
+    : program_(program), groups_(groups), plans_(plans), folded_(folded) {
+  if (!folded) return;
+  add_all_ranks(all_, job);
+  real_ = std::make_unique<RankGroups>(all_, job, false);
+  class_of_.resize(static_cast<std::size_t>(job.strategy.pipeline));
+  for (const StagePlan& plan : plans) {
+    std::vector<int>& of_stage = class_of_[static_cast<std::size_t>(plan.stage)];
+    for (const int replica : plan.replicas.replicas) {
+      of_stage.resize(std::max(of_stage.size(), static_cast<std::size_t>(replica) + 1));
+      of_stage[static_cast<std::size_t>(replica)] = plan.replica_class;
+    }
+  }
+}
+
+RealGroups::~RealGroups() = default;
+
+// By the class of replicas of their first rank on the stage.
+const RealGroups::OfClasses& RealGroups::real_groups(GroupingId grouping, int stage) {
+  const auto [known, is_new] = real_groups_.try_emplace({grouping, stage});
+  OfClasses& out = known->second;
+  if (!is_new) return out;
+  out.resize(static_cast<std::size_t>(classes_of(plans_)));
+  const Grouping& real = all_.groupings[real_->like(groups_, grouping)];
+  for (GroupId group = real.first; group < real.first + real.count; ++group) {
+    for (const std::uint32_t index : all_.groups[group].ranks) {
+      const ProgramRank& rank = all_.ranks[index];
+      if (static_cast<int>(rank.stage) != stage) continue;
+      const int own = class_of_[rank.stage][rank.data];
+      out[static_cast<std::size_t>(own)].push_back(members_of(all_, group, stage));
+      break;
+    }
+  }
+  return out;
+}
+
+void RealGroups::for_each(GroupingId grouping, GroupId group, int stage,
+                          const std::function<void(const Members&)>& visit) {
+  if (!folded_) {
+    const Members members = members_of(program_, group, stage);
+    if (!members.of_stage.empty()) visit(members);
+    return;
+  }
+  for (const std::uint32_t index : program_.groups[group].ranks) {
+    const ProgramRank& rank = program_.ranks[index];
+    if (static_cast<int>(rank.stage) != stage) continue;
+    const int own = plans_[rank.plan].replica_class;
+    for (const Members& members : real_groups(grouping, stage)[static_cast<std::size_t>(own)]) visit(members);
+  }
+}
+
+}  // namespace mirfak

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "program/job.hpp"
+#include "program/program.hpp"
+#include "program/rank_groups.hpp"
+#include "program/stage_plan.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace mirfak {
+
+// The groups of a cluster's ranks that the groups of a program stand for: of an unfolded one each for itself.
+class RealGroups {
+ public:
+  // References must outlive this.
+  RealGroups(const Program& program, const RankGroups& groups, const Job& job, std::span<const StagePlan> plans,
+             bool folded);
+  ~RealGroups();
+
+  // The ranks of a group on the stage that is asked for, and its others.
+  struct Members {
+    std::vector<int> of_stage;
+    std::vector<int> others;
+  };
+  // Visits the real groups that a group stands for and that have ranks on a stage.
+  void for_each(GroupingId grouping, GroupId group, int stage, const std::function<void(const Members&)>& visit);
+
+ private:
+  using OfClasses = std::vector<std::vector<Members>>;  // by class of replicas
+  const OfClasses& real_groups(GroupingId grouping, int stage);
+
+  const Program& program_;
+  const RankGroups& groups_;
+  std::span<const StagePlan> plans_;
+  bool folded_;
+  Program all_;  // the ranks of the cluster and their groups, without tasks
+  std::unique_ptr<RankGroups> real_;
+  std::vector<std::vector<int>> class_of_;  // of each stage's replicas
+  std::map<std::pair<GroupingId, int>, OfClasses> real_groups_;
+};
+
+}  // namespace mirfak
