@@ -161,6 +161,18 @@ std::string sentence_of(FabricType type) {
       return "Port i of every node of a pod on the pod's leaf i; leaves joined by spines.";
     case FabricType::fat_tree:
       return "All ports of a node on one leaf; leaves joined by spines.";
+    case FabricType::rail_only:
+      return "As rail-optimized, but rails are not joined: other rails are reached through NVLink inside a node.";
+    case FabricType::dragonfly:
+      return "Groups of routers, each joined with every other; groups joined by global links.";
+    case FabricType::dragonfly_plus:
+      return "Groups of leaves and spines, each joined with every other; global links between spines.";
+    case FabricType::torus_2d:
+      return "A router for each node, joined to its neighbours in two dimensions that close.";
+    case FabricType::torus_3d:
+      return "A router for each node, joined to its neighbours in three dimensions that close.";
+    case FabricType::file:
+      return "A graph that a file describes.";
   }
   return {};
 }

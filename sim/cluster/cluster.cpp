@@ -16,30 +16,7 @@ namespace {
 
 constexpr int kMaxGpus = 1 << 20;
 constexpr int kMaxPorts = 1024;
-constexpr int kMaxLeafPorts = 1024;
 constexpr int kMaxRanksPerGpu = 64;
-constexpr double kMaxOversubscription = 1000;
-
-Fabric read_fabric(const Node& section) {
-  Fabric fabric = default_fabric();
-  Mapping mapping(section);
-  if (const std::optional<Node> type = mapping.find("type")) {
-    fabric.type = static_cast<FabricType>(type->as_choice(fabric_names()));
-  }
-  fabric.oversubscription = mapping.number_or("oversubscription", fabric.oversubscription, 1, kMaxOversubscription);
-  fabric.leaf_ports = static_cast<int>(mapping.integer_or("leaf_ports", fabric.leaf_ports, 1, kMaxLeafPorts));
-  if (const std::optional<Node> adds_up = mapping.find("in_network_reduction")) {
-    fabric.in_network_reduction = adds_up->as_bool();
-  }
-  if (const std::optional<Node> latency = mapping.find("switch_latency_s")) {
-    fabric.switch_latency_s = {latency->as_number(0, 0.1), "the scenario"};
-  }
-  mapping.finish();
-  if (fabric.type == FabricType::full_bisection && fabric.oversubscription > 1) {
-    mapping.find("oversubscription")->fail("a full-bisection fabric has none", "expected rail-optimized or fat-tree");
-  }
-  return fabric;
-}
 
 // Ranks that share a GPU are placed on devices of their own.
 void read_sharing(const Node& ranks, NodeSpec& spec) {
@@ -131,17 +108,6 @@ std::vector<NodeAllotment> merged(std::vector<NodeAllotment> nodes) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& fabric_names() {
-  static const std::vector<std::string> names = {"full-bisection", "rail-optimized", "fat-tree"};
-  return names;
-}
-
-Fabric default_fabric() {
-  Fabric fabric;
-  fabric.switch_latency_s = {0.2e-6, "a switch of a Quantum or Spectrum class: recalled, to be confirmed"};
-  return fabric;
-}
 
 Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations) {
   if (nodes.empty()) fail_input({}, "a cluster needs at least one node");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cluster/catalog.hpp"
+#include "cluster/fabric.hpp"
 #include "cluster/perturbations.hpp"
 
 #include <memory>
@@ -9,23 +10,6 @@
 #include <vector>
 
 namespace mirfak {
-
-// How the network ports of the nodes are joined.
-enum class FabricType {
-  full_bisection,  // one switch that never blocks
-  rail_optimized,  // port i of every node on leaf i of its pod; leaves joined by spines
-  fat_tree,        // all ports of a node on one leaf; leaves joined by spines
-};
-const std::vector<std::string>& fabric_names();  // in the order of the enumeration
-
-struct Fabric {
-  FabricType type = FabricType::rail_optimized;
-  double oversubscription = 1;        // bandwidth of a leaf towards nodes / towards spines, >= 1
-  int leaf_ports = 32;                // ports of a leaf towards nodes
-  bool in_network_reduction = false;  // the network's switches add up (SHARP), and NCCL is set to let them
-  Figure switch_latency_s;            // of each switch beyond the first on a route
-};
-Fabric default_fabric();
 
 // So many nodes of one type.
 struct NodeAllotment {
@@ -90,8 +74,7 @@ class Cluster {
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports,
-// clock_mhz}], fabric:
-// {type, oversubscription, leaf_ports}, price (a choice of Catalog::price, "on-demand" when left out), perturbations
+// clock_mhz}], fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" when left out), perturbations
 // (perturbations.hpp). Strict; errors at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 

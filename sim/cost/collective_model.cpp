@@ -68,20 +68,26 @@ double steps_of_ring(CollectiveKind kind, double ranks) {
 
 int nodes_per_leaf(const Cluster& cluster, int device) {
   const Fabric& fabric = cluster.fabric();
-  if (fabric.type == FabricType::full_bisection) return 1;
-  if (fabric.type == FabricType::rail_optimized) return fabric.leaf_ports;
-  const int ports = cluster.group_of(device).hardware.spec.ports;
-  return std::max(1, fabric.leaf_ports / std::max(1, ports));
+  // Leaves of a file need not be alike: then no two nodes count as standing at the same place of one.
+  if (fabric.leaf_of_node) return cluster.nodes();
+  return nodes_per_leaf(fabric, cluster.group_of(device).hardware.spec);
+}
+
+int leaf_of(const Cluster& cluster, int device) {
+  const Fabric& fabric = cluster.fabric();
+  if (fabric.type == FabricType::full_bisection) return 0;
+  const int node = cluster.place_of(device).node;
+  if (fabric.leaf_of_node) return (*fabric.leaf_of_node)[static_cast<std::size_t>(node)];
+  return node / nodes_per_leaf(cluster, device);
 }
 
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices) {
   CommunicationGroup group;
   group.shape = shape_of(cluster, devices);
   if (cluster.fabric().type == FabricType::full_bisection || devices.empty()) return group;
-  const auto leaf_of = [&](int device) { return cluster.place_of(device).node / nodes_per_leaf(cluster, device); };
-  const int first = leaf_of(devices.front());
+  const int first = leaf_of(cluster, devices.front());
   group.crosses_leaves =
-      std::any_of(devices.begin(), devices.end(), [&](int device) { return leaf_of(device) != first; });
+      std::any_of(devices.begin(), devices.end(), [&](int device) { return leaf_of(cluster, device) != first; });
   return group;
 }
 

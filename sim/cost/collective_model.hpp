@@ -18,8 +18,11 @@ struct CommunicationGroup {
   friend auto operator<=>(const CommunicationGroup&, const CommunicationGroup&) = default;
 };
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices);
-// How many nodes like a device's share a leaf switch; of a fabric without spines, one.
+// How many nodes like a device's share a leaf switch, or whatever a fabric has between whose parts messages meet
+// oversubscription (cluster/fabric.hpp); of a fabric without spines, one; of one from a file, all nodes.
 int nodes_per_leaf(const Cluster& cluster, int device);
+// A number for that leaf, equal for devices on the same one.
+int leaf_of(const Cluster& cluster, int device);
 
 // What one collective, or one transfer between two devices, costs.
 struct CommunicationCost {

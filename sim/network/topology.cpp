@@ -1,20 +1,7 @@
-// The wiring of a cluster. Inside a node:
-//
-//   switched      every device - node switch (shared by the 18 nodes of an NVL72 rack)
-//   cube mesh     devices joined directly, by one or two of their six links
-//   host bridge   every device - host
-//
-// and outside, device (or host) - port - leaf - spine. Ports that serve the same devices are one vertex with their
-// bandwidths added, because a message is striped over them: 8 GPUs with 32 ports of 100 Gb/s have 8 port vertices of
-// 400 Gb/s, 8 GPUs with 4 ports share each between two. Rail-optimized: port vertex i of every node of a pod goes to
-// the pod's leaf i; fat tree: all of a node's to one leaf. A leaf's uplink carries the bandwidth of its ports divided
-// by the oversubscription.
-//
-// Latencies are placed so that they add up along a route: the ends of a link carry half its latency each, and every
-// switch beyond the first adds the fabric's.
 #include "network/topology.hpp"
 
 #include "base/error.hpp"
+#include "network/topology_builder.hpp"
 
 #include <fmt/format.h>
 #include <boost/graph/dijkstra_shortest_paths.hpp>
@@ -28,8 +15,10 @@
 #include <compare>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace mirfak {
 
@@ -38,178 +27,6 @@ namespace {
 using Graph = Topology::Graph;
 using Vertex = boost::graph_traits<Graph>::vertex_descriptor;
 using Edge = boost::graph_traits<Graph>::edge_descriptor;
-
-struct MeshLink {
-  int a, b, links;
-};
-
-// nvidia-smi topo -m of a DGX-1 with V100 (p3.16xlarge has the same): 24 links, 6 of each GPU.
-constexpr std::array<MeshLink, 16> kCubeMesh = {{{0, 1, 1},
-                                                 {0, 2, 1},
-                                                 {0, 3, 2},
-                                                 {0, 4, 2},
-                                                 {1, 2, 2},
-                                                 {1, 3, 1},
-                                                 {1, 5, 2},
-                                                 {2, 3, 2},
-                                                 {2, 6, 1},
-                                                 {3, 7, 1},
-                                                 {4, 5, 1},
-                                                 {4, 6, 1},
-                                                 {4, 7, 2},
-                                                 {5, 6, 2},
-                                                 {5, 7, 1},
-                                                 {6, 7, 2}}};
-constexpr double kMeshLinksPerDevice = 6;
-
-// A leaf while nodes are being attached to it.
-struct Leaf {
-  Vertex vertex;
-  int ports_left;
-  double bandwidth = 0;  // of its links to nodes
-};
-
-class TopologyBuilder {
- public:
-  TopologyBuilder(const Cluster& cluster, Graph& graph, std::vector<double>& bandwidth, std::vector<int>& port_sharing)
-      : cluster_(cluster), graph_(graph), bandwidth_(bandwidth), port_sharing_(port_sharing) {}
-
-  void build() {
-    for (int device = 0; device < cluster_.gpus(); ++device) {
-      add(VertexKind::device, cluster_.place_of(device).domain, device);
-    }
-    for (const NodeGroup& group : cluster_.groups()) {
-      for (int i = 0; i < group.count; ++i) add_node(group, i);
-    }
-    join_leaves();
-  }
-
- private:
-  Vertex add(VertexKind kind, int domain, int index) { return boost::add_vertex({kind, domain, index}, graph_); }
-
-  void join(Vertex a, Vertex b, double bandwidth, double latency_s) {
-    boost::add_edge(a, b, {static_cast<int>(bandwidth_.size()), bandwidth, latency_s}, graph_);
-    bandwidth_.push_back(bandwidth);
-  }
-
-  void add_node(const NodeGroup& group, int index) {
-    const NodeSpec& spec = group.hardware.spec;
-    const int first = group.first_device + index * spec.gpus;
-    const DevicePlace place = cluster_.place_of(first);
-    switch (spec.wiring) {
-      case Wiring::switched:
-        add_switched(group, first, place.domain);
-        break;
-      case Wiring::cube_mesh:
-        add_cube_mesh(group, first);
-        break;
-      case Wiring::host_bridge:
-        add_host(group, first, place);
-        break;
-    }
-    add_ports(group, first, place);
-  }
-
-  void add_switched(const NodeGroup& group, int first, int domain) {
-    const LinkSpec& link = group.hardware.scale_up;
-    if (domain != domain_of_switch_) {
-      node_switch_ = add(VertexKind::node_switch, domain, domain);
-      domain_of_switch_ = domain;
-    }
-    for (int i = 0; i < group.hardware.spec.gpus; ++i) {
-      join(device(first + i), node_switch_, link.bandwidth.value, link.latency_s.value / 2);
-    }
-  }
-
-  void add_cube_mesh(const NodeGroup& group, int first) {
-    const LinkSpec& link = group.hardware.scale_up;
-    for (const MeshLink& pair : kCubeMesh) {
-      join(device(first + pair.a), device(first + pair.b), link.bandwidth.value * pair.links / kMeshLinksPerDevice,
-           link.latency_s.value);
-    }
-  }
-
-  void add_host(const NodeGroup& group, int first, const DevicePlace& place) {
-    const LinkSpec& link = group.hardware.scale_up;
-    host_ = add(VertexKind::host, place.domain, place.node);
-    for (int i = 0; i < group.hardware.spec.gpus; ++i) {
-      join(device(first + i), host_, link.bandwidth.value, link.latency_s.value / 2);
-    }
-  }
-
-  void add_ports(const NodeGroup& group, int first, const DevicePlace& place) {
-    const NodeSpec& spec = group.hardware.spec;
-    const LinkSpec& network = group.hardware.network;
-    const int vertices = std::min(spec.ports, spec.gpus);
-    const double bandwidth = network.bandwidth.value * spec.ports / vertices;
-    // Of the devices of a node, those with the same i * vertices / gpus share a port vertex.
-    const auto port_of = [&](int local) { return local * vertices / spec.gpus; };
-    std::vector<Vertex> ports;
-    for (int i = 0; i < vertices; ++i) {
-      ports.push_back(add(VertexKind::port, place.domain, ports_++));
-      if (spec.wiring == Wiring::host_bridge) join(host_, ports.back(), bandwidth, 0);
-    }
-    std::vector<int> sharing(ports.size(), 0);
-    for (int i = 0; i < spec.gpus; ++i) ++sharing[static_cast<std::size_t>(port_of(i))];
-    for (int i = 0; i < spec.gpus; ++i) {
-      const auto port = static_cast<std::size_t>(port_of(i));
-      if (spec.wiring != Wiring::host_bridge) {
-        join(device(first + i), ports[port], group.hardware.host_link.bandwidth.value, 0);
-      }
-      port_sharing_[static_cast<std::size_t>(first + i)] =
-          spec.wiring == Wiring::host_bridge ? spec.gpus : sharing[port];
-    }
-    attach(ports, (spec.ports + vertices - 1) / vertices, bandwidth, network.latency_s.value / 2);
-  }
-
-  // Joins the port vertices of one node, of `width` physical ports each, to leaves.
-  void attach(const std::vector<Vertex>& ports, int width, double bandwidth, double latency_s) {
-    const FabricType type = cluster_.fabric().type;
-    const bool rails = type == FabricType::rail_optimized;
-    const int needed = rails ? width : width * static_cast<int>(ports.size());
-    if (type != FabricType::full_bisection && !pod_.empty() && pod_.front().ports_left < needed) close_pod();
-    for (std::size_t i = 0; i < ports.size(); ++i) {
-      const std::size_t rail = rails ? i : 0;
-      while (pod_.size() <= rail) {
-        const int taken = pod_.empty() ? 0 : cluster_.fabric().leaf_ports - pod_.front().ports_left;
-        pod_.push_back({add(VertexKind::leaf, -1, leaves_++), cluster_.fabric().leaf_ports - taken});
-      }
-      join(ports[i], pod_[rail].vertex, bandwidth, latency_s);
-      pod_[rail].bandwidth += bandwidth;
-    }
-    // Leaves of a pod fill together, so that a node finds room on all of its rails or on none.
-    for (Leaf& leaf : pod_) leaf.ports_left -= needed;
-  }
-
-  void close_pod() {
-    full_.insert(full_.end(), pod_.begin(), pod_.end());
-    pod_.clear();
-  }
-
-  void join_leaves() {
-    close_pod();
-    if (full_.size() < 2) return;
-    const Vertex spine = add(VertexKind::spine, -1, 0);
-    const Fabric& fabric = cluster_.fabric();
-    for (const Leaf& leaf : full_) {
-      join(leaf.vertex, spine, leaf.bandwidth / fabric.oversubscription, fabric.switch_latency_s.value);
-    }
-  }
-
-  static Vertex device(int index) { return static_cast<Vertex>(index); }
-
-  const Cluster& cluster_;
-  Graph& graph_;
-  std::vector<double>& bandwidth_;
-  std::vector<int>& port_sharing_;
-  std::vector<Leaf> pod_;   // the leaves that take the next nodes
-  std::vector<Leaf> full_;  // those that are done
-  Vertex node_switch_ = 0;
-  Vertex host_ = 0;
-  int domain_of_switch_ = -1;
-  int ports_ = 0;
-  int leaves_ = 0;
-};
 
 // Fewest links first, then least latency; whole picoseconds, so that equal sums are equal.
 struct Cost {
@@ -265,11 +82,113 @@ Edge last_step(Vertex at, const std::vector<Cost>& cost, const Part& part, const
   return *step;
 }
 
+std::string grouped(const char* noun, const TopologyVertex& vertex, std::string_view what) {
+  if (vertex.group < 0) return fmt::format("{} {}", what, vertex.index);
+  return fmt::format("{} {} {} {}", noun, vertex.group, what, vertex.place);
+}
+
+std::string torus_name(int place, const std::vector<int>& dimensions) {
+  std::string out = "router";
+  char separator = ' ';
+  for (const int size : dimensions) {
+    out += fmt::format("{}{}", separator, place % size);
+    place /= size;
+    separator = '.';
+  }
+  return out;
+}
+
 }  // namespace
 
-Topology::Topology(const Cluster& cluster) : devices_(cluster.gpus()) {
-  port_sharing_.resize(static_cast<std::size_t>(devices_));
-  TopologyBuilder(cluster, graph_, bandwidth_, port_sharing_).build();
+Topology::Topology(const Cluster& cluster) { TopologyBuilder(cluster, *this).build(); }
+
+Topology::Topology(const NetworkGraph& graph) { TopologyBuilder(*this).build(graph); }
+
+void Topology::finish(std::vector<TopologyVertex> vertices) {
+  const std::size_t n = vertices.size();
+  std::vector<std::uint32_t> first(n + 1, 0);
+  for (const int source : ends_) ++first[static_cast<std::size_t>(source) + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges(ends_.size());
+  std::vector<TopologyEdge> properties(ends_.size());
+  for (int link = 0; link < links(); ++link) {
+    const auto source = static_cast<std::size_t>(link_source(link));
+    const std::uint32_t at = first[source]++;
+    edges[at] = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(link_target(link))};
+    properties[at] = {link, link_bandwidth(link), link_latency_s(link)};
+  }
+  graph_ = Graph(boost::edges_are_sorted, edges.begin(), edges.end(), properties.begin(), static_cast<std::uint32_t>(n),
+                 static_cast<std::uint32_t>(edges.size()));
+  for (std::size_t i = 0; i < n; ++i) graph_[static_cast<Vertex>(i)] = vertices[i];
+  if (!names_.empty()) {
+    names_.resize(n);
+    types_.resize(n);
+  }
+  find_attachments();
+}
+
+void Topology::find_attachments() {
+  attachments_.resize(static_cast<std::size_t>(devices_));
+  const auto each = [&](int from, const auto& visit) {
+    for (const Edge& edge : boost::make_iterator_range(boost::out_edges(static_cast<Vertex>(from), graph_))) {
+      visit(graph_[edge].link, static_cast<int>(boost::target(edge, graph_)));
+    }
+  };
+  for (int device = 0; device < devices_; ++device) {
+    std::vector<Attachment>& out = attachments_[static_cast<std::size_t>(device)];
+    // Through its own ports or its host, never through another device or the switch of its domain.
+    const std::function<void(int, std::vector<int>&)> walk = [&](int from, std::vector<int>& way) {
+      each(from, [&](int link, int to) {
+        const VertexKind kind = graph_[static_cast<Vertex>(to)].kind;
+        const bool inside = to < first_switch_;
+        const bool onward = kind == VertexKind::port || (kind == VertexKind::host && from == device);
+        if (inside && !onward) return;
+        way.push_back(link);
+        if (inside) {
+          walk(to, way);
+        } else {
+          out.push_back({to, way});
+        }
+        way.pop_back();
+      });
+    };
+    std::vector<int> way;
+    walk(device, way);
+  }
+}
+
+std::span<const Attachment> Topology::attachments(int device) const {
+  return attachments_[static_cast<std::size_t>(device)];
+}
+
+std::vector<int> Topology::distances_to(int entry) const {
+  std::vector<int> distance(static_cast<std::size_t>(vertices() - first_switch_), -1);
+  std::vector<int> queue = {entry};
+  distance[static_cast<std::size_t>(entry - first_switch_)] = 0;
+  for (std::size_t head = 0; head < queue.size(); ++head) {
+    const int at = queue[head];
+    const int next = distance[static_cast<std::size_t>(at - first_switch_)] + 1;
+    for (const Vertex to : boost::make_iterator_range(boost::adjacent_vertices(static_cast<Vertex>(at), graph_))) {
+      const int vertex = static_cast<int>(to);
+      if (vertex < first_switch_ || distance[static_cast<std::size_t>(vertex - first_switch_)] >= 0) continue;
+      distance[static_cast<std::size_t>(vertex - first_switch_)] = next;
+      queue.push_back(vertex);
+    }
+  }
+  return distance;
+}
+
+std::vector<int> Topology::next_links(int vertex, std::span<const int> distances) const {
+  std::vector<int> out;
+  const int here = distances[static_cast<std::size_t>(vertex - first_switch_)];
+  for (const Edge& edge : boost::make_iterator_range(boost::out_edges(static_cast<Vertex>(vertex), graph_))) {
+    const int to = static_cast<int>(boost::target(edge, graph_));
+    if (to < first_switch_) continue;
+    const int there = distances[static_cast<std::size_t>(to - first_switch_)];
+    if (there >= 0 && there == here - 1) out.push_back(graph_[edge].link);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 Route Topology::route(int from, int to) const {
@@ -283,22 +202,69 @@ Route Topology::route(int from, int to) const {
 
   for (Vertex at = target; at != source;) {
     const Edge step = last_step(at, cost, part, graph_);
-    const Vertex before = boost::target(step, part);
     const TopologyEdge& edge = graph_[step];
-    const auto [sender, receiver] = from < to ? std::pair(before, at) : std::pair(at, before);
-    route.links.push_back(2 * edge.index + (sender < receiver ? 0 : 1));
+    // The step leads backwards, from `at` to the vertex before it.
+    route.links.push_back(from < to ? edge.link ^ 1 : edge.link);
     route.bandwidth = std::min(route.bandwidth, edge.bandwidth);
     route.latency_s += edge.latency_s;
-    at = before;
+    at = boost::target(step, part);
   }
   if (from < to) std::reverse(route.links.begin(), route.links.end());
   return route;
 }
 
-int Topology::devices_sharing_port(int device) const { return port_sharing_[static_cast<std::size_t>(device)]; }
+std::string Topology::name(int vertex) const {
+  const auto at = static_cast<std::size_t>(vertex);
+  if (at < names_.size() && !names_[at].empty()) return names_[at];
+  const TopologyVertex& v = graph_[static_cast<Vertex>(vertex)];
+  switch (v.kind) {
+    case VertexKind::device:
+      return fmt::format("device {}", v.index);
+    case VertexKind::node_switch:
+      return fmt::format("domain {} switch", v.domain);
+    case VertexKind::host:
+      return fmt::format("node {} host", v.group);
+    case VertexKind::port:
+      return fmt::format("node {} port {}", v.group, v.place);
+    case VertexKind::leaf:
+      return grouped("pod", v, "leaf");
+    case VertexKind::spine:
+      return grouped("pod", v,
+                     v.level == 1   ? "spine"
+                     : v.level == 2 ? "core"
+                                    : fmt::format("level {} switch", v.level));
+    case VertexKind::router:
+      return dimensions_.empty() ? grouped("group", v, v.level == 0 ? "router" : "spine")
+                                 : torus_name(v.place, dimensions_);
+    case VertexKind::other:
+      break;
+  }
+  return describe(v);
+}
+
+std::string Topology::link_name(int link) const {
+  return fmt::format("{} -> {}", name(link_source(link)), name(link_target(link)));
+}
+
+std::string Topology::vertex_type(int vertex) const {
+  const auto at = static_cast<std::size_t>(vertex);
+  if (at < types_.size() && !types_[at].empty()) return types_[at];
+  const TopologyVertex& v = graph_[static_cast<Vertex>(vertex)];
+  if (v.kind == VertexKind::spine && v.level >= 2)
+    return v.level == 2 ? "core" : fmt::format("level {} switch", v.level);
+  if (v.kind == VertexKind::router && v.level == 1) return "group spine";
+  constexpr std::array<std::string_view, 8> nouns = {"device", "node switch", "host",   "port",
+                                                     "leaf",   "spine",       "router", "other"};
+  return std::string(nouns[static_cast<std::size_t>(v.kind)]);
+}
+
+const std::string& Topology::link_type(int link) const {
+  return link_types_[static_cast<std::size_t>(rates_[static_cast<std::size_t>(link / 2)].type)];
+}
 
 std::string describe(const TopologyVertex& vertex) {
-  constexpr std::array<std::string_view, 6> nouns = {"device", "node switch", "host", "port", "leaf switch", "spine"};
+  constexpr std::array<std::string_view, 8> nouns = {"device",      "node switch", "host",   "port",
+                                                     "leaf switch", "spine",       "router", "vertex"};
   return fmt::format("{} {}", nouns[static_cast<std::size_t>(vertex.kind)], vertex.index);
 }
 

@@ -147,8 +147,7 @@ class Signatures {
     const DevicePlace a = cluster.place_of(one);
     const DevicePlace b = cluster.place_of(other);
     const bool one_node = a.node == b.node;
-    const bool crosses = cluster.fabric().type != FabricType::full_bisection &&
-                         a.node / nodes_per_leaf(cluster, one) != b.node / nodes_per_leaf(cluster, other);
+    const bool crosses = leaf_of(cluster, one) != leaf_of(cluster, other);
     return {one_node ? 1 : 2, one_node ? 2 : 1, crosses, a.domain != b.domain};
   }
 

@@ -74,7 +74,7 @@ std::string cluster_text(const Cluster& cluster) {
                        shared > 1 ? fmt::format(", {} ranks on each", shared) : "",
                        clock > 0 ? fmt::format(" at {:g} MHz", clock / kMegahertz) : "");
   }
-  return out + fmt::format(", {} fabric", fabric_names()[static_cast<std::size_t>(cluster.fabric().type)]);
+  return out + fmt::format(", {} fabric", cluster.fabric().title());
 }
 
 std::string sequences_text(const TrainingSpec& training) {

@@ -97,10 +97,7 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
                     shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(network_of(spec, stated)),
                     spec.ports, clock_yaml(spec), one_price ? "" : ", price: " + group.price_asked);
   }
-  const Fabric& fabric = cluster.fabric();
-  out += fmt::format("  fabric: {{type: {}, oversubscription: {}, leaf_ports: {}, in_network_reduction: {}}}\n",
-                     fabric_names()[static_cast<std::size_t>(fabric.type)], fabric.oversubscription, fabric.leaf_ports,
-                     fabric.in_network_reduction);
+  out += fmt::format("  fabric: {}\n", fabric_yaml(cluster.fabric()));
   out += perturbations_yaml(cluster.perturbations());
   return one_price ? out + fmt::format("  price: {}\n", cluster.groups().front().price_asked) : out;
 }

@@ -1,6 +1,7 @@
 #include "scenario/sections.hpp"
 
 #include "model/model_loader.hpp"
+#include "network/fabric_file.hpp"
 #include "scenario/training_section.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
   ModelSpec model = model_node.is_mapping() ? parse_model(model_node, models)
                                             : load_model(model_node.as_string(), models, model_node.where());
   const Node cluster_node = root.require("cluster");
-  Cluster cluster = read_cluster(cluster_node, sources.catalog);
+  Cluster cluster = with_fabric_file(read_cluster(cluster_node, sources.catalog));
   const FrameworkCatalog& frameworks = sources.frameworks;
   TrainingSpec training = read_training(root.require("training"), model, frameworks);
   Framework framework = frameworks.framework(training.framework);

@@ -20,7 +20,8 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 12> kOwnedLibraries{{{"yaml.h", "base"},
+constexpr std::array<OwnedLibrary, 13> kOwnedLibraries{{{"yaml.h", "base"},
+                                                        {"expat.h", "network"},
                                                         {"rapidjson/", "recording"},
                                                         {"zlib.h", "recording"},
                                                         {"sqlite3.h", "recording"},

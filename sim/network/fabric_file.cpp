@@ -1,0 +1,84 @@
+#include "network/fabric_file.hpp"
+
+#include "base/read_files.hpp"
+#include "network/graph_file.hpp"
+#include "network/infragraph.hpp"
+#include "network/nccl_xml.hpp"
+#include "network/slurm_topology.hpp"
+#include "network/topology.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace mirfak {
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path, const Location& asked_at) {
+  std::error_code ignored;
+  std::ifstream in(path, std::ios::binary);
+  if (!std::filesystem::is_regular_file(path, ignored) || !in) {
+    fail_input(asked_at, fmt::format("there is no file {} that can be read", path.string()),
+               "paths are relative to the file that states them");
+  }
+  note_read_file(path);
+  std::stringstream buffer;
+  buffer << in.rdbuf();
+  return buffer.str();
+}
+
+// The first switch of the fabric that each node reaches by its first device.
+std::vector<int> leaves_of(const Topology& topology, const Cluster& cluster) {
+  std::vector<int> out(static_cast<std::size_t>(cluster.nodes()), 0);
+  for (const NodeGroup& group : cluster.groups()) {
+    for (int i = 0; i < group.count; ++i) {
+      const auto ways = topology.attachments(group.first_device + i * group.hardware.spec.gpus);
+      out[static_cast<std::size_t>(group.first_node + i)] = ways.empty() ? -1 : ways.front().entry;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+NetworkGraph read_network_file(const std::filesystem::path& path, const std::string& topology,
+                               const Location& asked_at) {
+  const std::string extension = path.extension().string();
+  const std::string text = text_of(path, asked_at);
+  const std::string title = path.filename().string();
+  if (extension == ".xml") return read_nccl_topology(text, path.string());
+  if (extension == ".conf") return graph_of(read_slurm_conf(path), title);
+  const Document document = Document::from_text(text, path.string());
+  if (is_slurm_yaml(document)) {
+    const std::vector<SlurmTopology> all = read_slurm_yaml(document);
+    return graph_of(chosen_topology(all, topology, asked_at), title);
+  }
+  if (is_infragraph(document)) return read_infragraph(document);
+  if (is_graph_file(document)) return read_graph_file(document);
+  Node(document).fail(
+      "this describes no network",
+      "expected InfraGraph (devices, instances), Slurm's topology.yaml, or devices, switches and links");
+}
+
+Cluster with_fabric_file(const Cluster& cluster) {
+  Fabric fabric = cluster.fabric();
+  if (fabric.type != FabricType::file || fabric.graph) return cluster;
+  NetworkGraph graph = read_network_file(fabric.file, fabric.topology, fabric.file_where);
+  if (!graph.rates_from_cluster) {
+    require_connected(graph);
+    if (fabric.oversubscription > 1) {
+      fail_input(fabric.file_where,
+                 fmt::format("{} states the rate of every link, so that oversubscription says nothing", fabric.title()),
+                 "leave cluster.fabric.oversubscription out");
+    }
+  }
+  fabric.graph = std::make_shared<const NetworkGraph>(std::move(graph));
+  std::vector<NodeAllotment> nodes(cluster.groups().begin(), cluster.groups().end());
+  const Cluster with_graph(nodes, fabric, cluster.perturbations());
+  fabric.leaf_of_node = std::make_shared<const std::vector<int>>(leaves_of(Topology(with_graph), with_graph));
+  return {std::move(nodes), std::move(fabric), cluster.perturbations()};
+}
+
+}  // namespace mirfak

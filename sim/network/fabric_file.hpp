@@ -1,0 +1,21 @@
+#pragma once
+
+#include "cluster/cluster.hpp"
+#include "network/network_graph.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace mirfak {
+
+// Reads a description of a network, of whichever kind: .xml NCCL's topology, .conf Slurm's topology.conf; YAML or JSON
+// by its keys: Slurm's topology.yaml, InfraGraph, mirfak's own. `topology`: which of several in a topology.yaml.
+// `asked_at`: of what names the file, for errors of finding it.
+NetworkGraph read_network_file(const std::filesystem::path& path, const std::string& topology = {},
+                               const Location& asked_at = {});
+
+// The cluster with its fabric's file read (Fabric::graph, leaf_of_node); without such a file the same cluster.
+// Error(input) where the graph cannot be its fabric: another number of devices, parts that no link joins.
+Cluster with_fabric_file(const Cluster& cluster);
+
+}  // namespace mirfak

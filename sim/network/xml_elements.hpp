@@ -1,0 +1,29 @@
+#pragma once
+
+#include "base/error.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+struct XmlElement {
+  std::string name;
+  std::map<std::string, std::string> attributes;
+  std::vector<XmlElement> children;
+  Location where;
+
+  // Error(input) at the element where there is no such attribute, or it is no number of at least `minimum`.
+  const std::string& attribute(const std::string& key) const;
+  double number(const std::string& key, double minimum) const;
+  const std::string* find(const std::string& key) const;
+};
+
+// The root of an XML document. Text between elements is left out. Error(input) with the place of a syntax error, of a
+// document type or entities, which no file of ours has, and of elements nested deeper than 64.
+XmlElement parse_xml(std::string_view text, const std::string& name);
+
+}  // namespace mirfak
