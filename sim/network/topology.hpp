@@ -74,6 +74,7 @@ class Topology {
   std::string vertex_type(int vertex) const;     // "leaf switch"; of a file what the file calls it
   const std::string& link_type(int link) const;  // "leaf to spine"; of a file the name of its link
   const std::vector<std::string>& link_types() const { return link_types_; }
+  const std::vector<int>& dimensions() const { return dimensions_; }  // of a torus, in routers; else empty
 
   // The route with the fewest links, of these the least latency, of these the lowest vertices. Between devices of a
   // scale-up domain it stays inside; a third domain is never entered. route(b, a) is route(a, b) backwards.
