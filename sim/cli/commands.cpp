@@ -25,6 +25,7 @@ constexpr std::array kCommands = {
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},
     Command{"schedule", "the order of passes of a pipeline schedule, drawn, checked, and as PyTorch's CSV",
             run_schedule},
+    Command{"topology", "the graph of a network, drawn, with its bisection, diameter and bandwidths", run_topology},
     Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
 };
 

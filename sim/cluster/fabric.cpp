@@ -121,7 +121,7 @@ void read_type(Mapping& mapping, Fabric& fabric) {
   if (!file) return;
   fabric.type = FabricType::file;
   fabric.file = path_of(*file);
-  fabric.file_where = file->where();
+  fabric.where = file->where();
   fabric.topology = mapping.string_or("topology", "");
 }
 
@@ -180,6 +180,7 @@ std::string Fabric::title() const {
 
 Fabric read_fabric(const Node& section) {
   Fabric fabric = default_fabric();
+  fabric.where = section.where();
   Mapping mapping(section);
   read_type(mapping, fabric);
   const bool dragonfly = fabric.type == FabricType::dragonfly || fabric.type == FabricType::dragonfly_plus;

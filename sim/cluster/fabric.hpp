@@ -53,9 +53,10 @@ struct Fabric {
   int global_links = 0;         // of a router, of dragonfly+ of a spine, to other groups
   std::vector<int> dimensions;  // of a torus, in routers; the first varies fastest over the nodes; empty: nearly equal
 
+  Location where;  // of what the scenario says of it, of a file the key that names it
+
   // FabricType::file
   std::string file;                           // absolute, or as the scenario writes it
-  Location file_where;                        // of the key that names it
   std::string topology;                       // of several in the file (Slurm's topology.yaml); empty: its default
   std::shared_ptr<const NetworkGraph> graph;  // set by network/fabric_file.hpp
   std::shared_ptr<const std::vector<int>> leaf_of_node;  // the same: the first switch behind each node

@@ -97,9 +97,8 @@ class DragonflyBuilder {
     const int links = static_cast<int>(groups_.front().gates.size()) * global_links();
     const int of_pair = links / static_cast<int>(count - 1);
     if (of_pair < 1) {
-      fail_infeasible({},
-                      fmt::format("cluster.fabric: {} groups cannot each be joined with every other by {} global links",
-                                  count, links),
+      fail_infeasible(fabric_.where,
+                      fmt::format("{} groups cannot each be joined with every other by {} global links", count, links),
                       "raise cluster.fabric.global_links or group_routers");
     }
     const int type = builder_.link_type("global link");

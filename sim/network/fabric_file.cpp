@@ -41,6 +41,12 @@ std::vector<int> leaves_of(const Topology& topology, const Cluster& cluster) {
   return out;
 }
 
+// Fabrics that may be too small for their nodes.
+bool has_shape(FabricType type) {
+  return type == FabricType::dragonfly || type == FabricType::dragonfly_plus || type == FabricType::torus_2d ||
+         type == FabricType::torus_3d;
+}
+
 }  // namespace
 
 NetworkGraph read_network_file(const std::filesystem::path& path, const std::string& topology,
@@ -64,12 +70,13 @@ NetworkGraph read_network_file(const std::filesystem::path& path, const std::str
 
 Cluster with_fabric_file(const Cluster& cluster) {
   Fabric fabric = cluster.fabric();
+  if (has_shape(fabric.type)) static_cast<void>(Topology(cluster));
   if (fabric.type != FabricType::file || fabric.graph) return cluster;
-  NetworkGraph graph = read_network_file(fabric.file, fabric.topology, fabric.file_where);
+  NetworkGraph graph = read_network_file(fabric.file, fabric.topology, fabric.where);
   if (!graph.rates_from_cluster) {
     require_connected(graph);
     if (fabric.oversubscription > 1) {
-      fail_input(fabric.file_where,
+      fail_input(fabric.where,
                  fmt::format("{} states the rate of every link, so that oversubscription says nothing", fabric.title()),
                  "leave cluster.fabric.oversubscription out");
     }

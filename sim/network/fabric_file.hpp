@@ -15,7 +15,8 @@ NetworkGraph read_network_file(const std::filesystem::path& path, const std::str
                                const Location& asked_at = {});
 
 // The cluster with its fabric's file read (Fabric::graph, leaf_of_node); without such a file the same cluster.
-// Error(input) where the graph cannot be its fabric: another number of devices, parts that no link joins.
+// Error(input) where the graph cannot be its fabric: another number of devices, parts that no link joins;
+// Error(infeasible) where a torus or dragonfly is too small for the nodes.
 Cluster with_fabric_file(const Cluster& cluster);
 
 }  // namespace mirfak

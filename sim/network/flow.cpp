@@ -155,7 +155,7 @@ Bisection bisection_of(const Topology& topology, const Cluster* cluster) {
   const int second = first_of_second_half(topology, cluster);
   Bisection best{most_between(topology, range_of(0, second), range_of(second, topology.devices())),
                  fmt::format("devices 0 to {} and {} to {}", second - 1, second, topology.devices() - 1)};
-  const std::vector<int> lengths = topology.dimensions();
+  const std::vector<int>& lengths = topology.dimensions();
   int stride = 1;
   for (std::size_t d = 0; d < lengths.size() && cluster != nullptr; stride *= lengths[d], ++d) {
     if (lengths[d] % 2 != 0) continue;

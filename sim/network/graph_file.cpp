@@ -16,8 +16,8 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMostVertices = 4'000'000;
-constexpr std::int64_t kMostLinks = 20'000'000;
+constexpr std::int64_t kMostVertices = 1'000'000;
+constexpr std::int64_t kMostLinks = 4'000'000;
 constexpr std::size_t kMostIncludes = 32;
 
 struct VertexSet {
@@ -116,7 +116,7 @@ class GraphFileReader {
       name.fail(fmt::format("a second set is called '{}'", excerpt(set.name)), "give each a name of its own");
     }
     if (static_cast<std::int64_t>(vertices.size()) + set.count > kMostVertices)
-      item.fail("more than 4,000,000 vertices");
+      item.fail("more than 1,000,000 vertices");
     for (int i = 0; i < set.count; ++i) {
       vertices.push_back({set.numbered ? fmt::format("{}.{}", set.name, i) : set.name, type,
                           device ? VertexKind::device : VertexKind::other, inside, name.where()});
@@ -174,7 +174,7 @@ class GraphFileReader {
       const std::int64_t pairs =
           static_cast<std::int64_t>(from.size()) * (kind == 1 ? static_cast<std::int64_t>(to.size()) : 1);
       if (pairs * count + static_cast<std::int64_t>(graph_.links.size()) > kMostLinks) {
-        item.fail("more than 20,000,000 links", "make slices or counts smaller");
+        item.fail("more than 4,000,000 links", "make slices or counts smaller");
       }
       join(from, to, kind, count, link, item);
     }

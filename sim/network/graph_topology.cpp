@@ -39,7 +39,7 @@ void join_links(TopologyBuilder& builder, const NetworkGraph& graph, const std::
 
 void require_count(const Fabric& fabric, int found, int wanted, const char* what, bool more_is_fine) {
   if (found == wanted || (more_is_fine && found > wanted)) return;
-  fail_input(fabric.file_where, fmt::format("{} has {} {}, and the cluster {}", fabric.title(), found, what, wanted),
+  fail_input(fabric.where, fmt::format("{} has {} {}, and the cluster {}", fabric.title(), found, what, wanted),
              "a file joins the cluster's nodes, ports or GPUs one by one: make their numbers equal");
 }
 
@@ -101,7 +101,7 @@ class PlacementBuilder {
       if (height_[at(v)] > lowest || parent < 0) continue;
       if (vertex_[at(parent)] < 0) add(parent, VertexKind::spine, lowest + 1, out);
       const int uplinks = links_[at(v)];
-      const double each = bandwidth_[at(v)] / oversubscription(lowest) / uplinks;
+      const double each = bandwidth_[at(v)] / uplinks / oversubscription(lowest);
       const int type = builder_.link_type(fmt::format("level {} to {}", lowest, lowest + 1));
       for (int i = 0; i < uplinks; ++i) count(parent, vertex_[at(v)], each, builder_.switch_latency_s(), type);
     }

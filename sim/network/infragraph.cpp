@@ -16,8 +16,8 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMostVertices = 4'000'000;
-constexpr std::int64_t kMostLinks = 20'000'000;
+constexpr std::int64_t kMostVertices = 1'000'000;
+constexpr std::int64_t kMostLinks = 4'000'000;
 constexpr int kMostNested = 16;
 
 struct Rate {

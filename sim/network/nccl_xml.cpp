@@ -175,9 +175,8 @@ class NcclReader {
     const int vertex =
         add(fmt::format("net {}", name != nullptr ? *name : net.attribute("dev")), "net", VertexKind::other, net);
     if (speed > kLikelyNet) {
-      graph_.notes.push_back(fmt::format("{}: {} has a speed of {:.0f} Mb/s, which is {}/s: is the unit right?",
-                                         net.where.text(), graph_.vertices.back().name, speed,
-                                         format_bytes(speed * 1e6 / 8)));
+      graph_.notes.push_back(fmt::format("{}: {} has a speed of {:.0f} Mb/s, which is {:.0f} GB/s: is the unit right?",
+                                         net.where.text(), graph_.vertices.back().name, speed, speed * 1e6 / 8 / kGB));
     }
     speeds_.insert(speed);
     join(parent, vertex, "net", speed > 0 ? speed * 1e6 / 8 : kNotStated, latency * 1e-6);
@@ -257,7 +256,7 @@ class NcclReader {
 
   NetworkGraph finished(const XmlElement& root) {
     graph_.format = "NCCL topology";
-    graph_.title = file_;
+    graph_.title = file_.substr(file_.rfind('/') + 1);
     std::vector<int> number(graph_.vertices.size());
     std::vector<NetworkVertex> ordered;
     for (const bool device : {true, false}) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <set>
 #include <sstream>
 
@@ -97,6 +98,7 @@ class ConfReader {
       return;
     }
     const std::vector<Word> words = words_of(line, where);
+    if (words.empty()) return;  // blanks of a line that was continued
     const Word& head = words.front();
     if (head.key == "blocksizes") return read_sizes(head);
     if (head.key == "blocklevels") return;  // of older releases: which sizes are planned with
@@ -291,8 +293,8 @@ class TreeGraph {
       seen[at] = 1;
       const SlurmSwitch& item = topology_.switches[at];
       for (const std::string& node : item.nodes) add_node(node, static_cast<int>(at), item.where);
-      for (auto child = item.children.rbegin(); child != item.children.rend(); ++child) {
-        open.push_back(by_name_.at(*child));
+      for (const std::string& child : std::ranges::reverse_view(item.children)) {
+        open.push_back(by_name_.at(child));
       }
     }
   }
@@ -306,9 +308,10 @@ class TreeGraph {
   }
 
   void join_blocks() {
-    for (std::size_t i = 0; i < topology_.switches.size(); ++i) {
-      const SlurmSwitch& block = topology_.switches[i];
-      for (const std::string& node : block.nodes) add_node(node, static_cast<int>(i), block.where);
+    int number = 0;
+    for (const SlurmSwitch& block : topology_.switches) {
+      for (const std::string& node : block.nodes) add_node(node, number, block.where);
+      ++number;
     }
     // Aggregates of size / base blocks in a row, level by level, then one switch above all.
     std::vector<int> level;
@@ -438,7 +441,7 @@ const SlurmTopology& chosen_topology(const std::vector<SlurmTopology>& topologie
 NetworkGraph graph_of(const SlurmTopology& topology, const std::string& title) {
   if (topology.kind == SlurmTopology::Kind::flat) {
     fail_input(topology.where, fmt::format("topology '{}' is flat: it names no nodes", excerpt(topology.name)),
-               "for one switch that never blocks, set type to full-bisection in place of a file");
+               "name another topology of the file; for one switch that never blocks, set type to full-bisection");
   }
   return TreeGraph(topology).build(title);
 }

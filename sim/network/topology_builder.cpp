@@ -83,7 +83,7 @@ void TopologyBuilder::build() {
   const NetworkGraph* graph = fabric().graph.get();
   if (graph != nullptr && graph->terminals == Terminals::gpus) {
     if (graph->devices != devices) {
-      fail_input(fabric().file_where,
+      fail_input(fabric().where,
                  fmt::format("{} has {} GPUs, and the cluster {}", fabric().title(), graph->devices, devices),
                  "a graph of GPUs is the whole cluster: make their numbers equal");
     }

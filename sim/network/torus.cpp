@@ -39,9 +39,8 @@ void build_torus(TopologyBuilder& builder, const std::vector<NodePorts>& nodes) 
   for (const int size : sizes) routers *= size;
   if (routers < count || routers > (std::int64_t{1} << 20)) {
     fail_infeasible(
-        {},
-        fmt::format("cluster.fabric.dimensions: {} routers ({}) for {} nodes", routers, fmt::join(sizes, " x "), count),
-        "every node needs a router of its own: choose dimensions whose product is the number of nodes");
+        {}, fmt::format("a torus of {} routers ({}) for {} nodes", routers, fmt::join(sizes, " x "), count),
+        "every node needs a router of its own: choose cluster.fabric.dimensions whose product is the number of nodes");
   }
   builder.set_dimensions(sizes);
   double bandwidth = 0;

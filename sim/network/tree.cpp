@@ -143,7 +143,7 @@ class TreeBuilder {
   void join_switch(const Switch& from, Block& above, std::vector<int>& plane, std::size_t l, int group) {
     const FabricLevel& level = levels_[l];
     const int uplinks = level.uplinks > 0 ? level.uplinks : from.links;
-    const double bandwidth = from.bandwidth / level.oversubscription / uplinks;
+    const double bandwidth = from.bandwidth / uplinks / level.oversubscription;
     const int type = builder_.link_type(l == 0 ? "leaf to spine" : fmt::format("level {} to {}", l, l + 1));
     for (int j = 0; j < uplinks; ++j) {
       if (static_cast<int>(plane.size()) <= j) {

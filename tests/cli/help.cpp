@@ -71,7 +71,8 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
       {{"--hlep"},
        "unknown command '--hlep'",
-       "expected simulate, search, frontier, sweep, validate, calibrate, block, shard, list, schedule or bench"},
+       "expected simulate, search, frontier, sweep, validate, calibrate, block, shard, list, schedule, topology or "
+       "bench"},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
       {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
@@ -88,7 +89,8 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
       {{""},
        "unknown command ''",
-       "expected simulate, search, frontier, sweep, validate, calibrate, block, shard, list, schedule or bench"},
+       "expected simulate, search, frontier, sweep, validate, calibrate, block, shard, list, schedule, topology or "
+       "bench"},
   };
   for (const Case& wrong : cases) {
     CAPTURE(wrong.arguments);

@@ -1,0 +1,8 @@
+#include "network/nccl_xml.hpp"
+
+#include "network_reader.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace mirfak;
+  return check_network(bytes, size, [](std::string_view text) { return read_nccl_topology(text, "input.xml"); });
+}

@@ -1,0 +1,11 @@
+#include "network/slurm_topology.hpp"
+
+#include "network_reader.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace mirfak;
+  return check_network(bytes, size, [](std::string_view text) {
+    return graph_of(chosen_topology(read_slurm_yaml(Document::from_text(std::string(text), "input.yaml")), {}, {}),
+                    "input");
+  });
+}
