@@ -232,6 +232,7 @@ TEST_CASE("every option that names a file is in the table above") {
   }
   known.insert("calibrate --machine");
   known.insert("shard --svg");  // needs Graphviz
+  known.insert("topology --svg");
   const std::string all = run({"--help"}).out;
   const std::regex command_line("\n  ([a-z]+) +");
   const std::regex option_line("\n +(--[a-z-]+) ([^ \n]+)");
