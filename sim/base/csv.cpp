@@ -1,7 +1,7 @@
 #include "base/csv.hpp"
 
 #include "base/characters.hpp"
-#include "base/read_files.hpp"
+#include "base/compressed_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -9,9 +9,7 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 namespace mirfak {
@@ -21,15 +19,16 @@ namespace {
 constexpr std::uintmax_t kMaxBytes = std::uintmax_t{256} << 20;
 
 std::string read_whole(const std::filesystem::path& path) {
-  const Location file{path.string(), 0, 0};
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) fail_input(file, "cannot read this file: " + error.message());
-  if (size > kMaxBytes) fail_input(file, "the file is larger than 256 MiB", "split it");
-  note_read_file(path);
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad() || !in.is_open()) fail_input(file, "cannot read this file");
+  constexpr std::size_t block = 1 << 18;
+  CompressedFile file(path, "expected a table, plain or compressed by gzip");
+  std::string text;
+  for (std::size_t read = 1; read > 0;) {
+    const std::size_t before = text.size();
+    text.resize(before + block);
+    read = file.read(text.data() + before, block);
+    text.resize(before + read);
+    if (text.size() > kMaxBytes) fail_input({path.string(), 0, 0}, "the table is larger than 256 MiB", "split it");
+  }
   return text;
 }
 

@@ -17,7 +17,8 @@ namespace mirfak {
 // left out. Rows and columns count from 0.
 class CsvTable {
  public:
-  // Error(input) with file:line:column for a file that cannot be read or is larger than 256 MiB, bytes that are no
+  // A file may be compressed by gzip.
+  // Error(input) with file:line:column for a file that cannot be read or holds more than 256 MiB, bytes that are no
   // UTF-8, an open quote, text after a closing quote, a column named twice or not at all, a row with more or fewer
   // fields than the header.
   static CsvTable from_file(const std::filesystem::path& path);

@@ -20,6 +20,7 @@ constexpr std::array kCommands = {
     Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},
+    Command{"replay", "recorded steps of a real training, executed again: what stragglers cost", run_replay},
     Command{"block", "what follows from the text of a block: shapes, backward, memory, FLOPs", run_block},
     Command{"shard", "annotations of a few tensors completed to all: shardings, collectives, memory", run_shard},
     Command{"list", "the models, hardware, prices and schedules that scenarios may name", run_list},

@@ -1,17 +1,13 @@
 #include "recording/event_stream.hpp"
 
-#include "base/read_files.hpp"
+#include "base/compressed_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -363,23 +359,8 @@ TraceHeader parse(Refill refill, const std::string& name, const std::function<vo
 }  // namespace
 
 TraceHeader read_trace_events(const std::filesystem::path& path, const std::function<void(const TraceEvent&)>& use) {
-  note_read_file(path);
-  const auto close = [](gzFile file) { gzclose(file); };
-  const std::unique_ptr<gzFile_s, decltype(close)> file(gzopen(path.c_str(), "rb"), close);
-  if (!file) {
-    fail_input({path.string(), 0, 0}, fmt::format("cannot be read: {}", std::generic_category().message(errno)));
-  }
-  gzbuffer(file.get(), kBlock);
-  const auto refill = [&](char* to, std::size_t size) -> std::size_t {
-    const int read = gzread(file.get(), to, static_cast<unsigned>(size));
-    int status = Z_OK;
-    const char* says = gzerror(file.get(), &status);
-    if (read >= 0 && (status == Z_OK || status == Z_STREAM_END)) return static_cast<std::size_t>(read);
-    const std::string reason = status == Z_ERRNO       ? std::generic_category().message(errno)
-                               : status == Z_BUF_ERROR ? std::string("it is cut off")
-                                                       : std::string(says);
-    fail_input({path.string(), 0, 0}, "cannot be read: " + reason, "expected JSON, plain or compressed by gzip");
-  };
+  CompressedFile file(path, "expected JSON, plain or compressed by gzip");
+  const auto refill = [&file](char* to, std::size_t size) { return file.read(to, size); };
   return parse(refill, path.string(), use);
 }
 

@@ -14,7 +14,9 @@
 
 #include <cerrno>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <utility>
 
 namespace mirfak {
 
@@ -55,12 +57,33 @@ StreamKind receiver_of(StreamKind sender) {
   return sender == StreamKind::send_forward ? StreamKind::recv_forward : StreamKind::recv_backward;
 }
 
+std::string own_name(const ProgramRank& rank) {
+  return fmt::format("stage {} rank {} (data {}, context {}, tensor {})", rank.stage, rank.rank, rank.data,
+                     rank.context, rank.tensor);
+}
+
+// Of a rank that stands for others, too.
+std::string rank_name(const Simulation& simulation, const ProgramRank& rank) {
+  if (rank.multiplicity == 1) return own_name(rank);
+  if (has_mixed_replicas(simulation)) {
+    const StagePlan& plan = simulation.plans[rank.plan];
+    return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
+                       plan.costs.hardware->hardware.spec.name, rank.multiplicity);
+  }
+  return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
+}
+
 class TimelineWriter {
  public:
-  TimelineWriter(const std::filesystem::path& path, const Simulation& simulation)
-      : simulation_(simulation),
-        program_(simulation.program),
-        timeline_(simulation.timeline),
+  using RankName = std::function<std::string(const ProgramRank&)>;
+
+  // `chunked`: names of passes say their chunk.
+  TimelineWriter(const std::filesystem::path& path, const Program& program, const Timeline& timeline, bool chunked,
+                 RankName rank_name)
+      : program_(program),
+        timeline_(timeline),
+        chunked_(chunked),
+        rank_name_(std::move(rank_name)),
         index_(program_),
         path_(path.string()),
         out_(path, std::ios::binary | std::ios::trunc) {
@@ -110,12 +133,12 @@ class TimelineWriter {
   void write_stream(StreamId id);
   void write_task(TaskId task, const Stream& stream);
   void write_flow(TaskId send, const Stream& stream);
-  std::string rank_name(const ProgramRank& rank) const;
   std::uint32_t process(const Stream& stream) const { return program_.ranks[stream.rank].rank; }
 
-  const Simulation& simulation_;
   const Program& program_;
   const Timeline& timeline_;
+  bool chunked_;
+  RankName rank_name_;
   StreamIndex index_;
   std::string path_;
   std::ofstream out_;
@@ -133,7 +156,7 @@ void TimelineWriter::describe_classes() {
     if (described.kind == TaskKind::weight_gradient) name = "W";
     shared.begin = json_text(name);
     shared.begin.pop_back();
-    const bool chunked = described.chunk >= 0 && simulation_.job.strategy.virtual_pipeline > 1;
+    const bool chunked = chunked_ && described.chunk >= 0;
     shared.end = fmt::format(
         "{}\", \"cat\": \"{}\", \"cname\": \"{}\", \"args\": {{\"stage\": {}, \"chunk\": {}, \"bytes\": {}, "
         "\"flop\": {}, \"energy_j\": {}, \"microbatch\": ",
@@ -144,19 +167,6 @@ void TimelineWriter::describe_classes() {
   }
 }
 
-std::string TimelineWriter::rank_name(const ProgramRank& rank) const {
-  if (rank.multiplicity == 1) {
-    return fmt::format("stage {} rank {} (data {}, context {}, tensor {})", rank.stage, rank.rank, rank.data,
-                       rank.context, rank.tensor);
-  }
-  if (has_mixed_replicas(simulation_)) {
-    const StagePlan& plan = simulation_.plans[rank.plan];
-    return fmt::format("stage {} replicas {} on {} ({} ranks, alike)", rank.stage, replicas_text(plan),
-                       plan.costs.hardware->hardware.spec.name, rank.multiplicity);
-  }
-  return fmt::format("stage {} (ranks {}-{}, alike)", rank.stage, rank.rank, rank.rank + rank.multiplicity - 1);
-}
-
 void TimelineWriter::name_rank(std::uint32_t rank) {
   const ProgramRank& described = program_.ranks[rank];
   const auto describe = [&](const char* what, int thread, const std::string& args) {
@@ -164,7 +174,7 @@ void TimelineWriter::name_rank(std::uint32_t rank) {
     text("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"args\": {{{}}}}}", what, described.rank,
          thread, args);
   };
-  describe("process_name", 0, "\"name\": " + json_text(rank_name(described)));
+  describe("process_name", 0, "\"name\": " + json_text(rank_name_(described)));
   describe("process_sort_index", 0, fmt::format("\"sort_index\": {}", rank));
   for (const StreamId stream : index_.streams_of(rank)) {
     const StreamKind kind = program_.streams[stream].kind;
@@ -216,7 +226,15 @@ void TimelineWriter::write_flow(TaskId send, const Stream& stream) {
 
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation) {
   StagedFile staged(path);
-  TimelineWriter(staged.path(), simulation).write();
+  TimelineWriter(staged.path(), simulation.program, simulation.timeline, simulation.job.strategy.virtual_pipeline > 1,
+                 [&](const ProgramRank& rank) { return rank_name(simulation, rank); })
+      .write();
+  staged.commit();
+}
+
+void write_timeline_json(const std::filesystem::path& path, const Program& program, const Timeline& timeline) {
+  StagedFile staged(path);
+  TimelineWriter(staged.path(), program, timeline, false, own_name).write();
   staged.commit();
 }
 

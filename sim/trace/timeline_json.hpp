@@ -10,5 +10,7 @@ namespace mirfak {
 // per stream, a complete event per task that takes time, a flow from each send to its receive. Times are exact to
 // the picosecond. The file appears under its name when it is complete, or not at all; errors as of write_trace.
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation);
+// The same of a program that was made from other things than a job: no rank stands for others.
+void write_timeline_json(const std::filesystem::path& path, const Program& program, const Timeline& timeline);
 
 }  // namespace mirfak

@@ -23,7 +23,7 @@ struct OwnedLibrary {
 constexpr std::array<OwnedLibrary, 13> kOwnedLibraries{{{"yaml.h", "base"},
                                                         {"expat.h", "network"},
                                                         {"rapidjson/", "recording"},
-                                                        {"zlib.h", "recording"},
+                                                        {"zlib.h", "base"},
                                                         {"sqlite3.h", "recording"},
                                                         {"Eigen/", "calibration"},
                                                         {"unsupported/Eigen/", "calibration"},
@@ -131,7 +131,7 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 const std::vector<std::string>& rooms() {
   static const std::vector<std::string> list{
       "base",     "graph",      "block",       "model",   "schedule", "strategy",   "sharding", "cluster", "network",
-      "cost",     "recording",  "calibration", "program", "engine",   "simulation", "energy",   "plan",    "alpa",
+      "cost",     "recording",  "calibration", "program", "engine",   "replay",     "simulation", "energy", "plan", "alpa",
       "scenario", "validation", "trace",       "launch",  "report",   "sweep",      "cli"};
   return list;
 }

@@ -1,8 +1,11 @@
 #include "base/csv.hpp"
 
 #include "failure.hpp"
+#include "support/scratch_folder.hpp"
 
 #include <doctest/doctest.h>
+
+#include <fstream>
 
 using namespace mirfak;
 
@@ -53,4 +56,23 @@ TEST_CASE("what is wrong is named with its line and column") {
   CHECK(contains(failure_of([&] { table.integer(0, 1, 0, 9); }), "size: expected an integer, found 2.5"));
   CHECK(contains(failure_of([&] { table.require("time_ms"); }), "is 'time_us' meant for it?"));
   CHECK(contains(failure_of([&] { CsvTable::from_file("no/such/table.csv"); }), "no/such/table.csv"));
+}
+
+TEST_CASE("a table compressed by gzip is read as what it holds, and one that is cut off is refused with the line") {
+  // "a,b\n1,2\n3,4\n"
+  const std::string whole(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4b\xd4\x49\xe2\x32\xd4\x31\xe2\x32\xd6\x31\xe1\x02\x00\xe5\xe9\xd6\xce"
+      "\x0c"
+      "\x00\x00\x00",
+      32);
+  const ScratchFolder folder;
+  const auto table_of = [&](const std::string& bytes) {
+    std::ofstream(folder / "t.csv", std::ios::binary) << bytes;
+    return CsvTable::from_file(folder / "t.csv");
+  };
+  CHECK(table_of(whole).text(1, 1) == "4");
+  CHECK(contains(failure_of([&] { table_of(whole.substr(0, 20)); }), "cannot read this file: it is cut off"));
+  std::string damaged = whole;
+  damaged[24] = 'x';
+  CHECK(contains(failure_of([&] { table_of(damaged); }), "cannot read this file: "));
 }

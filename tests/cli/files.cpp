@@ -41,6 +41,7 @@ const std::vector<Writer> kWriters = {
     {{"sweep"}, {" 1.h5", " 2.h5"}, {"--merge"}},
     {{"validate"}, {" runs.csv", "--map runs.map.yaml"}, {"--out", "--report", "--ranges"}},
     {{"validate"}, {" a.h5", " b.h5"}, {"--out"}},
+    {{"replay"}, {" t.csv", "--dependencies d.csv", "--groups g.csv", "--ideal i.csv"}, {"--timeline"}},
     {{"calibrate", "--gpu", "h100"}, {" t.csv", " u.csv"}, {"--out"}},
     {{"calibrate"}, {"--runs runs.csv", "--map runs.map.yaml"}, {"--out"}},
     {{"calibrate"}, {"--trace t.json", "--scenario s.yaml"}, {"--out", "--framework"}},

@@ -26,7 +26,7 @@ TEST_CASE("help fits a screen and names every command") {
   CHECK(finished.err.empty());
   check_fits_a_screen(finished.out);
   for (const std::string command :
-       {"simulate", "search", "frontier", "sweep", "validate", "calibrate", "list", "bench"}) {
+       {"simulate", "search", "frontier", "sweep", "validate", "calibrate", "replay", "list", "bench"}) {
     CAPTURE(command);
     CHECK(contains(finished.out, "\n  " + command));
     const Finished help = run({command, "--help"});
@@ -71,7 +71,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
       {{"--hlep"},
        "unknown command '--hlep'",
-       "expected simulate, search, frontier, sweep, validate, calibrate, block, shard, list, schedule, topology or "
+       "expected simulate, search, frontier, sweep, validate, calibrate, replay, block, shard, list, schedule, topology or "
        "bench"},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
@@ -89,7 +89,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
       {{""},
        "unknown command ''",
-       "expected simulate, search, frontier, sweep, validate, calibrate, block, shard, list, schedule, topology or "
+       "expected simulate, search, frontier, sweep, validate, calibrate, replay, block, shard, list, schedule, topology or "
        "bench"},
   };
   for (const Case& wrong : cases) {

@@ -1,0 +1,113 @@
+#include "replay/replay.hpp"
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "cli/replay_arguments.hpp"
+#include "engine/execute.hpp"
+#include "replay/derived_graph.hpp"
+#include "replay/straggler_analysis.hpp"
+#include "report/replay_report.hpp"
+#include "trace/timeline_json.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct ReplayOptions {
+  std::string trace;
+  std::string dependencies;
+  std::string groups;
+  std::string ideal;
+  ReplayQuestions questions;
+  std::string format;
+  std::string timeline;
+  std::optional<int> step;
+};
+
+CommandSyntax syntax_for(ReplayOptions& options) {
+  CommandSyntax syntax(
+      "mirfak replay TRACE [OPTION]...",
+      "Executes the recorded steps of a real training again, and says what its stragglers cost, and what if. TRACE\n"
+      "is a table of operations, plain or compressed by gzip, with the columns dp_rank, stage, rank, step, optype,\n"
+      "start_ts, duration, seq_id, mc, mb_id and gmc.");
+  syntax.operand = &options.trace;
+  auto add = syntax.options.add_options();
+  syntax.add_file(FileRole::input, "dependencies", options.dependencies, "D.csv",
+                  "what waits for what: a table with columns op, depends_on; without it, that follows from TRACE");
+  syntax.add_file(FileRole::input, "groups", options.groups, "G.csv",
+                  "which operations are one transfer or collective: columns group, op, across_dp");
+  syntax.add_file(FileRole::input, "ideal", options.ideal, "I.csv",
+                  "durations without stragglers: columns optype, ideal_s; without it, means and medians of TRACE");
+  add("ideal-rank", po::value(&options.questions.ranks)->value_name("R"),
+      "what if this rank were no straggler; may be given several times, as those below");
+  add("ideal-data", po::value(&options.questions.data_ranks)->value_name("D"), "... this data-parallel rank");
+  add("ideal-stage", po::value(&options.questions.stages)->value_name("S"), "... this pipeline stage");
+  add("ideal-op", po::value(&options.questions.operations)->value_name("NAME"), "... this type of operation");
+  add("speed", po::value(&options.questions.speeds)->value_name("WHAT:X"),
+      "what if some were X times as fast: stage=3:1.2, data=0,stage=3:0.9, rank=5:2, op=forward-recv:2");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
+                  "write a timeline of one replayed step for Perfetto or chrome://tracing");
+  add("step", po::value<int>()->notifier([&](int step) { options.step = step; })->value_name("N"),
+      "the step of --timeline; default the first");
+  return syntax;
+}
+
+StepGraph graph_of(const ReplayOptions& options, const MeasuredTrace& trace, std::vector<std::string>& notes) {
+  if (options.dependencies.empty() != options.groups.empty()) {
+    const bool groups = options.groups.empty();
+    fail_input(
+        {}, fmt::format("{} needs {}", groups ? "--dependencies" : "--groups", groups ? "--groups" : "--dependencies"),
+        "give both, or none: then they follow from the trace");
+  }
+  if (!options.dependencies.empty()) {
+    return read_step_graph(CsvTable::from_file(options.dependencies), CsvTable::from_file(options.groups));
+  }
+  notes.emplace_back("dependencies and groups follow from the order of the trace's operations (no --dependencies)");
+  return derive_step_graph(trace);
+}
+
+std::size_t step_index(const ReplayOptions& options, const MeasuredTrace& trace) {
+  if (!options.step) return 0;
+  if (options.timeline.empty()) fail_input({}, "--step says which step to draw", "add --timeline, or leave it out");
+  const auto found = std::find(trace.steps.begin(), trace.steps.end(), *options.step);
+  if (found != trace.steps.end()) return static_cast<std::size_t>(found - trace.steps.begin());
+  fail_input({}, fmt::format("--step: {} has no step {}", trace.name, *options.step),
+             fmt::format("it has {}", fmt::join(trace.steps, ", ")));
+}
+
+}  // namespace
+
+CommandOutput run_replay(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  ReplayOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  MeasuredTrace trace = read_measured_trace(options.trace);
+  const std::optional<WhatIf> question = what_if(options.questions, trace);
+  const std::size_t drawn = step_index(options, trace);
+  std::vector<std::string> notes;
+  StepGraph graph = graph_of(options, trace, notes);
+  std::optional<std::vector<IdealDuration>> ideal;
+  if (!options.ideal.empty()) ideal = read_ideal_durations(CsvTable::from_file(options.ideal));
+  const Replay replay(std::move(trace), std::move(graph), std::move(ideal));
+
+  const StragglerAnalysis analysis = analyse_stragglers(replay, question);
+  if (!options.timeline.empty()) {
+    const Program program = replay.program(drawn, question.value_or(WhatIf{}));
+    write_timeline_json(options.timeline, program, execute(program));
+  }
+  const std::string asked = question_text(options.questions);
+  if (format == OutputFormat::text) return {replay_text(replay, analysis, asked, notes), {}};
+  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+  return {replay_json(replay, analysis, asked, notes, so_far.count()).dump(2) + "\n", {}};
+}
+
+}  // namespace mirfak
