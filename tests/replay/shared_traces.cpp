@@ -79,7 +79,8 @@ TEST_CASE("production traces replay as published, step by step, and so do all an
   if (skipped()) return;
   const std::map<std::string, std::pair<double, double>> means = {{"AR", {46.336373, 23.484700}},
                                                                   {"ST", {2.172697, 1.843296}}};
-  for (const auto& [name, mean] : means) {
+  for (const auto& [name_of_trace, mean] : means) {
+    const std::string name = name_of_trace;
     INFO(name);
     const StragglerAnalysis found = analyse_stragglers(published(name), std::nullopt);
     check_close(found.mean_replayed_s, mean.first);
