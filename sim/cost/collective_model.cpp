@@ -81,6 +81,11 @@ int leaf_of(const Cluster& cluster, int device) {
   return node / nodes_per_leaf(cluster, device);
 }
 
+CommunicationGroup alone(CommunicationGroup group) {
+  group.crosses_leaves = false;
+  return group;
+}
+
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices) {
   CommunicationGroup group;
   group.shape = shape_of(cluster, devices);

@@ -4,10 +4,20 @@
 #include "network/routes.hpp"
 #include "network/topology.hpp"
 
+#include <vector>
+
 namespace mirfak {
 
 // The switches of a cluster's topology.
 FabricGraph fabric_graph(const Cluster& cluster, const Topology& topology);
+
+// Of each switch of the graph, its colour under refinement (network/symmetry.hpp) that tells every switch with devices
+// from every other: what `spread` routes take together.
+std::vector<std::uint32_t> switch_colours(const FabricGraph& graph, const Topology& topology);
+
+// Whether links between a fabric's switches may be short of what nodes send: where they are oversubscribed, and where
+// the paths of messages are not those of a tree.
+bool may_be_short(const Fabric& fabric);
 
 // The routes of a cluster whose links between switches messages may have to share; null: they have room for all that the
 // nodes' ports send at once. Remembered for the cluster last asked for, by each thread.

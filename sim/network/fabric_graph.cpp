@@ -5,8 +5,9 @@
 namespace mirfak {
 
 void FabricGraph::sort_links() {
-  std::stable_sort(links.begin(), links.end(),
-                   [](const FabricLink& a, const FabricLink& b) { return a.from < b.from; });
+  std::stable_sort(links.begin(), links.end(), [](const FabricLink& a, const FabricLink& b) {
+    return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+  });
   first.assign(switches.size() + 1, 0);
   for (const FabricLink& link : links) ++first[link.from + 1];
   for (std::size_t at = 0; at < switches.size(); ++at) first[at + 1] += first[at];

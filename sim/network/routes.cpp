@@ -26,44 +26,6 @@ std::uint64_t mixed(std::uint64_t x) {
 
 using Colours = std::vector<std::uint32_t>;
 
-// Per switch, what it sees: how many links of which bandwidth go to which colour.
-using View = std::map<std::pair<std::uint32_t, double>, int>;
-
-View view_of(const FabricGraph& graph, std::uint32_t at, const Colours& colours) {
-  View view;
-  for (const FabricLink& link : graph.leaving(at)) ++view[{colours[link.to], link.bytes_per_s}];
-  return view;
-}
-
-// One colour for each attached switch, and one for all others to begin with; then those that see different colours part,
-// until none do. Names are numbers: first come, first numbered.
-Colours refined(const FabricGraph& graph) {
-  const auto switches = static_cast<std::uint32_t>(graph.switches.size());
-  std::vector<bool> attached(switches, false);
-  for (const std::int32_t at : graph.attached) {
-    if (at >= 0) attached[static_cast<std::size_t>(at)] = true;
-  }
-  Colours colours(switches, 0);
-  std::uint32_t count = 0;
-  for (std::uint32_t at = 0; at < switches; ++at) {
-    if (attached[at]) colours[at] = ++count;
-  }
-  ++count;
-  while (true) {
-    std::map<std::pair<std::uint32_t, View>, std::uint32_t> known;
-    Colours finer(switches);
-    for (std::uint32_t at = 0; at < switches; ++at) {
-      // What is one of its kind already cannot part, and its view need not be made.
-      View view = attached[at] ? View{} : view_of(graph, at, colours);
-      const auto next = static_cast<std::uint32_t>(known.size());
-      finer[at] = known.try_emplace({colours[at], std::move(view)}, next).first->second;
-    }
-    colours = std::move(finer);
-    if (known.size() == count) return colours;
-    count = static_cast<std::uint32_t>(known.size());
-  }
-}
-
 Colours each_its_own(const FabricGraph& graph) {
   Colours colours(graph.switches.size());
   for (std::uint32_t at = 0; at < colours.size(); ++at) colours[at] = at;
@@ -72,19 +34,14 @@ Colours each_its_own(const FabricGraph& graph) {
 
 }  // namespace
 
-const std::vector<std::string>& routing_names() {
-  static const std::vector<std::string> names = {"spread", "hashed"};
-  return names;
-}
-
 // The fabric with switches of one colour as one, and the routes that were asked for.
 class Routes::Table {
  public:
-  Table(FabricGraph given, Routing routing, std::uint64_t seed)
+  Table(FabricGraph given, Colours colours, Routing routing, std::uint64_t seed)
       : given_(std::move(given)),
         routing_(routing),
         seed_(seed),
-        colours_(routing == Routing::spread ? refined(given_) : each_its_own(given_)) {
+        colours_(std::move(colours)) {
     const FabricGraph& graph = given_;
     name_switches(graph);
     if (routing == Routing::spread) {
@@ -94,6 +51,7 @@ class Routes::Table {
     }
     graph_.sort_links();
     name_links();
+    find_inner();
   }
 
   std::span<const RoutedLink> links() const { return links_; }
@@ -156,45 +114,88 @@ class Routes::Table {
     }
   }
 
-  // Hops to `to` from every switch; links go both ways.
+  // A switch whose links all lead to one other can be the end of a shortest path and nothing else. Of a tree's leaves,
+  // which are most of it where switches are joined, none has to be looked at on the way.
+  void find_inner() {
+    inner_.assign(graph_.switches.size(), kFar);
+    std::uint32_t count = 0;
+    for (std::uint32_t at = 0; at < inner_.size(); ++at) {
+      const auto links = graph_.leaving(at);
+      if (!links.empty() && links.front().to != links.back().to) inner_[at] = count++;
+    }
+    inner_begin_.push_back(0);
+    for (std::uint32_t at = 0; at < inner_.size(); ++at) {
+      for (std::uint32_t id = graph_.first[at]; id < graph_.first[at + 1]; ++id) {
+        if (inner_[graph_.links[id].to] != kFar) inner_links_.push_back(id);
+      }
+      inner_begin_.push_back(static_cast<std::uint32_t>(inner_links_.size()));
+    }
+    inner_count_ = count;
+  }
+
+  std::span<const std::uint32_t> inner_links(std::uint32_t at) const {
+    return {inner_links_.data() + inner_begin_[at], inner_links_.data() + inner_begin_[at + 1]};
+  }
+
+  // Hops to `to` from every inner switch; links go both ways.
   const std::vector<std::uint32_t>& hops_to(std::uint32_t to) {
     const auto [known, is_new] = hops_.try_emplace(to);
     std::vector<std::uint32_t>& hops = known->second;
     if (!is_new) return hops;
-    hops.assign(graph_.switches.size(), kFar);
+    hops.assign(inner_count_, kFar);
     std::vector<std::uint32_t> queue = {to};
-    hops[to] = 0;
+    if (inner_[to] != kFar) hops[inner_[to]] = 0;
     for (std::size_t next = 0; next < queue.size(); ++next) {
-      for (const FabricLink& link : graph_.leaving(queue[next])) {
-        if (hops[link.to] != kFar) continue;
-        hops[link.to] = hops[queue[next]] + 1;
-        queue.push_back(link.to);
+      const std::uint32_t here = queue[next] == to ? 0 : hops[inner_[queue[next]]];
+      for (const std::uint32_t id : inner_links(queue[next])) {
+        const std::uint32_t neighbour = graph_.links[id].to;
+        if (hops[inner_[neighbour]] != kFar) continue;
+        hops[inner_[neighbour]] = here + 1;
+        queue.push_back(neighbour);
       }
     }
     return hops;
   }
 
-  const std::vector<std::uint32_t>& reachable(std::uint32_t from, std::uint32_t to) {
+  // Parallel links between two switches stand in a row.
+  std::span<const FabricLink> direct(std::uint32_t from, std::uint32_t to) const {
+    const auto links = graph_.leaving(from);
+    const auto [first, last] = std::equal_range(links.begin(), links.end(), FabricLink{from, to, 0},
+                                                [](const FabricLink& a, const FabricLink& b) { return a.to < b.to; });
+    return {first, last};
+  }
+
+  std::uint32_t distance(std::uint32_t from, std::uint32_t to) {
     const std::vector<std::uint32_t>& hops = hops_to(to);
-    if (hops[from] == kFar) {
+    std::uint32_t out = kFar;
+    if (inner_[from] != kFar) {
+      out = hops[inner_[from]];
+    } else if (!direct(from, to).empty()) {
+      out = 1;
+    } else {
+      for (const std::uint32_t id : inner_links(from)) {
+        const std::uint32_t beyond = hops[inner_[graph_.links[id].to]];
+        if (beyond != kFar) out = std::min(out, beyond + 1);
+      }
+    }
+    if (out == kFar) {
       fail_infeasible({}, fmt::format("no path from {} to {}", graph_.switches[from], graph_.switches[to]),
                       "join them in cluster.fabric, or keep groups of ranks where paths exist");
     }
-    return hops;
+    return out;
   }
 
   std::vector<LinkShare> all_paths(std::uint32_t from, std::uint32_t to) {
-    const std::vector<std::uint32_t>& hops = reachable(from, to);
     std::vector<LinkShare> out;
     std::map<std::uint32_t, double> at = {{from, 1.0}};  // shares of the message, as many hops away
-    for (std::uint32_t left = hops[from]; left > 0; --left) {
+    for (std::uint32_t left = distance(from, to); left > 0; --left) {
       std::map<std::uint32_t, double> next;
       for (const auto& [here, share] : at) {
         double width = 0;
-        for_each_next(here, hops, [&](std::uint32_t, const FabricLink& link) { width += link.bytes_per_s; });
-        for_each_next(here, hops, [&, share = share](std::uint32_t id, const FabricLink& link) {
-          out.push_back({id, share * link.bytes_per_s / width});
-          next[link.to] += out.back().share;
+        for_each_next(here, to, left, [&](std::uint32_t id) { width += graph_.links[id].bytes_per_s; });
+        for_each_next(here, to, left, [&, share = share](std::uint32_t id) {
+          out.push_back({id, share * graph_.links[id].bytes_per_s / width});
+          next[graph_.links[id].to] += out.back().share;
         });
       }
       at = std::move(next);
@@ -203,12 +204,11 @@ class Routes::Table {
   }
 
   std::vector<LinkShare> one_path(std::uint32_t from, std::uint32_t to, std::uint64_t hash) {
-    const std::vector<std::uint32_t>& hops = reachable(from, to);
     std::vector<LinkShare> out;
     std::vector<std::uint32_t> choices;
-    while (from != to) {
+    for (std::uint32_t left = distance(from, to); left > 0; --left) {
       choices.clear();
-      for_each_next(from, hops, [&](std::uint32_t id, const FabricLink&) { choices.push_back(id); });
+      for_each_next(from, to, left, [&](std::uint32_t id) { choices.push_back(id); });
       hash = mixed(hash ^ from);
       out.push_back({choices[hash % choices.size()], 1});
       from = graph_.links[out.back().link].to;
@@ -216,10 +216,16 @@ class Routes::Table {
     return out;
   }
 
+  // The links that bring a message nearer to `to`, which is `left` hops away.
   template <class Visit>
-  void for_each_next(std::uint32_t at, const std::vector<std::uint32_t>& hops, const Visit& visit) const {
-    for (std::uint32_t id = graph_.first[at]; id < graph_.first[at + 1]; ++id) {
-      if (hops[graph_.links[id].to] + 1 == hops[at]) visit(id, graph_.links[id]);
+  void for_each_next(std::uint32_t at, std::uint32_t to, std::uint32_t left, const Visit& visit) {
+    if (left == 1) {
+      for (const FabricLink& link : direct(at, to)) visit(static_cast<std::uint32_t>(&link - graph_.links.data()));
+      return;
+    }
+    const std::vector<std::uint32_t>& hops = hops_to(to);
+    for (const std::uint32_t id : inner_links(at)) {
+      if (hops[inner_[graph_.links[id].to]] + 1 == left) visit(id);
     }
   }
 
@@ -233,10 +239,23 @@ class Routes::Table {
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> hops_;
   std::unordered_map<std::uint64_t, std::vector<LinkShare>> spread_;
   std::vector<LinkShare> path_;
+  std::vector<std::uint32_t> inner_;  // of each switch, its number among the inner ones; kFar: it is none
+  std::uint32_t inner_count_ = 0;
+  std::vector<std::uint32_t> inner_begin_;  // of each switch, its links to inner ones
+  std::vector<std::uint32_t> inner_links_;
 };
 
-Routes::Routes(FabricGraph graph, Routing routing, std::uint64_t seed)
-    : table_(std::make_unique<Table>(std::move(graph), routing, seed)) {}
+Routes::Routes(std::unique_ptr<Table> table) : table_(std::move(table)) {}
+
+Routes Routes::spread(FabricGraph graph, std::vector<std::uint32_t> colours) {
+  return Routes(std::make_unique<Table>(std::move(graph), std::move(colours), Routing::spread, 0));
+}
+
+Routes Routes::hashed(FabricGraph graph, std::uint64_t seed) {
+  Colours colours = each_its_own(graph);
+  return Routes(std::make_unique<Table>(std::move(graph), std::move(colours), Routing::hashed, seed));
+}
+
 Routes::~Routes() = default;
 Routes::Routes(Routes&&) noexcept = default;
 Routes& Routes::operator=(Routes&&) noexcept = default;

@@ -15,7 +15,6 @@ enum class Routing : std::uint8_t {
   spread,  // evenly, in proportion to the bandwidth of the next links (adaptive routing, packet spraying)
   hashed,  // each flow takes one path, which a hash of its ends decides at every switch (ECMP)
 };
-const std::vector<std::string>& routing_names();  // in the order of the enumeration
 
 // A link as routes know it: one of the fabric, or, where messages are spread, several that always carry the same.
 struct RoutedLink {
@@ -37,7 +36,9 @@ struct LinkShare {
 // with thousands of switches is its leaves, a vertex for each pod and one for the core. Exact, not an approximation.
 class Routes {
  public:
-  Routes(FabricGraph graph, Routing routing, std::uint64_t seed = 0);
+  // `colours`: of each switch (switch_colours()).
+  static Routes spread(FabricGraph graph, std::vector<std::uint32_t> colours);
+  static Routes hashed(FabricGraph graph, std::uint64_t seed);
   ~Routes();
   Routes(Routes&&) noexcept;
   Routes& operator=(Routes&&) noexcept;
@@ -49,6 +50,7 @@ class Routes {
 
  private:
   class Table;
+  explicit Routes(std::unique_ptr<Table> table);
   std::unique_ptr<Table> table_;
 };
 

@@ -24,7 +24,8 @@ struct LoweringOptions {
 //    occupies both; the sender's next pass waits for it, unless the framework overlaps transfers (interleaved only).
 //    Its two ends are neighbours in the program: the send, then its receive.
 // Where gradient buckets and transfers between stages use the network at the same time, they share each rank's part
-// of the node's ports (program.links); everything else has the bandwidth that its price assumes.
+// of the node's ports; where links between switches may be short, all that is a task of its own shares these
+// (shared_links.hpp). Everything else has the bandwidth that its price assumes.
 // The optimizer starts when all ranks have their gradients (clipping needs the global norm).
 // Folded and unfolded programs take the same time, and so do both levels of detail: tests/program.
 // Error(infeasible) for a program of more than some 130 million tasks.

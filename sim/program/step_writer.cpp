@@ -142,7 +142,7 @@ CommunicationCost StepWriter::cost_between(int replica_class, const Shared& shar
   const StagePlan& last = teams_.plan(shared.stages[1], replica_class);
   const std::array<int, 2> devices = {job_.rank_of(first.stage, first.replicas.first(), 0),
                                       job_.rank_of(last.stage, last.replicas.first(), 0)};
-  const CommunicationGroup group = communication_group(job_.cluster, devices);
+  const CommunicationGroup group = alone(communication_group(job_.cluster, devices));
   const double bytes = shared.elements * gradient_bytes(job_);
   CommunicationCost cost;
   for (const StagePlan* end : {&first, &last}) {

@@ -9,7 +9,6 @@
 #include "strategy/rules.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace mirfak {
 
@@ -70,18 +69,15 @@ class CrossTransfer {
     const Cluster& cluster = stage.job.cluster;
     double within = 0;
     double outside = 0;
-    bool crosses = false;
     for (const int other : others) {
       const bool near = cluster.place_of(rank).domain == cluster.place_of(other).domain;
       (near ? within : outside) += bytes;
-      const std::array<int, 2> both = {rank, other};
-      if (!near) crosses = crosses || communication_group(cluster, both).crosses_leaves;
     }
     on_network = std::max(on_network, outside);
     for (const bool near : {true, false}) {
       if ((near ? within : outside) <= 0) continue;
       const CommunicationCost cost =
-          stage.costs.communication.price_send(near ? within : outside, near, !near && crosses);
+          stage.costs.communication.price_send(near ? within : outside, near, false);
       if (cost.seconds <= slowest.seconds) continue;
       slowest.seconds = cost.seconds;
       slowest.transfer_s = cost.transfer_s;
@@ -108,15 +104,13 @@ TransferCost between_alike(const TransferEnd& from, const TransferEnd& to) {
   const int sender = job.rank_of(from.stage, from.replica, 0);
   const int receiver = job.rank_of(to.stage, to.replica, 0);
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
-  const std::array<int, 2> both = {sender, receiver};
-  const bool crosses = communication_group(job.cluster, both).crosses_leaves;
   const bool scatter = scatters_transfers(job.strategy, job.framework);
 
   TransferCost out;
   out.bytes = from.stream_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
   for (const TransferEnd* end : {&from, &to}) {
-    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, crosses);
+    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, false);
     if (cost.seconds <= out.seconds) continue;
     out.seconds = cost.seconds;
     out.bytes_per_s = out.received_bytes_per_s = cost.bytes_per_s;

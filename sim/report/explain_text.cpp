@@ -251,12 +251,9 @@ void Explainer::add_transfers(StageRows& rows, const StagePlan& from) {
 void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int to, BlockId stream) {
   const TransferCost cost =
       transfer_cost(job_, simulation_.plans, simulation_.blocks, {from.stage, to, from.replica_class, stream});
-  const int replica = from.replicas.first();
-  const std::array<int, 2> both = {job_.rank_of(from.stage, replica, 0), job_.rank_of(to, replica, 0)};
   const CollectiveModel& model = from.costs.communication;
-  const bool crosses = communication_group(job_.cluster, both).crosses_leaves;
-  Explanation why = model.explain_send(cost.bytes, !cost.on_network, crosses);
-  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, crosses).seconds;
+  Explanation why = model.explain_send(cost.bytes, !cost.on_network, false);
+  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, false).seconds;
   if (beyond > 0) {
     why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
     why.evaluation += fmt::format(" + {:.6g}", beyond);
@@ -301,7 +298,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     const CommunicationGroup& group = group_of(costs, collective.among);
     const CommunicationCost cost = price(collective, costs);
     Explanation why =
-        slowest_model(collective, costs).explain(collective.kind, collective.bytes / collective.pieces, group);
+        slowest_model(collective, costs).explain(collective.kind, collective.bytes / collective.pieces, alone(group));
     const std::string what = std::string(collective.name) + (in_parts ? " (all parts at once)" : "");
     if (collective.pieces > 1) {
       why.numbers = fmt::format("{} times ", collective.pieces) + why.numbers;
