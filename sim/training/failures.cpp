@@ -1,0 +1,28 @@
+#include "training/failures.hpp"
+
+#include <cmath>
+
+namespace mirfak {
+
+std::vector<double> NodeSpread::draw(std::size_t nodes, RandomStream& random) const {
+  std::vector<double> drawn(nodes, 1);
+  if (sigma > 0) {
+    for (double& factor : drawn) factor = std::exp(sigma * random.normal() - sigma * sigma / 2);
+  }
+  for (std::size_t node = 0; node < std::min(nodes, factors.size()); ++node) drawn[node] *= factors[node];
+  return drawn;
+}
+
+double Failures::rate_per_s() const {
+  double rate = 0;
+  for (const FailureCause& cause : causes) rate += cause.rate_per_s;
+  return rate;
+}
+
+double Failures::rate_within(int survives) const {
+  double rate = 0;
+  for (const FailureCause& cause : causes) rate += cause.nodes <= survives ? cause.rate_per_s : 0;
+  return rate;
+}
+
+}  // namespace mirfak
