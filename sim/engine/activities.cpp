@@ -26,8 +26,8 @@ void append_uses(const TaskClass& task_class, std::vector<LinkUse>& uses) {
   const auto begin = static_cast<std::ptrdiff_t>(uses.size());
   for (const auto& [link, demand] : task_class.demands) {
     if (!(demand > 0)) continue;
-    const auto known = std::find_if(uses.begin() + begin, uses.end(),
-                                    [link = link](const LinkUse& use) { return use.link == link; });
+    const auto known =
+        std::find_if(uses.begin() + begin, uses.end(), [link = link](const LinkUse& use) { return use.link == link; });
     if (known == uses.end()) {
       uses.push_back({link, demand});
     } else {

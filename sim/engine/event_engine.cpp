@@ -24,9 +24,9 @@
 //  - starts are computed from ends in one pass in memory order, when all is over.
 // Whoever depends on a task is found through linked lists in arrays, built in one pass over the program.
 //
-// Tasks that use links are not queued themselves, because their ends move: FairShare keeps them in order of their ends, as
-// activities, and the queue holds an alarm for the first. When it rings and the first end has moved meanwhile, nothing happens.
-// Programs without links never come here.
+// Tasks that use links are not queued themselves, because their ends move: FairShare keeps them in order of their ends,
+// as activities, and the queue holds an alarm for the first. When it rings and the first end has moved meanwhile,
+// nothing happens. Programs without links never come here.
 
 namespace mirfak {
 

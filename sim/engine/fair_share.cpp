@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-// An activity keeps the work it had left when its speed last changed, as a double of picoseconds, and its end rounded to
-// a whole picosecond. One whose speed comes out as before is not touched: its end does not drift, and one that always ran
-// at speed 1 ends exactly its duration after its start.
+// An activity keeps the work it had left when its speed last changed, as a double of picoseconds, and its end rounded
+// to a whole picosecond. One whose speed comes out as before is not touched: its end does not drift, and one that
+// always ran at speed 1 ends exactly its duration after its start.
 
 namespace mirfak {
 
@@ -77,7 +77,8 @@ bool FairShare::change_speed(StreamId stream, double speed, Picoseconds now) {
   Running& activity = running_[stream];
   const bool starts = activity.starts;
   if (!starts && activity.speed == speed) return false;
-  if (!starts) activity.work = std::max(0.0, activity.work - activity.speed * static_cast<double>(now - activity.since));
+  if (!starts)
+    activity.work = std::max(0.0, activity.work - activity.speed * static_cast<double>(now - activity.since));
   activity.starts = false;
   activity.speed = speed;
   activity.since = now;

@@ -40,7 +40,7 @@ class FairShare {
 
  private:
   struct Running {
-    double work = 0;        // picoseconds of work at speed 1 left at `since`
+    double work = 0;  // picoseconds of work at speed 1 left at `since`
     double speed = 0;
     Picoseconds since = 0;  // when the speed last changed
     Picoseconds end = kNever;

@@ -12,9 +12,9 @@
 //
 // Each says what the other needs. A start or an end changes some links' lists, and whatever follows happens at speeds
 // at which filling takes another course: from the lower of a link's old and new levels upwards. So links whose level is
-// out of date wait in a queue by that speed. When the first one gets its new level, those links are looked at again that
-// share an activity with it which either level, the old or the new, holds back below theirs. Everything else is as it
-// was, and is never touched: of 1,024 flows that share a network a start and an end change 30.
+// out of date wait in a queue by that speed. When the first one gets its new level, those links are looked at again
+// that share an activity with it which either level, the old or the new, holds back below theirs. Everything else is as
+// it was, and is never touched: of 1,024 flows that share a network a start and an end change 30.
 //
 // Why it ends, and with the same bits as from an empty network: level_of() is a function of a link's list and of the
 // levels of other links that are below its own, its sums are exact and so have no order, and it never falls below
@@ -22,8 +22,9 @@
 // activities held back, the second lowest; and so on. So there is one solution, whatever is rounded.
 //
 // Example: link A of 10 with x (demand 10) and y (10), link B of 12 with y (6) and z (9). A saturates at 10/20 = 0.5, B
-// at 12/15 = 0.8 with y rising, but y is held back by A: (12 - 6 x 0.5)/9 = 1, it does not saturate. x = y = 0.5, z = 1.
-// Now x ends. A saturates at 10/10 = 1, not at all; from 0.5 on y is held back no longer, so B is looked at again: 0.8.
+// at 12/15 = 0.8 with y rising, but y is held back by A: (12 - 6 x 0.5)/9 = 1, it does not saturate. x = y = 0.5, z
+// = 1. Now x ends. A saturates at 10/10 = 1, not at all; from 0.5 on y is held back no longer, so B is looked at again:
+// 0.8.
 
 namespace mirfak {
 
@@ -128,7 +129,8 @@ MaxMin::Speed MaxMin::level_of(const Link& link) {
     Flow held_flow = 0;
     Demand held = 0;
     for (const User& user : link.users) {
-      const auto above = static_cast<std::uint64_t>(user.held - known);  // wraps below, so that one comparison is enough
+      const auto above =
+          static_cast<std::uint64_t>(user.held - known);  // wraps below, so that one comparison is enough
       const Demand demand = user.demand & -static_cast<Demand>(above < static_cast<std::uint64_t>(level - known));
       held += demand;
       held_flow += static_cast<Flow>(user.held) * demand;

@@ -19,8 +19,8 @@ std::vector<std::uint32_t> switch_colours(const FabricGraph& graph, const Topolo
 // the paths of messages are not those of a tree.
 bool may_be_short(const Fabric& fabric);
 
-// The routes of a cluster whose links between switches messages may have to share; null: they have room for all that the
-// nodes' ports send at once. Remembered for the cluster last asked for, by each thread.
+// The routes of a cluster whose links between switches messages may have to share; null: they have room for all that
+// the nodes' ports send at once. Remembered for the cluster last asked for, by each thread.
 Routes* routes_of(const Cluster& cluster);
 
 }  // namespace mirfak

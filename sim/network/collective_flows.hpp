@@ -28,8 +28,8 @@ struct Flow {
   int port = 0;  // of a domain's ports, by place: what is added up on the way stays on one
 };
 
-// The flows of a collective (not a transfer) among `devices` (ascending). Domains that hold unequally many of them send through as many
-// ports as the smallest has. Order: that of the algorithm. Nothing if all are in one domain.
+// The flows of a collective (not a transfer) among `devices` (ascending). Domains that hold unequally many of them send
+// through as many ports as the smallest has. Order: that of the algorithm. Nothing if all are in one domain.
 //
 // ring        each domain's ports send all it sends to the next domain's, of equal places within the domains
 // tree        of each edge of each tree, a quarter of what a domain sends each way (with two domains half)

@@ -17,9 +17,9 @@ struct FabricLink {
 
 // The switches of a fabric and the links between them: what messages cross between the ports of nodes.
 struct FabricGraph {
-  std::vector<std::string> switches;  // their names
-  std::vector<FabricLink> links;      // by the switch they leave, then by the other: see sort_links()
-  std::vector<std::uint32_t> first;   // those of switch s are links[first[s]] to links[first[s + 1] - 1]
+  std::vector<std::string> switches;   // their names
+  std::vector<FabricLink> links;       // by the switch they leave, then by the other: see sort_links()
+  std::vector<std::uint32_t> first;    // those of switch s are links[first[s]] to links[first[s + 1] - 1]
   std::vector<std::int32_t> attached;  // of each device, the switch that its own ports are on; -1: none
   // Of each device, the first one of its node, where nodes hand a message to the port that is on the receiver's switch
   // (NCCL's PXN, over the links inside); else empty.

@@ -38,10 +38,7 @@ Colours each_its_own(const FabricGraph& graph) {
 class Routes::Table {
  public:
   Table(FabricGraph given, Colours colours, Routing routing, std::uint64_t seed)
-      : given_(std::move(given)),
-        routing_(routing),
-        seed_(seed),
-        colours_(std::move(colours)) {
+      : given_(std::move(given)), routing_(routing), seed_(seed), colours_(std::move(colours)) {
     const FabricGraph& graph = given_;
     name_switches(graph);
     if (routing == Routing::spread) {
@@ -109,8 +106,8 @@ class Routes::Table {
     for (std::size_t i = 0; i < graph_.links.size(); ++i) {
       const FabricLink& link = graph_.links[i];
       const int count = routing_ == Routing::spread ? counts_[i] : 1;
-      links_.push_back({fmt::format("{} to {}", graph_.switches[link.from], graph_.switches[link.to]),
-                        link.bytes_per_s, count});
+      links_.push_back(
+          {fmt::format("{} to {}", graph_.switches[link.from], graph_.switches[link.to]), link.bytes_per_s, count});
     }
   }
 
@@ -232,7 +229,7 @@ class Routes::Table {
   FabricGraph given_;
   Routing routing_;
   std::uint64_t seed_;
-  Colours colours_;    // of each switch of the given graph: its number in graph_
+  Colours colours_;  // of each switch of the given graph: its number in graph_
   FabricGraph graph_;
   std::vector<int> counts_;
   std::vector<RoutedLink> links_;

@@ -21,7 +21,8 @@ Communication CommunicationClasses::transfer(const EndOfTransfer& of) {
   described.stage = end.sending ? end.from : end.to;
   described.grouping = groups_.between(GroupKind::transfer, end.from, end.to);
   described.bytes = end.sending ? cost.sent() : cost.received();
-  described.work = TransferWork{cost.bytes, end.from, cost.senders, cost.receivers, cost.gathered_bytes, job_.precision()};
+  described.work =
+      TransferWork{cost.bytes, end.from, cost.senders, cost.receivers, cost.gathered_bytes, job_.precision()};
   described.activity_s[static_cast<std::size_t>(Activity::pipeline_communication)] = cost.seconds;
   if (cost.on_network) {
     described.flows = FlowPattern::transfer;

@@ -127,8 +127,8 @@ const CollectiveModel& slowest_model(const ReplicaCollective& collective, const 
 
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
   const CollectiveModel& model = slowest_model(collective, costs);
-  CommunicationCost cost = model.price(collective.kind, collective.bytes / collective.pieces,
-                                       alone(group_of(costs, collective.among)));
+  CommunicationCost cost =
+      model.price(collective.kind, collective.bytes / collective.pieces, alone(group_of(costs, collective.among)));
   cost.seconds *= collective.pieces;
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;

@@ -154,8 +154,8 @@ struct LinkUse {
 //  - dependencies of task i are dependencies[dependency_begin[i] .. dependency_begin[i + 1]);
 //  - what the ranks of a group do together stands in the same order on all of them, and waits for the same tasks: the
 //    k-th collective of a group on one kind of stream is one collective, and so with the ends of transfers.
-//    acting_together() lists what that makes. Where they use shared links they are one activity: it begins when the last of
-//    them does, and they end together.
+//    acting_together() lists what that makes. Where they use shared links they are one activity: it begins when the
+//    last of them does, and they end together.
 struct Program {
   std::vector<Picoseconds> duration;
   std::vector<StreamId> stream;

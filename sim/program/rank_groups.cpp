@@ -154,8 +154,8 @@ GroupingId RankGroups::all() {
 }
 
 GroupingId RankGroups::like(const RankGroups& other, GroupingId id) {
-  const auto found = std::find_if(other.known_.begin(), other.known_.end(),
-                                  [id](const auto& known) { return known.second == id; });
+  const auto found =
+      std::find_if(other.known_.begin(), other.known_.end(), [id](const auto& known) { return known.second == id; });
   const auto [kind, first, second] = found->first;
   switch (kind) {
     case GroupKind::data:

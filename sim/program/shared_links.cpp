@@ -202,9 +202,7 @@ void Loads::send_collective(const TaskClass& described, const RealGroups::Member
   for (const auto& [at, bytes_per_s] : added_up) load(at.second, bytes_per_s);
 }
 
-std::span<const LinkShare> Loads::route(int from, int to) {
-  return network_.routes->between(from, to);
-}
+std::span<const LinkShare> Loads::route(int from, int to) { return network_.routes->between(from, to); }
 
 void Loads::load(std::uint32_t link, double bytes_per_s) {
   if (fabric_[link] == 0) used_.push_back(link);
@@ -222,8 +220,8 @@ Link Loads::link_of(Wire wire) const {
           share};
 }
 
-// The largest load of a link, whatever runs at the same time: of each slot's groupings one, in it every group, doing what
-// takes most.
+// The largest load of a link, whatever runs at the same time: of each slot's groupings one, in it every group, doing
+// what takes most.
 double bound(const Loads& loads, std::span<const Cell> cells, const Program& program) {
   std::map<std::pair<Slot, GroupingId>, std::map<std::uint32_t, double>> most;
   for (const Cell& cell : cells) {
@@ -297,9 +295,8 @@ void share_network(Program& program, const RankGroups& groups, const Job& job, s
   if (!network.ports && network.routes == nullptr) return;
   Loads loads(program, groups, job, plans, network, folded);
   std::vector<Cell>& cells = loads.cells();
-  std::sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
-    return std::pair(a.wire, a.entry) < std::pair(b.wire, b.entry);
-  });
+  std::sort(cells.begin(), cells.end(),
+            [](const Cell& a, const Cell& b) { return std::pair(a.wire, a.entry) < std::pair(b.wire, b.entry); });
   ScarceLinks links(program);
   std::vector<std::pair<std::uint32_t, LinkUse>> uses;
   for (auto first = cells.begin(); first != cells.end();) {

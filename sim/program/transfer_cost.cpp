@@ -76,8 +76,7 @@ class CrossTransfer {
     on_network = std::max(on_network, outside);
     for (const bool near : {true, false}) {
       if ((near ? within : outside) <= 0) continue;
-      const CommunicationCost cost =
-          stage.costs.communication.price_send(near ? within : outside, near, false);
+      const CommunicationCost cost = stage.costs.communication.price_send(near ? within : outside, near, false);
       if (cost.seconds <= slowest.seconds) continue;
       slowest.seconds = cost.seconds;
       slowest.transfer_s = cost.transfer_s;

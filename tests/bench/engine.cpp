@@ -168,7 +168,8 @@ void register_all() {
     benchmark::RegisterBenchmark("event_engine_1f1b", execute_pipeline, Executor::events)->Arg(microbatches);
     benchmark::RegisterBenchmark("timeline_hash", timeline_hash)->Arg(microbatches);
   }
-  for (const int count : {64, 256, 1024, 4096}) benchmark::RegisterBenchmark("connected_flows", connected_flows)->Arg(count);
+  for (const int count : {64, 256, 1024, 4096})
+    benchmark::RegisterBenchmark("connected_flows", connected_flows)->Arg(count);
   for (const int count : {64, 1024}) {
     benchmark::RegisterBenchmark("separate_flows", separate_flows)->Arg(count);
   }
