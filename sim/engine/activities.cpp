@@ -54,9 +54,13 @@ std::span<const LinkUse> Activities::uses_of(TaskId task) const {
   return {alone_uses_.data() + alone_begin_[id], alone_uses_.data() + alone_begin_[id + 1]};
 }
 
-// The place of a task's activity. Which way a transfer goes follows from the stage that sends.
+// The place of a task's activity. Which way a transfer goes follows from the stage that sends; a collective may join
+// stages, too, and goes no way.
 std::size_t Activities::together(TaskId task, GroupId group) const {
   const Stream& stream = program_.streams[program_.stream[task]];
+  if (program_.class_of(task).kind != TaskKind::transfer) {
+    return kPlaces * group + 2 * static_cast<std::size_t>(stream.kind);
+  }
   const std::vector<ProgramRank>& ranks = program_.ranks;
   const bool of_first = ranks[stream.rank].stage == ranks[program_.groups[group].ranks.front()].stage;
   const bool sender_is_first = of_first != receives(stream.kind);

@@ -54,6 +54,16 @@ struct Network {
         colours(switch_colours(graph, topology)) {}
 };
 
+// The switches that a link of routes over single switches joins: those may have several links in parallel.
+std::pair<std::uint32_t, std::uint32_t> ends_of(const FabricGraph& graph, const RoutedLink& link) {
+  const std::size_t middle = link.name.find(" to ");
+  const auto number = [&](const std::string& name) {
+    const auto found = std::find(graph.switches.begin(), graph.switches.end(), name);
+    return static_cast<std::uint32_t>(found - graph.switches.begin());
+  };
+  return {number(link.name.substr(0, middle)), number(link.name.substr(middle + 4))};
+}
+
 double sum_out_of(const std::vector<Flow>& flows, const Cluster& cluster, int domain) {
   double sum = 0;
   for (const Flow& flow : flows) sum += cluster.place_of(flow.from).domain == domain ? flow.share : 0;
@@ -82,8 +92,8 @@ TEST_CASE("routes: colours of switches are exact") {
         for (const LinkShare& on : joined.between(from, to)) all_of_joined += on.share;
         BetweenColours by_colours;
         for (const LinkShare& on : single.between(from, to)) {
-          const FabricLink& link = network.graph.links[on.link];
-          by_colours[{network.colours[link.from], network.colours[link.to]}] += on.share;
+          const auto [a, b] = ends_of(network.graph, single.links()[on.link]);
+          by_colours[{network.colours[a], network.colours[b]}] += on.share;
           all_of_single += on.share;
         }
         // Every hop carries the whole message: as many wholes as hops, whoever counts.
@@ -99,9 +109,9 @@ TEST_CASE("routes: colours of switches are exact") {
         // Of links that are one, each carries the same share of its bandwidth.
         std::map<std::pair<std::uint32_t, std::uint32_t>, double> level;
         for (const LinkShare& on : single.between(from, to)) {
-          const FabricLink& link = network.graph.links[on.link];
-          const double use = on.share / link.bytes_per_s;
-          const auto [known, is_new] = level.try_emplace({network.colours[link.from], network.colours[link.to]}, use);
+          const auto [a, b] = ends_of(network.graph, single.links()[on.link]);
+          const double use = on.share / single.links()[on.link].bytes_per_s;
+          const auto [known, is_new] = level.try_emplace({network.colours[a], network.colours[b]}, use);
           if (!is_new) CHECK(known->second == doctest::Approx(use));
         }
       }
@@ -120,15 +130,16 @@ TEST_CASE("routes: a hash takes one of the shortest paths, the same each time") 
     for (int from = 0; from < 64; ++from) {
       const int to = 255 - from;
       double hops = 0;
-      std::vector<std::uint32_t> possible;
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> possible;
       for (const LinkShare& on : spread.between(from, to)) {
         hops += on.share;
-        possible.push_back(on.link);
+        possible.push_back(ends_of(network.graph, spread.links()[on.link]));
       }
       const auto path = hashed.between(from, to);
       CHECK(static_cast<double>(path.size()) == doctest::Approx(hops));
       for (std::size_t k = 0; k < path.size(); ++k) {
-        CHECK(std::find(possible.begin(), possible.end(), path[k].link) != possible.end());
+        const std::pair ends = ends_of(network.graph, hashed.links()[path[k].link]);
+        CHECK(std::find(possible.begin(), possible.end(), ends) != possible.end());
         CHECK(path[k].link == again.between(from, to)[k].link);
         ++taken[path[k].link];
       }

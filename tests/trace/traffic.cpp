@@ -43,8 +43,10 @@ TEST_CASE("shared links are never overfull, and carry what their tasks demand") 
   const Simulation& s = e.simulation;
   REQUIRE(s.program.shares_links());
   std::vector<double> expected(s.program.links.size());
+  const std::vector<TaskId> first = acting_together(s.program);
   for (TaskId task = 0; task < s.program.size(); ++task) {
-    for (const auto& [link, demand] : s.program.class_of(task).demands) {
+    if (first[task] != task) continue;
+    for (const auto& [link, demand] : s.program.traffic_of(s.program.task_class[task], s.program.group_of(task))) {
       expected[link] += demand * to_seconds(s.program.duration[task]);
     }
   }
