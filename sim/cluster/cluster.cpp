@@ -14,8 +14,8 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kMaxGpus = 1 << 20;
-constexpr int kMaxPorts = 1024;
+constexpr int kMaxClusterGpus = 1 << 20;
+constexpr int kMaxNodePorts = 1024;
 constexpr int kMaxRanksPerGpu = 64;
 
 // Ranks that share a GPU are placed on devices of their own.
@@ -45,7 +45,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
     hardware.network = catalog.link(*network, LinkEnd::nodes);
     spec.network = hardware.network.name;
   }
-  spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxPorts));
+  spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
   if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
 }
 
@@ -71,7 +71,7 @@ std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalo
     const std::optional<Node> own = mapping.find("price");
     find_price(own ? &*own : price ? &*price : nullptr, catalog, allotment);
     read_changes(mapping, catalog, allotment.hardware);
-    const int most = (kMaxGpus - gpus) / allotment.hardware.spec.gpus;
+    const int most = (kMaxClusterGpus - gpus) / allotment.hardware.spec.gpus;
     allotment.count = static_cast<int>(mapping.require("count").as_integer(1, std::max(1, most)));
     mapping.finish();
     gpus += allotment.count * allotment.hardware.spec.gpus;
@@ -98,7 +98,7 @@ std::vector<NodeAllotment> merged(std::vector<NodeAllotment> nodes) {
   std::vector<NodeAllotment> out;
   for (NodeAllotment& next : nodes) {
     const bool same = !out.empty() && out.back().hardware == next.hardware && out.back().price == next.price;
-    if (same && out.back().count >= 1 && next.count >= 1 && next.count <= kMaxGpus - out.back().count) {
+    if (same && out.back().count >= 1 && next.count >= 1 && next.count <= kMaxClusterGpus - out.back().count) {
       out.back().count += next.count;
     } else {
       out.push_back(std::move(next));
@@ -116,7 +116,7 @@ Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations 
   held.perturbations = std::move(perturbations);
   for (NodeAllotment& allotment : merged(std::move(nodes))) {
     const NodeSpec& spec = allotment.hardware.spec;
-    if (allotment.count < 1 || allotment.count > (kMaxGpus - held.gpus) / spec.gpus) {
+    if (allotment.count < 1 || allotment.count > (kMaxClusterGpus - held.gpus) / spec.gpus) {
       fail_input({}, "a cluster has 1 to 2^20 GPUs, and at least one node of each type");
     }
     const int nodes_per_domain = nodes_of_a_domain(spec, allotment.count);

@@ -84,7 +84,7 @@ class MaxMin {
   void change_load(Link& link, Demand by);
   static Speed level_of(const Link& link);
   Speed lowest_but(const Activity& activity, std::uint32_t link) const;
-  void change_level(std::uint32_t link);
+  void change_level(std::uint32_t id);
   void inform(const Placed& use, Speed held);
   void touch(std::uint32_t slot);
   void mark_stale(std::uint32_t link);

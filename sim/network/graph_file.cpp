@@ -16,10 +16,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMostVertices = 1'000'000;
-constexpr std::int64_t kMostLinks = 4'000'000;
-constexpr std::size_t kMostIncludes = 32;
-
 struct VertexSet {
   std::string name;
   int count = 1;

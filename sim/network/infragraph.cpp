@@ -16,8 +16,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMostVertices = 1'000'000;
-constexpr std::int64_t kMostLinks = 4'000'000;
 constexpr int kMostNested = 16;
 
 struct Rate {

@@ -2,6 +2,8 @@
 
 #include "base/error.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
@@ -9,6 +11,11 @@
 #include <vector>
 
 namespace mirfak {
+
+// What a file may describe, so that a short one cannot ask for more than a machine has.
+inline constexpr std::int64_t kMostVertices = 1'000'000;
+inline constexpr std::int64_t kMostLinks = 4'000'000;
+inline constexpr std::size_t kMostIncludes = 32;  // in one another
 
 // What a vertex does in a network.
 enum class VertexKind {

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
 
 // SplitMix64's finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-std::uint64_t mixed(std::uint64_t x) {
+std::uint64_t scrambled(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -65,7 +65,7 @@ class Routes::Table {
     const std::uint64_t pair = std::uint64_t{from} << 32 | to;
     if (routing_ == Routing::hashed) {
       const std::uint64_t ends = std::uint64_t(from_device) << 32 | static_cast<std::uint32_t>(to_device);
-      path_ = one_path(from, to, mixed(seed_ ^ mixed(ends)));
+      path_ = one_path(from, to, scrambled(seed_ ^ scrambled(ends)));
       return path_;
     }
     const auto [known, is_new] = spread_.try_emplace(pair);
@@ -206,7 +206,7 @@ class Routes::Table {
     for (std::uint32_t left = distance(from, to); left > 0; --left) {
       choices.clear();
       for_each_next(from, to, left, [&](std::uint32_t id) { choices.push_back(id); });
-      hash = mixed(hash ^ from);
+      hash = scrambled(hash ^ from);
       out.push_back({choices[hash % choices.size()], 1});
       from = graph_.links[out.back().link].to;
     }

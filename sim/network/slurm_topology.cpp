@@ -11,15 +11,12 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <ranges>
 #include <set>
 #include <sstream>
 
 namespace mirfak {
 
 namespace {
-
-constexpr std::size_t kMostIncludes = 32;
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -168,7 +165,7 @@ class ConfReader {
   bool has_blocks_ = false;
 };
 
-std::string text_of(const std::filesystem::path& path, const Location& where) {
+std::string text_of_included(const std::filesystem::path& path, const Location& where) {
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path)) {
     fail_input(where.known() ? where : Location{path.string(), 0, 0}, fmt::format("{} cannot be read", path.string()));
@@ -293,7 +290,8 @@ class TreeGraph {
       seen[at] = 1;
       const SlurmSwitch& item = topology_.switches[at];
       for (const std::string& node : item.nodes) add_node(node, static_cast<int>(at), item.where);
-      for (const std::string& child : std::ranges::reverse_view(item.children)) {
+      for (auto place = item.children.rbegin(); place != item.children.rend(); ++place) {
+        const std::string& child = *place;
         open.push_back(by_name_.at(child));
       }
     }
@@ -376,9 +374,9 @@ class TreeGraph {
 }  // namespace
 
 SlurmTopology read_slurm_conf(const std::filesystem::path& path) {
-  ConfReader reader(text_of);
+  ConfReader reader(text_of_included);
   reader.begin_at(path);
-  reader.read(text_of(path, {}), path.string());
+  reader.read(text_of_included(path, {}), path.string());
   return reader.finished(path.string());
 }
 

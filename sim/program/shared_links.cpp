@@ -97,7 +97,7 @@ class Loads {
   void add_fabric(const TaskClass& described, GroupId group);
   void send_transfer(const TaskClass& described, const RealGroups::Members& members);
   void send_collective(const TaskClass& described, const RealGroups::Members& members);
-  std::span<const LinkShare> route(int from, int to);
+  std::span<const LinkShare> route(int from, int to) const;
   void load(std::uint32_t link, double bytes_per_s);
   void add(Wire wire, double bytes_per_s) {
     cells_.push_back({wire, static_cast<std::uint32_t>(rows_.size() - 1), entries_, bytes_per_s});
@@ -202,7 +202,7 @@ void Loads::send_collective(const TaskClass& described, const RealGroups::Member
   for (const auto& [at, bytes_per_s] : added_up) load(at.second, bytes_per_s);
 }
 
-std::span<const LinkShare> Loads::route(int from, int to) { return network_.routes->between(from, to); }
+std::span<const LinkShare> Loads::route(int from, int to) const { return network_.routes->between(from, to); }
 
 void Loads::load(std::uint32_t link, double bytes_per_s) {
   if (fabric_[link] == 0) used_.push_back(link);

@@ -49,7 +49,9 @@ TEST_CASE("shared links: a network that suffices has none, and changes nothing")
 
 TEST_CASE("shared links: folded and unfolded programs take the same time") {
   for (const double oversubscription : {1.0, 8.0, 100.0}) {
-    for (const auto& [tensor, pipeline] : {std::pair(8, 1), std::pair(8, 4), std::pair(4, 2), std::pair(2, 8)}) {
+    for (const auto& sizes : {std::pair(8, 1), std::pair(8, 4), std::pair(4, 2), std::pair(2, 8)}) {
+      const int tensor = sizes.first;
+      const int pipeline = sizes.second;
       for (const bool overlap : {false, true}) {
         CAPTURE(oversubscription);
         CAPTURE(tensor);
