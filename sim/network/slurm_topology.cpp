@@ -290,8 +290,8 @@ class TreeGraph {
       seen[at] = 1;
       const SlurmSwitch& item = topology_.switches[at];
       for (const std::string& node : item.nodes) add_node(node, static_cast<int>(at), item.where);
-      for (auto place = item.children.rbegin(); place != item.children.rend(); ++place) {
-        const std::string& child = *place;
+      const std::vector<std::string> last_first(item.children.rbegin(), item.children.rend());
+      for (const std::string& child : last_first) {
         open.push_back(by_name_.at(child));
       }
     }
