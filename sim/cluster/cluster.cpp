@@ -177,10 +177,10 @@ Cluster read_cluster(const Node& section, const Catalog& catalog) {
   const std::optional<Node> fabric = mapping.find("fabric");
   const std::optional<Node> perturbations = mapping.find("perturbations");
   mapping.finish();
-  int gpus = 0;
-  for (const NodeAllotment& allotment : nodes) gpus += allotment.count * allotment.hardware.spec.gpus;
-  return {std::move(nodes), fabric ? read_fabric(*fabric) : default_fabric(),
-          perturbations ? read_perturbations(*perturbations, gpus) : Perturbations{}};
+  const Cluster even(nodes, fabric ? read_fabric(*fabric) : default_fabric());
+  if (!perturbations) return even;
+  const RankPlaces places{even.gpus(), even.nodes(), [&](int rank) { return even.place_of(rank).node; }};
+  return {std::move(nodes), even.fabric(), read_perturbations(*perturbations, places)};
 }
 
 GroupShape shape_of(const Cluster& cluster, std::span<const int> devices) {

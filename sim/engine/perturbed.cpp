@@ -20,17 +20,28 @@ TimeFactors larger(const TimeFactors& a, const TimeFactors& b) {
   return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
 }
 
+// Of ranks that act together: each factor that of the slowest; with the slowest port where they are on several nodes.
+TimeFactors factors_together(const Program& program, const Group& group, const Cluster& cluster) {
+  const auto number = [&](std::uint32_t rank) { return static_cast<int>(program.ranks[rank].rank); };
+  const int node = cluster.place_of(number(group.ranks.front())).node;
+  RankFactors out = cluster.perturbations().of(number(group.ranks.front()));
+  bool one_node = true;
+  for (const std::uint32_t rank : group.ranks) {
+    const RankFactors own = cluster.perturbations().of(number(rank));
+    out = {larger(out.time, own.time), std::max(out.port, own.port)};
+    one_node = one_node && cluster.place_of(number(rank)).node == node;
+  }
+  if (!one_node) out.time.communication *= out.port;
+  return out.time;
+}
+
 class Perturber {
  public:
-  Perturber(Program program, const Perturbations& perturbations) : program_(std::move(program)) {
+  Perturber(Program program, const Cluster& cluster) : program_(std::move(program)) {
     for (const ProgramRank& rank : program_.ranks) {
-      of_rank_.push_back(perturbations.of(static_cast<int>(rank.rank)));
+      of_rank_.push_back(cluster.perturbations().of(static_cast<int>(rank.rank)).time);
     }
-    for (const Group& group : program_.groups) {
-      TimeFactors slowest = of_rank_[group.ranks.front()];
-      for (const std::uint32_t rank : group.ranks) slowest = larger(slowest, of_rank_[rank]);
-      of_group_.push_back(slowest);
-    }
+    for (const Group& group : program_.groups) of_group_.push_back(factors_together(program_, group, cluster));
   }
 
   Program run() {
@@ -91,8 +102,7 @@ class Perturber {
 
 }  // namespace
 
-Program perturbed(Program program, const Perturbations& perturbations) {
-  return Perturber(std::move(program), perturbations).run();
+Program perturbed(Program program, const Cluster& cluster) { return Perturber(std::move(program), cluster).run();
 }
 
 }  // namespace mirfak

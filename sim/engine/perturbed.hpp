@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cluster/perturbations.hpp"
+#include "cluster/cluster.hpp"
 #include "program/program.hpp"
 
 namespace mirfak {
@@ -10,6 +10,7 @@ namespace mirfak {
 // it is about (TaskClass::activity_s); a task that takes longer demands less of links. Of a pass as one task, what
 // communication hides behind compute is taken to stay hidden: detail operators says it exactly. A rank of a folded
 // program has the factors of all that it stands for: see folds() in program/replica_classes.hpp.
-Program perturbed(Program program, const Perturbations& perturbations);
+// What leaves a node takes the factor of the slowest port among its ranks besides; such programs are not folded.
+Program perturbed(Program program, const Cluster& cluster);
 
 }  // namespace mirfak

@@ -28,7 +28,7 @@ using GroupShape = std::tuple<int, int, bool, bool>;
 
 struct StageSignature {
   int hardware = 0;  // the first of the cluster's entries that has the same
-  TimeFactors factors;
+  RankFactors factors;
   std::vector<GroupShape> places;
 
   friend bool operator==(const StageSignature&, const StageSignature&) = default;
@@ -99,7 +99,7 @@ GroupShape place_of(const Job& job, const std::vector<int>& ranks) {
   return {group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves, group.shape.domains > 1};
 }
 
-TimeFactors factors_of(const Job& job, int stage, int replica) {
+RankFactors factors_of(const Job& job, int stage, int replica) {
   return job.cluster.perturbations().of(job.rank_of(stage, replica, 0));
 }
 
@@ -256,7 +256,8 @@ std::vector<int> all_replicas(int count) {
 bool folds(const Job& job) {
   if (job.cluster.perturbations().empty()) return true;
   const Strategy& s = job.strategy;
-  if (!s.stages.empty()) return false;
+  // Which groups leave a node, only groups of all ranks say.
+  if (!s.stages.empty() || !job.cluster.perturbations().ports.empty()) return false;
   const int in_step = s.expert_span().data * s.context;  // of a tensor rank's replicas() at a stage, those in a row
   const int of_copy = s.shards() == s.replicas() ? 1 : s.shards();
   for (int rank = 0; rank < static_cast<int>(s.ranks()); ++rank) {

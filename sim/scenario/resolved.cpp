@@ -68,15 +68,6 @@ std::string network_of(const NodeSpec& spec, const StatedNode& stated) {
   return (stated.type->parent_path() / spec.network).lexically_normal().string();
 }
 
-std::string perturbations_yaml(const Perturbations& perturbations) {
-  std::string out;
-  for (const auto& [rank, factors] : perturbations.ranks) {
-    out += fmt::format("      - {{rank: {}, compute: {}, communication: {}, host: {}}}\n", rank, factors.compute,
-                       factors.communication, factors.host);
-  }
-  return out.empty() ? out : "  perturbations:\n    ranks:\n" + out;
-}
-
 std::string clock_yaml(const NodeSpec& node) {
   return node.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", node.clock_hz / kMegahertz);
 }
@@ -98,7 +89,7 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
                     spec.ports, clock_yaml(spec), one_price ? "" : ", price: " + group.price_asked);
   }
   out += fmt::format("  fabric: {}\n", fabric_yaml(cluster.fabric()));
-  out += perturbations_yaml(cluster.perturbations());
+  out += cluster.perturbations().yaml();
   return one_price ? out + fmt::format("  price: {}\n", cluster.groups().front().price_asked) : out;
 }
 

@@ -150,8 +150,7 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
   const bool shared = job.cluster.shares_gpus();
   const LoweringOptions all_ranks{true, options.operators || shared};
   program = lower(job, blocks, plans, shared || !folds(job) ? all_ranks : options);
-  const Perturbations& perturbations = job.cluster.perturbations();
-  if (!perturbations.empty()) program = perturbed(std::move(program), perturbations);
+  if (!job.cluster.perturbations().empty()) program = perturbed(std::move(program), job.cluster);
   timeline = shared ? execute_sharing_gpus(program, job.cluster, executor) : execute(program, executor);
   account(of_blocks);
 }

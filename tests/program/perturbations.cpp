@@ -24,9 +24,15 @@ Strategy strategy_of(int tensor, int data, int pipeline) {
   return s;
 }
 
+Perturbations perturbations_of(std::map<int, TimeFactors> ranks) {
+  Perturbations out;
+  out.ranks = std::move(ranks);
+  return out;
+}
+
 Job with(Job job, std::map<int, TimeFactors> ranks) {
   std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
-  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), Perturbations{std::move(ranks)});
+  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), perturbations_of(std::move(ranks)));
   return job;
 }
 
@@ -34,7 +40,7 @@ double seconds(const Job& job) { return simulate(job).result.iteration_time_s; }
 
 Picoseconds makespan(const Job& job, const LoweringOptions& options) {
   const ShardedBlocks blocks = shard_blocks(job);
-  const Program program = perturbed(lower(job, blocks, plan_stages(job, blocks), options), job.cluster.perturbations());
+  const Program program = perturbed(lower(job, blocks, plan_stages(job, blocks), options), job.cluster);
   program.validate();
   return execute(program).makespan;
 }

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace mirfak {
+
+// Random numbers without a state: a bijection of counters, so that number n is the same whoever asks for it, in any
+// order, on any thread and machine. Philox 4x32 of ten rounds: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
+// easy as 1, 2, 3", SC'11, section 3.3.
+using PhiloxCounter = std::array<std::uint32_t, 4>;
+using PhiloxKey = std::array<std::uint32_t, 2>;
+PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key);
+
+// What a number is drawn for.
+struct Draw {
+  std::uint64_t seed = 0;
+  std::uint32_t sample = 0;
+  std::uint32_t purpose = 0;  // what entities are: ranks, nodes, ...
+  std::uint64_t entity = 0;
+};
+
+// Uniform in (0, 1), never 0 or 1: of 53 bits.
+double uniform(const Draw& draw);
+// Of the standard normal distribution, the value below which a share `u` in (0, 1) lies.
+double normal_quantile(double u);
+
+}  // namespace mirfak

@@ -1,0 +1,122 @@
+#include "cluster/distribution.hpp"
+
+#include "base/csv.hpp"
+#include "base/file_reference.hpp"
+#include "base/random.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kLowest = 0.01;
+constexpr double kHighest = 1000;
+constexpr double kMostMeasured = 1e12;  // of a unit of its own, such as tokens
+
+template <class... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <class... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
+Distribution measured(const Node& node, std::vector<double> values, bool relative) {
+  if (values.empty()) node.fail("no values to draw from");
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  std::sort(values.begin(), values.end());
+  for (double& value : values) {
+    if (relative) value /= mean;
+    if (value > kHighest) node.fail(fmt::format("{} is more than {} times as long", value, kHighest));
+  }
+  return Distribution(std::move(values));
+}
+
+Distribution from_file(const Node& node, const char* column, bool relative) {
+  const CsvTable table = CsvTable::from_file(FileReference(node).existing_path());
+  const std::size_t at = table.require(column);
+  std::vector<double> values;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    values.push_back(table.number(row, at, kLowest, relative ? kMostMeasured : kHighest));
+  }
+  return measured(node, std::move(values), relative);
+}
+
+std::vector<double> values_of(const Node& node, bool relative) {
+  std::vector<double> out;
+  for (const Node& item : node.as_items()) out.push_back(item.as_number(kLowest, relative ? kMostMeasured : kHighest));
+  return out;
+}
+
+}  // namespace
+
+double Distribution::quantile(double u) const {
+  const double value = std::visit(
+      Overloaded{[u](const Normal& of) { return of.mean + of.deviation * normal_quantile(u); },
+                 [u](const Lognormal& of) { return of.median * std::exp(of.sigma * normal_quantile(u)); },
+                 [u](const TwoPoint& of) {
+                   const bool rare = of.value < 1 ? u < of.share : u >= 1 - of.share;
+                   return rare ? of.value : 1;
+                 },
+                 [u](const Measured& of) {
+                   return of[std::min(of.size() - 1, static_cast<std::size_t>(u * static_cast<double>(of.size())))];
+                 }},
+      of_);
+  return std::clamp(value, kLowest, kHighest);
+}
+
+std::string Distribution::yaml() const {
+  return std::visit(
+      Overloaded{[](const Normal& of) {
+                   return fmt::format("{{normal: {{mean: {}, deviation: {}}}}}", of.mean, of.deviation);
+                 },
+                 [](const Lognormal& of) {
+                   return fmt::format("{{lognormal: {{median: {}, sigma: {}}}}}", of.median, of.sigma);
+                 },
+                 [](const TwoPoint& of) {
+                   return fmt::format("{{two_point: {{share: {}, value: {}}}}}", of.share, of.value);
+                 },
+                 [](const Measured& of) { return fmt::format("{{values: [{}]}}", fmt::join(of, ", ")); }},
+      of_);
+}
+
+Distribution read_distribution(const Node& node, const char* column, bool relative) {
+  if (node.is_scalar()) return from_file(node, column, relative);
+  Mapping forms(node);
+  const std::vector<std::string> keys = forms.keys();
+  std::vector<Distribution> found;
+  const auto read = [&](const char* name, auto parse) {
+    if (const auto form = forms.find(name)) {
+      Mapping entry(*form);
+      found.push_back(parse(entry));
+      entry.finish();
+    }
+  };
+  read("normal", [](Mapping& entry) {
+    return Distribution(Distribution::Normal{entry.number_or("mean", 1, kLowest, kHighest),
+                                             entry.require("deviation").as_number(0, kHighest)});
+  });
+  read("lognormal", [](Mapping& entry) {
+    return Distribution(Distribution::Lognormal{entry.number_or("median", 1, kLowest, kHighest),
+                                                entry.require("sigma").as_number(0, 5)});
+  });
+  read("two_point", [](Mapping& entry) {
+    return Distribution(Distribution::TwoPoint{entry.require("share").as_number(0, 1),
+                                               entry.require("value").as_number(kLowest, kHighest)});
+  });
+  if (const auto values = forms.find("values")) found.push_back(measured(*values, values_of(*values, relative), relative));
+  forms.finish();
+  if (found.size() != 1) {
+    node.fail("expected one distribution: normal, lognormal, two_point or values, or a CSV file",
+              "such as {lognormal: {sigma: 0.02}}, or {two_point: {share: 0.005, value: 1.1}}");
+  }
+  return found.front();
+}
+
+}  // namespace mirfak
