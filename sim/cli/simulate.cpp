@@ -5,17 +5,21 @@
 #include "report/explain_text.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
+#include "report/spread_report.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "simulation/spread.hpp"
 #include "trace/timeline_json.hpp"
 #include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
 namespace mirfak {
 
@@ -32,6 +36,9 @@ struct SimulateOptions {
   std::string trace;
   std::string timeline;
   bool explain = false;
+  std::optional<int> samples;
+  std::optional<std::uint64_t> seed;
+  std::string sampling;
   std::string data;
 };
 
@@ -52,6 +59,12 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline for Perfetto or chrome://tracing");
   add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
+  add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
+      "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
+  add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
+      "of --samples; default cluster.perturbations.seed");
+  add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
+      "of --samples: every second one the mirror image of the one before, or all independent");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -73,9 +86,35 @@ std::string text_report(const Scenario& scenario, const Simulation& simulation, 
 }
 
 std::string json_report(const Simulation& simulation, std::span<const std::string> notes,
-                        const Surroundings& surroundings) {
+                        const std::optional<Spread>& spread, const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return result_json(simulation, so_far.count(), notes).dump(2) + "\n";
+  nlohmann::ordered_json out = result_json(simulation, so_far.count(), notes);
+  if (spread) out["spread"] = spread_json(*spread);
+  return out.dump(2) + "\n";
+}
+
+std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
+  constexpr int most = 10'000'000;
+  static const std::vector<std::string> names = {"antithetic", "random"};
+  const bool antithetic = choice("--sampling", options.sampling, names) == 0;
+  if (!options.samples) {
+    if (!options.seed && antithetic) return std::nullopt;
+    fail_input({}, fmt::format("{} needs --samples", options.seed ? "--seed" : "--sampling"),
+               "say how many iterations, such as --samples 1000");
+  }
+  if (*options.samples < 2 || *options.samples > most) {
+    fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", most, *options.samples));
+  }
+  SpreadOptions out;
+  out.samples = *options.samples;
+  out.seed = options.seed;
+  out.antithetic = antithetic;
+  return out;
+}
+
+// One iteration takes no notice of what is drawn for many.
+void leave_out_perturbations(std::vector<std::string>& notes) {
+  std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
 }
 
 }  // namespace
@@ -88,18 +127,23 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (options.explain && format == OutputFormat::json)
     fail_input({}, "--explain prints text, not JSON", "leave out --format json");
 
+  const std::optional<SpreadOptions> sampling = sampling_of(options);
   const ScenarioSources sources(data_folders(options.data));
   const Scenario scenario = load_scenario(options.scenario, options.overrides, sources);
   const Simulation simulation = simulate(scenario.job, lowering);
   if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
   if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
 
+  std::optional<Spread> spread;
+  if (sampling) spread = sample_iterations(scenario.job, *sampling);
   CommandOutput output;
   const bool as_usual = !lowering.unfolded && !lowering.operators;
-  const std::vector<std::string> notes =
+  std::vector<std::string> notes =
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
-  output.text = format == OutputFormat::json ? json_report(simulation, notes, surroundings)
+  if (spread) leave_out_perturbations(notes);
+  output.text = format == OutputFormat::json ? json_report(simulation, notes, spread, surroundings)
                                              : text_report(scenario, simulation, notes, options.explain, surroundings);
+  if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (!simulation.result.fits) {
     output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(simulation.result),
                                    memory_remedies(scenario.job));

@@ -72,18 +72,17 @@ double Distribution::quantile(double u) const {
 }
 
 std::string Distribution::yaml() const {
-  return std::visit(
-      Overloaded{[](const Normal& of) {
-                   return fmt::format("{{normal: {{mean: {}, deviation: {}}}}}", of.mean, of.deviation);
-                 },
-                 [](const Lognormal& of) {
-                   return fmt::format("{{lognormal: {{median: {}, sigma: {}}}}}", of.median, of.sigma);
-                 },
-                 [](const TwoPoint& of) {
-                   return fmt::format("{{two_point: {{share: {}, value: {}}}}}", of.share, of.value);
-                 },
-                 [](const Measured& of) { return fmt::format("{{values: [{}]}}", fmt::join(of, ", ")); }},
-      of_);
+  return std::visit(Overloaded{[](const Normal& of) {
+                                 return fmt::format("{{normal: {{mean: {}, deviation: {}}}}}", of.mean, of.deviation);
+                               },
+                               [](const Lognormal& of) {
+                                 return fmt::format("{{lognormal: {{median: {}, sigma: {}}}}}", of.median, of.sigma);
+                               },
+                               [](const TwoPoint& of) {
+                                 return fmt::format("{{two_point: {{share: {}, value: {}}}}}", of.share, of.value);
+                               },
+                               [](const Measured& of) { return fmt::format("{{values: [{}]}}", fmt::join(of, ", ")); }},
+                    of_);
 }
 
 Distribution read_distribution(const Node& node, const char* column, bool relative) {
@@ -110,7 +109,8 @@ Distribution read_distribution(const Node& node, const char* column, bool relati
     return Distribution(Distribution::TwoPoint{entry.require("share").as_number(0, 1),
                                                entry.require("value").as_number(kLowest, kHighest)});
   });
-  if (const auto values = forms.find("values")) found.push_back(measured(*values, values_of(*values, relative), relative));
+  if (const auto values = forms.find("values"))
+    found.push_back(measured(*values, values_of(*values, relative), relative));
   forms.finish();
   if (found.size() != 1) {
     node.fail("expected one distribution: normal, lognormal, two_point or values, or a CSV file",

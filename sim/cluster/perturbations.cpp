@@ -81,7 +81,8 @@ std::map<int, double> read_ports(const Node& node, int ranks, std::optional<Dist
       const double factor = entry.require("factor").as_number(kLowest, kHighest);
       entry.finish();
       const auto number = static_cast<int>(rank.as_integer(0, ranks - 1));
-      if (!out.emplace(number, factor).second) rank.fail(fmt::format("the port of rank {} has a factor already", number));
+      if (!out.emplace(number, factor).second)
+        rank.fail(fmt::format("the port of rank {} has a factor already", number));
     }
   } else if (node.is_scalar()) {
     const CsvTable table = CsvTable::from_file(FileReference(node).existing_path());
@@ -143,7 +144,8 @@ Perturbations read_perturbations(const Node& section, const RankPlaces& places) 
   if (const auto nodes = keys.find("nodes")) {
     const FactorsOf of_nodes = read_factors(*nodes, "node", places.nodes, out.drawn_nodes);
     if (!of_nodes.empty() && !out.drawn_ranks.empty()) {
-      nodes->fail("factors of single nodes beside a distribution of ranks", "give ranks as a list, or nodes as a distribution");
+      nodes->fail("factors of single nodes beside a distribution of ranks",
+                  "give ranks as a list, or nodes as a distribution");
     }
     for (int rank = 0; rank < places.ranks && !of_nodes.empty(); ++rank) {
       const auto found = of_nodes.find(places.node_of(rank));

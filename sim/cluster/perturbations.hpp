@@ -42,7 +42,7 @@ struct Perturbations {
   DrawnFactors drawn_nodes;
   std::optional<Distribution> drawn_ports;  // of every rank
   DrawnFactors jitter;                      // of every task, in each kind of its time
-  std::optional<Distribution> tokens;       // of every microbatch of every replica: how many times as long its sequences
+  std::optional<Distribution> tokens;  // of every microbatch of every replica: how many times as long its sequences
   std::uint64_t seed = 1;
 
   bool empty() const { return ranks.empty() && ports.empty(); }  // of a single iteration

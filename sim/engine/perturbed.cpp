@@ -20,19 +20,16 @@ TimeFactors larger(const TimeFactors& a, const TimeFactors& b) {
   return {std::max(a.compute, b.compute), std::max(a.communication, b.communication), std::max(a.host, b.host)};
 }
 
-// Of ranks that act together: each factor that of the slowest; with the slowest port where they are on several nodes.
+// Of ranks that act together: each factor that of the slowest; a rank's port counts where they are on several nodes.
 TimeFactors factors_together(const Program& program, const Group& group, const Cluster& cluster) {
-  const auto number = [&](std::uint32_t rank) { return static_cast<int>(program.ranks[rank].rank); };
-  const int node = cluster.place_of(number(group.ranks.front())).node;
-  RankFactors out = cluster.perturbations().of(number(group.ranks.front()));
-  bool one_node = true;
+  const bool leaves = leaves_node(program, group, cluster);
+  TimeFactors out{0, 0, 0};
   for (const std::uint32_t rank : group.ranks) {
-    const RankFactors own = cluster.perturbations().of(number(rank));
-    out = {larger(out.time, own.time), std::max(out.port, own.port)};
-    one_node = one_node && cluster.place_of(number(rank)).node == node;
+    RankFactors own = cluster.perturbations().of(static_cast<int>(program.ranks[rank].rank));
+    if (leaves) own.time.communication *= own.port;
+    out = larger(out, own.time);
   }
-  if (!one_node) out.time.communication *= out.port;
-  return out.time;
+  return out;
 }
 
 class Perturber {
@@ -102,7 +99,14 @@ class Perturber {
 
 }  // namespace
 
-Program perturbed(Program program, const Cluster& cluster) { return Perturber(std::move(program), cluster).run();
+bool leaves_node(const Program& program, const Group& group, const Cluster& cluster) {
+  const auto node = [&](std::uint32_t rank) {
+    return cluster.place_of(static_cast<int>(program.ranks[rank].rank)).node;
+  };
+  const int first = node(group.ranks.front());
+  return std::any_of(group.ranks.begin(), group.ranks.end(), [&](std::uint32_t rank) { return node(rank) != first; });
 }
+
+Program perturbed(Program program, const Cluster& cluster) { return Perturber(std::move(program), cluster).run(); }
 
 }  // namespace mirfak

@@ -13,4 +13,7 @@ namespace mirfak {
 // What leaves a node takes the factor of the slowest port among its ranks besides; such programs are not folded.
 Program perturbed(Program program, const Cluster& cluster);
 
+// Whether the ranks of a group, all of them explicit, are on several nodes.
+bool leaves_node(const Program& program, const Group& group, const Cluster& cluster);
+
 }  // namespace mirfak

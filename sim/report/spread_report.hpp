@@ -1,0 +1,15 @@
+#pragma once
+
+#include "simulation/spread.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace mirfak {
+
+// What `mirfak simulate --samples` says of many iterations.
+std::string spread_text(const Spread& spread);
+nlohmann::ordered_json spread_json(const Spread& spread);
+
+}  // namespace mirfak

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "engine/sampled_program.hpp"
+#include "program/job.hpp"
+#include "simulation/order_statistics.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace mirfak {
+
+struct SpreadOptions {
+  int samples = 1000;
+  std::optional<std::uint64_t> seed;  // nullopt: that of the scenario's perturbations
+  bool antithetic = true;             // every second sample mirrors the one before it
+  int threads = 0;                    // 0: all cores
+};
+
+// One of the sampled iterations.
+struct SampledIteration {
+  double time_s = 0;
+  // What causes add along the critical path, of all tasks on it together.
+  std::array<double, kCauses> excess_s{};
+  std::optional<Cause> cause;            // which adds most; nullopt: nothing adds anything
+  std::optional<std::uint32_t> binding;  // whose tasks on it take most longer: an index into Program::ranks
+  double waste_j = 0;  // that GPUs draw while they wait longer than they do in an iteration without factors
+};
+
+// How often something decides.
+struct BindingRank {
+  std::uint32_t rank = 0;
+  std::uint32_t stage = 0;
+  int samples = 0;
+};
+
+// Many iterations of a job, each with its own draw of cluster.perturbations.
+struct Spread {
+  std::uint64_t seed = 0;
+  bool antithetic = true;
+  double without_s = 0;  // with no factors at all
+  std::vector<SampledIteration> samples;
+  SampleMean time;
+  double independent_error_s = 0;         // what the error of the mean would be if as many samples were independent
+  double deviation_s = 0;                 // of samples
+  std::vector<SampleQuantile> quantiles;  // 0.5, 0.95, 0.99
+  std::array<int, kCauses> binds{};       // samples in which a cause adds most
+  std::array<double, kCauses> mean_excess_s{};
+  std::vector<BindingRank> ranks;  // by falling count
+  std::vector<int> stages;         // samples in which a rank of the stage binds
+  double mean_waste_j = 0;
+};
+
+// Every rank of the program is explicit, and it is made once: a sample puts other durations into it and executes it, by
+// the sweep where no links are shared. The same bits for one seed on any number of threads. Error(infeasible) where
+// ranks share GPUs, or nothing is drawn.
+Spread sample_iterations(const Job& job, const SpreadOptions& options);
+
+}  // namespace mirfak
