@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
+#include "energy/job_stragglers.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "energy/scenario_clocks.hpp"
 #include "report/frontier_report.hpp"
@@ -64,7 +65,8 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   add("blocking-power", po::value(&options.blocking_power)->default_value(0)->value_name("W"),
       "what a GPU of the profile draws while it waits");
   add("straggler", po::value(&options.stragglers)->value_name("X"),
-      "also plan for another pipeline that takes X times as long; may be given several times");
+      "also plan for another pipeline that takes X times as long; may be given several times; default what "
+      "cluster.perturbations make of the iteration");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   syntax.add_file(FileRole::output, "plan", options.plan, "FILE.json", "write the clock of every pass");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.csv", "write the corners of the frontier");
@@ -119,6 +121,7 @@ void check_shape(const Schedule& schedule, PipelineShape& shape) {
 struct ClockedSubject {
   std::string title;
   ClockedProgram clocked;
+  std::vector<double> stragglers;
   std::vector<std::string> notes;
 };
 
@@ -145,6 +148,7 @@ ClockedSubject profiled(const FrontierOptions& options) {
   out.title = fmt::format("{}: {}{}, {}, {}", options.profile, counted(shape.stages, "stage"),
                           shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
                           counted(shape.microbatches, "microbatch"), schedule.name);
+  out.stragglers = options.stragglers;
   out.clocked = profiled_pipeline(read_stage_profile(options.profile), shape, asked, options.blocking_power);
   out.notes = notes_on_choices(out.clocked);
   if (options.blocking_power == 0) {
@@ -164,8 +168,16 @@ ClockedSubject simulated(const FrontierOptions& options) {
   ClockedSubject out;
   out.title = fmt::format("{}: {}, {}", options.scenario, counted(scenario.job.strategy.ranks(), "GPU"),
                           counted(scenario.job.strategy.pipeline, "stage"));
-  out.clocked = clocked_program(scenario.job);
+  JobStragglers perturbed = job_stragglers(scenario.job);
+  out.clocked = clocked_program(perturbed.even);
   out.notes = notes_on_choices(out.clocked);
+  out.stragglers = options.stragglers;
+  if (options.stragglers.empty()) {
+    out.stragglers = perturbed.slowdowns;
+    out.notes.insert(out.notes.end(), perturbed.notes.begin(), perturbed.notes.end());
+  } else if (!perturbed.slowdowns.empty()) {
+    out.notes.emplace_back("--straggler takes the place of cluster.perturbations");
+  }
   const std::vector<std::string> idle = notes_on_keys(scenario, sources, simulate(scenario.job).result);
   out.notes.insert(out.notes.end(), idle.begin(), idle.end());
   return out;
@@ -185,7 +197,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   check_numbers(options);
 
   const ClockedSubject subject = has_profile ? profiled(options) : simulated(options);
-  const Frontier found = frontier(subject.clocked, options.stragglers);
+  const Frontier found = frontier(subject.clocked, subject.stragglers);
   const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
   if (!options.plan.empty()) write_text_file(options.plan, clock_plan_json(report).dump(1) + "\n");
   if (!options.out.empty()) write_text_file(options.out, frontier_csv(found));

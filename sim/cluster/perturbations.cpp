@@ -78,7 +78,7 @@ std::map<int, double> read_ports(const Node& node, int ranks, std::optional<Dist
     for (const Node& item : node.as_items()) {
       Mapping entry(item);
       const Node rank = entry.require("rank");
-      const double factor = entry.require("factor").as_number(kLowest, kHighest);
+      const double factor = entry.number_or("factor", 1, kLowest, kHighest);
       entry.finish();
       const auto number = static_cast<int>(rank.as_integer(0, ranks - 1));
       if (!out.emplace(number, factor).second)
@@ -131,6 +131,7 @@ std::string Perturbations::yaml() const {
   if (!ports.empty()) out += "    links:\n";
   for (const auto& [rank, factor] : ports) out += fmt::format("      - {{rank: {}, factor: {}}}\n", rank, factor);
   if (drawn_ports) out += "    links: " + drawn_ports->yaml() + "\n";
+  out += drawn_yaml("iterations", drawn_iterations);
   out += drawn_yaml("jitter", jitter);
   if (tokens) out += "    tokens: " + tokens->yaml() + "\n";
   if (is_drawn()) out += fmt::format("    seed: {}\n", seed);
@@ -154,6 +155,7 @@ Perturbations read_perturbations(const Node& section, const RankPlaces& places) 
   }
   std::erase_if(out.ranks, [](const auto& rank) { return rank.second == TimeFactors{}; });
   if (const auto links = keys.find("links")) out.ports = read_ports(*links, places.ranks, out.drawn_ports);
+  if (const auto iterations = keys.find("iterations")) out.drawn_iterations = read_drawn(*iterations);
   if (const auto jitter = keys.find("jitter")) out.jitter = read_drawn(*jitter);
   if (const auto tokens = keys.find("tokens")) out.tokens = read_distribution(*tokens, "tokens", true);
   out.seed = static_cast<std::uint64_t>(keys.integer_or("seed", 1, 0));

@@ -41,13 +41,15 @@ struct Perturbations {
   DrawnFactors drawn_ranks;
   DrawnFactors drawn_nodes;
   std::optional<Distribution> drawn_ports;  // of every rank
+  DrawnFactors drawn_iterations;            // of all ranks in a sample alike
   DrawnFactors jitter;                      // of every task, in each kind of its time
   std::optional<Distribution> tokens;  // of every microbatch of every replica: how many times as long its sequences
   std::uint64_t seed = 1;
 
   bool empty() const { return ranks.empty() && ports.empty(); }  // of a single iteration
   bool is_drawn() const {
-    return !drawn_ranks.empty() || !drawn_nodes.empty() || drawn_ports || !jitter.empty() || tokens;
+    return !drawn_ranks.empty() || !drawn_nodes.empty() || drawn_ports || !drawn_iterations.empty() ||
+           !jitter.empty() || tokens;
   }
   RankFactors of(int rank) const;
   std::string yaml() const;  // the section as a scenario writes it, indented below `cluster`; "" where nothing is said
@@ -64,7 +66,8 @@ struct RankPlaces {
 //   ranks, nodes: [{rank (or node), compute, communication, host}], a CSV file with these columns, or
 //                 {compute, communication, host} with a distribution each
 //   links:        [{rank, factor}], a CSV file with these columns, or a distribution
-//   jitter:       {compute, communication, host} with a distribution each
+//   iterations, jitter: {compute, communication, host} with a distribution each: of all that one iteration does, and of
+//                 every task
 //   tokens:       a distribution, or a CSV file with the column tokens
 //   seed
 // Each rank and node at most once.

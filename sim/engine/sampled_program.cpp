@@ -12,7 +12,14 @@ namespace mirfak {
 namespace {
 
 // What numbers are drawn for; DrawnFactors take three in a row.
-enum Purpose : std::uint32_t { of_ranks = 0, of_nodes = 3, of_ports = 6, of_jitter = 7, of_tokens = 10 };
+enum Purpose : std::uint32_t {
+  of_ranks = 0,
+  of_nodes = 3,
+  of_ports = 6,
+  of_jitter = 7,
+  of_tokens = 10,
+  of_iterations = 11
+};
 
 constexpr std::size_t kCommunication = 1;  // of kTimeFactorKeys
 
@@ -21,7 +28,7 @@ TimeFactors all_alike(double value) { return {value, value, value}; }
 }  // namespace
 
 std::string_view name_of(Cause cause) {
-  constexpr std::array<std::string_view, kCauses> names = {"rank", "node", "port", "jitter", "tokens"};
+  constexpr std::array<std::string_view, kCauses> names = {"rank", "node", "port", "iteration", "jitter", "tokens"};
   return names[static_cast<std::size_t>(cause)];
 }
 
@@ -74,6 +81,7 @@ TimeFactors SampledProgram::drawn(const DrawnFactors& from, const SampleNumber& 
 
 void SampledProgram::draw(const SampleNumber& sample, SampledFactors& out) const {
   out.sample = sample;
+  out.iteration = drawn(perturbations_.drawn_iterations, sample, of_iterations, 0);
   draw_ranks(out);
   draw_groups(out);
   draw_tokens(out);
@@ -155,6 +163,7 @@ SampledProgram::Factors SampledProgram::factors_of(TaskId task, const SampledFac
   at(Cause::node) = of.node;
   at(Cause::port) = all_alike(1);
   if (group != kNoGroup) at(Cause::port).communication = of.port;
+  at(Cause::iteration) = factors.iteration;
   at(Cause::jitter) = drawn(perturbations_.jitter, factors.sample, of_jitter, together_[task]);
   at(Cause::tokens) = tokens_of(task, shares_[program_.task_class[task]], factors);
   out.slowest = of.slowest;

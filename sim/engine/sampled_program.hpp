@@ -12,8 +12,8 @@
 namespace mirfak {
 
 // Why a task takes longer than the cost models say.
-enum class Cause : std::uint8_t { rank, node, port, jitter, tokens };
-inline constexpr std::size_t kCauses = 5;
+enum class Cause : std::uint8_t { rank, node, port, iteration, jitter, tokens };
+inline constexpr std::size_t kCauses = 6;
 std::string_view name_of(Cause cause);
 
 // One of many iterations. The mirrored one takes, wherever the other takes the value below which a share u of a
@@ -34,6 +34,7 @@ struct SampledFactors {
     std::array<std::uint32_t, kTimeFactors> slowest{};  // whose factors these are, for each kind of time
   };
   SampleNumber sample;
+  TimeFactors iteration;  // of all ranks
   std::vector<Together> of_rank;
   std::vector<Together> of_group;
   std::vector<double> tokens;  // by replica and microbatch
@@ -42,7 +43,7 @@ struct SampledFactors {
 // A program with explicit ranks, whose tasks take other times in every sample of a cluster's perturbations: the fixed
 // factors of Perturbations and, of each distribution, a number that is drawn for (seed, sample, rank or node or task)
 // alone, so that samples may be made in any order. A task takes
-//   duration x sum over the kinds of its time of share x rank x node x port x jitter x tokens,
+//   duration x sum over the kinds of its time of share x rank x node x port x iteration x jitter x tokens,
 // rank, node and port those of the slowest in its group, where it has one; port of communication that leaves a node;
 // tokens of what belongs to a microbatch, squared for attention, and not of gradients. In a group of several replicas
 // the longest microbatch counts.

@@ -160,7 +160,16 @@ std::string note_on(const IdleKey& idle) {
 std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
                                        const IterationResult& result) {
   std::vector<std::string> notes;
-  for (const IdleKey& idle : idle_keys(scenario, sources, result)) notes.push_back(note_on(idle));
+  const bool drawn = scenario.job.cluster.perturbations().is_drawn();
+  for (const IdleKey& idle : idle_keys(scenario, sources, result)) {
+    if (!drawn || !idle.key.starts_with("cluster.perturbations")) notes.push_back(note_on(idle));
+  }
+  if (drawn) {
+    notes.emplace_back(
+        "cluster.perturbations: its distributions are left out of a single iteration; --samples of mirfak simulate "
+        "draws "
+        "them");
+  }
   return notes;
 }
 

@@ -37,6 +37,7 @@ Perturbations everything() {
   out.drawn_ranks = {lognormal(0.05), lognormal(0.1), lognormal(0.2)};
   out.drawn_nodes.compute = Distribution(Distribution::TwoPoint{0.2, 1.1});
   out.drawn_ports = lognormal(0.3);
+  out.drawn_iterations.compute = lognormal(0.03);
   out.jitter.compute = Distribution(Distribution::Normal{1, 0.02});
   out.tokens = Distribution(Distribution::Measured{0.8, 0.9, 1.0, 1.3});
   return out;

@@ -79,7 +79,7 @@ TEST_CASE("errors in overrides name the override") {
       {"cluster.nodes[1].count=2", ErrorKind::input, "index 1"},
       {"cluster.fabric.type=torus", ErrorKind::input, "rail-optimized"},
       {"cluster.fabric.oversubscription=0.5", ErrorKind::input, "0.5"},
-      {"cluster.perturbations={rank: 1}", ErrorKind::input, "'ranks' is missing"},
+      {"cluster.perturbations={rank: 1}", ErrorKind::input, "did you mean 'ranks'?"},
       {"cluster.perturbations={ranks: [{rank: 8, compute: 1.2}]}", ErrorKind::input, "from 0 to 7"},
       {"cluster.perturbations={ranks: [{rank: 1, comput: 1.2}]}", ErrorKind::input, "compute"},
       {"cluster.perturbations={ranks: [{rank: 1, compute: 0}]}", ErrorKind::input, "found '0'"},

@@ -81,12 +81,37 @@ TEST_CASE("ranks may be slower than their nodes say, and read back") {
       parse(kInline, {"cluster.perturbations={ranks: [{rank: 5, compute: 1.2, host: 2}, {rank: 6}]}"});
   const Perturbations& perturbations = first.job.cluster.perturbations();
   CHECK(perturbations.ranks.size() == 1);  // a factor of 1 is none
-  CHECK(perturbations.of(5) == TimeFactors{1.2, 1, 2});
-  CHECK(perturbations.of(4) == TimeFactors{});
+  CHECK(perturbations.of(5).time == TimeFactors{1.2, 1, 2});
+  CHECK(perturbations.of(4) == RankFactors{});
   const Scenario again = parse(first.resolved);
   CHECK(again.resolved == first.resolved);
-  CHECK(again.job.cluster.perturbations().of(5) == TimeFactors{1.2, 1, 2});
+  CHECK(again.job.cluster.perturbations().of(5).time == TimeFactors{1.2, 1, 2});
   CHECK(parse(kInline).resolved.find("perturbations") == std::string::npos);
+}
+
+TEST_CASE("distributions of factors, and factors of nodes and ports, read back as they are") {
+  const Scenario first = parse(
+      kInline,
+      {"cluster.perturbations={ranks: {compute: {lognormal: {sigma: 0.02}}, host: {normal: {deviation: 0.1}}}, nodes: "
+       "{compute: {two_point: {share: 0.005, value: 1.1}}}, links: [{rank: 3, factor: 2}, {rank: 4, factor: 1}], "
+       "iterations: "
+       "{host: {values: [1, 1.5]}}, jitter: {communication: {normal: {mean: 1.1, deviation: 0.2}}}, tokens: {values: "
+       "[1, 3]}, "
+       "seed: 9}"});
+  const Perturbations& perturbations = first.job.cluster.perturbations();
+  CHECK(perturbations.ports == std::map<int, double>{{3, 2}});
+  CHECK(perturbations.drawn_nodes.compute == Distribution(Distribution::TwoPoint{0.005, 1.1}));
+  CHECK(perturbations.tokens == Distribution(Distribution::Measured{0.5, 1.5}));
+  CHECK(perturbations.seed == 9);
+  const Scenario again = parse(first.resolved);
+  CHECK(again.resolved == first.resolved);
+  CHECK(again.job.cluster.perturbations().drawn_ranks == perturbations.drawn_ranks);
+  CHECK(again.job.cluster.perturbations().jitter == perturbations.jitter);
+
+  const Scenario nodes =
+      parse(kInline, {"cluster.perturbations={ranks: [{rank: 0, compute: 1.5}], nodes: [{node: 0, compute: 2}]}"});
+  CHECK(nodes.job.cluster.perturbations().of(0).time.compute == 3);
+  CHECK(nodes.job.cluster.perturbations().of(1).time.compute == 2);
 }
 
 TEST_CASE("more GPUs than a node has are refused at the place") {
