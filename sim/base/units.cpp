@@ -99,6 +99,11 @@ std::string format_watts(double watts) {
   return with_prefix(watts, 1000, units);
 }
 
+std::string format_kilograms(double kilograms) {
+  constexpr std::array<std::string_view, 6> units = {"g", "kg", "t", "kt", "Mt", "Gt"};
+  return with_prefix(kilograms * 1000, 1000, units);
+}
+
 std::string format_percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 
 std::string format_signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }

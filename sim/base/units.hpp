@@ -24,6 +24,7 @@ std::string format_joules(double joules);  // "12.3 MJ"
 std::string format_joules(double joules, int digits);
 std::string format_watt_hours(double joules);        // "297 MWh"
 std::string format_watts(double watts);              // "564 kW"
+std::string format_kilograms(double kilograms);      // "12.3 g", "4.07 kg", "24.7 t"
 std::string format_percent(double fraction);         // "51.4 %"
 std::string format_signed_percent(double fraction);  // "+2.5 %"
 std::string format_usd(double usd);                  // what is predicted: "$3.04 M", "$1.95", "$0.0153"

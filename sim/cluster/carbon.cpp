@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 

@@ -3,11 +3,13 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "base/yaml.hpp"
+#include "cluster/memory_draw.hpp"
 #include "cluster/profiles.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace mirfak {
@@ -31,6 +33,19 @@ void read_clock(const Node& clock, const GpuSpec& gpu, NodeSpec& spec) {
   spec.clock_hz = clock.as_number(lowest, gpu.clock_max_hz.value / kMegahertz) * kMegahertz;
 }
 
+double lowest_limit_w(const GpuSpec& gpu) { return kMemoryBoundDraw * gpu.tdp_w.value; }
+
+// Memory draws what it draws whatever the clock of the multiprocessors; what a limit below that does is not modelled.
+void read_power_limit(const Node& limit, GpuSpec& gpu) {
+  const double watts = limit.as_number(1, gpu.tdp_w.value);
+  if (watts < lowest_limit_w(gpu)) {
+    limit.fail(fmt::format("a limit of {:g} W is below the {:.0f} W that the memory of {} draws at any clock", watts,
+                           lowest_limit_w(gpu), gpu.name),
+               fmt::format("expected {:.0f} to {:g} W", std::ceil(lowest_limit_w(gpu)), gpu.tdp_w.value));
+  }
+  if (watts < gpu.tdp_w.value) gpu.power_limit_w = watts;
+}
+
 // What an entry changes of its node type: another network, only some of the GPUs used, or several ranks on each. GPUs
 // that are not used leave the ports and the host's power as they are.
 void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
@@ -47,6 +62,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   }
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
   if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
+  if (const std::optional<Node> limit = entry.find("gpu_power_limit_w")) read_power_limit(*limit, hardware.gpu);
 }
 
 // `asked`: by the entry, else by the cluster; nullptr: by neither.
@@ -109,11 +125,12 @@ std::vector<NodeAllotment> merged(std::vector<NodeAllotment> nodes) {
 
 }  // namespace
 
-Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations) {
+Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations, Facility facility) {
   if (nodes.empty()) fail_input({}, "a cluster needs at least one node");
   Held held;
   held.fabric = std::move(fabric);
   held.perturbations = std::move(perturbations);
+  held.facility = std::move(facility);
   for (NodeAllotment& allotment : merged(std::move(nodes))) {
     const NodeSpec& spec = allotment.hardware.spec;
     if (allotment.count < 1 || allotment.count > (kMaxClusterGpus - held.gpus) / spec.gpus) {
@@ -144,6 +161,20 @@ bool Cluster::shares_gpus() const {
                      [](const NodeGroup& group) { return group.hardware.spec.ranks_per_gpu > 1; });
 }
 
+int Cluster::physical_gpus() const {
+  int gpus = 0;
+  for (const NodeGroup& group : held_->groups) {
+    gpus += group.count * group.hardware.spec.gpus / group.hardware.spec.ranks_per_gpu;
+  }
+  return gpus;
+}
+
+double Cluster::host_power_w() const {
+  double watts = 0;
+  for (const NodeGroup& group : held_->groups) watts += group.count * group.hardware.spec.host_power_w.value;
+  return watts;
+}
+
 std::string Cluster::missing_prices() const {
   std::string out;
   for (const NodeGroup& group : held_->groups) {
@@ -170,17 +201,46 @@ DevicePlace Cluster::place_of(int device) const {
   return place;
 }
 
+namespace {
+
+// A cap of all GPUs limits each to the same share of its own limit.
+void divide_cap(const Node& cap, double cap_w, std::vector<NodeAllotment>& nodes) {
+  double all_w = 0;
+  double least_w = 0;
+  for (const NodeAllotment& allotment : nodes) {
+    const NodeSpec& spec = allotment.hardware.spec;
+    const double gpus = allotment.count * (static_cast<double>(spec.gpus) / spec.ranks_per_gpu);
+    all_w += gpus * allotment.hardware.gpu.limit_w();
+    least_w += gpus * lowest_limit_w(allotment.hardware.gpu);
+  }
+  for (NodeAllotment& allotment : nodes) {
+    GpuSpec& gpu = allotment.hardware.gpu;
+    const double limit_w = gpu.limit_w() * std::min(1.0, cap_w / all_w);
+    if (limit_w < lowest_limit_w(gpu)) {
+      cap.fail(fmt::format("a cap of {} leaves each {} {:.0f} W, below the {:.0f} W that its memory draws at any clock",
+                           format_watts(cap_w), gpu.name, limit_w, lowest_limit_w(gpu)),
+               fmt::format("{} is enough for all GPUs",
+                           format_watts(std::max(least_w, cap_w * lowest_limit_w(gpu) / limit_w))));
+    }
+    if (limit_w < gpu.limit_w()) gpu.power_limit_w = limit_w;
+  }
+}
+
+}  // namespace
+
 Cluster read_cluster(const Node& section, const Catalog& catalog) {
   Mapping mapping(section);
   const std::optional<Node> price = mapping.find("price");
   std::vector<NodeAllotment> nodes = read_nodes(mapping.require("nodes"), catalog, price);
   const std::optional<Node> fabric = mapping.find("fabric");
   const std::optional<Node> perturbations = mapping.find("perturbations");
+  Facility facility = read_facility(mapping, catalog.folder());
   mapping.finish();
+  if (facility.power_cap_w > 0) divide_cap(*mapping.find("power_cap_w"), facility.power_cap_w, nodes);
   const Cluster even(nodes, fabric ? read_fabric(*fabric) : default_fabric());
-  if (!perturbations) return even;
+  if (!perturbations) return {std::move(nodes), even.fabric(), {}, std::move(facility)};
   const RankPlaces places{even.gpus(), even.nodes(), [&](int rank) { return even.place_of(rank).node; }};
-  return {std::move(nodes), even.fabric(), read_perturbations(*perturbations, places)};
+  return {std::move(nodes), even.fabric(), read_perturbations(*perturbations, places), std::move(facility)};
 }
 
 GroupShape shape_of(const Cluster& cluster, std::span<const int> devices) {

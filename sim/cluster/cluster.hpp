@@ -2,6 +2,7 @@
 
 #include "cluster/catalog.hpp"
 #include "cluster/fabric.hpp"
+#include "cluster/facility.hpp"
 #include "cluster/perturbations.hpp"
 
 #include <memory>
@@ -38,7 +39,7 @@ struct DevicePlace {
 class Cluster {
  public:
   // Error(input) without `where` for an empty list, a count below 1, or more than 2^20 GPUs.
-  Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations = {});
+  Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations perturbations = {}, Facility facility = {});
 
   std::span<const NodeGroup> groups() const { return held_->groups; }
   const Fabric& fabric() const { return held_->fabric; }
@@ -46,7 +47,10 @@ class Cluster {
 
   bool is(const Cluster& other) const { return held_ == other.held_; }  // a copy of it
 
+  const Facility& facility() const { return held_->facility; }
   int gpus() const { return held_->gpus; }
+  int physical_gpus() const;    // each counted once, however many ranks share it
+  double host_power_w() const;  // of all nodes: what is not their GPUs'
   int nodes() const { return held_->nodes; }
   int domains() const { return held_->domains; }
   // Of the groups that have no price: "no price for h20 at gcp/spot, mi210 at on-demand"; empty: all have one.
@@ -64,6 +68,7 @@ class Cluster {
     std::vector<int> first_domain;  // of each group
     Fabric fabric;
     Perturbations perturbations;
+    Facility facility;
     int gpus = 0;
     int nodes = 0;
     int domains = 0;
@@ -74,8 +79,9 @@ class Cluster {
 };
 
 // Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports,
-// clock_mhz}], fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" when left out), perturbations
-// (perturbations.hpp). Strict; errors at the place of the fault.
+// clock_mhz, gpu_power_limit_w}], fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" when left out),
+// perturbations (perturbations.hpp), and what read_facility() reads; a power cap becomes limits of the GPUs. Strict;
+// errors at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // What the price of a collective depends on: how its ranks are spread.

@@ -92,6 +92,7 @@ struct GpuSpec {
   Figure memory_bandwidth_efficiency;  // share of it that streaming kernels reach
   Figure l2_bytes;
   Figure tdp_w;
+  double power_limit_w = 0;  // that it is set to (nvidia-smi -pl), below tdp_w; 0: tdp_w
   Figure idle_w;
   Figure blocked_w;      // waiting in a collective or a receive
   Figure clock_peak_hz;  // of the multiprocessors, behind peak_flops
@@ -111,6 +112,8 @@ struct GpuSpec {
   std::optional<Figure> like_error;               // of products (90th percentile) where constants are taken over so
   std::map<std::string, AttentionFit> attention;  // by generation of kernels ("flash-2"); empty: none runs on it
 
+  double limit_w() const { return power_limit_w > 0 ? power_limit_w : tdp_w.value; }
+  double limit_share() const { return limit_w() / tdp_w.value; }
   // The clock that the GPU can be set to at or below this share of the highest, but no lower than the lowest.
   double settable_clock_hz(double share) const;
   // The fit to use for `precision`: its own, or the one of the nearest precision that has one (16-bit for fp32 and

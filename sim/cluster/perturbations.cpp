@@ -11,8 +11,8 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kLowest = 0.01;
-constexpr double kHighest = 1000;
+constexpr double kLowestFactor = 0.01;
+constexpr double kHighestFactor = 1000;
 
 using FactorsOf = std::map<int, TimeFactors>;
 
@@ -28,7 +28,7 @@ FactorsOf listed(const Node& list, const char* what, int count) {
     const Node place = entry.require(what);
     TimeFactors factors;
     for (const TimeFactor& key : kTimeFactorKeys) {
-      factors.*key.value = entry.number_or(key.key, 1, kLowest, kHighest);
+      factors.*key.value = entry.number_or(key.key, 1, kLowestFactor, kHighestFactor);
     }
     entry.finish();
     const auto number = static_cast<int>(place.as_integer(0, count - 1));
@@ -44,7 +44,8 @@ FactorsOf tabled(const Node& file, const char* what, int count) {
   for (std::size_t row = 0; row < table.rows(); ++row) {
     TimeFactors factors;
     for (const TimeFactor& key : kTimeFactorKeys) {
-      if (const auto column = table.find(key.key)) factors.*key.value = table.number(row, *column, kLowest, kHighest);
+      if (const auto column = table.find(key.key))
+        factors.*key.value = table.number(row, *column, kLowestFactor, kHighestFactor);
     }
     const auto number = static_cast<int>(table.integer(row, place, 0, count - 1));
     if (!out.emplace(number, factors).second) table.fail(row, place, fmt::format("{} has factors already", number));
@@ -78,7 +79,7 @@ std::map<int, double> read_ports(const Node& node, int ranks, std::optional<Dist
     for (const Node& item : node.as_items()) {
       Mapping entry(item);
       const Node rank = entry.require("rank");
-      const double factor = entry.number_or("factor", 1, kLowest, kHighest);
+      const double factor = entry.number_or("factor", 1, kLowestFactor, kHighestFactor);
       entry.finish();
       const auto number = static_cast<int>(rank.as_integer(0, ranks - 1));
       if (!out.emplace(number, factor).second)
@@ -90,7 +91,7 @@ std::map<int, double> read_ports(const Node& node, int ranks, std::optional<Dist
     const std::size_t factor = table.require("factor");
     for (std::size_t row = 0; row < table.rows(); ++row) {
       const auto number = static_cast<int>(table.integer(row, rank, 0, ranks - 1));
-      if (!out.emplace(number, table.number(row, factor, kLowest, kHighest)).second) {
+      if (!out.emplace(number, table.number(row, factor, kLowestFactor, kHighestFactor)).second) {
         table.fail(row, rank, fmt::format("{} has a factor already", number));
       }
     }

@@ -20,7 +20,8 @@ void PowerMix::add_other(double seconds, double draw) {
 }
 
 double PowerMix::excess(double clock) const {
-  return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ - (clocked_s_ / clock + other_s_);
+  return clocked_energy_ * std::pow(clock, kPowerExponent - 1) + other_energy_ -
+         limit_ * (clocked_s_ / clock + other_s_);
 }
 
 namespace {

@@ -83,9 +83,9 @@ Cluster with_fabric_file(const Cluster& cluster) {
   }
   fabric.graph = std::make_shared<const NetworkGraph>(std::move(graph));
   std::vector<NodeAllotment> nodes(cluster.groups().begin(), cluster.groups().end());
-  const Cluster with_graph(nodes, fabric, cluster.perturbations());
+  const Cluster with_graph(nodes, fabric, cluster.perturbations(), cluster.facility());
   fabric.leaf_of_node = std::make_shared<const std::vector<int>>(leaves_of(Topology(with_graph), with_graph));
-  return {std::move(nodes), std::move(fabric), cluster.perturbations()};
+  return {std::move(nodes), std::move(fabric), cluster.perturbations(), cluster.facility()};
 }
 
 }  // namespace mirfak

@@ -100,7 +100,7 @@ std::optional<Cluster> spread_over_stages(const Cluster& cluster, int stages) {
   for (int stage = 0; stage < stages; ++stage) {
     for (const NodeGroup& group : groups) nodes.emplace_back(group).count = group.count / stages;
   }
-  return Cluster(std::move(nodes), cluster.fabric());
+  return Cluster(std::move(nodes), cluster.fabric(), {}, cluster.facility());
 }
 
 }  // namespace mirfak

@@ -117,7 +117,7 @@ bool same_hardware(const NodeGroup& a, const NodeGroup& b) {
   };
   const auto counted = [](const NodeGroup& group) {
     const NodeSpec& spec = group.hardware.spec;
-    return std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports);
+    return std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, group.hardware.gpu.power_limit_w);
   };
   return named(a) == named(b) && counted(a) == counted(b);
 }

@@ -114,7 +114,7 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
 SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers,
                            const StageCosts& costs) {
   const GpuSpec& gpu = costs.hardware->hardware.gpu;
-  PowerMix kernels;
+  PowerMix kernels(gpu.limit_share());
   const double max_wait_s = stretch_of(job, blocks, layers, costs, kernels).waiting_s();
   const auto settled = [&](double waiting_s) {
     PowerMix mix = kernels;
@@ -128,25 +128,25 @@ SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const La
   for (int i = 0; i < kSteps && out.share < out.highest; ++i) {
     StageCosts slower = costs;
     slower.kernels.set_clock_share(out.share);
-    PowerMix of_slower;
+    PowerMix of_slower(gpu.limit_share());
     out.share = settled(std::min(max_wait_s, stretch_of(job, blocks, layers, slower, of_slower).waiting_s()));
   }
   return out;
 }
 
 double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again) {
-  PowerMix mix;
+  PowerMix mix(gpu.limit_share());
   add(mix, kept.forward, kept.folded_forward, waiting_draw(gpu));
   add(mix, kept.backward, kept.folded_backward, waiting_draw(gpu));
   add_some(mix, kept.forward, again.steps, again.from, waiting_draw(gpu));
-  PowerMix more;
+  PowerMix more(gpu.limit_share());
   add_some(more, kept.forward, again.steps, again.to - again.from, waiting_draw(gpu));
   return std::min(mix.highest_clock_share({&more, 1}), gpu.sustained_share.value);
 }
 
 // Nothing waits. Between none of the layers and all the clock lies between both.
 double lowest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const std::vector<bool>& steps) {
-  PowerMix mix;
+  PowerMix mix(gpu.limit_share());
   add_kernels(mix, kept.forward, 1);
   add_kernels(mix, kept.backward, 1);
   const double of_kept = mix.clock_share();

@@ -66,6 +66,12 @@ nlohmann::ordered_json result_json(const Job& job, const IterationResult& result
       slot = value.number;
     }
   }
+  if (job.cluster.facility().asked) {
+    out["machine_energy_j"] = result.machine_energy_j;
+    out["facility_energy_j"] = result.facility_energy_j;
+    out["co2_kg"] = job.cluster.facility().carbon.known() ? Json(result.co2_kg) : Json();
+    out["embodied_co2_kg"] = result.embodied_co2_kg;
+  }
   out["fits"] = result.fits;
   out["notes"] = notes_on(job, result);
   out["fullest_stage"] = result.fullest_stage;

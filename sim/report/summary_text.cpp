@@ -71,6 +71,25 @@ std::string range_over_time(const IterationResult& r, double value, const Format
   return range_between(r, in_all / r.iteration_time_high_s, in_all / r.iteration_time_low_s, format);
 }
 
+// Hosts, network and facility, and what they emit; by the mean of a grid's hours.
+void add_facility(const Simulation& simulation, TextTable& table) {
+  const IterationResult& r = simulation.result;
+  const Facility& facility = simulation.job.cluster.facility();
+  table.add_row({"... of the machine", format_joules(r.machine_energy_j),
+                 fmt::format("GPUs, hosts {}, network {}", format_watts(simulation.job.cluster.host_power_w()),
+                             format_watts(facility.network_power_w))});
+  table.add_row({"... of the facility", format_joules(r.facility_energy_j), fmt::format("PUE {:g}", facility.pue)});
+  if (facility.carbon.known()) {
+    table.add_row({"CO2", format_kilograms(r.co2_kg),
+                   fmt::format("{:.0f} g/kWh ({})", facility.carbon.mean(), facility.carbon.source())});
+  }
+  if (facility.lifetime_years > 0) {
+    table.add_row(
+        {"... embodied", format_kilograms(r.embodied_co2_kg),
+         fmt::format("{:g} kg a GPU over {:g} years", facility.embodied_kg_per_gpu, facility.lifetime_years)});
+  }
+}
+
 std::string iteration_table(const Simulation& simulation) {
   const IterationResult& r = simulation.result;
   TextTable table("lrl");
@@ -104,6 +123,7 @@ std::string iteration_table(const Simulation& simulation) {
   table.add_row({"energy", format_joules(r.energy_j),
                  fmt::format("all GPUs: {}, {} each on average", format_watts(r.average_power_w),
                              format_watts(r.average_power_w / r.gpus))});
+  if (simulation.job.cluster.facility().asked) add_facility(simulation, table);
   if (r.priced)
     table.add_row(
         {"cost", format_usd(r.cost_usd), range_with_time(r, r.cost_usd, format_usd) + price_text(simulation.job)});

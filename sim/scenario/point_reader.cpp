@@ -145,6 +145,7 @@ const Job& PointReader::read(std::uint64_t point) {
   const std::optional<Node> strategy = root.find_or_null("strategy");
   const Value nothing;
   read_sections(setting, training, strategy ? *strategy : Node(document_, nothing, "strategy"));
+  root.ignore("operations");
   root.finish();
   check_job(document_, setting.job);
   return setting.job;

@@ -22,12 +22,21 @@ namespace mirfak {
 
 namespace {
 
-std::string model_yaml(const Node& model) {
-  if (!model.is_mapping()) return fmt::format("model: {}\n", quoted_yaml(model.as_string()));
+// A section as it is stated.
+std::string section_yaml(const char* key, const Value& value) {
   Value whole;
   whole.kind = Value::Kind::mapping;
-  whole.fields.push_back({"model", model.value()});
+  whole.fields.push_back({key, value});
   return emit_yaml(whole) + "\n";
+}
+
+std::string operations_yaml(const StatedSetting& stated) {
+  return stated.operations ? section_yaml("operations", stated.operations->value()) : "";
+}
+
+std::string model_yaml(const Node& model) {
+  if (!model.is_mapping()) return fmt::format("model: {}\n", quoted_yaml(model.as_string()));
+  return section_yaml("model", model.value());
 }
 
 // Whether all groups ask for the same price: one key for the cluster says it, else one for each entry.
@@ -68,8 +77,22 @@ std::string network_of(const NodeSpec& spec, const StatedNode& stated) {
   return (stated.type->parent_path() / spec.network).lexically_normal().string();
 }
 
-std::string clock_yaml(const NodeSpec& node) {
-  return node.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", node.clock_hz / kMegahertz);
+// Clock and power limit. What a cap of the cluster leaves of a limit is that limit.
+std::string clock_yaml(const NodeHardware& node) {
+  std::string out = node.spec.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", node.spec.clock_hz / kMegahertz);
+  if (node.gpu.power_limit_w > 0) out += fmt::format(", gpu_power_limit_w: {}", node.gpu.power_limit_w);
+  return out;
+}
+
+std::string facility_yaml(const Facility& facility) {
+  std::string out;
+  if (facility.network_power_w > 0) out += fmt::format("  network_power_w: {}\n", facility.network_power_w);
+  if (facility.cooling_power_w > 0) out += fmt::format("  cooling_power_w: {}\n", facility.cooling_power_w);
+  if (facility.asked) out += fmt::format("  pue: {}\n", facility.pue);
+  if (!facility.carbon_asked.empty()) out += fmt::format("  carbon_g_per_kwh: {}\n", facility.carbon_asked);
+  if (facility.lifetime_years == 0) return out;
+  return out + fmt::format("  embodied: {{kg_per_gpu: {}, lifetime_years: {}}}\n", facility.embodied_kg_per_gpu,
+                           facility.lifetime_years);
 }
 
 std::string cluster_yaml(const Cluster& cluster, const Node& section) {
@@ -86,10 +109,11 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
         fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}{}{}}}\n",
                     quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
                     shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(network_of(spec, stated)),
-                    spec.ports, clock_yaml(spec), one_price ? "" : ", price: " + group.price_asked);
+                    spec.ports, clock_yaml(group.hardware), one_price ? "" : ", price: " + group.price_asked);
   }
   out += fmt::format("  fabric: {}\n", fabric_yaml(cluster.fabric()));
   out += cluster.perturbations().yaml();
+  out += facility_yaml(cluster.facility());
   return one_price ? out + fmt::format("  price: {}\n", cluster.groups().front().price_asked) : out;
 }
 
@@ -167,12 +191,13 @@ std::string resolved_strategy(const Strategy& strategy) {
 }
 
 std::string resolved_yaml(const Job& job, const StatedSetting& stated) {
-  return resolved_setting(job.cluster, stated) + resolved_training(job.training) + resolved_strategy(job.strategy);
+  return resolved_setting(job.cluster, stated) + resolved_training(job.training) + resolved_strategy(job.strategy) +
+         operations_yaml(stated);
 }
 
 std::string resolved_search_yaml(const Job& job, const StatedSetting& stated, const SearchSection& search) {
   return resolved_setting(job.cluster, stated) + resolved_training(job.training) +
-         fixed_strategy_yaml(search.spec.space.others) + search_yaml(search);
+         fixed_strategy_yaml(search.spec.space.others) + search_yaml(search) + operations_yaml(stated);
 }
 
 }  // namespace mirfak

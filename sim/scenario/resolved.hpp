@@ -4,6 +4,7 @@
 #include "program/job.hpp"
 #include "scenario/search_section.hpp"
 
+#include <optional>
 #include <string>
 
 namespace mirfak {
@@ -12,10 +13,12 @@ namespace mirfak {
 struct StatedSetting {
   Node model;    // a name, a path or a mapping
   Node cluster;  // the section
+  std::optional<Node> operations = {};
 };
 
 // The scenario of a job as YAML, every key written out. Node types and networks that are given by a path stand there by
-// their absolute path, so that the text reads back wherever it lies; the path of a model stands as it was stated.
+// their absolute path, so that the text reads back wherever it lies; the path of a model, and those of the section
+// `operations`, stand as they were stated.
 std::string resolved_yaml(const Job& job, const StatedSetting& stated);
 // Its parts, in their order.
 std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated);  // `model` and `cluster`

@@ -33,11 +33,13 @@ Scenario parse_scenario(const Document& document, const ScenarioSources& sources
                     {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy,
                      std::move(sections.framework), sources.ranges},
                     {},
+                    std::move(sections.operations),
                     {}};
   // Of no use here, but a mistake in it is one all the same.
   if (sections.search) read_search(sections.search, scenario.job);
   check_job(document, scenario.job);
-  scenario.resolved = resolved_yaml(scenario.job, {sections.model_node, sections.cluster_node});
+  scenario.resolved =
+      resolved_yaml(scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node});
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;

@@ -3,8 +3,10 @@
 #include "base/document.hpp"
 #include "program/job.hpp"
 #include "scenario/scenario_sources.hpp"
+#include "training/operations.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +20,8 @@ struct Scenario {
   Job job;
   std::string resolved;  // the scenario as YAML with every default written out and overrides applied: reads back
                          // as the same job
-  std::vector<std::string> defaulted;  // keys of `resolved` that the file and the overrides leave out
+  std::optional<Operations> operations;  // what `mirfak train` adds; absent: the file has no such section
+  std::vector<std::string> defaulted;    // keys of `resolved` that the file and the overrides leave out
 };
 
 // Reads a scenario (sim/scenario/README.md: every key, its default, its range). `overrides` are "key=value" texts

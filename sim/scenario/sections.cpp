@@ -2,6 +2,7 @@
 
 #include "model/model_loader.hpp"
 #include "network/fabric_file.hpp"
+#include "scenario/operations_section.hpp"
 #include "scenario/training_section.hpp"
 
 #include <algorithm>
@@ -23,6 +24,9 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
   Framework framework = frameworks.framework(training.framework);
   const std::optional<Node> strategy = root.find_or_null("strategy");
   std::optional<Node> search = root.find_or_null("search");
+  const std::optional<Node> operations_node = root.find_or_null("operations");
+  std::optional<Operations> operations;
+  if (operations_node) operations = read_operations(*operations_node, cluster, sources);
   root.finish();
   return {model_node,
           cluster_node,
@@ -31,7 +35,9 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
           std::move(training),
           std::move(framework),
           strategy ? *strategy : Node(document, nothing, "strategy"),
-          std::move(search)};
+          std::move(search),
+          std::move(operations),
+          operations_node};
 }
 
 // The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.

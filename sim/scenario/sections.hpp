@@ -6,6 +6,7 @@
 #include "scenario/scenario_sources.hpp"
 #include "strategy/framework.hpp"
 #include "strategy/training.hpp"
+#include "training/operations.hpp"
 
 #include <optional>
 #include <string_view>
@@ -23,6 +24,8 @@ struct ScenarioSections {
   Framework framework;
   Node strategy;  // an empty mapping where the scenario leaves it out
   std::optional<Node> search;
+  std::optional<Operations> operations;
+  std::optional<Node> operations_node;
 };
 
 // Error(input) at the place of the fault, at keys that no section has too.

@@ -117,6 +117,18 @@ void break_down(const Simulation& simulation, std::span<const BlockMemory> of_bl
       at(result.activity_s, Activity::pipeline_communication);
 }
 
+void add_facility(const Job& job, IterationResult& result) {
+  const Facility& facility = job.cluster.facility();
+  if (!facility.asked) return;
+  const double seconds = result.iteration_time_s;
+  const double around_w = job.cluster.host_power_w() + facility.network_power_w;
+  result.machine_energy_j = result.energy_j + around_w * seconds;
+  result.facility_energy_j = facility.pue * result.machine_energy_j + facility.cooling_power_w * seconds;
+  constexpr double kGramsPerKilogram = 1000;
+  result.co2_kg = result.facility_energy_j / kJoulesPerKilowattHour * facility.carbon.mean() / kGramsPerKilogram;
+  result.embodied_co2_kg = facility.embodied_kg(job.cluster.physical_gpus() * seconds);
+}
+
 void add_up_costs(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
   result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
@@ -136,6 +148,7 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
   }
   if (!result.priced) result.cost_usd = 0;
   result.average_power_w = result.energy_j / result.iteration_time_s;
+  add_facility(job, result);
   if (job.training.tokens <= 0) return;
   result.training_time_s = job.training.tokens / result.tokens_per_s;
   result.training_cost_usd = result.cost_usd * result.training_time_s / result.iteration_time_s;

@@ -56,7 +56,13 @@ struct IterationResult {
   bool fits = false;             // on every stage
   double energy_j = 0;           // of all GPUs
   double average_power_w = 0;    // of all GPUs
-  double cost_usd = 0;           // 0: no price is known
+  // Of the machine (GPUs, hosts, network), of the facility around it, and what making and running it emits. All 0
+  // unless the cluster says anything of its facility.
+  double machine_energy_j = 0;
+  double facility_energy_j = 0;
+  double co2_kg = 0;           // of the facility's energy; 0: no intensity is known
+  double embodied_co2_kg = 0;  // the iteration's share of what making the GPUs emitted
+  double cost_usd = 0;         // 0: no price is known
   bool priced = false;
   double training_time_s = 0;  // for training.tokens; 0: not asked
   double training_cost_usd = 0;

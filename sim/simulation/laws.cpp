@@ -23,9 +23,9 @@ void check_power(const Job& job, const IterationResult& result, std::vector<std:
     const auto stage = static_cast<int>(i / classes.size());
     const GpuSpec& gpu = job.hardware_of(stage, classes[i % classes.size()].first()).hardware.gpu;
     const double power_w = result.stages[i].average_power_w;
-    if (power_w > gpu.tdp_w.value * (1 + kRounding)) {
+    if (power_w > gpu.limit_w() * (1 + kRounding)) {
       broken.push_back(fmt::format("a GPU of stage {} draws {:.4g} W on average, above its limit of {:g} W", stage,
-                                   power_w, gpu.tdp_w.value));
+                                   power_w, gpu.limit_w()));
     } else if (power_w < gpu.idle_w.value * (1 - kRounding)) {
       broken.push_back(fmt::format("a GPU of stage {} draws {:.4g} W on average, below the {:g} W of an idle one",
                                    stage, power_w, gpu.idle_w.value));

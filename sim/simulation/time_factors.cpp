@@ -14,7 +14,7 @@ Job with_time_factors(Job job, const TimeFactors& factors) {
     if (!spec.correction) spec.correction.emplace();
     spec.correction->factors = factors;
   }
-  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), job.cluster.perturbations());
+  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), job.cluster.perturbations(), job.cluster.facility());
   return job;
 }
 

@@ -8,19 +8,22 @@ namespace mirfak {
 namespace {
 
 // The last of first, first + 1, ..., last - 1 that `holds`, which all up to some one do; first - 1: none does. Looks
-// near `first` first: what is asked for is seldom far.
+// near `guess` first, in steps that grow.
 template <typename Holds>
-std::int64_t last_that(std::int64_t first, std::int64_t last, const Holds& holds) {
+std::int64_t last_that(std::int64_t first, std::int64_t last, double guess, const Holds& holds) {
   std::int64_t good = first - 1;
-  std::int64_t step = 1;
-  while (good + step < last && holds(good + step)) {
-    good += step;
-    step *= 2;
-  }
-  std::int64_t bad = std::min(good + step, last);
-  while (bad - good > 1) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (holds(middle) ? good : bad) = middle;
+  std::int64_t bad = last;
+  auto next = static_cast<std::int64_t>(std::clamp(guess, static_cast<double>(good), static_cast<double>(last)));
+  for (std::int64_t step = 1; bad - good > 1; step *= 2) {
+    next = std::clamp(next, good + 1, bad - 1);
+    if (holds(next)) {
+      good = next;
+      next += step;
+    } else {
+      bad = next;
+      next -= step;
+    }
+    if (step > 4) next = good + (bad - good) / 2;
   }
   return good;
 }
@@ -109,14 +112,18 @@ double WorkCalendar::elapsed(std::int64_t from, std::int64_t to, double slowdown
 std::int64_t WorkCalendar::saved_within(std::size_t tier, std::int64_t from, double seconds, double slowdown) const {
   const std::int64_t before = saves_until(tier, from);
   const double write_s = tiers_[tier].write_s;
-  const std::int64_t save = last_that(before + 1, saves_until(tier, iterations_) + 1, [&](std::int64_t one) {
+  const std::size_t place = stretch_of(from);
+  const double cycle_s = slowdown * static_cast<double>(stretches_[place].every[tier]) * phases_[place].iteration_s;
+  const double guess = static_cast<double>(before) + seconds / (cycle_s + tiers_[tier].stall_s);
+  const std::int64_t save = last_that(before + 1, saves_until(tier, iterations_) + 1, guess, [&](std::int64_t one) {
     return elapsed(from, place_of(tier, one), slowdown) + write_s <= seconds;
   });
   return save == before ? from : place_of(tier, save);
 }
 
 std::int64_t WorkCalendar::finished_within(std::int64_t from, double seconds, double slowdown) const {
-  return last_that(from + 1, iterations_ + 1,
+  const double guess = static_cast<double>(from) + seconds / (slowdown * phase_at(from).iteration_s);
+  return last_that(from + 1, iterations_ + 1, guess,
                    [&](std::int64_t iteration) { return elapsed(from, iteration, slowdown) <= seconds; });
 }
 

@@ -41,7 +41,7 @@ void divide(TrainingEstimate& sum, double by) {
 }
 
 double standard_error(std::span<const double> values, double mean) {
-  if (values.size() < 2) return 0;
+  if (values.front() == values.back()) return 0;  // in ascending order
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   const auto count = static_cast<double>(values.size());
@@ -88,24 +88,57 @@ TrainingEstimate estimate_training(const TrainingCourse& course, int samples, st
   return estimate;
 }
 
-int best_spares(TrainingCourse course, int most, int samples, std::uint64_t seed) {
-  course.spares = most;
-  const bool priced = course.costs.usd_per_node_s > 0;
-  const double enough = estimate_training(course, samples, seed).finish_p95_s.value * 1.001;
-  int best = most;
-  double least = 0;
-  for (int spares = 0; spares <= most; ++spares) {
-    course.spares = spares;
-    const TrainingEstimate estimate = estimate_training(course, samples, seed);
-    if (!priced && estimate.finish_p95_s.value <= enough) return spares;
-    if (priced && (spares == 0 || estimate.cost_usd < least)) {
-      least = estimate.cost_usd;
+namespace {
+
+// Nodes that are being repaired, on average.
+double nodes_in_repair(const Failures& failures) {
+  double nodes = 0;
+  for (const FailureCause& cause : failures.causes) nodes += cause.rate_per_s * cause.nodes * cause.repair_s;
+  return nodes;
+}
+
+// Walks from `start` up and then down, as long as the measure falls.
+template <typename Measure>
+int least_of(int start, int most, const Measure& measure) {
+  int best = start;
+  double least = measure(start);
+  for (const int direction : {1, -1}) {
+    const int begun = best;
+    for (int spares = begun + direction; spares >= 0 && spares <= most; spares += direction) {
+      const double found = measure(spares);
+      if (found >= least) break;
+      least = found;
       best = spares;
     }
-    const double waiting = estimate.parts[static_cast<std::size_t>(TimePart::waiting)];
-    if (priced && waiting == 0) break;  // more can only cost
+    if (best != begun) break;
   }
   return best;
+}
+
+}  // namespace
+
+int best_spares(TrainingCourse course, int most, int samples, std::uint64_t seed) {
+  const auto estimate = [&](int spares) {
+    course.spares = spares;
+    return estimate_training(course, samples, seed);
+  };
+  const int start = std::min(most, static_cast<int>(std::ceil(nodes_in_repair(course.failures))));
+  if (course.costs.usd_per_node_s > 0) {
+    return least_of(start, most, [&](int spares) { return estimate(spares).cost_usd; });
+  }
+  const double enough = estimate(most).finish_p95_s.value * 1.001;
+  int spares = start;
+  while (spares < most && estimate(spares).finish_p95_s.value > enough) ++spares;
+  while (spares > 0 && estimate(spares - 1).finish_p95_s.value <= enough) --spares;
+  return spares;
+}
+
+double share_of_time_complete(const TrainingCourse& course) {
+  const double mean = nodes_in_repair(course.failures);
+  double term = std::exp(-mean);
+  double sum = term;
+  for (int nodes = 1; nodes <= course.spares; ++nodes) sum += term *= mean / nodes;
+  return sum;
 }
 
 }  // namespace mirfak

@@ -39,6 +39,10 @@ struct TrainingEstimate {
 // The same bits for any number of threads. Error(infeasible) as of run_training().
 TrainingEstimate estimate_training(const TrainingCourse& course, int samples, std::uint64_t seed, int threads = 0);
 
+// For how much of a long time all places would have a node, if nodes failed and were repaired whatever the job does:
+// the number under repair is Poisson's (Palm's theorem), where each failure takes one.
+double share_of_time_complete(const TrainingCourse& course);
+
 // How many spares, up to `most`, make a training cheapest; where nothing has a price, the fewest with which no more
 // than one run in twenty takes longer than with all of them, to the tenth of a percent.
 int best_spares(TrainingCourse course, int most, int samples, std::uint64_t seed);

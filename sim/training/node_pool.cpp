@@ -52,9 +52,9 @@ int NodePool::take(int place, int count, double back_s) {
     repairs_.emplace(back_s, static_cast<std::size_t>(node));
     node = -1;
     set_weight(one, 0);
+    empty_.push_back(one);
     ++taken;
   }
-  missing_ += taken;
   return taken;
 }
 
@@ -63,18 +63,18 @@ void NodePool::refill(double now_s) {
     spares_.push_back(repairs_.top().second);
     repairs_.pop();
   }
-  for (int place = 0; missing_ > 0 && !spares_.empty() && place < places(); ++place) {
-    std::ptrdiff_t& node = node_of_[static_cast<std::size_t>(place)];
-    if (node >= 0) continue;
-    node = static_cast<std::ptrdiff_t>(spares_.back());
+  while (!empty_.empty() && !spares_.empty()) {
+    const int place = empty_.back();
+    const std::size_t node = spares_.back();
+    empty_.pop_back();
     spares_.pop_back();
-    set_weight(place, factors_[static_cast<std::size_t>(node)]);
-    --missing_;
+    node_of_[static_cast<std::size_t>(place)] = static_cast<std::ptrdiff_t>(node);
+    set_weight(place, factors_[node]);
   }
 }
 
 double NodePool::ready_s(double now_s, int missing) const {
-  int needed = missing_ - missing - static_cast<int>(spares_.size());
+  int needed = this->missing() - missing - static_cast<int>(spares_.size());
   if (needed <= 0) return now_s;
   auto repairs = repairs_;
   double ready = now_s;

@@ -15,7 +15,7 @@ class NodePool {
   NodePool(std::vector<double> factors, int places);
 
   int places() const { return static_cast<int>(node_of_.size()); }
-  int missing() const { return missing_; }
+  int missing() const { return static_cast<int>(empty_.size()); }
   // The failures of the nodes in their places over those of as many plain ones.
   double weight() const { return tree_.empty() ? 0 : sum(places()) / places(); }
   // The place that `share` of that weight, from 0 to below 1, falls on.
@@ -41,7 +41,7 @@ class NodePool {
   std::vector<double> weights_;
   std::vector<std::size_t> spares_;
   std::priority_queue<Return, std::vector<Return>, std::greater<>> repairs_;
-  int missing_ = 0;
+  std::vector<int> empty_;  // places
 };
 
 }  // namespace mirfak

@@ -38,8 +38,9 @@ struct Maintenance {
 // What is paid and drawn while a training lasts.
 struct RunningCosts {
   double usd_per_node_s = 0;
-  double idle_w = 0;  // of the machine while it does not train; spares, hosts and network are in this and in phases
-  double pue = 1;     // of the facility over the machine
+  double idle_w = 0;    // of the machine while it does not train; spares, hosts and network are in this and in phases
+  double around_w = 0;  // of that what is not GPUs': hosts and network, always
+  double pue = 1;       // of the facility over the machine
   double cooling_w = 0;
   CarbonIntensity carbon;
 };

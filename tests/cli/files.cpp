@@ -32,6 +32,7 @@ struct Writer {
 // Inputs are read in no case here: they may hold anything.
 const std::vector<Writer> kWriters = {
     {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline"}},
+    {{"train"}, {" s.yaml"}, {"--trace"}},
     {{"search"}, {" s.yaml"}, {"--out"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
      {"--profile p.csv", "--schedule order.csv"},

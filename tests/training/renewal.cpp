@@ -1,7 +1,7 @@
 #include "training/renewal.hpp"
 
-#include "training/course.hpp"
 #include "training/estimate.hpp"
+#include "training/plain_course.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-#include "training/course.hpp"
 #include "training/estimate.hpp"
+#include "training/plain_course.hpp"
 #include "training/renewal.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "training/course.hpp"
+#include "training/plain_course.hpp"
 
 namespace mirfak::test {
 

@@ -1,0 +1,76 @@
+#include "base/error.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "report/train_report.hpp"
+#include "scenario/scenario.hpp"
+#include "trace/training_trace.hpp"
+#include "training/prediction.hpp"
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr int kMaxSamples = 10'000'000;
+
+struct TrainOptions {
+  std::string scenario;
+  std::vector<std::string> overrides;
+  std::string format;
+  int samples = 0;
+  std::uint64_t seed = 0;
+  std::string trace;
+  std::string data;
+};
+
+CommandSyntax syntax_for(TrainOptions& options) {
+  CommandSyntax syntax(
+      "mirfak train SCENARIO [OPTION]...",
+      "Simulates the whole training of the job that the YAML file SCENARIO describes, with the failures,\n"
+      "checkpoints, restarts and pauses of its section `operations`: when it ends, where the time goes,\n"
+      "and what money, energy and CO2 it takes.");
+  syntax.operand = &options.scenario;
+  auto add = syntax.options.add_options();
+  add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
+      "override a key of the scenario, such as operations.spares=4; may be given several times");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
+  add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "of their random numbers");
+  syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
+  return syntax;
+}
+
+}  // namespace
+
+CommandOutput run_train(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  TrainOptions options;
+  if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
+  const OutputFormat format = format_choice(options.format);
+  if (options.samples < 1 || options.samples > kMaxSamples) {
+    fail_input({}, "--samples: expected 1 to 10000000 runs", "leave it out for 1000");
+  }
+  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  if (!scenario.operations) {
+    fail_input({scenario.name, 0, 0}, "the section `operations` is missing: it says what happens beside the iterations",
+               "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
+  }
+  const TrainingPrediction prediction =
+      predict_training(scenario.job, *scenario.operations, options.samples, options.seed);
+  if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
+  CommandOutput output;
+  if (format == OutputFormat::json) {
+    const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+    output.text = train_json(scenario.job, prediction, so_far.count()).dump(2) + "\n";
+  } else {
+    const int width = surroundings.columns > 0 ? std::clamp(surroundings.columns, 40, 160) : 90;
+    output.text = train_text(scenario, prediction, width);
+  }
+  return output;
+}
+
+}  // namespace mirfak

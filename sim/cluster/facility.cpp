@@ -1,0 +1,106 @@
+#include "cluster/facility.hpp"
+
+#include "base/csv.hpp"
+#include "base/file_reference.hpp"
+#include "base/units.hpp"
+#include "base/yaml.hpp"
+#include "cluster/profile_file.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kMaxWatts = 1e12;
+constexpr double kMaxGrams = 5000;  // twice the worst power station
+constexpr double kMaxPue = 10;
+constexpr double kSecondsPerYear = 365.25 * 24 * kSecondsPerHour;
+
+CarbonIntensity read_grid(const Node& name, const std::filesystem::path& hardware) {
+  ProfileFile file(hardware / "grids.yaml");
+  file.title();
+  Mapping grids(file.root().require("grids"));
+  std::optional<CarbonIntensity> found;
+  for (const std::string& grid : grids.keys()) {
+    const Figure figure = file.figure(grids, grid, 0, kMaxGrams);
+    if (grid == name.as_string()) found = CarbonIntensity({figure.value}, figure.source);
+  }
+  grids.finish();
+  file.finish();
+  if (!found) FileReference(name).fail_unknown("grid", grids.keys());
+  return *found;
+}
+
+CarbonIntensity read_hours(const Node& name) {
+  const std::filesystem::path path = FileReference(name).path();
+  const CsvTable table = CsvTable::from_file(path);
+  const std::size_t column = table.require("g_per_kwh");
+  std::vector<double> hours;
+  for (std::size_t row = 0; row < table.rows(); ++row) hours.push_back(table.number(row, column, 0, kMaxGrams));
+  if (hours.empty())
+    name.fail("expected a row for every hour, found none", "write the column g_per_kwh, an hour a row");
+  return {std::move(hours), path.filename().string()};
+}
+
+bool is_number(const Node& value) {
+  const std::string text = value.as_string();
+  return !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
+}
+
+bool is_table(const Node& value) {
+  const std::string text = value.as_string();
+  return text.find('/') != std::string::npos || text.ends_with(".csv");
+}
+
+void read_carbon(const Node& value, const std::filesystem::path& hardware, Facility& facility) {
+  if (!value.is_scalar()) {
+    value.fail("expected grams of CO2 per kilowatt-hour, the name of a grid, or the path of a CSV, found " +
+               value.described());
+  }
+  facility.carbon_asked = value.value().scalar;
+  if (!value.value().quoted && is_number(value)) {
+    facility.carbon = CarbonIntensity({value.as_number(0, kMaxGrams)}, "the scenario");
+  } else if (is_table(value)) {
+    facility.carbon = read_hours(value);
+    facility.carbon_asked = quoted_yaml(std::filesystem::absolute(FileReference(value).path()).string());
+  } else {
+    facility.carbon = read_grid(value, hardware);
+  }
+}
+
+void read_embodied(const Node& node, Facility& facility) {
+  Mapping embodied(node);
+  facility.embodied_kg_per_gpu = embodied.require("kg_per_gpu").as_number(0, 1e6);
+  facility.lifetime_years = embodied.require("lifetime_years").as_number(0.1, 100);
+  embodied.finish();
+}
+
+}  // namespace
+
+double Facility::embodied_kg(double gpu_seconds) const {
+  return lifetime_years == 0 ? 0 : embodied_kg_per_gpu * gpu_seconds / (lifetime_years * kSecondsPerYear);
+}
+
+Facility read_facility(Mapping& cluster, const std::filesystem::path& hardware) {
+  Facility facility;
+  facility.power_cap_w = cluster.number_or("power_cap_w", 0, 1, kMaxWatts);
+  for (const char* key : {"network_power_w", "cooling_power_w", "pue", "carbon_g_per_kwh", "embodied"}) {
+    facility.asked = facility.asked || cluster.has(key);
+  }
+  facility.network_power_w = cluster.number_or("network_power_w", 0, 0, kMaxWatts);
+  facility.cooling_power_w = cluster.number_or("cooling_power_w", 0, 0, kMaxWatts);
+  facility.pue = cluster.number_or("pue", 1, 1, kMaxPue);
+  if (facility.cooling_power_w > 0 && facility.pue > 1) {
+    cluster.find("cooling_power_w")
+        ->fail("pue counts the power of cooling already", "leave out cooling_power_w, or pue");
+  }
+  if (const std::optional<Node> carbon = cluster.find("carbon_g_per_kwh")) read_carbon(*carbon, hardware, facility);
+  if (const std::optional<Node> embodied = cluster.find("embodied")) read_embodied(*embodied, facility);
+  return facility;
+}
+
+}  // namespace mirfak

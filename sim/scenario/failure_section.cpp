@@ -1,0 +1,187 @@
+#include "scenario/failure_section.hpp"
+
+#include "base/csv.hpp"
+#include "base/file_reference.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
+#include "cluster/profile_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace mirfak {
+
+namespace {
+
+constexpr double kMaxPerDay = 1e5;  // about one a second
+
+// What a rate is stated of.
+enum class Counted { gpu, node, link, group, job };
+const std::vector<std::string>& counted_names() {
+  static const std::vector<std::string> names = {"gpu", "node", "link", "group", "job"};
+  return names;
+}
+
+double count_of(Counted counted, const Cluster& cluster, int nodes) {
+  double ports = 0;
+  for (const NodeGroup& group : cluster.groups()) ports += group.count * group.hardware.spec.ports;
+  switch (counted) {
+    case Counted::gpu:
+      return cluster.physical_gpus();
+    case Counted::node:
+      return cluster.nodes();
+    case Counted::link:
+      return ports;
+    case Counted::group:
+      return std::ceil(static_cast<double>(cluster.nodes()) / nodes);
+    case Counted::job:
+      break;
+  }
+  return 1;
+}
+
+int nodes_taken(Mapping& component, Counted counted, const Cluster& cluster) {
+  const bool by_default = counted == Counted::gpu || counted == Counted::node || counted == Counted::link;
+  const int least = counted == Counted::group ? 1 : 0;
+  const std::optional<Node> nodes = counted == Counted::group ? component.require("nodes") : component.find("nodes");
+  return nodes ? static_cast<int>(nodes->as_integer(least, cluster.nodes())) : by_default ? 1 : 0;
+}
+
+// Of one component: failures a day, or the mean time between them.
+double per_day(Mapping& component) {
+  const std::optional<Node> hours = component.find("mtbf_hours");
+  const std::optional<Node> rate = component.find("rate_per_day");
+  if (hours && rate) rate->fail("mtbf_hours says it already", "leave one of them out");
+  if (hours) return 24 / hours->as_number(24 / kMaxPerDay, 1e12);
+  return (rate ? *rate : component.require("rate_per_day")).as_number(0, kMaxPerDay);
+}
+
+FailureCause read_component(const Node& node, const Cluster& cluster, double repair_s) {
+  Mapping component(node);
+  FailureCause cause;
+  cause.name = component.require("name").as_string();
+  const auto counted = static_cast<Counted>(component.require("per").as_choice(counted_names()));
+  cause.nodes = nodes_taken(component, counted, cluster);
+  cause.rate_per_s = per_day(component) * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsOfDay;
+  cause.repair_s = component.number_or("repair_s", cause.nodes > 0 ? repair_s : 0, 0, kLongestOperation);
+  cause.source = component.string_or("source", "the scenario");
+  component.finish();
+  return cause;
+}
+
+// hw_profiles/failures/README: components by name, rates with sources.
+std::vector<FailureCause> read_profile(const Node& name, const Cluster& cluster, double repair_s,
+                                       const std::filesystem::path& hardware) {
+  const FileReference reference(name);
+  std::filesystem::path path;
+  if (reference.is_path()) {
+    path = reference.existing_path();
+  } else {
+    std::vector<std::string> known;
+    for (const auto& entry : std::filesystem::directory_iterator(hardware / "failures")) {
+      if (entry.path().extension() == ".yaml") known.push_back(entry.path().stem().string());
+    }
+    std::sort(known.begin(), known.end());
+    if (!std::binary_search(known.begin(), known.end(), reference.name())) {
+      reference.fail_unknown("profile of failures", known);
+    }
+    path = hardware / "failures" / (reference.name() + ".yaml");
+  }
+  ProfileFile file(path);
+  file.title();
+  Mapping components(file.root().require("components"));
+  std::vector<FailureCause> causes;
+  for (const std::string& key : components.keys()) {
+    Mapping component(components.require(key));
+    FailureCause cause;
+    cause.name = key;
+    const auto counted = static_cast<Counted>(component.require("per").as_choice(counted_names()));
+    cause.nodes = nodes_taken(component, counted, cluster);
+    const Figure rate = file.figure(component, "rate_per_day", 0, kMaxPerDay);
+    cause.rate_per_s = rate.value * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsOfDay;
+    cause.repair_s = cause.nodes > 0 ? repair_s : 0;
+    cause.source = rate.source;
+    component.finish();
+    causes.push_back(std::move(cause));
+  }
+  file.finish();
+  return causes;
+}
+
+// The columns time_s and component; nodes: how many it takes, 1 where the column is not there.
+void read_log(const Node& name, const Cluster& cluster, double repair_s, Failures& failures) {
+  const CsvTable table = CsvTable::from_file(FileReference(name).path());
+  const std::size_t time = table.require("time_s");
+  const std::size_t component = table.require("component");
+  const std::optional<std::size_t> nodes = table.find("nodes");
+  if (table.rows() == 0) name.fail("the log has no failures", "leave it out");
+  double before = 0;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const double now = table.number(row, time, 0, 1e12);
+    if (now < before) {
+      table.fail(row, time, fmt::format("{:g} s comes after {:g} s: times go backwards", now, before),
+                 "sort the log by time_s");
+    }
+    before = now;
+    FailureCause cause;
+    cause.name = table.text(row, component);
+    cause.nodes = nodes ? static_cast<int>(table.integer(row, *nodes, 0, cluster.nodes())) : 1;
+    cause.repair_s = cause.nodes > 0 ? repair_s : 0;
+    cause.source = name.as_string();
+    const auto known = std::find_if(failures.causes.begin(), failures.causes.end(), [&](const FailureCause& one) {
+      return one.name == cause.name && one.nodes == cause.nodes;
+    });
+    failures.log.push_back({now, static_cast<std::size_t>(known - failures.causes.begin())});
+    if (known == failures.causes.end()) failures.causes.push_back(std::move(cause));
+  }
+}
+
+void read_worse_nodes(const Node& list, const Cluster& cluster, NodeSpread& spread) {
+  spread.factors.assign(static_cast<std::size_t>(cluster.nodes()), 1);
+  for (const Node& item : list.as_items()) {
+    Mapping node(item);
+    const auto place = static_cast<std::size_t>(node.require("node").as_integer(0, cluster.nodes() - 1));
+    spread.factors[place] = node.require("factor").as_number(0, 1e6);
+    node.finish();
+  }
+}
+
+}  // namespace
+
+Failures read_failures(const Node& section, const Cluster& cluster, double repair_s,
+                       const std::filesystem::path& hardware) {
+  Mapping keys(section);
+  Failures failures;
+  if (const std::optional<Node> rate = keys.find("rate_per_node_day")) {
+    FailureCause cause;
+    cause.name = "node";
+    cause.rate_per_s = rate->as_number(0, kMaxPerDay) * cluster.nodes() / kSecondsOfDay;
+    cause.nodes = 1;
+    cause.repair_s = repair_s;
+    cause.source = "the scenario";
+    failures.causes.push_back(std::move(cause));
+  }
+  if (const std::optional<Node> profile = keys.find("profile")) {
+    for (FailureCause& cause : read_profile(*profile, cluster, repair_s, hardware)) {
+      failures.causes.push_back(std::move(cause));
+    }
+  }
+  if (const std::optional<Node> components = keys.find("components")) {
+    for (const Node& item : components->as_items()) {
+      failures.causes.push_back(read_component(item, cluster, repair_s));
+    }
+  }
+  if (const std::optional<Node> log = keys.find("log")) {
+    if (!failures.causes.empty()) log->fail("a log says all that fails", "leave out rates, or the log");
+    read_log(*log, cluster, repair_s, failures);
+  }
+  if (const std::optional<Node> worse = keys.find("worse_nodes")) read_worse_nodes(*worse, cluster, failures.spread);
+  failures.spread.sigma = keys.number_or("node_spread", 0, 0, 5);
+  keys.finish();
+  return failures;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,69 @@
+// Energy that authors published of their trainings is GPU hours times what a GPU is specified for. `mirfak train` tells
+// that figure "by nameplate power"; what it predicts itself stands beside it.
+
+#include "base/csv.hpp"
+#include "cluster/carbon.hpp"
+#include "scenario/scenario.hpp"
+#include "support/source_root.hpp"
+#include "training/prediction.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+
+namespace {
+
+const std::string kFolder = source_root() + "/scenarios/energy/";
+
+TrainingPrediction predicted(const std::string& file, const std::vector<std::string>& overrides = {}) {
+  const Scenario scenario =
+      load_scenario(kFolder + file, overrides, {source_root() + "/models", source_root() + "/hw_profiles"});
+  return predict_training(scenario.job, *scenario.operations, 2, 1);
+}
+
+double kilowatt_hours(double joules) { return joules / kJoulesPerKilowattHour; }
+
+}  // namespace
+
+TEST_CASE("energy and CO2 of published trainings by their authors' convention") {
+  const CsvTable table = CsvTable::from_file(kFolder + "published.csv");
+  REQUIRE(table.rows() == 7);
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    std::istringstream words(table.text(row, table.require("set")));
+    std::vector<std::string> overrides;
+    for (std::string word; words >> word;) overrides.push_back(word);
+    const std::string& scenario = table.text(row, table.require("scenario"));
+    CAPTURE(scenario);
+    const TrainingPrediction found = predicted(scenario, overrides);
+    // To a whole number of iterations.
+    CHECK(found.gpu_hours == doctest::Approx(table.number(row, table.require("gpu_hours"), 0, 1e12)).epsilon(1e-4));
+    CHECK(kilowatt_hours(found.nameplate_energy_j) ==
+          doctest::Approx(table.number(row, table.require("energy_kwh"), 0, 1e12)).epsilon(1e-4));
+    // GPUs draw less than they are specified for, the machine around them draws too.
+    const double gpus_j = found.estimate.energy_j - found.course.costs.around_w * found.estimate.finish_mean_s.value;
+    CHECK(gpus_j < found.nameplate_energy_j);
+    CHECK(found.estimate.energy_j > gpus_j);
+    if (table.empty(row, table.require("co2_t"))) continue;
+    const double tonnes = kilowatt_hours(found.nameplate_energy_j) * found.course.costs.carbon.mean() / 1e6;
+    const double rounding = table.number(row, table.require("digits"), 0, 100);
+    CHECK(std::abs(tonnes - table.number(row, table.require("co2_t"), 0, 1e12)) <= rounding);
+  }
+}
+
+TEST_CASE("a cap of 200 W a GPU makes the nine days longer, and takes less energy") {
+  const TrainingPrediction free = predicted("megatron-8.3b-v100.yaml");
+  const TrainingPrediction capped = predicted("megatron-8.3b-v100-200w.yaml");
+  REQUIRE(capped.course.calendar.iterations() == free.course.calendar.iterations());
+  const double longer = capped.estimate.finish_mean_s.value / free.estimate.finish_mean_s.value;
+  CHECK(longer > 1);
+  CHECK(longer < 250.0 / 200);
+  CHECK(kilowatt_hours(capped.nameplate_energy_j) == doctest::Approx(27'648 * longer * 200 / 250).epsilon(1e-4));
+  const auto gpus_j = [](const TrainingPrediction& of) {
+    return of.estimate.energy_j - of.course.costs.around_w * of.estimate.finish_mean_s.value;
+  };
+  CHECK(gpus_j(capped) < gpus_j(free));
+}
