@@ -5,6 +5,15 @@
 
 namespace mirfak {
 
+// A bijection of 64 bits in which every bit of the result depends on every bit of `value`: the finalizer of SplitMix64
+// (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), which adds kSplitMixStep before.
+inline constexpr std::uint64_t kSplitMixStep = 0x9e3779b97f4a7c15;
+constexpr std::uint64_t split_mix(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
 // Random numbers without a state: a bijection of counters, so that number n is the same whoever asks for it, in any
 // order, on any thread and machine. Philox 4x32 of ten rounds: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
 // easy as 1, 2, 3", SC'11, section 3.3.

@@ -8,6 +8,7 @@ inline constexpr double kGiB = 1073741824.0;
 inline constexpr double kGB = 1e9;
 inline constexpr double kMegahertz = 1e6;
 inline constexpr double kSecondsPerHour = 3600;
+inline constexpr double kSecondsPerDay = 24 * kSecondsPerHour;
 
 // Quantities for people to read, with an SI (or binary) prefix and three significant digits: more would promise what a
 // prediction with an error of some percent cannot keep. Files for programs hold full precision instead.

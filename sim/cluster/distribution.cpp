@@ -16,9 +16,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kLowest = 0.01;
-constexpr double kHighest = 1000;
-constexpr double kMostMeasured = 1e12;  // of a unit of its own, such as tokens
+constexpr double kHighestMeasured = 1e12;  // of a unit of its own, such as tokens
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -33,7 +31,7 @@ Distribution measured(const Node& node, std::vector<double> values, bool relativ
   std::sort(values.begin(), values.end());
   for (double& value : values) {
     if (relative) value /= mean;
-    if (value > kHighest) node.fail(fmt::format("{} is more than {} times as long", value, kHighest));
+    if (value > kHighestFactor) node.fail(fmt::format("{} is more than {} times as long", value, kHighestFactor));
   }
   return Distribution(std::move(values));
 }
@@ -43,14 +41,15 @@ Distribution from_file(const Node& node, const char* column, bool relative) {
   const std::size_t at = table.require(column);
   std::vector<double> values;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    values.push_back(table.number(row, at, kLowest, relative ? kMostMeasured : kHighest));
+    values.push_back(table.number(row, at, kLowestFactor, relative ? kHighestMeasured : kHighestFactor));
   }
   return measured(node, std::move(values), relative);
 }
 
 std::vector<double> values_of(const Node& node, bool relative) {
   std::vector<double> out;
-  for (const Node& item : node.as_items()) out.push_back(item.as_number(kLowest, relative ? kMostMeasured : kHighest));
+  for (const Node& item : node.as_items())
+    out.push_back(item.as_number(kLowestFactor, relative ? kHighestMeasured : kHighestFactor));
   return out;
 }
 
@@ -68,7 +67,7 @@ double Distribution::quantile(double u) const {
                    return of[std::min(of.size() - 1, static_cast<std::size_t>(u * static_cast<double>(of.size())))];
                  }},
       of_);
-  return std::clamp(value, kLowest, kHighest);
+  return std::clamp(value, kLowestFactor, kHighestFactor);
 }
 
 std::string Distribution::yaml() const {
@@ -98,16 +97,16 @@ Distribution read_distribution(const Node& node, const char* column, bool relati
     }
   };
   read("normal", [](Mapping& entry) {
-    return Distribution(Distribution::Normal{entry.number_or("mean", 1, kLowest, kHighest),
-                                             entry.require("deviation").as_number(0, kHighest)});
+    return Distribution(Distribution::Normal{entry.number_or("mean", 1, kLowestFactor, kHighestFactor),
+                                             entry.require("deviation").as_number(0, kHighestFactor)});
   });
   read("lognormal", [](Mapping& entry) {
-    return Distribution(Distribution::Lognormal{entry.number_or("median", 1, kLowest, kHighest),
+    return Distribution(Distribution::Lognormal{entry.number_or("median", 1, kLowestFactor, kHighestFactor),
                                                 entry.require("sigma").as_number(0, 5)});
   });
   read("two_point", [](Mapping& entry) {
     return Distribution(Distribution::TwoPoint{entry.require("share").as_number(0, 1),
-                                               entry.require("value").as_number(kLowest, kHighest)});
+                                               entry.require("value").as_number(kLowestFactor, kHighestFactor)});
   });
   if (const auto values = forms.find("values"))
     found.push_back(measured(*values, values_of(*values, relative), relative));

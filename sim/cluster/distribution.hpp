@@ -8,6 +8,10 @@
 
 namespace mirfak {
 
+// That a scenario may state of any time.
+inline constexpr double kLowestFactor = 0.01;
+inline constexpr double kHighestFactor = 1000;
+
 // How factors of time are spread. All are above 0: what would fall below 0.01 is 0.01.
 class Distribution {
  public:

@@ -18,7 +18,7 @@ namespace {
 constexpr double kMaxWatts = 1e12;
 constexpr double kMaxGrams = 5000;  // twice the worst power station
 constexpr double kMaxPue = 10;
-constexpr double kSecondsPerYear = 365.25 * 24 * kSecondsPerHour;
+constexpr double kSecondsPerYear = 365.25 * kSecondsPerDay;
 
 CarbonIntensity read_grid(const Node& name, const std::filesystem::path& hardware) {
   ProfileFile file(hardware / "grids.yaml");

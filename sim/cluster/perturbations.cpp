@@ -11,9 +11,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kLowestFactor = 0.01;
-constexpr double kHighestFactor = 1000;
-
 using FactorsOf = std::map<int, TimeFactors>;
 
 TimeFactors product(const TimeFactors& a, const TimeFactors& b) {

@@ -292,8 +292,8 @@ CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, cons
   return corrected(price_uncorrected(kind, bytes, group));
 }
 
-CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, bool crosses_leaves) const {
-  return corrected(send_uncorrected(bytes, same_domain, crosses_leaves));
+CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain) const {
+  return corrected(send_uncorrected(bytes, same_domain, false));
 }
 
 CommunicationCost CollectiveModel::price_uncorrected(CollectiveKind kind, double bytes,
@@ -359,7 +359,10 @@ std::string evaluation_of(const CommunicationCost& cost) {
 }  // namespace
 
 Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
-  if (kind == CollectiveKind::shift) return explain_send(bytes, group.shape.domains <= 1, group.crosses_leaves);
+  if (kind == CollectiveKind::shift) {
+    return mirfak::corrected(explain_send_uncorrected(bytes, group.shape.domains <= 1, group.crosses_leaves),
+                             time_factor_);
+  }
   const CommunicationCost cost = price_uncorrected(kind, bytes, group);
   const LinkSpec& link = hardware_->scale_up;
   Explanation out;
@@ -406,8 +409,8 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   return mirfak::corrected(std::move(out), time_factor_);
 }
 
-Explanation CollectiveModel::explain_send(double bytes, bool same_domain, bool crosses_leaves) const {
-  return mirfak::corrected(explain_send_uncorrected(bytes, same_domain, crosses_leaves), time_factor_);
+Explanation CollectiveModel::explain_send(double bytes, bool same_domain) const {
+  return mirfak::corrected(explain_send_uncorrected(bytes, same_domain, false), time_factor_);
 }
 
 Explanation CollectiveModel::explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const {

@@ -68,10 +68,10 @@ class CollectiveModel {
   // it never falls as bytes grow; where NCCL changes its choice it may.
   CommunicationCost price(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
   // One transfer of `bytes` from a device to another; `same_domain`: over the scale-up link.
-  CommunicationCost price_send(double bytes, bool same_domain, bool crosses_leaves) const;
+  CommunicationCost price_send(double bytes, bool same_domain) const;
 
   Explanation explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
-  Explanation explain_send(double bytes, bool same_domain, bool crosses_leaves) const;
+  Explanation explain_send(double bytes, bool same_domain) const;
 
   double port_share() const;  // bytes/s of network line rate that one device of a full node gets
   // Bytes/s of the scale-up link's line rate that a device has towards others of its domain in a group.

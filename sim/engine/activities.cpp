@@ -16,42 +16,11 @@ constexpr std::size_t kPlaces = 2 * kStreamKinds;  // of a group
 
 bool receives(StreamKind kind) { return kind == StreamKind::recv_forward || kind == StreamKind::recv_backward; }
 
-StreamKind of_sender(StreamKind kind) {
-  if (kind == StreamKind::recv_forward) return StreamKind::send_forward;
-  return kind == StreamKind::recv_backward ? StreamKind::send_backward : kind;
-}
-
-// Each link once.
-void append_uses(const TaskClass& task_class, std::vector<LinkUse>& uses) {
-  const auto begin = static_cast<std::ptrdiff_t>(uses.size());
-  for (const auto& [link, demand] : task_class.demands) {
-    if (!(demand > 0)) continue;
-    const auto known =
-        std::find_if(uses.begin() + begin, uses.end(), [link = link](const LinkUse& use) { return use.link == link; });
-    if (known == uses.end()) {
-      uses.push_back({link, demand});
-    } else {
-      known->bytes_per_s += demand;
-    }
-  }
-}
-
 }  // namespace
 
 Activities::Activities(const Program& program)
     : program_(program), of_stream_(program.streams.size(), kAloneHere), alone_(program.streams.size(), kNoTask) {
-  alone_begin_.push_back(0);
-  for (const TaskClass& task_class : program.classes) {
-    append_uses(task_class, alone_uses_);
-    alone_begin_.push_back(static_cast<std::uint32_t>(alone_uses_.size()));
-  }
   if (!program.link_uses.empty()) activities_.resize(program.groups.size() * kPlaces);
-}
-
-std::span<const LinkUse> Activities::uses_of(TaskId task) const {
-  const ClassId id = program_.task_class[task];
-  if (program_.classes[id].traffic != kNoTraffic) return program_.traffic_of(id, program_.group_of(task));
-  return {alone_uses_.data() + alone_begin_[id], alone_uses_.data() + alone_begin_[id + 1]};
 }
 
 // The place of a task's activity. Which way a transfer goes follows from the stage that sends; a collective may join
@@ -64,18 +33,17 @@ std::size_t Activities::together(TaskId task, GroupId group) const {
   const std::vector<ProgramRank>& ranks = program_.ranks;
   const bool of_first = ranks[stream.rank].stage == ranks[program_.groups[group].ranks.front()].stage;
   const bool sender_is_first = of_first != receives(stream.kind);
-  return kPlaces * group + 2 * static_cast<std::size_t>(of_sender(stream.kind)) + (sender_is_first ? 1 : 0);
+  return kPlaces * group + 2 * static_cast<std::size_t>(sending_stream(stream.kind)) + (sender_is_first ? 1 : 0);
 }
 
 std::optional<Activities::Begun> Activities::begin(TaskId task) {
   const StreamId stream = program_.stream[task];
   const GroupId group = program_.group_of(task);
-  const bool together_with_others = program_.class_of(task).traffic != kNoTraffic;
-  const std::size_t members = together_with_others ? program_.groups[group].ranks.size() : 1;
+  const std::size_t members = group == kNoGroup ? 1 : program_.groups[group].ranks.size();
   if (members == 1) {
     of_stream_[stream] = kAloneHere;
     alone_[stream] = task;
-    return Begun{stream, uses_of(task), program_.duration[task]};
+    return Begun{stream, program_.traffic_of(task), program_.slower_by(task), program_.duration[task]};
   }
   const std::size_t place = together(task, group);
   Activity& activity = activities_[place];
@@ -89,7 +57,7 @@ std::optional<Activities::Begun> Activities::begin(TaskId task) {
   activity.tasks.push_back(task);
   activity.longest = std::max(activity.longest, program_.duration[task]);
   if (--activity.missing > 0) return std::nullopt;
-  return Begun{activity.stream, uses_of(task), activity.longest};
+  return Begun{activity.stream, program_.traffic_of(task), program_.slower_by(task), activity.longest};
 }
 
 std::span<const TaskId> Activities::tasks_of(StreamId stream) const {

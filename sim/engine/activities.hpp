@@ -16,12 +16,13 @@ class Activities {
   // `program` must outlive this.
   explicit Activities(const Program& program);
 
-  bool uses_links(TaskId task) const { return !uses_of(task).empty(); }
+  bool uses_links(TaskId task) const { return !program_.traffic_of(task).empty(); }
 
   // An activity goes by the stream of the first of its tasks that began.
   struct Begun {
     StreamId stream = 0;
     std::span<const LinkUse> uses;  // each link once
+    double slower = 1;              // of these as much less: Program::slower_by()
     Picoseconds duration = 0;       // at full speed, of the longest of its tasks
   };
   // A task that uses links begins. Nothing: it waits for the other tasks of its activity.
@@ -37,12 +38,9 @@ class Activities {
     std::vector<TaskId> tasks;
   };
 
-  std::span<const LinkUse> uses_of(TaskId task) const;
   std::size_t together(TaskId task, GroupId group) const;
 
   const Program& program_;
-  std::vector<std::uint32_t> alone_begin_;  // of tasks that a rank does alone, by class
-  std::vector<LinkUse> alone_uses_;
   std::vector<Activity> activities_;    // of each group, those that may run at the same time
   std::vector<std::size_t> of_stream_;  // index into these; kAloneHere: a task alone
   std::vector<TaskId> alone_;           // by stream

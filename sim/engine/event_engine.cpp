@@ -159,7 +159,7 @@ Timeline EventEngine::run_sharing_links() {
     starts[task] = queue_.now();
     if (nodes_[task].time == 0 || !activities.uses_links(task)) return queue_end(task);
     if (const auto begun = activities.begin(task)) {
-      shares.start(begun->stream, begun->uses, begun->duration, queue_.now());
+      shares.start(begun->stream, begun->uses, begun->slower, begun->duration, queue_.now());
     }
   };
   std::vector<TaskId> ending;

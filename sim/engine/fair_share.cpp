@@ -21,16 +21,12 @@ std::vector<double> capacities_of(const Program& program) {
   return capacities;
 }
 
-// A class may name a link more than once.
 double largest_demand(const Program& program) {
   double largest = 0;
   for (const LinkUse& use : program.link_uses) largest = std::max(largest, use.bytes_per_s);
-  for (const TaskClass& task_class : program.classes) {
-    double demand = 0;
-    for (const auto& use : task_class.demands) demand += use.second;
-    largest = std::max(largest, demand);
-  }
-  return largest;
+  double least_slower = 1;  // tasks may be faster than their traffic assumes
+  for (const double slower : program.slower) least_slower = std::min(least_slower, slower);
+  return largest / least_slower;
 }
 
 }  // namespace
@@ -39,14 +35,15 @@ FairShare::FairShare(const Program& program)
     : running_(program.streams.size()),
       speeds_(capacities_of(program), largest_demand(program), program.streams.size()) {}
 
-void FairShare::start(StreamId stream, std::span<const LinkUse> uses, Picoseconds duration, Picoseconds now) {
+void FairShare::start(StreamId stream, std::span<const LinkUse> uses, double slower, Picoseconds duration,
+                      Picoseconds now) {
   Running& activity = running_[stream];
   activity.work = static_cast<double>(duration);
   activity.starts = true;
   activity.speed = 0;
   activity.since = now;
   activity.end = now + duration;
-  speeds_.add(stream, uses);
+  speeds_.add(stream, uses, slower);
 }
 
 Picoseconds FairShare::first_end() const { return by_end_.empty() ? kNever : running_[by_end_.front()].end; }

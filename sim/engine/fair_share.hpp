@@ -22,9 +22,9 @@ class FairShare {
 
   explicit FairShare(const Program& program);
 
-  // An activity of `duration` > 0 at speed 1 begins; `uses`: each link once, until it ends. Its end is known after
-  // settle().
-  void start(StreamId stream, std::span<const LinkUse> uses, Picoseconds duration, Picoseconds now);
+  // An activity of `duration` > 0 at speed 1 begins; `uses`: each link once, of which it takes as much less as it is
+  // slower. Its end is known after settle().
+  void start(StreamId stream, std::span<const LinkUse> uses, double slower, Picoseconds duration, Picoseconds now);
 
   // The earliest end of a running activity, kNever if none runs.
   Picoseconds first_end() const;

@@ -52,34 +52,29 @@ double MaxMin::speed(std::uint32_t slot) const {
   return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
 }
 
-std::uint32_t MaxMin::bottleneck(std::uint32_t slot) const {
-  std::uint32_t found = kNoLink;
-  const Activity& activity = activities_[slot];
-  if (activity.speed == kFullSpeed) return found;
-  for (const Placed& use : activity.uses) {
-    if (links_[use.link].level == activity.speed) found = std::min(found, use.link);
-  }
-  return found;
-}
-
 void MaxMin::change_load(Link& link, Demand by) {
   constexpr double enough = 1 - 1e-10;
   link.load += by;
   link.scarce = static_cast<double>(link.capacity) < enough * static_cast<double>(link.load);
 }
 
-void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses) {
+void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses, double slower) {
   Activity& activity = activities_[slot];
   for (const LinkUse& use : uses) {
     Link& link = links_[use.link];
     const auto place = static_cast<std::uint32_t>(link.users.size());
-    link.users.push_back({kFullSpeed, exact(use.bytes_per_s), slot, static_cast<std::uint32_t>(activity.uses.size())});
+    link.users.push_back(
+        {kFullSpeed, exact(use.bytes_per_s / slower), slot, static_cast<std::uint32_t>(activity.uses.size())});
     activity.uses.push_back({use.link, place});
     change_load(link, link.users.back().demand);
     if (link.scarce) mark_stale(use.link);
   }
-  for (const Placed& use : activity.uses) links_[use.link].users[use.place].held = lowest_but(activity, use.link);
-  activity.speed = lowest_but(activity, kNoLink);
+  const Lowest lowest = lowest_of(activity);
+  for (const Placed& use : activity.uses) {
+    Link& link = links_[use.link];
+    link.users[use.place].held = lowest.but(link.level);
+  }
+  activity.speed = lowest.first;
   touch(slot);
 }
 
@@ -109,10 +104,16 @@ void MaxMin::mark_stale(std::uint32_t link) {
   stale_.push_back(link);
 }
 
-MaxMin::Speed MaxMin::lowest_but(const Activity& activity, std::uint32_t link) const {
-  Speed lowest = kFullSpeed;
+MaxMin::Lowest MaxMin::lowest_of(const Activity& activity) const {
+  Lowest lowest;
   for (const Placed& use : activity.uses) {
-    if (use.link != link) lowest = std::min(lowest, links_[use.link].level);
+    const Speed level = links_[use.link].level;
+    if (level < lowest.first) {
+      lowest.second = lowest.first;
+      lowest.first = level;
+    } else if (level < lowest.second) {
+      lowest.second = level;
+    }
   }
   return lowest;
 }
@@ -157,8 +158,9 @@ void MaxMin::change_level(std::uint32_t id) {
     if (activity.uses.size() == 2) {
       inform(activity.uses[1 - user.use], link.level);
     } else {
+      const Lowest lowest = lowest_of(activity);
       for (const Placed& use : activity.uses) {
-        if (use.link != id) inform(use, lowest_but(activity, use.link));
+        if (use.link != id) inform(use, lowest.but(links_[use.link].level));
       }
     }
   }

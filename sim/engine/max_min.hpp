@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -27,8 +26,8 @@ class MaxMin {
   MaxMin(const std::vector<double>& capacities, double largest_demand, std::size_t slots);
 
   // Any number of these, then settle(). An empty slot gets an activity, whose `uses` name each link at most once and
-  // take more than nothing of it; or loses it.
-  void add(std::uint32_t slot, std::span<const LinkUse> uses);
+  // take more than nothing of it, divided by `slower`; or loses it.
+  void add(std::uint32_t slot, std::span<const LinkUse> uses, double slower = 1);
   void remove(std::uint32_t slot);
 
   // Brings the speeds up to date. Returns the slots, each once, whose speed may have changed since the last call, those
@@ -36,9 +35,6 @@ class MaxMin {
   std::span<const std::uint32_t> settle();
 
   double speed(std::uint32_t slot) const;  // after settle()
-  // The lowest link of those that hold the activity back; kNoLink: none does.
-  static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t bottleneck(std::uint32_t slot) const;
 
  private:
   using Speed = std::int64_t;           // in units of 2^-54
@@ -83,7 +79,15 @@ class MaxMin {
   Demand exact(double bytes_per_s) const;
   void change_load(Link& link, Demand by);
   static Speed level_of(const Link& link);
-  Speed lowest_but(const Activity& activity, std::uint32_t link) const;
+  // Of an activity's links, the lowest level, and the lowest of the others.
+  struct Lowest {
+    Speed first = kFullSpeed;
+    Speed second = kFullSpeed;
+
+    // By all links but one of this level.
+    Speed but(Speed level) const { return level == first ? second : first; }
+  };
+  Lowest lowest_of(const Activity& activity) const;
   void change_level(std::uint32_t id);
   void inform(const Placed& use, Speed held);
   void touch(std::uint32_t slot);

@@ -42,6 +42,7 @@ class Perturber {
   }
 
   Program run() {
+    if (program_.shares_links()) program_.slower.assign(program_.size(), 1);
     for (TaskId task = 0; task < program_.size(); ++task) {
       const GroupId group = program_.group_of(task);
       const TimeFactors& factors = group == kNoGroup ? of_rank_[program_.rank_of(task)] : of_group_[group];
@@ -50,6 +51,7 @@ class Perturber {
       const double lasting = static_cast<double>(program_.duration[task]) * own.by;
       program_.duration[task] = static_cast<Picoseconds>(std::llround(lasting));
       program_.task_class[task] = own.task_class;
+      if (!program_.slower.empty()) program_.slower[task] = own.by;
     }
     return std::move(program_);
   }
@@ -60,7 +62,7 @@ class Perturber {
     double by = 1;
   };
 
-  // Each part of the time by its factor, and the same bytes over links in all of it.
+  // Each part of the time by its factor.
   const Stretched& stretched(ClassId of, const TimeFactors& factors) {
     const auto [known, is_new] = known_.try_emplace({of, factors});
     if (!is_new) return known->second;
@@ -72,23 +74,7 @@ class Perturber {
       after += out.activity_s[i] *= factor_for(static_cast<Activity>(i), factors);
     }
     const double by = before > 0 ? after / before : 1;
-    for (auto& [link, rate] : out.demands) rate /= by;
-    if (out.traffic != kNoTraffic) out.traffic = stretched_traffic(out, by);
     return known->second = {by == 1 ? of : program_.add_class(std::move(out)), by};
-  }
-
-  // The traffic of all groups, that much slower.
-  std::uint32_t stretched_traffic(const TaskClass& of, double by) {
-    const auto first = static_cast<std::uint32_t>(program_.link_use_begin.size() - 1);
-    for (std::uint32_t k = 0; k < program_.groupings[of.grouping].count; ++k) {
-      for (std::uint32_t use = program_.link_use_begin[of.traffic + k];
-           use < program_.link_use_begin[of.traffic + k + 1]; ++use) {
-        const LinkUse slower{program_.link_uses[use].link, program_.link_uses[use].bytes_per_s / by};
-        program_.link_uses.push_back(slower);
-      }
-      program_.link_use_begin.push_back(static_cast<std::uint32_t>(program_.link_uses.size()));
-    }
-    return first;
   }
 
   Program program_;

@@ -2,7 +2,6 @@
 
 #include "network/symmetry.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -55,9 +54,7 @@ bool may_be_short(const Fabric& fabric) {
     case FabricType::rail_optimized:
     case FabricType::rail_only:
     case FabricType::fat_tree:
-      return std::any_of(fabric.levels.begin(), fabric.levels.end(),
-                         [](const FabricLevel& level) { return level.oversubscription > 1; }) ||
-             fabric.oversubscription > 1;
+      return fabric.oversubscription > 1;  // of all levels together
     default:
       return true;
   }

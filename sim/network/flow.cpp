@@ -30,7 +30,7 @@ struct FlowEdge {
 using FlowGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS, boost::no_property, FlowEdge>;
 
 constexpr std::int64_t kUnbounded = std::int64_t{1} << 61U;
-constexpr std::size_t kMostSources = 256;
+constexpr std::size_t kMaxSources = 256;
 
 void join(FlowGraph& graph, std::size_t a, std::size_t b, std::int64_t forwards, std::int64_t backwards) {
   const auto there = boost::add_edge(a, b, graph).first;
@@ -177,7 +177,7 @@ Diameter diameter_of(const Topology& topology) {
   std::vector<char> seen(classes.size(), 0);
   for (int device = 0; device < topology.devices(); ++device) {
     const auto of = static_cast<std::size_t>(classes[static_cast<std::size_t>(device)]);
-    if (seen[of] != 0 || sources.size() >= kMostSources) continue;
+    if (seen[of] != 0 || sources.size() >= kMaxSources) continue;
     seen[of] = 1;
     sources.push_back(device);
   }

@@ -74,7 +74,7 @@ class GraphFileReader {
     if (std::find(done_.begin(), done_.end(), canonical) != done_.end()) {
       item.fail("this file is included twice, and its names with it", "include it once");
     }
-    if (open_.size() >= kMostIncludes) item.fail("includes are nested too deep");
+    if (open_.size() >= kMaxIncludes) item.fail("includes are nested too deep");
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) {
       item.fail(fmt::format("there is no file {}", path.string()), "paths are relative to the file that states them");
@@ -92,7 +92,7 @@ class GraphFileReader {
     VertexSet set;
     set.name = name.as_string();
     set.numbered = mapping.has("count");
-    set.count = static_cast<int>(mapping.integer_or("count", 1, 1, kMostVertices));
+    set.count = static_cast<int>(mapping.integer_or("count", 1, 1, kMaxVertices));
     set.device = device;
     std::vector<NetworkVertex>& vertices = device ? devices_ : switches_;
     set.first = static_cast<int>(vertices.size());
@@ -111,7 +111,7 @@ class GraphFileReader {
     if (!sets_.emplace(set.name, set).second) {
       name.fail(fmt::format("a second set is called '{}'", excerpt(set.name)), "give each a name of its own");
     }
-    if (static_cast<std::int64_t>(vertices.size()) + set.count > kMostVertices)
+    if (static_cast<std::int64_t>(vertices.size()) + set.count > kMaxVertices)
       item.fail("more than 1,000,000 vertices");
     for (int i = 0; i < set.count; ++i) {
       vertices.push_back({set.numbered ? fmt::format("{}.{}", set.name, i) : set.name, type,
@@ -169,7 +169,7 @@ class GraphFileReader {
       }
       const std::int64_t pairs =
           static_cast<std::int64_t>(from.size()) * (kind == 1 ? static_cast<std::int64_t>(to.size()) : 1);
-      if (pairs * count + static_cast<std::int64_t>(graph_.links.size()) > kMostLinks) {
+      if (pairs * count + static_cast<std::int64_t>(graph_.links.size()) > kMaxLinks) {
         item.fail("more than 4,000,000 links", "make slices or counts smaller");
       }
       join(from, to, kind, count, link, item);

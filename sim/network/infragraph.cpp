@@ -211,7 +211,7 @@ class InfraGraphReader {
           next.push_back(fmt::format("{}{}{}.{}", prefix, prefix.empty() ? "" : ".", name, index));
         }
       }
-      check_size(static_cast<std::int64_t>(next.size()), kMostVertices, where);
+      check_size(static_cast<std::int64_t>(next.size()), kMaxVertices, where);
       out = std::move(next);
       device = component->nested ? &devices_.at(name) : nullptr;
     }
@@ -228,7 +228,7 @@ class InfraGraphReader {
                 const Node& where, const Visit& visit) const {
     const std::size_t shorter = std::min(from.size(), to.size());
     if (scheme == 1) {
-      check_size(static_cast<std::int64_t>(from.size() * to.size()), kMostLinks, where);
+      check_size(static_cast<std::int64_t>(from.size() * to.size()), kMaxLinks, where);
       for (const std::string& a : from) {
         for (const std::string& b : to) visit(a, b);
       }
@@ -276,7 +276,7 @@ class InfraGraphReader {
       pairs_of(ends[0], ends[1], scheme, item, [&](const std::string& a, const std::string& b) {
         if (a != b) device.edges.push_back({{a, b}, link});
       });
-      check_size(static_cast<std::int64_t>(device.edges.size()), kMostLinks, item);
+      check_size(static_cast<std::int64_t>(device.edges.size()), kMaxLinks, item);
     }
   }
 
@@ -294,7 +294,7 @@ class InfraGraphReader {
       const Node name = mapping.require("name");
       mapping.ignore("description");
       const Node device = mapping.require("device");
-      const int count = static_cast<int>(mapping.require("count").as_integer(1, kMostVertices));
+      const int count = static_cast<int>(mapping.require("count").as_integer(1, kMaxVertices));
       mapping.finish();
       if (!devices_.contains(device.as_string())) {
         device.fail(fmt::format("there is no device '{}'", excerpt(device.as_string())),
@@ -327,7 +327,7 @@ class InfraGraphReader {
           add_components(name, devices_.at(component.name), where);
           continue;
         }
-        check_size(static_cast<std::int64_t>(vertices_.size()), kMostVertices, where);
+        check_size(static_cast<std::int64_t>(vertices_.size()), kMaxVertices, where);
         numbers_.emplace(name, static_cast<int>(vertices_.size()));
         const VertexKind kind = component.type == "xpu" ? VertexKind::device : VertexKind::other;
         vertices_.push_back({std::move(name), component.type, kind, false, component.node.where()});
@@ -354,7 +354,7 @@ class InfraGraphReader {
         static_cast<std::uint64_t>(std::min(from, to)) << 32U | static_cast<std::uint64_t>(std::max(from, to));
     const auto [found, fresh] = link_between_.emplace(key, graph_.links.size());
     if (fresh) graph_.links.emplace_back();
-    check_size(static_cast<std::int64_t>(graph_.links.size()), kMostLinks, where);
+    check_size(static_cast<std::int64_t>(graph_.links.size()), kMaxLinks, where);
     graph_.links[found->second] = {from, to, graph_.link_type(link), rate.bandwidth, rate.latency_s};
     if (!rate.text.empty()) rate_texts_[link] = rate.text;
   }
@@ -376,7 +376,7 @@ class InfraGraphReader {
     std::vector<std::string> out;
     for (const int index : read_slice(instance.as_string(), found->second.second, instance).indices) {
       for (const std::string& path : inside) out.push_back(fmt::format("{}.{}.{}", name, index, path));
-      check_size(static_cast<std::int64_t>(out.size()), kMostVertices, component);
+      check_size(static_cast<std::int64_t>(out.size()), kMaxVertices, component);
     }
     return out;
   }

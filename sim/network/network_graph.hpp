@@ -13,9 +13,9 @@
 namespace mirfak {
 
 // What a file may describe, so that a short one cannot ask for more than a machine has.
-inline constexpr std::int64_t kMostVertices = 1'000'000;
-inline constexpr std::int64_t kMostLinks = 4'000'000;
-inline constexpr std::size_t kMostIncludes = 32;  // in one another
+inline constexpr std::int64_t kMaxVertices = 1'000'000;
+inline constexpr std::int64_t kMaxLinks = 4'000'000;
+inline constexpr std::size_t kMaxIncludes = 32;  // in one another
 
 // What a vertex does in a network.
 enum class VertexKind {

@@ -1,6 +1,7 @@
 #include "network/routes.hpp"
 
 #include "base/error.hpp"
+#include "base/random.hpp"
 
 #include <fmt/format.h>
 
@@ -14,15 +15,9 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
+enum class Routing : std::uint8_t { spread, hashed };
 
-// SplitMix64's finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-std::uint64_t scrambled(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
+constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
 
 using Colours = std::vector<std::uint32_t>;
 
@@ -39,13 +34,8 @@ class Routes::Table {
  public:
   Table(FabricGraph given, Colours colours, Routing routing, std::uint64_t seed)
       : given_(std::move(given)), routing_(routing), seed_(seed), colours_(std::move(colours)) {
-    const FabricGraph& graph = given_;
-    name_switches(graph);
-    if (routing == Routing::spread) {
-      join_links(graph);
-    } else {
-      for (const FabricLink& link : graph.links) add_link({link.from, link.to, link.bytes_per_s}, 1);
-    }
+    name_switches(given_);
+    graph_.links = routing == Routing::spread ? joined_links(given_) : given_.links;
     graph_.sort_links();
     name_links();
     find_inner();
@@ -65,7 +55,7 @@ class Routes::Table {
     const std::uint64_t pair = std::uint64_t{from} << 32 | to;
     if (routing_ == Routing::hashed) {
       const std::uint64_t ends = std::uint64_t(from_device) << 32 | static_cast<std::uint32_t>(to_device);
-      path_ = one_path(from, to, scrambled(seed_ ^ scrambled(ends)));
+      path_ = one_path(from, to, split_mix(seed_ ^ split_mix(ends)));
       return path_;
     }
     const auto [known, is_new] = spread_.try_emplace(pair);
@@ -86,28 +76,18 @@ class Routes::Table {
     }
   }
 
-  void join_links(const FabricGraph& graph) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<double, int>> joined;
-    for (const FabricLink& link : graph.links) {
-      auto& [bytes_per_s, count] = joined[{colours_[link.from], colours_[link.to]}];
-      bytes_per_s += link.bytes_per_s;
-      ++count;
-    }
-    for (const auto& [ends, of] : joined) add_link({ends.first, ends.second, of.first}, of.second);
+  std::vector<FabricLink> joined_links(const FabricGraph& graph) const {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> joined;
+    for (const FabricLink& link : graph.links) joined[{colours_[link.from], colours_[link.to]}] += link.bytes_per_s;
+    std::vector<FabricLink> out;
+    for (const auto& [ends, bytes_per_s] : joined) out.push_back({ends.first, ends.second, bytes_per_s});
+    return out;
   }
 
-  void add_link(const FabricLink& link, int count) {
-    graph_.links.push_back(link);
-    counts_.push_back(count);
-  }
-
-  // Links come in the order of the switch that they leave already where they are joined.
   void name_links() {
-    for (std::size_t i = 0; i < graph_.links.size(); ++i) {
-      const FabricLink& link = graph_.links[i];
-      const int count = routing_ == Routing::spread ? counts_[i] : 1;
+    for (const FabricLink& link : graph_.links) {
       links_.push_back(
-          {fmt::format("{} to {}", graph_.switches[link.from], graph_.switches[link.to]), link.bytes_per_s, count});
+          {fmt::format("{} to {}", graph_.switches[link.from], graph_.switches[link.to]), link.bytes_per_s});
     }
   }
 
@@ -206,7 +186,7 @@ class Routes::Table {
     for (std::uint32_t left = distance(from, to); left > 0; --left) {
       choices.clear();
       for_each_next(from, to, left, [&](std::uint32_t id) { choices.push_back(id); });
-      hash = scrambled(hash ^ from);
+      hash = split_mix(hash ^ from);
       out.push_back({choices[hash % choices.size()], 1});
       from = graph_.links[out.back().link].to;
     }
@@ -231,7 +211,6 @@ class Routes::Table {
   std::uint64_t seed_;
   Colours colours_;  // of each switch of the given graph: its number in graph_
   FabricGraph graph_;
-  std::vector<int> counts_;
   std::vector<RoutedLink> links_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> hops_;
   std::unordered_map<std::uint64_t, std::vector<LinkShare>> spread_;

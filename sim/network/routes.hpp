@@ -10,17 +10,10 @@
 
 namespace mirfak {
 
-// How a fabric divides messages over equally short paths.
-enum class Routing : std::uint8_t {
-  spread,  // evenly, in proportion to the bandwidth of the next links (adaptive routing, packet spraying)
-  hashed,  // each flow takes one path, which a hash of its ends decides at every switch (ECMP)
-};
-
 // A link as routes know it: one of the fabric, or, where messages are spread, several that always carry the same.
 struct RoutedLink {
   std::string name;
   double bytes_per_s = 0;  // of all of them together
-  int links = 1;
 };
 
 struct LinkShare {
@@ -36,8 +29,10 @@ struct LinkShare {
 // with thousands of switches is its leaves, a vertex for each pod and one for the core. Exact, not an approximation.
 class Routes {
  public:
+  // Evenly over all paths, in proportion to the bandwidth of the next links (adaptive routing, packet spraying).
   // `colours`: of each switch (switch_colours()).
   static Routes spread(FabricGraph graph, std::vector<std::uint32_t> colours);
+  // Each pair of devices takes one path, which a hash decides at every switch (ECMP).
   static Routes hashed(FabricGraph graph, std::uint64_t seed);
   ~Routes();
   Routes(Routes&&) noexcept;

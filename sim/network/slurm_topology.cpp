@@ -146,7 +146,7 @@ class ConfReader {
       fail_input(where, fmt::format("{} includes itself, through others or directly", excerpt(name)),
                  "break the circle of includes");
     }
-    if (including_.size() >= kMostIncludes) fail_input(where, "includes are nested too deep");
+    if (including_.size() >= kMaxIncludes) fail_input(where, "includes are nested too deep");
     including_.push_back(canonical);
     read(open_(path, where), path.string());
     including_.pop_back();

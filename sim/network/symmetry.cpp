@@ -1,5 +1,7 @@
 #include "network/symmetry.hpp"
 
+#include "base/random.hpp"
+
 #include <bit>
 #include <cstdint>
 #include <unordered_map>
@@ -8,12 +10,7 @@ namespace mirfak {
 
 namespace {
 
-std::uint64_t mixed(std::uint64_t x) {  // the finalizer of SplitMix64
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
+std::uint64_t mixed(std::uint64_t x) { return split_mix(x + kSplitMixStep); }
 
 // Numbers equal values from 0, in the order in which they appear; returns how many there are.
 int numbered(const std::vector<std::uint64_t>& values, std::vector<int>& out) {

@@ -161,36 +161,6 @@ std::span<const Attachment> Topology::attachments(int device) const {
   return attachments_[static_cast<std::size_t>(device)];
 }
 
-std::vector<int> Topology::distances_to(int entry) const {
-  std::vector<int> distance(static_cast<std::size_t>(vertices() - first_switch_), -1);
-  std::vector<int> queue = {entry};
-  distance[static_cast<std::size_t>(entry - first_switch_)] = 0;
-  for (std::size_t head = 0; head < queue.size(); ++head) {
-    const int at = queue[head];
-    const int next = distance[static_cast<std::size_t>(at - first_switch_)] + 1;
-    for (const Vertex to : boost::make_iterator_range(boost::adjacent_vertices(static_cast<Vertex>(at), graph_))) {
-      const int vertex = static_cast<int>(to);
-      if (vertex < first_switch_ || distance[static_cast<std::size_t>(vertex - first_switch_)] >= 0) continue;
-      distance[static_cast<std::size_t>(vertex - first_switch_)] = next;
-      queue.push_back(vertex);
-    }
-  }
-  return distance;
-}
-
-std::vector<int> Topology::next_links(int vertex, std::span<const int> distances) const {
-  std::vector<int> out;
-  const int here = distances[static_cast<std::size_t>(vertex - first_switch_)];
-  for (const Edge& edge : boost::make_iterator_range(boost::out_edges(static_cast<Vertex>(vertex), graph_))) {
-    const int to = static_cast<int>(boost::target(edge, graph_));
-    if (to < first_switch_) continue;
-    const int there = distances[static_cast<std::size_t>(to - first_switch_)];
-    if (there >= 0 && there == here - 1) out.push_back(graph_[edge].link);
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 Route Topology::route(int from, int to) const {
   Route route;
   route.bandwidth = std::numeric_limits<double>::infinity();

@@ -83,15 +83,9 @@ class Topology {
   // Devices of the same node that send through the same ports as `device`, itself included.
   int devices_sharing_port(int device) const { return port_sharing_[static_cast<std::size_t>(device)]; }
 
-  // For routing by equal-cost paths. All ways of a device into the fabric, its own ports first; other ports of its node
+  // All ways of a device into the fabric, its own ports first; other ports of its node
   // are those of its neighbours in the scale-up domain. Empty: it has none.
   std::span<const Attachment> attachments(int device) const;
-  // Hops to `entry`, a vertex of the fabric, from each vertex of the fabric: element v - first_switch(); -1 where there
-  // is no way. Ways through nodes do not count. One breadth-first search, O(switches + their links).
-  std::vector<int> distances_to(int entry) const;
-  // Of the links that leave `vertex`, a vertex of the fabric, those that lead one hop nearer, ascending; `distances`
-  // are those to the destination. Empty at the destination, or where there is no way.
-  std::vector<int> next_links(int vertex, std::span<const int> distances) const;
 
  private:
   friend class TopologyBuilder;

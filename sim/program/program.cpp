@@ -40,11 +40,6 @@ Picoseconds to_picoseconds(double seconds) {
   return static_cast<Picoseconds>(std::llround(seconds * 1e12));
 }
 
-bool Program::shares_links() const {
-  return !link_uses.empty() ||
-         std::any_of(classes.begin(), classes.end(), [](const TaskClass& c) { return !c.demands.empty(); });
-}
-
 TaskId Program::add_task(StreamId on, ClassId of, Picoseconds lasting, std::span<const TaskId> after,
                          std::int32_t of_microbatch) {
   const auto id = static_cast<TaskId>(duration.size());
@@ -75,6 +70,17 @@ ClassId Program::add_class(TaskClass description) {
   return static_cast<ClassId>(classes.size() - 1);
 }
 
+std::uint32_t Program::add_traffic(std::span<const LinkUse> uses) {
+  link_uses.insert(link_uses.end(), uses.begin(), uses.end());
+  link_use_begin.push_back(static_cast<std::uint32_t>(link_uses.size()));
+  return static_cast<std::uint32_t>(link_use_begin.size() - 2);
+}
+
+StreamKind sending_stream(StreamKind kind) {
+  if (kind == StreamKind::recv_forward) return StreamKind::send_forward;
+  return kind == StreamKind::recv_backward ? StreamKind::send_backward : kind;
+}
+
 namespace {
 
 void check_groups(const Program& program) {
@@ -95,12 +101,6 @@ void check_groups(const Program& program) {
     if (program.class_of(task).grouping == kAlone || program.group_of(task) != kNoGroup) continue;
     fail_internal(fmt::format("program: task {}, {}, is of a rank without a group", task, program.class_of(task).name));
   }
-}
-
-// The stream that both ends of a transfer count on.
-StreamKind sending_stream(StreamKind kind) {
-  if (kind == StreamKind::recv_forward) return StreamKind::send_forward;
-  return kind == StreamKind::recv_backward ? StreamKind::send_backward : kind;
 }
 
 // Of the ranks of a group that are of another stage than `rank`, the first.
@@ -154,7 +154,8 @@ std::vector<TaskId> acting_together(const Program& program) {
 
 void Program::validate() const {
   const std::size_t n = size();
-  if (stream.size() != n || task_class.size() != n || microbatch.size() != n || dependency_begin.size() != n + 1) {
+  if (stream.size() != n || (!slower.empty() && slower.size() != n) || task_class.size() != n ||
+      microbatch.size() != n || dependency_begin.size() != n + 1) {
     fail_internal("program: columns of different length");
   }
   for (TaskId task = 0; task < n; ++task) {
@@ -163,11 +164,6 @@ void Program::validate() const {
     if (task_class[task] >= classes.size()) fail_internal(fmt::format("program: task {} has no class", task));
     for (const TaskId before : dependencies_of(task)) {
       if (before >= task) fail_internal(fmt::format("program: task {} depends on the later task {}", task, before));
-    }
-  }
-  for (const TaskClass& c : classes) {
-    for (const auto& [link, rate] : c.demands) {
-      if (link >= links.size() || !(rate >= 0)) fail_internal("program: a demand on no link, or below zero");
     }
   }
   for (const LinkUse& use : link_uses) {

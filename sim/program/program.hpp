@@ -49,6 +49,7 @@ enum class StreamKind : std::uint8_t {
 };
 inline constexpr std::size_t kStreamKinds = 11;
 std::string_view name_of(StreamKind kind);
+StreamKind sending_stream(StreamKind kind);  // the one that both ends of a transfer count on; of others themselves
 
 enum class TaskKind : std::uint8_t {
   forward,          // forward pass of one chunk and microbatch
@@ -94,11 +95,10 @@ struct TaskClass {
   double flop = 0;                    // hardware FLOPs of one task
   double bytes = 0;     // payload: bytes a rank sends in a transfer or collective, bytes moved through memory else
   double energy_j = 0;  // above the idle and waiting power of the device
-  ActivitySeconds activity_s{};                    // how the duration splits
-  FlowPattern flows = FlowPattern::none;           // of collectives and transfers: which messages cross the network
-  double network_bytes_per_s = 0;                  // ... and what a rank (of a transfer, a sender) sends of these
-  std::vector<std::pair<LinkId, double>> demands;  // of a task alone: bytes/s on each shared link at full speed
-  std::uint32_t traffic = kNoTraffic;              // of what a group does together: see Program::traffic_of
+  ActivitySeconds activity_s{};           // how the duration splits
+  FlowPattern flows = FlowPattern::none;  // of collectives and transfers: which messages cross the network
+  double network_bytes_per_s = 0;         // ... and what a rank (of a transfer, a sender) sends of these
+  std::uint32_t traffic = kNoTraffic;     // what it takes of shared links: see Program::traffic_of
   TaskWork work;  // of kernels (detail: operators), collectives, transfers and the optimizer step
 };
 
@@ -172,6 +172,8 @@ struct Program {
   std::vector<Grouping> groupings;
   std::vector<std::uint32_t> link_use_begin{0};  // of entry e: link_uses[link_use_begin[e] .. link_use_begin[e + 1])
   std::vector<LinkUse> link_uses;
+  // How many times as long each task takes as its traffic assumes, sending the same bytes; empty: all as long.
+  std::vector<double> slower;
 
   std::size_t size() const { return duration.size(); }
   std::span<const TaskId> dependencies_of(TaskId task) const {
@@ -184,15 +186,19 @@ struct Program {
     const GroupingId grouping = class_of(task).grouping;
     return grouping == kAlone ? kNoGroup : groupings[grouping].of_rank[rank_of(task)];
   }
-  // True when two tasks could slow each other down: some class has a demand on a link.
-  bool shares_links() const;
-  // What a group's ranks together take of shared links, each link once, doing what a class describes.
-  std::span<const LinkUse> traffic_of(ClassId of, GroupId group) const {
-    const TaskClass& described = classes[of];
-    if (described.traffic == kNoTraffic || group == kNoGroup) return {};
-    const std::uint32_t entry = described.traffic + group - groupings[described.grouping].first;
+  // True when two tasks could slow each other down: something takes of a link.
+  bool shares_links() const { return !link_uses.empty(); }
+  // What a task takes of shared links, each link once: where a group does it, all of the group's ranks together. A task
+  // that takes longer than its class says takes as much less (`slower`).
+  std::span<const LinkUse> traffic_of(TaskId task) const {
+    const TaskClass& described = class_of(task);
+    if (described.traffic == kNoTraffic) return {};
+    const GroupId group = group_of(task);
+    const std::uint32_t entry =
+        group == kNoGroup ? described.traffic : described.traffic + group - groupings[described.grouping].first;
     return {link_uses.data() + link_use_begin[entry], link_uses.data() + link_use_begin[entry + 1]};
   }
+  double slower_by(TaskId task) const { return slower.empty() ? 1 : slower[task]; }
 
   // Room for about so many.
   void reserve(std::size_t tasks, std::size_t of_classes);
@@ -200,6 +206,8 @@ struct Program {
                   std::int32_t of_microbatch = -1);
   StreamId add_stream(std::uint32_t rank, StreamKind kind);
   ClassId add_class(TaskClass description);
+  // An entry of link_uses: of what a rank does alone, or of a grouping's next group.
+  std::uint32_t add_traffic(std::span<const LinkUse> uses);
 
   void validate() const;  // Error(internal) naming the first broken invariant
 };

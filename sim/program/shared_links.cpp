@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -27,7 +27,7 @@ using Wire = std::uint32_t;  // a link before any is dropped
 // Ranks of a stage do one thing at a time on a kind of stream; of transfers, on the way to one other stage.
 struct Slot {
   int stage = 0;
-  int other = -1;  // of a transfer, the stage that receives
+  GroupingId way = kAlone;  // of a transfer, the grouping with the stage that receives
   StreamKind stream{};
 
   friend auto operator<=>(const Slot&, const Slot&) = default;
@@ -86,7 +86,6 @@ class Loads {
   const std::vector<Row>& rows() const { return rows_; }
   std::vector<Cell>& cells() { return cells_; }
   std::uint32_t entries() const { return entries_; }
-  Wire wires() const { return first_fabric_ + static_cast<Wire>(fabric_.size()); }
   // Of a class, its first entry; kNoTraffic: none.
   std::uint32_t first_entry(ClassId id) const { return entry_of_class_[id]; }
   Link link_of(Wire wire) const;
@@ -97,7 +96,6 @@ class Loads {
   void add_fabric(const TaskClass& described, GroupId group);
   void send_transfer(const TaskClass& described, const RealGroups::Members& members);
   void send_collective(const TaskClass& described, const RealGroups::Members& members);
-  std::span<const LinkShare> route(int from, int to) const;
   void load(std::uint32_t link, double bytes_per_s);
   void add(Wire wire, double bytes_per_s) {
     cells_.push_back({wire, static_cast<std::uint32_t>(rows_.size() - 1), entries_, bytes_per_s});
@@ -131,7 +129,7 @@ void Loads::add_class(ClassId id) {
   const bool transfer = described.flows == FlowPattern::transfer;
   const StreamKind stream = transfer ? StreamKind::send_forward : stream_of(grouping.kind);
   // Both ends of a transfer take the same, and are of one grouping.
-  const Row row{{sending_stage(described), transfer ? static_cast<int>(described.grouping) : -1, stream},
+  const Row row{{sending_stage(described), transfer ? described.grouping : kAlone, stream},
                 described.grouping,
                 described.flows,
                 described.network_bytes_per_s,
@@ -178,7 +176,7 @@ void Loads::send_transfer(const TaskClass& described, const RealGroups::Members&
   const double share = described.network_bytes_per_s / std::get<TransferWork>(described.work).receivers;
   for (const int from : members.of_stage) {
     for (const int to : members.others) {
-      for (const LinkShare& on : route(from, to)) load(on.link, on.share * share);
+      for (const LinkShare& on : network_.routes->between(from, to)) load(on.link, on.share * share);
     }
   }
 }
@@ -189,7 +187,7 @@ void Loads::send_collective(const TaskClass& described, const RealGroups::Member
   std::sort(devices.begin(), devices.end());
   std::map<std::pair<int, std::uint32_t>, double> added_up;  // of each port, on each link
   for_each_flow(described.flows, job_.cluster, devices, [&](const Flow& flow) {
-    for (const LinkShare& on : route(flow.from, flow.to)) {
+    for (const LinkShare& on : network_.routes->between(flow.from, flow.to)) {
       const double bytes_per_s = on.share * flow.share * described.network_bytes_per_s;
       if (described.flows == FlowPattern::in_network) {
         double& largest = added_up[{flow.port, on.link}];
@@ -201,8 +199,6 @@ void Loads::send_collective(const TaskClass& described, const RealGroups::Member
   });
   for (const auto& [at, bytes_per_s] : added_up) load(at.second, bytes_per_s);
 }
-
-std::span<const LinkShare> Loads::route(int from, int to) const { return network_.routes->between(from, to); }
 
 void Loads::load(std::uint32_t link, double bytes_per_s) {
   if (fabric_[link] == 0) used_.push_back(link);
@@ -222,12 +218,11 @@ Link Loads::link_of(Wire wire) const {
 
 // The largest load of a link, whatever runs at the same time: of each slot's groupings one, in it every group, doing
 // what takes most.
-double bound(const Loads& loads, std::span<const Cell> cells, const Program& program) {
+double bound(const std::vector<Row>& rows, std::span<const Cell> cells) {
   std::map<std::pair<Slot, GroupingId>, std::map<std::uint32_t, double>> most;
   for (const Cell& cell : cells) {
-    const Row& row = loads.rows()[cell.row];
-    const std::uint32_t group = (cell.entry - row.first_entry) % program.groupings[row.grouping].count;
-    double& of_group = most[{row.slot, row.grouping}][group];
+    const Row& row = rows[cell.row];
+    double& of_group = most[{row.slot, row.grouping}][cell.entry - row.first_entry];
     of_group = std::max(of_group, cell.bytes_per_s);
   }
   std::map<Slot, double> of_slots;
@@ -242,49 +237,46 @@ double bound(const Loads& loads, std::span<const Cell> cells, const Program& pro
   return all;
 }
 
-// The links that may be short, numbered; of those that everything loads alike the first.
+// The links that may be short. Of those that everything loads alike there is one.
 class ScarceLinks {
  public:
-  explicit ScarceLinks(Program& program) : program_(program), first_(program.links.size()) {}
+  explicit ScarceLinks(Program& program) : program_(program) {}
 
-  LinkId add(Link link, std::span<const Cell> cells) {
-    Column column;
-    column.emplace_back(0, link.bytes_per_s);
+  // The link's number; nothing: it is like one that there is.
+  std::optional<LinkId> add(Link link, std::span<const Cell> cells) {
+    Column column = {{0, link.bytes_per_s}};
     for (const Cell& cell : cells) column.emplace_back(cell.entry, cell.bytes_per_s);
     const auto [known, is_new] = known_.try_emplace(std::move(column), static_cast<LinkId>(program_.links.size()));
-    if (is_new) {
-      program_.links.push_back(std::move(link));
-      alike_.push_back(0);
-    } else {
-      ++alike_[known->second - first_];
+    if (!is_new) {
+      ++alike_[known->second];
+      return std::nullopt;
     }
-    is_new_ = is_new;
+    program_.links.push_back(std::move(link));
+    alike_.push_back(1);
     return known->second;
   }
-  bool last_is_new() const { return is_new_; }
 
   void name() {
-    for (std::size_t i = 0; i < alike_.size(); ++i) {
-      if (alike_[i] > 0) program_.links[first_ + i].name += fmt::format(" ({} links alike)", alike_[i] + 1);
+    for (LinkId link = 0; link < alike_.size(); ++link) {
+      if (alike_[link] > 1) program_.links[link].name += fmt::format(" ({} links alike)", alike_[link]);
     }
   }
 
  private:
   using Column = std::vector<std::pair<std::uint32_t, double>>;
   Program& program_;
-  std::size_t first_;
   std::map<Column, LinkId> known_;
-  std::vector<int> alike_;
-  bool is_new_ = false;
+  std::vector<int> alike_;  // by link
 };
 
 // What every entry takes of the links that are left.
 void write_uses(Program& program, std::uint32_t entries, std::vector<std::pair<std::uint32_t, LinkUse>> uses) {
   std::stable_sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<LinkUse> of_entry;
   auto next = uses.begin();
   for (std::uint32_t entry = 0; entry < entries; ++entry) {
-    for (; next != uses.end() && next->first == entry; ++next) program.link_uses.push_back(next->second);
-    program.link_use_begin.push_back(static_cast<std::uint32_t>(program.link_uses.size()));
+    for (of_entry.clear(); next != uses.end() && next->first == entry; ++next) of_entry.push_back(next->second);
+    program.add_traffic(of_entry);
   }
 }
 
@@ -305,10 +297,9 @@ void share_network(Program& program, const RankGroups& groups, const Job& job, s
     const std::span<const Cell> column(first, last);
     Link link = loads.link_of(first->wire);
     constexpr double rounding = 1 + 1e-10;
-    if (bound(loads, column, program) > rounding * link.bytes_per_s) {
-      const LinkId id = links.add(std::move(link), column);
-      for (const Cell& cell : column) {
-        if (links.last_is_new()) uses.push_back({cell.entry, {id, cell.bytes_per_s}});
+    if (bound(loads.rows(), column) > rounding * link.bytes_per_s) {
+      if (const std::optional<LinkId> id = links.add(std::move(link), column)) {
+        for (const Cell& cell : column) uses.push_back({cell.entry, {*id, cell.bytes_per_s}});
       }
     }
     first = last;

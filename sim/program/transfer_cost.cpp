@@ -76,7 +76,7 @@ class CrossTransfer {
     on_network = std::max(on_network, outside);
     for (const bool near : {true, false}) {
       if ((near ? within : outside) <= 0) continue;
-      const CommunicationCost cost = stage.costs.communication.price_send(near ? within : outside, near, false);
+      const CommunicationCost cost = stage.costs.communication.price_send(near ? within : outside, near);
       if (cost.seconds <= slowest.seconds) continue;
       slowest.seconds = cost.seconds;
       slowest.transfer_s = cost.transfer_s;
@@ -109,7 +109,7 @@ TransferCost between_alike(const TransferEnd& from, const TransferEnd& to) {
   out.bytes = from.stream_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
   for (const TransferEnd* end : {&from, &to}) {
-    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, false);
+    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain);
     if (cost.seconds <= out.seconds) continue;
     out.seconds = cost.seconds;
     out.bytes_per_s = out.received_bytes_per_s = cost.bytes_per_s;

@@ -252,8 +252,8 @@ void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int 
   const TransferCost cost =
       transfer_cost(job_, simulation_.plans, simulation_.blocks, {from.stage, to, from.replica_class, stream});
   const CollectiveModel& model = from.costs.communication;
-  Explanation why = model.explain_send(cost.bytes, !cost.on_network, false);
-  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, false).seconds;
+  Explanation why = model.explain_send(cost.bytes, !cost.on_network);
+  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network).seconds;
   if (beyond > 0) {
     why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
     why.evaluation += fmt::format(" + {:.6g}", beyond);

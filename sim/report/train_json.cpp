@@ -1,3 +1,4 @@
+#include "base/units.hpp"
 #include "report/train_report.hpp"
 
 namespace mirfak {
@@ -61,7 +62,7 @@ nlohmann::ordered_json train_json(const Job& job, const TrainingPrediction& pred
   for (std::size_t cause = 0; cause < prediction.course.failures.causes.size(); ++cause) {
     const FailureCause& of = prediction.course.failures.causes[cause];
     causes.push_back({{"cause", of.name},
-                      {"rate_per_day", of.rate_per_s * 86400},
+                      {"rate_per_day", of.rate_per_s * kSecondsPerDay},
                       {"count", estimate.interruptions[cause]},
                       {"lost_s", estimate.lost_s[cause]},
                       {"source", of.source}});

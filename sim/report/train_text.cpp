@@ -12,8 +12,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kSecondsPerDay = 24 * kSecondsPerHour;
-
 std::string with_error(const Estimated& seconds) {
   const std::string error = seconds.error > 0 ? fmt::format(", +- {}", format_seconds(seconds.error)) : "";
   return format_seconds(seconds.value) + error;

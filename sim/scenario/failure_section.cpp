@@ -65,7 +65,7 @@ FailureCause read_component(const Node& node, const Cluster& cluster, double rep
   cause.name = component.require("name").as_string();
   const auto counted = static_cast<Counted>(component.require("per").as_choice(counted_names()));
   cause.nodes = nodes_taken(component, counted, cluster);
-  cause.rate_per_s = per_day(component) * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsOfDay;
+  cause.rate_per_s = per_day(component) * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsPerDay;
   cause.repair_s = component.number_or("repair_s", cause.nodes > 0 ? repair_s : 0, 0, kLongestOperation);
   cause.source = component.string_or("source", "the scenario");
   component.finish();
@@ -101,7 +101,7 @@ std::vector<FailureCause> read_profile(const Node& name, const Cluster& cluster,
     const auto counted = static_cast<Counted>(component.require("per").as_choice(counted_names()));
     cause.nodes = nodes_taken(component, counted, cluster);
     const Figure rate = file.figure(component, "rate_per_day", 0, kMaxPerDay);
-    cause.rate_per_s = rate.value * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsOfDay;
+    cause.rate_per_s = rate.value * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsPerDay;
     cause.repair_s = cause.nodes > 0 ? repair_s : 0;
     cause.source = rate.source;
     component.finish();
@@ -158,7 +158,7 @@ Failures read_failures(const Node& section, const Cluster& cluster, double repai
   if (const std::optional<Node> rate = keys.find("rate_per_node_day")) {
     FailureCause cause;
     cause.name = "node";
-    cause.rate_per_s = rate->as_number(0, kMaxPerDay) * cluster.nodes() / kSecondsOfDay;
+    cause.rate_per_s = rate->as_number(0, kMaxPerDay) * cluster.nodes() / kSecondsPerDay;
     cause.nodes = 1;
     cause.repair_s = repair_s;
     cause.source = "the scenario";

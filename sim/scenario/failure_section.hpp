@@ -8,7 +8,6 @@
 
 namespace mirfak {
 
-inline constexpr double kSecondsOfDay = 86400;
 inline constexpr double kLongestOperation = 1e10;  // seconds: of a repair, a pause, an interval
 
 // Reads `operations.failures`, of a cluster. `repair_s`: of nodes that fail; `hardware`: the folder that holds

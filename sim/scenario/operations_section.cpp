@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "scenario/failure_section.hpp"
+#include "scenario/training_section.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,6 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMaxIterations = std::int64_t{1} << 40;
-constexpr std::int64_t kMaxRampBatch = std::int64_t{1} << 30;
 
 double seconds_or_zero(Mapping& keys, std::string_view key) { return keys.number_or(key, 0, 0, kLongestOperation); }
 
@@ -88,7 +88,7 @@ Maintenance read_maintenance(const Node& node) {
   Mapping keys(node);
   Maintenance maintenance;
   const Node every = keys.require("every_days");
-  maintenance.every_s = every.as_number(1e-3, 1e5) * kSecondsOfDay;
+  maintenance.every_s = every.as_number(1e-3, 1e5) * kSecondsPerDay;
   maintenance.duration_s = keys.require("duration_s").as_number(0, kLongestOperation);
   if (maintenance.duration_s >= maintenance.every_s) {
     every.fail("maintenance lasts as long as the time between two", "raise every_days, or lower duration_s");
@@ -101,7 +101,7 @@ FailureCause read_preemption(const Node& node, const Cluster& cluster) {
   Mapping keys(node);
   FailureCause cause;
   cause.name = "preemption";
-  cause.rate_per_s = keys.require("rate_per_node_day").as_number(0, 1e5) * cluster.nodes() / kSecondsOfDay;
+  cause.rate_per_s = keys.require("rate_per_node_day").as_number(0, 1e5) * cluster.nodes() / kSecondsPerDay;
   cause.nodes = 1;
   cause.notice_s = seconds_or_zero(keys, "notice_s");
   cause.repair_s = seconds_or_zero(keys, "return_s");
@@ -116,7 +116,7 @@ std::vector<RampStep> read_ramp(const Node& list) {
   for (const Node& item : list.as_items()) {
     Mapping keys(item);
     ramp.push_back({keys.require("iterations").as_integer(1, kMaxIterations),
-                    keys.require("global_batch").as_integer(1, kMaxRampBatch), item.where()});
+                    keys.require("global_batch").as_integer(1, kMaxBatch), item.where()});
     keys.finish();
   }
   return ramp;

@@ -1,6 +1,7 @@
 #include "scenario/search_section.hpp"
 
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "program/replica_classes.hpp"
 #include "scenario/job_check.hpp"
@@ -28,7 +29,6 @@ constexpr int kMaxUnevenLayers = 1000;
 constexpr double kMaxDays = 1e6;
 constexpr double kMaxUsd = 1e15;
 constexpr double kMaxWatts = 1e12;
-constexpr double kSecondsPerDay = 86400;
 
 const std::vector<std::string>& nodes_names() {
   static const std::vector<std::string> names = {"all", "up-to"};

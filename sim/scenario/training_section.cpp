@@ -9,7 +9,6 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::int64_t kMaxBatch = std::int64_t{1} << 30;
 constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
 
 std::string choice_or(Mapping& section, std::string_view key, const std::string& fallback,

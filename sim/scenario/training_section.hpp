@@ -5,10 +5,13 @@
 #include "strategy/framework_catalog.hpp"
 #include "strategy/training.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace mirfak {
+
+inline constexpr std::int64_t kMaxBatch = std::int64_t{1} << 30;  // sequences of an iteration
 
 // Reads the `training` section of a scenario, strictly; errors at the place of the fault. The framework is read too.
 TrainingSpec read_training(const Node& node, const ModelSpec& model, const FrameworkCatalog& frameworks);

@@ -50,10 +50,9 @@ struct Subject {
 class SampleRunner {
  public:
   explicit SampleRunner(const Subject& subject)
-      : subject_(subject),
-        program_(subject.program),
-        classes_(subject.program.classes.size()),
-        shares_links_(subject.program.shares_links()) {}
+      : subject_(subject), program_(subject.program), shares_links_(subject.program.shares_links()) {
+    if (shares_links_) program_.slower.assign(program_.size(), 1);
+  }
 
   // Without any factors.
   double run_even() {
@@ -76,7 +75,6 @@ class SampleRunner {
 
  private:
   void put_durations() {
-    program_.classes.resize(classes_);
     double longest = 1;
     for (TaskId task = 0; task < program_.size(); ++task) {
       const Picoseconds base = subject_.program.duration[task];
@@ -85,21 +83,11 @@ class SampleRunner {
       const double lasting = static_cast<double>(base) * by;
       longest = std::max(longest, by);
       program_.duration[task] = static_cast<Picoseconds>(std::llround(lasting));
-      if (shares_links_) put_demands(task, by);
+      if (shares_links_) program_.slower[task] = by;
     }
     if (longest * even_s_ > kLongestSeconds) {
       fail_infeasible({}, "a sample of cluster.perturbations takes more than 100 days", "choose smaller factors");
     }
-  }
-
-  // What takes longer sends the same bytes in it.
-  void put_demands(TaskId task, double by) {
-    const ClassId of = subject_.program.task_class[task];
-    program_.task_class[task] = of;
-    if (by == 1 || program_.classes[of].demands.empty()) return;
-    TaskClass slower = program_.classes[of];
-    for (auto& [link, rate] : slower.demands) rate /= by;
-    program_.task_class[task] = program_.add_class(std::move(slower));
   }
 
   void execute() {

@@ -149,6 +149,7 @@ class SharedLinkReplay {
  private:
   struct Running {
     std::span<const LinkUse> uses;
+    double slower = 1;
     double speed = 0;
     Picoseconds since = 0;
     std::size_t place = 0;  // in active_
@@ -167,8 +168,8 @@ class SharedLinkReplay {
   void start(TaskId task, Picoseconds now) {
     const auto begun = activities_.begin(task);
     if (!begun) return;
-    shares_.start(begun->stream, begun->uses, begun->duration, now);
-    running_[begun->stream] = {begun->uses, 0, now, active_.size()};
+    shares_.start(begun->stream, begun->uses, begun->slower, begun->duration, now);
+    running_[begun->stream] = {begun->uses, begun->slower, 0, now, active_.size()};
     active_.push_back(begun->stream);
   }
 
@@ -190,7 +191,8 @@ class SharedLinkReplay {
     Running& activity = running_[stream];
     if (now > activity.since) {
       for (const auto& [link, demand] : activity.uses) {
-        flows_[link].push_back({activity.since, now, demand * activity.speed, program_.links[link].bytes_per_s});
+        flows_[link].push_back(
+            {activity.since, now, demand / activity.slower * activity.speed, program_.links[link].bytes_per_s});
       }
     }
     activity.speed = speed;

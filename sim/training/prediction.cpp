@@ -45,7 +45,7 @@ TrainingPrediction predict_training(const Job& job, const Operations& operations
   const auto started = std::chrono::steady_clock::now();
   out.estimate = estimate_training(out.course, samples, seed);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-  out.simulated_days_per_s = out.estimate.simulated_s / (24 * kSecondsPerHour) / std::max(1e-9, took.count());
+  out.simulated_days_per_s = out.estimate.simulated_s / kSecondsPerDay / std::max(1e-9, took.count());
   run_training(out.course, RandomStream(seed, out.estimate.median_run), &out.median_run);
   find_intervals(operations, out);
   if (repairs_nodes(out.course.failures)) {

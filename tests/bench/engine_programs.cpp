@@ -17,10 +17,10 @@ Program bare_program(std::uint32_t streams) {
   return program;
 }
 
-ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands) {
+ClassId add_flow_class(Program& program, const std::vector<LinkUse>& uses) {
   TaskClass flow;
   flow.kind = TaskKind::transfer;
-  flow.demands = std::move(demands);
+  flow.traffic = program.add_traffic(uses);
   return program.add_class(std::move(flow));
 }
 

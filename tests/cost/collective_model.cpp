@@ -158,8 +158,8 @@ TEST_CASE("sends: in the node over the scale-up link, across over a share of the
   const NodeHardware node = hardware();
   const Fabric fabric = default_fabric();
   const CollectiveModel model(node, fabric);
-  CHECK(model.price_send(1e9, true, false).seconds == doctest::Approx(5e-6 + 1e-2).epsilon(1e-12));
-  CHECK(model.price_send(1e9, false, false).seconds == doctest::Approx(5e-6 + 0.2).epsilon(1e-12));
+  CHECK(model.price_send(1e9, true).seconds == doctest::Approx(5e-6 + 1e-2).epsilon(1e-12));
+  CHECK(model.price_send(1e9, false).seconds == doctest::Approx(5e-6 + 0.2).epsilon(1e-12));
 }
 
 TEST_CASE("more bytes never cost less in one algorithm and protocol, and nothing beats the line rate") {

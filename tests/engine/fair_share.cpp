@@ -152,15 +152,19 @@ TEST_CASE("sharing: incremental solutions equal those from scratch") {
       const auto stream = static_cast<StreamId>(draw(random, streams));
       if (running[stream] == 0) {
         running[stream] = static_cast<ClassId>(1 + draw(random, 12));
-        const std::vector<LinkUse> uses = uses_of(program.classes[running[stream]].demands);
-        shares.start(stream, uses, static_cast<Picoseconds>(1 + draw(random, 100000)), now);
+        shares.start(stream, uses_of(program, running[stream]), 1, static_cast<Picoseconds>(1 + draw(random, 100000)),
+                     now);
       }
       shares.settle(now);
 
       std::vector<double> capacities;
       for (const Link& link : program.links) capacities.push_back(link.bytes_per_s);
       std::vector<std::vector<std::pair<LinkId, double>>> demands;
-      for (const ClassId flow : running) demands.push_back(program.classes[flow].demands);
+      for (const ClassId flow : running) {
+        demands.emplace_back();
+        if (flow == 0) continue;
+        for (const LinkUse& use : uses_of(program, flow)) demands.back().emplace_back(use.link, use.bytes_per_s);
+      }
       const std::vector<double> speeds = speeds_from_scratch(demands, capacities, 2 * 0.3 * 200);
       for (StreamId k = 0; k < streams; ++k) {
         if (running[k] != 0) REQUIRE(shares.speed(k) == speeds[k]);

@@ -47,7 +47,9 @@ Program bare_program(std::uint32_t streams) {
 
 std::vector<LinkUse> uses_of(const std::vector<std::pair<LinkId, double>>& demands) {
   std::map<LinkId, double> by_link;
-  for (const auto& [link, demand] : demands) by_link[link] += demand;
+  for (const auto& [link, demand] : demands) {
+    if (demand > 0) by_link[link] += demand;
+  }
   std::vector<LinkUse> uses;
   for (const auto& [link, demand] : by_link) uses.push_back({link, demand});
   return uses;
@@ -66,12 +68,24 @@ std::vector<double> speeds_from_scratch(const std::vector<std::vector<std::pair<
   return speeds;
 }
 
-ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands) {
+ClassId add_flow_class(Program& program, const std::vector<std::pair<LinkId, double>>& demands) {
   TaskClass flow;
   flow.kind = TaskKind::transfer;
   flow.name = "flow";
-  flow.demands = std::move(demands);
+  flow.traffic = program.add_traffic(uses_of(demands));
   return program.add_class(std::move(flow));
+}
+
+std::span<const LinkUse> uses_of(const Program& program, ClassId flow) {
+  const std::uint32_t entry = program.classes[flow].traffic;
+  return {program.link_uses.data() + program.link_use_begin[entry],
+          program.link_uses.data() + program.link_use_begin[entry + 1]};
+}
+
+Program without_traffic(Program program) {
+  for (TaskClass& task_class : program.classes) task_class.traffic = kNoTraffic;
+  program.link_uses.clear();
+  return program;
 }
 
 std::uint64_t draw(std::mt19937_64& random, std::uint64_t below) { return random() % below; }
@@ -90,7 +104,7 @@ Program random_program(std::mt19937_64& random, const RandomShape& shape) {
     for (LinkId link = 0; link < shape.links; ++link) {
       if (draw(random, 3) == 0) demands.emplace_back(link, static_cast<double>(draw(random, 80)));
     }
-    add_flow_class(program, std::move(demands));
+    add_flow_class(program, demands);
   }
   const auto tasks = static_cast<TaskId>(1 + draw(random, shape.max_tasks));
   for (TaskId task = 0; task < tasks; ++task) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,13 @@ namespace mirfak {
 Program bare_program(std::uint32_t streams);
 
 // Adds a class whose tasks use links at full speed as listed.
-ClassId add_flow_class(Program& program, std::vector<std::pair<LinkId, double>> demands);
+ClassId add_flow_class(Program& program, const std::vector<std::pair<LinkId, double>>& demands);
+
+// What tasks of such a class take of links.
+std::span<const LinkUse> uses_of(const Program& program, ClassId flow);
+
+// The program with links for each of its tasks alone.
+Program without_traffic(Program program);
 
 // Each link once.
 std::vector<LinkUse> uses_of(const std::vector<std::pair<LinkId, double>>& demands);

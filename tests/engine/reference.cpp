@@ -75,7 +75,12 @@ struct FluidRun {
   std::vector<double> speeds(const std::vector<TaskId>& tasks) const {
     std::vector<std::vector<std::pair<LinkId, double>>> demands;
     std::vector<double> capacities;
-    for (const TaskId task : tasks) demands.push_back(program.class_of(task).demands);
+    for (const TaskId task : tasks) {
+      demands.emplace_back();
+      for (const LinkUse& use : program.traffic_of(task)) {
+        demands.back().emplace_back(use.link, use.bytes_per_s / program.slower_by(task));
+      }
+    }
     for (const Link& link : program.links) capacities.push_back(link.bytes_per_s);
     return reference_speeds(demands, capacities);
   }

@@ -33,7 +33,7 @@ TEST_CASE("one link: all is moved no faster than the link allows, and no slower 
     const Timeline timeline = execute(program);
     double bytes = 0;
     for (TaskId task = 0; task < program.size(); ++task) {
-      bytes += program.class_of(task).demands[0].second * to_seconds(program.duration[task]);
+      bytes += program.traffic_of(task).front().bytes_per_s * to_seconds(program.duration[task]);
     }
     CHECK(to_seconds(timeline.makespan) >= bytes / 150 - 1e-10);
   }
@@ -42,7 +42,7 @@ TEST_CASE("one link: all is moved no faster than the link allows, and no slower 
     const Timeline timeline = execute(program);
     double bytes = 0;
     for (TaskId task = 0; task < program.size(); ++task) {
-      bytes += program.class_of(task).demands[0].second * to_seconds(program.duration[task]);
+      bytes += program.traffic_of(task).front().bytes_per_s * to_seconds(program.duration[task]);
     }
     CHECK(to_seconds(timeline.makespan) == doctest::Approx(bytes).epsilon(1e-6));
   }
@@ -82,9 +82,7 @@ TEST_CASE("sharing is scale free: links and demands in other units give the same
     const std::uint64_t before = execute(program).hash();
     // A power of two: not even rounding differs.
     for (Link& link : program.links) link.bytes_per_s *= 0x1p30;
-    for (TaskClass& task_class : program.classes) {
-      for (auto& demand : task_class.demands) demand.second *= 0x1p30;
-    }
+    for (LinkUse& use : program.link_uses) use.bytes_per_s *= 0x1p30;
     CHECK(execute(program).hash() == before);
   }
 }
@@ -95,10 +93,9 @@ TEST_CASE("sharing never makes a task faster than it is alone") {
     RandomShape shape;
     shape.links = 1 + static_cast<std::uint32_t>(round % 5);
     shape.max_lasting = 100'000;
-    Program program = random_program(random, shape);
+    const Program program = random_program(random, shape);
     const Timeline shared = execute(program);
-    for (TaskClass& task_class : program.classes) task_class.demands.clear();
-    const Timeline alone = execute(program);
+    const Timeline alone = execute(without_traffic(program));
     CHECK(shared.makespan >= alone.makespan);
     for (TaskId task = 0; task < program.size(); ++task) REQUIRE(shared.end[task] >= alone.end[task]);
   }

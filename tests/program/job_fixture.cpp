@@ -49,6 +49,20 @@ Job free_communication(Job job) {
   return job;
 }
 
+Strategy sized(int tensor, int data, int pipeline) {
+  Strategy s;
+  s.tensor = tensor;
+  s.data = data;
+  s.pipeline = pipeline;
+  return s;
+}
+
+Job perturbed_by(Job job, Perturbations perturbations) {
+  std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
+  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), std::move(perturbations));
+  return job;
+}
+
 double bytes_on(const Program& program, StreamKind stream) {
   double bytes = 0;
   for (TaskId task = 0; task < program.size(); ++task) {

@@ -27,6 +27,10 @@ struct Lowered {
 
 Cluster cluster_of(const std::string& node, int count);
 
+// A strategy of these sizes, and a job with these perturbations of its cluster.
+Strategy sized(int tensor, int data, int pipeline);
+Job perturbed_by(Job job, Perturbations perturbations);
+
 // Sum over tasks of the given kind of their classes' bytes.
 double bytes_on(const Program& program, StreamKind stream);
 

@@ -16,14 +16,6 @@ using namespace mirfak::test;
 
 namespace {
 
-Strategy strategy_of(int tensor, int data, int pipeline) {
-  Strategy s;
-  s.tensor = tensor;
-  s.data = data;
-  s.pipeline = pipeline;
-  return s;
-}
-
 Perturbations perturbations_of(std::map<int, TimeFactors> ranks) {
   Perturbations out;
   out.ranks = std::move(ranks);
@@ -31,9 +23,7 @@ Perturbations perturbations_of(std::map<int, TimeFactors> ranks) {
 }
 
 Job with(Job job, std::map<int, TimeFactors> ranks) {
-  std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
-  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), perturbations_of(std::move(ranks)));
-  return job;
+  return perturbed_by(std::move(job), perturbations_of(std::move(ranks)));
 }
 
 double seconds(const Job& job) { return simulate(job).result.iteration_time_s; }
@@ -48,7 +38,7 @@ Picoseconds makespan(const Job& job, const LoweringOptions& options) {
 }  // namespace
 
 TEST_CASE("where communication takes no time, one rank that takes half as long again stretches the iteration so") {
-  for (const Strategy& s : {strategy_of(1, 8, 1), strategy_of(2, 4, 1), strategy_of(8, 1, 1)}) {
+  for (const Strategy& s : {sized(1, 8, 1), sized(2, 4, 1), sized(8, 1, 1)}) {
     const Job job = free_communication(small_job(4, 1, s, 16));
     const double base = seconds(job);
     for (const int rank : {0, 5, 7}) {
@@ -61,7 +51,7 @@ TEST_CASE("where communication takes no time, one rank that takes half as long a
 
 TEST_CASE("a slow rank of a tensor group is worth as much as a slow group") {
   // Its seven neighbours wait for it in every layer.
-  const Job job = small_job(4, 1, strategy_of(8, 1, 1), 16);
+  const Job job = small_job(4, 1, sized(8, 1, 1), 16);
   std::map<int, TimeFactors> all;
   for (int rank = 0; rank < 8; ++rank) all[rank] = {.compute = 1.3, .host = 1.3};
   const LoweringOptions operators{true, true};
@@ -69,7 +59,7 @@ TEST_CASE("a slow rank of a tensor group is worth as much as a slow group") {
 }
 
 TEST_CASE("folding follows from the factors: equal replicas stay one class, a slow one makes its own") {
-  const Job job = small_job(8, 2, strategy_of(1, 4, 4), 32);
+  const Job job = small_job(8, 2, sized(1, 4, 4), 32);
   CHECK(folds(job));
   CHECK(replica_classes(job).size() == 1);
   const Job slow = with(job, {{5, {.compute = 1.25, .communication = 2}}});  // replica 1 of stage 1
@@ -82,7 +72,7 @@ TEST_CASE("folding follows from the factors: equal replicas stay one class, a sl
   CHECK(replica_classes(with(job, {{5, {.compute = 1.25}}, {6, {.compute = 1.25}}})).size() == 2);
   CHECK(replica_classes(with(job, {{5, {.compute = 1.25}}, {6, {.compute = 1.5}}})).size() == 3);
   // Half a tensor group cannot be folded, a whole one can.
-  const Job tensor = small_job(8, 2, strategy_of(2, 4, 2), 32);
+  const Job tensor = small_job(8, 2, sized(2, 4, 2), 32);
   CHECK(!folds(with(tensor, {{2, {.compute = 1.25}}})));
   CHECK(folds(with(tensor, {{2, {.compute = 1.25}}, {3, {.compute = 1.25}}})));
   CHECK(simulate(with(tensor, {{2, {.compute = 1.25}}})).program.ranks.size() == 16);
@@ -92,7 +82,7 @@ TEST_CASE("folding follows from the factors: equal replicas stay one class, a sl
 TEST_CASE("perturbed programs folded and unfolded take the same time to the picosecond") {
   std::vector<Job> jobs;
   for (const int zero : {0, 1, 3}) {
-    Strategy s = strategy_of(1, 8, zero == 3 ? 1 : 2);
+    Strategy s = sized(1, 8, zero == 3 ? 1 : 2);
     s.zero = zero;
     s.overlap_grad_reduce = zero == 1;
     Job job = small_job(4, 2, s, 32);
@@ -100,7 +90,7 @@ TEST_CASE("perturbed programs folded and unfolded take the same time to the pico
     jobs.push_back(with(job, {{3, {.compute = 1.4, .host = 2}}, {4, {.communication = 3}}}));
   }
   const TimeFactors slow{.compute = 1.2, .communication = 1.1, .host = 1.3};
-  jobs.push_back(with(small_job(4, 2, strategy_of(2, 4, 2), 32), {{4, slow}, {5, slow}}));
+  jobs.push_back(with(small_job(4, 2, sized(2, 4, 2), 32), {{4, slow}, {5, slow}}));
   for (const Job& job : jobs) {
     INFO("zero " << job.strategy.zero << " t " << job.strategy.tensor);
     REQUIRE(folds(job));
@@ -112,7 +102,7 @@ TEST_CASE("perturbed programs folded and unfolded take the same time to the pico
 }
 
 TEST_CASE("where the time of perturbed ranks goes sums to the iteration, and nothing that is done changes") {
-  const Job job = small_job(4, 1, strategy_of(2, 2, 2), 16);
+  const Job job = small_job(4, 1, sized(2, 2, 2), 16);
   for (const Job& slow : {with(job, {{3, {.compute = 2, .communication = 1.5}}}), with(job, {{3, {.host = 30}}})}) {
     const auto base = simulate(job);
     const auto found = simulate(slow);

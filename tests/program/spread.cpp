@@ -15,20 +15,6 @@ using namespace mirfak::test;
 
 namespace {
 
-Strategy strategy_of(int tensor, int data, int pipeline) {
-  Strategy s;
-  s.tensor = tensor;
-  s.data = data;
-  s.pipeline = pipeline;
-  return s;
-}
-
-Job with(Job job, Perturbations perturbations) {
-  std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
-  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), std::move(perturbations));
-  return job;
-}
-
 Distribution lognormal(double sigma) { return Distribution(Distribution::Lognormal{1, sigma}); }
 Distribution always(double value) { return Distribution(Distribution::Measured{value}); }
 
@@ -55,10 +41,10 @@ Spread sampled(const Job& job, int samples, std::uint64_t seed = 1, bool antithe
 
 // Links are shared in the second, where buckets of gradients meet transfers.
 std::vector<Job> jobs() {
-  Strategy overlapped = strategy_of(1, 8, 2);
+  Strategy overlapped = sized(1, 8, 2);
   overlapped.zero = 1;
   overlapped.overlap_grad_reduce = true;
-  return {small_job(4, 2, strategy_of(2, 4, 2), 32), small_job(4, 2, overlapped, 32)};
+  return {small_job(4, 2, sized(2, 4, 2), 32), small_job(4, 2, overlapped, 32)};
 }
 
 }  // namespace
@@ -68,7 +54,7 @@ TEST_CASE("factors of 1 change nothing: every sample is the iteration, to the la
     Perturbations ones;
     ones.drawn_ranks = {always(1), lognormal(0), always(1)};
     ones.drawn_ports = ones.drawn_nodes.compute = ones.jitter.compute = ones.tokens = always(1);
-    const Spread found = sampled(with(job, ones), 4);
+    const Spread found = sampled(perturbed_by(job, ones), 4);
     const double expected = simulate(job, {true, false}).result.iteration_time_s;
     CHECK(found.without_s == expected);
     for (const SampledIteration& sample : found.samples) {
@@ -85,16 +71,16 @@ TEST_CASE("a sample of fixed factors is the single iteration with these") {
     Perturbations fixed;
     fixed.ranks = {{3, {.compute = 1.4, .communication = 1.2, .host = 2}}, {9, {.communication = 3}}};
     fixed.ports = {{4, 1.5}};
-    const double expected = simulate(with(job, fixed)).result.iteration_time_s;
+    const double expected = simulate(perturbed_by(job, fixed)).result.iteration_time_s;
     fixed.drawn_nodes.compute = always(1);
-    const Spread found = sampled(with(job, fixed), 2);
+    const Spread found = sampled(perturbed_by(job, fixed), 2);
     CHECK(found.samples.front().time_s == doctest::Approx(expected).epsilon(1e-9));
     CHECK(found.without_s < expected);
   }
 }
 
 TEST_CASE("one seed gives the same bits on any number of threads, another gives others") {
-  const Job job = with(jobs().front(), everything());
+  const Job job = perturbed_by(jobs().front(), everything());
   for (const bool antithetic : {false, true}) {
     const Spread one = sample_iterations(job, {70, 5, antithetic, 1});
     for (const int threads : {2, 7}) {
@@ -112,7 +98,7 @@ TEST_CASE("one seed gives the same bits on any number of threads, another gives 
 
 TEST_CASE("what is slower makes no sample shorter") {
   const Job job = jobs().front();
-  const std::vector<double> base = times(sampled(with(job, everything()), 40));
+  const std::vector<double> base = times(sampled(perturbed_by(job, everything()), 40));
   std::vector<Perturbations> slower(5, everything());
   slower[0].ranks[5] = {.compute = 1.3};
   slower[1].ranks[5] = {.communication = 1.3};
@@ -120,19 +106,19 @@ TEST_CASE("what is slower makes no sample shorter") {
   slower[3].drawn_nodes.compute = Distribution(Distribution::TwoPoint{0.4, 1.1});
   slower[4].tokens = Distribution(Distribution::Measured{0.8, 1.0, 1.1, 1.3});
   for (const Perturbations& perturbations : slower) {
-    const std::vector<double> found = times(sampled(with(job, perturbations), 40));
+    const std::vector<double> found = times(sampled(perturbed_by(job, perturbations), 40));
     for (std::size_t i = 0; i < base.size(); ++i) CHECK(found[i] >= base[i]);
     CHECK(found != base);
   }
 }
 
 TEST_CASE("percentiles of the slowest of eight replicas are those of the distribution, within their error bars") {
-  const Job job = free_communication(small_job(4, 1, strategy_of(1, 8, 1), 16));
+  const Job job = free_communication(small_job(4, 1, sized(1, 8, 1), 16));
   constexpr double sigma = 0.1;
   Perturbations drawn;
   drawn.drawn_ranks.compute = lognormal(sigma);
-  const Spread found = sampled(with(job, drawn), 1000, 3);
-  CHECK(times(sampled(with(job, drawn), 1000, 3)) == times(found));
+  const Spread found = sampled(perturbed_by(job, drawn), 1000, 3);
+  CHECK(times(sampled(perturbed_by(job, drawn), 1000, 3)) == times(found));
   REQUIRE(found.quantiles.size() == 3);
   for (const SampleQuantile& of : found.quantiles) {
     const double expected = found.without_s * std::exp(sigma * normal_quantile(std::pow(of.share, 1.0 / 8)));
@@ -152,11 +138,11 @@ TEST_CASE("percentiles of the slowest of eight replicas are those of the distrib
 }
 
 TEST_CASE("a rank that is much slower binds every time, and the others wait as long as it takes longer") {
-  const Job job = free_communication(small_job(4, 1, strategy_of(1, 8, 1), 16));
+  const Job job = free_communication(small_job(4, 1, sized(1, 8, 1), 16));
   Perturbations drawn;
   drawn.ranks[6] = {.compute = 2};
   drawn.drawn_ranks.compute = lognormal(0.01);
-  const Spread found = sampled(with(job, drawn), 50);
+  const Spread found = sampled(perturbed_by(job, drawn), 50);
   REQUIRE(found.ranks.size() == 1);
   CHECK(found.ranks.front().rank == 6);
   CHECK(found.ranks.front().samples == 50);
@@ -165,15 +151,15 @@ TEST_CASE("a rank that is much slower binds every time, and the others wait as l
 }
 
 TEST_CASE("where microbatches follow each other, pairs of mirrored samples know the mean far better") {
-  Strategy strategy = strategy_of(8, 1, 1);
+  Strategy strategy = sized(8, 1, 1);
   strategy.micro_batch = 32;  // so that kernels take longer than the host to issue them
   const Job job = free_communication(small_job(4, 1, strategy, 512));
   Perturbations drawn;
   drawn.tokens = Distribution(Distribution::Normal{1, 0.2});
-  const Spread paired = sampled(with(job, drawn), 200, 1, true);
+  const Spread paired = sampled(perturbed_by(job, drawn), 200, 1, true);
   CHECK(paired.time.error < paired.independent_error_s / 5);
   CHECK(paired.deviation_s == doctest::Approx(paired.without_s * 0.2 / 4).epsilon(0.25));
-  const Spread independent = sampled(with(job, drawn), 200, 1, false);
+  const Spread independent = sampled(perturbed_by(job, drawn), 200, 1, false);
   CHECK(independent.time.error == independent.independent_error_s);
   CHECK(std::abs(independent.time.value - paired.time.value) < 4 * independent.time.error);
   CHECK(paired.binds[static_cast<std::size_t>(Cause::tokens)] > 50);
@@ -182,9 +168,9 @@ TEST_CASE("where microbatches follow each other, pairs of mirrored samples know 
 TEST_CASE("a link takes longer only for what leaves a node") {
   Perturbations drawn;
   drawn.drawn_ports = always(2);
-  const Spread inside = sampled(with(small_job(4, 1, strategy_of(8, 1, 1), 16), drawn), 2);
+  const Spread inside = sampled(perturbed_by(small_job(4, 1, sized(8, 1, 1), 16), drawn), 2);
   CHECK(inside.samples.front().time_s == inside.without_s);
-  const Spread across = sampled(with(small_job(4, 2, strategy_of(8, 2, 1), 16), drawn), 2);
+  const Spread across = sampled(perturbed_by(small_job(4, 2, sized(8, 2, 1), 16), drawn), 2);
   CHECK(across.samples.front().time_s > across.without_s);
   CHECK(across.samples.front().cause == Cause::port);
 }

@@ -46,7 +46,7 @@ TEST_CASE("shared links are never overfull, and carry what their tasks demand") 
   const std::vector<TaskId> first = acting_together(s.program);
   for (TaskId task = 0; task < s.program.size(); ++task) {
     if (first[task] != task) continue;
-    for (const auto& [link, demand] : s.program.traffic_of(s.program.task_class[task], s.program.group_of(task))) {
+    for (const auto& [link, demand] : s.program.traffic_of(task)) {
       expected[link] += demand * to_seconds(s.program.duration[task]);
     }
   }
@@ -80,7 +80,7 @@ TEST_CASE("a shared link's traffic follows the speeds of the tasks on it") {
   TaskClass transfer;
   transfer.kind = TaskKind::transfer;
   transfer.bytes = 120;
-  transfer.demands = {{0, 60}};
+  transfer.traffic = program.add_traffic(std::vector<LinkUse>{{0, 60}});
   const ClassId sending = program.add_class(transfer);
   const TaskId wait = program.add_task(program.add_stream(1, StreamKind::compute), waiting, to_picoseconds(1), {});
   program.add_task(program.add_stream(0, StreamKind::send_forward), sending, to_picoseconds(2), {});
