@@ -216,7 +216,7 @@ std::vector<int> named_devices(const Topology& topology, const Cluster* cluster,
       fail_input(where, fmt::format("there are no groups called '{}'", excerpt(kind)),
                  did_you_mean(kind, kinds, "expected " + join_or(kinds)));
     }
-    std::vector<std::string> numbers = expand_host_list("[" + words.substr(colon + 1) + "]", where);
+    std::vector<std::string> numbers = HostLists().expand("[" + words.substr(colon + 1) + "]", where);
     std::sort(numbers.begin(), numbers.end());
     for (int device = 0; device < topology.devices(); ++device) {
       const int place = place_in(topology, cluster, kind, device);

@@ -11,7 +11,9 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMostNames = std::size_t{1} << 20U;
+constexpr std::size_t kMaxNames = std::size_t{1} << 20U;
+constexpr std::size_t kMaxCharacters = std::size_t{1} << 25U;
+constexpr std::size_t kMaxLength = 255;  // of a name in DNS
 
 [[noreturn]] void fail(std::string_view text, const Location& where, const std::string& message) {
   fail_input(where, fmt::format("'{}': {}", excerpt(text), message), "names are written like node[1-3,07-10],login");
@@ -38,7 +40,7 @@ std::vector<std::string> numbers_of(std::string_view inside, std::string_view li
     const std::int64_t low = number_in(low_text, list, where);
     const std::int64_t high = dash == std::string_view::npos ? low : number_in(piece.substr(dash + 1), list, where);
     if (high < low) fail(list, where, fmt::format("the range {} goes backwards", piece));
-    if (static_cast<std::size_t>(high - low) >= kMostNames - std::min(out.size(), kMostNames)) {
+    if (static_cast<std::size_t>(high - low) >= kMaxNames - std::min(out.size(), kMaxNames)) {
       fail(list, where, "more than 2^20 names");
     }
     for (std::int64_t i = low; i <= high; ++i) out.push_back(fmt::format("{:0{}}", i, low_text.size()));
@@ -47,17 +49,18 @@ std::vector<std::string> numbers_of(std::string_view inside, std::string_view li
 }
 
 // One name with its brackets.
-void expand_name(std::string_view name, std::string_view list, const Location& where, std::vector<std::string>& out) {
+std::vector<std::string> expand_name(std::string_view name, std::string_view list, const Location& where) {
   std::vector<std::string> done = {""};
   for (std::size_t at = 0; at < name.size();) {
     const std::size_t open = std::min(name.find('[', at), name.size());
     const std::string_view plain = name.substr(at, open - at);
+    if (done.front().size() + plain.size() > kMaxLength) fail(list, where, "a name of more than 255 characters");
     for (std::string& prefix : done) prefix += plain;
     if (open == name.size()) break;
     const std::size_t close = name.find(']', open);
     if (close == std::string_view::npos) fail(list, where, "a bracket is not closed");
     const std::vector<std::string> numbers = numbers_of(name.substr(open + 1, close - open - 1), list, where);
-    if (done.size() * numbers.size() > kMostNames) fail(list, where, "more than 2^20 names");
+    if (done.size() * numbers.size() > kMaxNames) fail(list, where, "more than 2^20 names");
     std::vector<std::string> next;
     for (const std::string& prefix : done) {
       for (const std::string& number : numbers) next.push_back(prefix + number);
@@ -65,14 +68,12 @@ void expand_name(std::string_view name, std::string_view list, const Location& w
     done = std::move(next);
     at = close + 1;
   }
-  out.insert(out.end(), done.begin(), done.end());
-  if (out.size() > kMostNames) fail(list, where, "more than 2^20 names");
+  return done;
 }
 
-}  // namespace
-
-std::vector<std::string> expand_host_list(std::string_view text, const Location& where) {
-  std::vector<std::string> out;
+// The names between the commas that stand outside brackets.
+std::vector<std::string_view> names_of(std::string_view text, const Location& where) {
+  std::vector<std::string_view> out;
   std::size_t begin = 0;
   int depth = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
@@ -80,12 +81,27 @@ std::vector<std::string> expand_host_list(std::string_view text, const Location&
     if (i < text.size() && text[i] == ']') --depth;
     if (depth < 0 || depth > 1) fail(text, where, "brackets do not match");
     if (i < text.size() && (text[i] != ',' || depth > 0)) continue;
-    const std::string_view name = trimmed(text.substr(begin, i - begin));
-    if (name.empty()) fail(text, where, "a name is empty");
-    expand_name(name, text, where, out);
+    out.push_back(trimmed(text.substr(begin, i - begin)));
+    if (out.back().empty()) fail(text, where, "a name is empty");
     begin = i + 1;
   }
   if (depth != 0) fail(text, where, "a bracket is not closed");
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> HostLists::expand(std::string_view text, const Location& where) {
+  std::vector<std::string> out;
+  for (const std::string_view name : names_of(text, where)) {
+    for (std::string& host : expand_name(name, text, where)) {
+      characters_ += host.size();
+      out.push_back(std::move(host));
+    }
+    if (names_ + out.size() > kMaxNames) fail(text, where, "more than 2^20 names, with those before");
+    if (characters_ > kMaxCharacters) fail(text, where, "names of more than 2^25 characters, with those before");
+  }
+  names_ += out.size();
   return out;
 }
 

@@ -43,7 +43,7 @@ int gfx_number(const XmlElement& gpu) {
 }
 
 template <std::size_t kSize>
-double rate_among(const std::array<LinkRate, kSize>& rates, int number) {
+double rate_among(const std::array<LinkRate, kSize>& rates, double number) {
   for (const LinkRate& rate : rates) {
     if (number >= rate.architecture) return rate.gigabytes * kGB;
   }
@@ -53,7 +53,7 @@ double rate_among(const std::array<LinkRate, kSize>& rates, int number) {
 double rate_of(const XmlElement& gpu, bool nvlink) {
   if (gpu.find(nvlink ? "sm" : "gcn") == nullptr) return kNotStated;
   if (!nvlink) return rate_among(kXgmi, gfx_number(gpu));
-  const int number = static_cast<int>(gpu.number("sm", 0));
+  const double number = gpu.number("sm", 0);
   if (number == kNvlinkOfGa10x.architecture) return kNvlinkOfGa10x.gigabytes * kGB;
   return rate_among(kNvlink, number);
 }

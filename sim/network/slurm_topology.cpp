@@ -113,22 +113,27 @@ class ConfReader {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const Word& word = words[i];
       if (word.key == "nodes") {
-        item.nodes = expand_host_list(word.value, word.where);
+        item.nodes = lists_.expand(word.value, word.where);
       } else if (word.key == "switches" && is_switch) {
-        item.children = expand_host_list(word.value, word.where);
+        item.children = lists_.expand(word.value, word.where);
       } else if (word.key != "linkspeed" || !is_switch) {  // Slurm's units are arbitrary, and it does not use them
         fail_input(word.where, fmt::format("unknown key '{}'", excerpt(word.key)),
                    is_switch ? "expected Switches, Nodes or LinkSpeed" : "expected Nodes");
       }
     }
-    for (const std::string& name : expand_host_list(words.front().value, words.front().where)) {
+    const std::vector<std::string> names = lists_.expand(words.front().value, words.front().where);
+    if (names.size() > 1 && !(item.nodes.empty() && item.children.empty())) {
+      fail_input(item.where, "several names, and what lies below them: it can lie below one only",
+                 "write a line for each");
+    }
+    for (const std::string& name : names) {
       item.name = name;
       out_.switches.push_back(item);
     }
   }
 
   void read_sizes(const Word& word) {
-    for (const std::string& text : expand_host_list(word.value, word.where)) {
+    for (const std::string& text : lists_.expand(word.value, word.where)) {
       int size = 0;
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
       if (error != std::errc() || end != text.data() + text.size() || size < 1) {
@@ -159,6 +164,7 @@ class ConfReader {
 
  private:
   Opener open_;
+  HostLists lists_;
   SlurmTopology out_;
   std::vector<std::string> including_;
   bool has_switches_ = false;
@@ -176,17 +182,17 @@ std::string text_of_included(const std::filesystem::path& path, const Location& 
   return buffer.str();
 }
 
-void read_yaml_switches(const Node& section, SlurmTopology& out) {
+void read_yaml_switches(const Node& section, HostLists& lists, SlurmTopology& out) {
   Mapping mapping(section);
   for (const Node& item : mapping.require("switches").as_items()) {
     Mapping fields(item);
     const Node name = fields.require("switch");
     SlurmSwitch made{name.as_string(), {}, {}, name.where()};
     if (const auto children = fields.find_or_null("children")) {
-      made.children = expand_host_list(children->as_string(), children->where());
+      made.children = lists.expand(children->as_string(), children->where());
     }
     if (const auto nodes = fields.find_or_null("nodes")) {
-      made.nodes = expand_host_list(nodes->as_string(), nodes->where());
+      made.nodes = lists.expand(nodes->as_string(), nodes->where());
     }
     fields.finish();
     out.switches.push_back(std::move(made));
@@ -194,7 +200,7 @@ void read_yaml_switches(const Node& section, SlurmTopology& out) {
   mapping.finish();
 }
 
-void read_yaml_blocks(const Node& section, SlurmTopology& out) {
+void read_yaml_blocks(const Node& section, HostLists& lists, SlurmTopology& out) {
   Mapping mapping(section);
   if (const auto sizes = mapping.find_or_null("block_sizes")) {
     for (const Node& size : sizes->as_items()) out.block_sizes.push_back(static_cast<int>(size.as_integer(1, 1 << 20)));
@@ -204,7 +210,7 @@ void read_yaml_blocks(const Node& section, SlurmTopology& out) {
     const Node name = fields.require("block");
     SlurmSwitch made{name.as_string(), {}, {}, name.where()};
     if (const auto nodes = fields.find_or_null("nodes")) {
-      made.nodes = expand_host_list(nodes->as_string(), nodes->where());
+      made.nodes = lists.expand(nodes->as_string(), nodes->where());
     }
     fields.finish();
     out.switches.push_back(std::move(made));
@@ -394,6 +400,7 @@ bool is_slurm_yaml(const Document& document) {
 
 std::vector<SlurmTopology> read_slurm_yaml(const Document& document) {
   std::vector<SlurmTopology> out;
+  HostLists lists;
   std::set<std::string> names;
   for (const Node& item : Node(document).as_items()) {
     Mapping mapping(item);
@@ -413,10 +420,11 @@ std::vector<SlurmTopology> read_slurm_yaml(const Document& document) {
       item.fail("expected one of tree, block and flat: true", "a topology is of one kind");
     }
     topology.kind = tree ? SlurmTopology::Kind::tree : block ? SlurmTopology::Kind::block : SlurmTopology::Kind::flat;
-    if (tree) read_yaml_switches(*tree, topology);
-    if (block) read_yaml_blocks(*block, topology);
+    if (tree) read_yaml_switches(*tree, lists, topology);
+    if (block) read_yaml_blocks(*block, lists, topology);
     out.push_back(std::move(topology));
   }
+  if (out.empty()) Node(document).fail("no topology in this file", "expected Slurm's topology.yaml: a list of them");
   return out;
 }
 

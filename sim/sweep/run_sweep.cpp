@@ -149,13 +149,16 @@ void SweepRun::open_journal() {
   finished_ = outcome_.before;
 }
 
-// Tables that killed runs left half-written. The journal is locked, so nobody is writing one.
+// Files that killed runs left half-written, for the table and for the journal. It is locked, so nobody is writing one.
 void SweepRun::remove_stale() const {
-  const std::string begin = out_.filename().string() + ".partial-";
+  const auto is_stale = [&](const std::string& name) {
+    return name.starts_with(out_.filename().string() + ".partial-") ||
+           name.starts_with(journal_of(out_).filename().string() + ".partial-");
+  };
   const fs::path folder = out_.has_parent_path() ? out_.parent_path() : fs::path(".");
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().filename().string().starts_with(begin)) fs::remove(entry.path(), ignored);
+    if (is_stale(entry.path().filename().string())) fs::remove(entry.path(), ignored);
   }
 }
 
