@@ -3,14 +3,17 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "report/explain_text.hpp"
+#include "report/jobs_report.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
 #include "report/spread_report.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
 #include "scenario/idle_keys.hpp"
+#include "scenario/jobs_file.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "simulation/joint_jobs.hpp"
 #include "simulation/spread.hpp"
 #include "trace/timeline_json.hpp"
 #include "trace/trace_hdf5.hpp"
@@ -46,7 +49,8 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   CommandSyntax syntax(
       "mirfak simulate SCENARIO [OPTION]...",
       "Simulates one training iteration of the job that the YAML file SCENARIO describes, and says how\n"
-      "long it takes, where the time goes, and what memory, energy and money it needs.");
+      "long it takes, where the time goes, and what memory, energy and money it needs. Of a file with\n"
+      "several jobs on one cluster, it says how much they slow each other down.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
@@ -117,6 +121,37 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
 }
 
+// What is said of one job, and not of several.
+void refuse_options_of_one_job(const SimulateOptions& options) {
+  const std::vector<std::pair<bool, const char*>> given = {{!options.trace.empty(), "--trace"},
+                                                           {!options.timeline.empty(), "--timeline"},
+                                                           {options.explain, "--explain"},
+                                                           {options.samples.has_value(), "--samples"},
+                                                           {options.seed.has_value(), "--seed"}};
+  for (const auto& [is_given, name] : given) {
+    if (!is_given) continue;
+    fail_input({}, fmt::format("{} is not of several jobs", name), "simulate the scenario of one of them");
+  }
+}
+
+CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering) {
+  refuse_options_of_one_job(options);
+  std::vector<Job> jobs;
+  for (const NamedJob& job : file.jobs) jobs.push_back(job.job);
+  const JointResult result = simulate_together(jobs, file.iterations, lowering);
+  CommandOutput output;
+  const bool json = format_choice(options.format) == OutputFormat::json;
+  output.text = json ? jobs_json(file, result).dump(2) + "\n" : jobs_text(file, result);
+  for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
+    const IterationResult& alone = result.jobs[i].alone;
+    if (alone.fits) continue;
+    output.complaint = fmt::format("out of memory: {}: {}\n  try {}", file.jobs[i].name, memory_shortage_text(alone),
+                                   memory_remedies(jobs[i]));
+    output.status = kStatusInfeasible;
+  }
+  return output;
+}
+
 }  // namespace
 
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings) {
@@ -129,7 +164,10 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
 
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const ScenarioSources sources(data_folders(options.data));
-  const Scenario scenario = load_scenario(options.scenario, options.overrides, sources);
+  Document document = Document::from_file(options.scenario);
+  for (const std::string& assignment : options.overrides) document.override_value(assignment);
+  if (has_jobs(document)) return simulate_jobs(read_jobs(document, sources), options, lowering);
+  const Scenario scenario = parse_scenario(document, sources);
   const Simulation simulation = simulate(scenario.job, lowering);
   if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
   if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);

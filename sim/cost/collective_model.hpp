@@ -17,8 +17,9 @@ struct CommunicationGroup {
 
   friend auto operator<=>(const CommunicationGroup&, const CommunicationGroup&) = default;
 };
-// The group with the links between switches for itself: what tasks of their own are priced as, since the engine has
-// them share these (Program::traffic_of). What is part of a pass is priced as if all groups like it used them at once.
+// The group with the links between switches for itself: what a program's communication is priced as, since the engine
+// has it share these (Program::traffic_of). With `crosses_leaves` a price is an estimate without a program, as if all
+// groups like this one used them at once.
 CommunicationGroup alone(CommunicationGroup group);
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices);
 // How many nodes like a device's share a leaf switch, or whatever a fabric has between whose parts messages meet

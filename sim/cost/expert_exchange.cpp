@@ -87,9 +87,12 @@ CommunicationCost price_expert_exchange(const CollectiveModel& model, Collective
   const CommunicationCost inside = price_inside(model, parts, exchange);
   if (group.shape.domains <= 1) return inside;
   CommunicationCost cost = model.price(CollectiveKind::all_to_all, parts.over_rail, parts.rail);
+  const double over_network = cost.network_bytes_per_s * cost.seconds;
   cost.transfer_s = std::max(cost.transfer_s, inside.transfer_s);
   cost.latency_s += inside.latency_s;
   cost.seconds = cost.latency_s + cost.transfer_s;
+  cost.flows = FlowPattern::rail;
+  cost.network_bytes_per_s = over_network / cost.seconds;
   cost.bytes_sent += inside.bytes_sent;
   cost.multiprocessors = std::max(cost.multiprocessors, inside.multiprocessors);
   return cost;

@@ -15,7 +15,7 @@ std::vector<std::string> notes_on_choices(const ClockedProgram& clocked) {
     above_hull += clocked.choices[kind].above_hull;
     single += clocked.choices[kind].useful.size() == 1 ? 1 : 0;
   }
-  std::vector<std::string> out;
+  std::vector<std::string> out = clocked.left_out;
   if (dominated > 0) {
     out.push_back(
         fmt::format("{} of {} settings left out: another of the same pass is no slower and needs no more energy "

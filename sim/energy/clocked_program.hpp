@@ -20,6 +20,7 @@ struct ClockedProgram {
   // then.
   std::vector<Picoseconds> lasts;
   double blocked_w = 0;  // of all ranks together, while they wait
+  std::vector<std::string> left_out;  // what clocks are planned without: a sentence each
 
   bool is_clocked(TaskId task) const { return kind_of(task) >= 0; }
   double multiplicity(TaskId task) const {

@@ -60,6 +60,9 @@ class ClockedJob {
       for (StagePlan& plan : plan_stages(job_, blocks_)) orders_.push_back(std::move(plan.order));
     }
     out_.program = lower_at(0);
+    if (shares_links_in_passes(job_, plan_stages(job_, blocks_))) {
+      out_.left_out.emplace_back("what passes exchange between leaves has the network for itself while clocks are planned");
+    }
     find_passes();
     price_clocks();
     const Timeline timeline = execute(out_.program);
@@ -88,7 +91,9 @@ class ClockedJob {
     std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
     // An order that depends on times is that of the highest clocks.
     for (std::size_t i = 0; i < orders_.size(); ++i) plans[i].order = orders_[i];
-    return lower(job_, blocks_, plans);
+    LoweringOptions options;
+    options.passes_alone = true;
+    return lower(job_, blocks_, plans, options);
   }
 
   void find_passes();

@@ -96,6 +96,16 @@ void exchange(const Domains& domains, std::size_t ranks, const Visit& visit) {
   }
 }
 
+void rail(const Domains& domains, const Width& width, const Visit& visit) {
+  const double share = width.of_each / static_cast<double>(domains.size() - 1);
+  for (const auto& own : domains) {
+    for (const auto& other : domains) {
+      if (&own == &other) continue;
+      for (std::size_t port = 0; port < width.ports; ++port) visit({own[port], other[port], share});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<int> binary_tree(int places) {
@@ -127,6 +137,8 @@ void for_each_flow(FlowPattern pattern, const Cluster& cluster, std::span<const 
       return pat(devices, visit);
     case FlowPattern::exchange:
       return exchange(domains, devices.size(), visit);
+    case FlowPattern::rail:
+      return rail(domains, width, visit);
   }
 }
 

@@ -17,6 +17,7 @@ enum class FlowPattern : std::uint8_t {
   in_network,  // up to the switches that add up, and down from them
   pat,         // NCCL's PAT: each rank sends to those 1, 2, 4, ... further
   exchange,    // each rank sends to each outside its domain
+  rail,        // each rank sends to the one in its place of each other domain
   transfer,    // ranks of one stage send to ranks of another
 };
 
@@ -37,6 +38,7 @@ struct Flow {
 //             largest flow, not their sum
 // pat         2^k / (n - 1) of it to the rank 2^k further
 // exchange    1 / (n - g) to each outside, with g ranks in a domain
+// rail        1 / (domains - 1) to each other domain
 void for_each_flow(FlowPattern pattern, const Cluster& cluster, std::span<const int> devices,
                    const std::function<void(const Flow&)>& visit);
 

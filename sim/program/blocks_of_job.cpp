@@ -348,6 +348,10 @@ class BodyWriter {
     out.host =
         to_picoseconds(costs_.host_seconds(job_.framework.host.collective_s + peers * job_.framework.host.peer_s));
     out.bytes = cost.bytes_sent;
+    if (cost.flows != FlowPattern::none) {
+      out.flows = cost.flows;
+      out.network_bytes_per_s = cost.network_bytes_per_s * cost.seconds / (cost.seconds + copied.seconds);
+    }
     const double multiprocessors = costs_.hardware->hardware.gpu.multiprocessors;
     out.held_share = cost.multiprocessors / multiprocessors;
     return out;
@@ -538,6 +542,13 @@ std::vector<CollectiveModel> other_models(const Job& job, std::span<const Replic
   return out;
 }
 
+// Of ranks of a job that has a part of a cluster.
+bool crosses_leaves(const ClusterPart& part, const std::vector<int>& ranks) {
+  std::vector<int> devices;
+  for (const int rank : ranks) devices.push_back(part.devices[static_cast<std::size_t>(rank)]);
+  return communication_group(part.whole, devices).crosses_leaves;
+}
+
 }  // namespace
 
 StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own,
@@ -549,9 +560,15 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
   kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
   const int first = classes[static_cast<std::size_t>(own)].first();
   const auto group = [&](const std::vector<int>& ranks) { return communication_group(job.cluster, ranks); };
-  tensor_group = group(job.tensor_group(stage, first));
-  context_group = group(job.context_group(stage, first));
-  expert_group = group(job.group_over(stage, expert_axes(job.strategy), first));
+  const auto in_passes = [&](const std::vector<int>& ranks) {
+    const CommunicationGroup out = group(ranks);
+    const bool crosses = job.part ? crosses_leaves(*job.part, ranks) : out.crosses_leaves;
+    passes_cross_leaves = passes_cross_leaves || crosses;
+    return alone(out);
+  };
+  tensor_group = in_passes(job.tensor_group(stage, first));
+  context_group = in_passes(job.context_group(stage, first));
+  expert_group = in_passes(job.group_over(stage, expert_axes(job.strategy), first));
   data_group = same_stage != nullptr ? same_stage->data_group : group(job.data_group(stage));
   const bool one_shard_group = job.strategy.shards() == job.strategy.replicas();
   shard_group = one_shard_group ? data_group : group(job.shard_group(stage, first));

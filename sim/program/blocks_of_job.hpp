@@ -88,9 +88,11 @@ struct StageCosts {
   KernelModel kernels;
   CollectiveModel communication;
   std::vector<CollectiveModel> others;  // of the stage's replicas on other hardware
+  // Inside passes, priced as if they were alone on the network (shared_links.hpp has them share it).
   CommunicationGroup tensor_group;
   CommunicationGroup context_group;
-  CommunicationGroup expert_group;  // ranks that divide experts among them
+  CommunicationGroup expert_group;   // ranks that divide experts among them
+  bool passes_cross_leaves = false;  // whether one of these is on several leaves of the fabric
   CommunicationGroup data_group;
   CommunicationGroup shard_group;        // of the data group, the ranks that share one sharded copy of the state (ZeRO)
   CommunicationGroup expert_data_group;  // ... and those that hold the same experts

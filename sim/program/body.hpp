@@ -24,6 +24,8 @@ struct BodyStep {
   double held_share = 0;  // of the multiprocessors, by a collective
   double copied_s = 0;    // of `device`, by a collective: kernels that copy what it moves
   double draw = 0;
+  FlowPattern flows = FlowPattern::none;  // of a collective: as in TaskClass
+  double network_bytes_per_s = 0;
   bool host_waits = false;  // the host issues it once the compute stream has done all before it
   std::vector<int> after;   // earlier steps of the body that must have ended
 };

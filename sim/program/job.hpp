@@ -9,9 +9,16 @@
 #include "strategy/strategy.hpp"
 #include "strategy/training.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace mirfak {
+
+// Where a job runs that has a part of a cluster's nodes: its rank r on device `devices[r]` of the whole, ascending.
+struct ClusterPart {
+  Cluster whole;
+  std::vector<int> devices;
+};
 
 // Everything that decides an iteration: what is trained, where, and how. The strategy is valid for the rest
 // (strategy/rules.hpp).
@@ -22,6 +29,8 @@ struct Job {
   Strategy strategy;
   Framework framework;
   RangeWidths ranges = {};  // how far predictions are off; decides nothing
+  // Whose links between switches it uses. Null: those of `cluster`, which it has for itself.
+  std::shared_ptr<const ClusterPart> part = {};
 
   const PrecisionRecipe& recipe() const;  // Error(input) unless training.precision is the name of one
   Precision precision() const;            // of activations, and of products outside linear layers

@@ -42,6 +42,9 @@ std::vector<DataParallelPlan> plans_of_stages(const Job& job, const ShardedBlock
   return out;
 }
 
+// Null: no link between switches can be short.
+Routes* routes_for(const Job& job) { return routes_of(job.part ? job.part->whole : job.cluster); }
+
 class Lowering {
  public:
   Lowering(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
@@ -64,11 +67,12 @@ class Lowering {
     for (const StagePlan& plan : plans) add_work(blocks, plan);
   }
 
-  Program run() {
+  LoweredJob run() {
     emit_passes();
     write_step(program_, groups_, job_, blocks_, placement_, work_, teams_, communication_, data_);
-    share_network(program_, groups_, job_, plans_, {contends(plans_), routes_of(job_.cluster)}, !options_.unfolded);
-    return std::move(program_);
+    const SharedNetwork network{!options_.passes_alone || contends(plans_), routes_for(job_)};
+    NetworkLoads loads = network_loads(program_, groups_, job_, plans_, network, !options_.unfolded);
+    return {std::move(program_), std::move(loads)};
   }
 
  private:
@@ -455,10 +459,26 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
 
 }  // namespace
 
+bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
+  const bool crosses = std::any_of(plans.begin(), plans.end(),
+                                   [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
+  return crosses && routes_for(job) != nullptr;
+}
+
+LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                       const LoweringOptions& options) {
+  LoweringOptions detail = options;
+  detail.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
+  detail.operators = options.operators || !detail.passes_alone;
+  check_program_size(job, plans, detail);
+  return Lowering(job, blocks, plans, detail).run();
+}
+
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
               const LoweringOptions& options) {
-  check_program_size(job, plans, options);
-  return Lowering(job, blocks, plans, options).run();
+  LoweredJob lowered = lower_apart(job, blocks, plans, options);
+  share_links(lowered.program, std::span(&lowered.loads, 1));
+  return std::move(lowered.program);
 }
 
 }  // namespace mirfak

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "program/job.hpp"
+#include "program/network_loads.hpp"
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
 
@@ -11,9 +12,15 @@ namespace mirfak {
 struct LoweringOptions {
   // Every rank explicit; else one rank per stage and class of replicas, standing for all that behave like it.
   bool unfolded = false;
-  // Every kernel and collective a task of its own; else one task per pass.
+  // Every kernel and collective a task of its own; else one task per pass, unless collectives inside passes may be
+  // short of links between switches, which they share with all others.
   bool operators = false;
+  // What passes exchange inside has the network for itself, and does not make every kernel a task.
+  bool passes_alone = false;
 };
+
+// Whether collectives inside a job's passes may be short of links between switches.
+bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans);
 
 // Lowers one iteration of a job. What each rank runs, by stream:
 //  - host: issues each pass ahead of the device; waits for transfers that are not overlapped, if the framework does;
@@ -32,5 +39,13 @@ struct LoweringOptions {
 // `blocks` and `plans` (plan_stages) belong to `job`; bodies of `plans` must outlive only this call.
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
               const LoweringOptions& options = {});
+
+// The same without links, and what it would take of them: for jobs that share a network (joint_program.hpp).
+struct LoweredJob {
+  Program program;
+  NetworkLoads loads;  // of routes that are good until the thread asks for those of another cluster
+};
+LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                       const LoweringOptions& options = {});
 
 }  // namespace mirfak

@@ -278,6 +278,10 @@ PassWork::Steps& StageWork::describe_steps(const Body& body, std::span<const Ste
     } else {
       described.work = CollectiveWork{own.collective, own.bytes, 1, job_.precision()};
       described.grouping = groups_.over(own.over, job_.strategy);
+      if (!options_.passes_alone) {
+        described.flows = step.flows;
+        described.network_bytes_per_s = step.network_bytes_per_s;
+      }
     }
     steps.push_back({program_.add_class(std::move(described)), &step});
   }

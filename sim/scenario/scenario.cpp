@@ -23,21 +23,28 @@ void add_keys_left_out(const Node& resolved, const Document& document, std::vect
   }
 }
 
+Job job_of(const Document& document, ScenarioSections& sections, const ScenarioSources& sources) {
+  const Strategy strategy = read_strategy(sections.strategy, sections.cluster);
+  Job job{std::move(sections.model),     std::move(sections.cluster),
+          std::move(sections.training),  strategy,
+          std::move(sections.framework), sources.ranges};
+  // Of no use here, but a mistake in it is one all the same.
+  if (sections.search) read_search(sections.search, job);
+  check_job(document, job);
+  return job;
+}
+
 }  // namespace
+
+Job parse_job(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
+  ScenarioSections sections = read_sections(document, cluster, sources);
+  return job_of(document, sections, sources);
+}
 
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
   ScenarioSections sections = read_sections(document, sources);
-  const Strategy strategy = read_strategy(sections.strategy, sections.cluster);
-  Scenario scenario{document.name(),
-                    document,
-                    {std::move(sections.model), std::move(sections.cluster), std::move(sections.training), strategy,
-                     std::move(sections.framework), sources.ranges},
-                    {},
-                    std::move(sections.operations),
-                    {}};
-  // Of no use here, but a mistake in it is one all the same.
-  if (sections.search) read_search(sections.search, scenario.job);
-  check_job(document, scenario.job);
+  Scenario scenario{
+      document.name(), document, job_of(document, sections, sources), {}, std::move(sections.operations), {}};
   scenario.resolved =
       resolved_yaml(scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node});
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");

@@ -34,5 +34,7 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders);
 Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
                        const ScenarioSources& sources);
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources);
+// The job of a scenario without a cluster, on this one. Errors as above.
+Job parse_job(const Document& document, const Cluster& cluster, const ScenarioSources& sources);
 
 }  // namespace mirfak

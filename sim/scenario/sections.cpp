@@ -10,15 +10,16 @@
 
 namespace mirfak {
 
-ScenarioSections read_sections(const Document& document, const ScenarioSources& sources) {
+namespace {
+
+// All but the cluster, which has been read.
+ScenarioSections read_beside(const Document& document, Mapping& root, const Node& cluster_node, Cluster cluster,
+                             const ScenarioSources& sources) {
   static const Value nothing;
-  Mapping root{Node(document)};
   const Node model_node = root.require("model");
   const std::filesystem::path& models = sources.folders.models;
   ModelSpec model = model_node.is_mapping() ? parse_model(model_node, models)
                                             : load_model(model_node.as_string(), models, model_node.where());
-  const Node cluster_node = root.require("cluster");
-  Cluster cluster = with_fabric_file(read_cluster(cluster_node, sources.catalog));
   const FrameworkCatalog& frameworks = sources.frameworks;
   TrainingSpec training = read_training(root.require("training"), model, frameworks);
   Framework framework = frameworks.framework(training.framework);
@@ -38,6 +39,23 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
           std::move(search),
           std::move(operations),
           operations_node};
+}
+
+}  // namespace
+
+ScenarioSections read_sections(const Document& document, const ScenarioSources& sources) {
+  Mapping root{Node(document)};
+  if (const std::optional<Node> jobs = root.find("jobs")) {
+    jobs->fail("several jobs on one cluster: only mirfak simulate reads such a file", "name the scenario of one job");
+  }
+  root.require("model");
+  const Node section = root.require("cluster");
+  return read_beside(document, root, section, with_fabric_file(read_cluster(section, sources.catalog)), sources);
+}
+
+ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
+  Mapping root{Node(document)};
+  return read_beside(document, root, Node(document), cluster, sources);
 }
 
 // The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.

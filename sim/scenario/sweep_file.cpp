@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "scenario/named_scenario.hpp"
 
 #include <fmt/format.h>
 
@@ -14,27 +15,6 @@ namespace {
 
 // A table holds its sweep's definition, and a merge reads it back as a document, which is 2 MiB at most.
 constexpr std::size_t kMaxDefinitionBytes = std::size_t{1} << 20;
-
-// The scenario that a sweep varies: a mapping that stands in the sweep file, or a file that it names.
-Document read_base(const Document& sweep, const Node& scenario) {
-  if (scenario.is_mapping()) return sweep.with_root(scenario.value());
-  const std::filesystem::path named = scenario.as_string();
-  const std::filesystem::path file = std::filesystem::path(sweep.name()).parent_path() / named;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) {
-    scenario.fail(fmt::format("there is no scenario file '{}'", excerpt(file.string())),
-                  "a relative path counts from the folder of the sweep file");
-  }
-  return Document::from_file(file);
-}
-
-void apply_fixed(Document& base, const Node& set) {
-  Mapping section(set);
-  for (const Value::Field& field : section.node().value().fields) {
-    const Location& where = field.value.key_where;
-    base.assign(KeyPath(field.key, where), field.value, where);
-  }
-}
 
 AxisColumn read_column(const Node& axis, const Value::Field& field) {
   AxisColumn column{field.key, KeyPath(field.key, field.value.key_where), field.value.key_where, {}, {}};
@@ -204,9 +184,9 @@ SweepFile parse_sweep(const Document& document, std::span<const std::string> ove
   const std::optional<Node> set = in.find("set");
   const Node axes = in.require("axes");
   in.finish();
-  SweepFile sweep(read_base(document, scenario));
+  SweepFile sweep(scenario_named_by(document, scenario));
   sweep.name_ = document.name();
-  if (set) apply_fixed(sweep.base_, *set);
+  if (set) set_keys(sweep.base_, *set);
   for (const std::string& assignment : overrides) sweep.base_.override_value(assignment);
   const std::vector<Node> items = axes.as_items();
   if (items.empty()) axes.fail("expected at least one axis", "such as - grid: {strategy.tensor: [1, 2, 4, 8]}");

@@ -74,6 +74,29 @@ TEST_CASE("every scenario runs and fits") {
   }
 }
 
+TEST_CASE("jobs that meet on uplinks are slower than alone, and apart they are not") {
+  const std::string file = mirfak::source_root() + "/scenarios/jobs/two-llama2-70b-h100.yaml";
+  const auto jobs_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"simulate", file, "--format", "json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Finished finished = run(words);
+    CHECK(finished.err.empty());
+    REQUIRE(finished.status == 0);
+    return json::parse(finished.out);
+  };
+  const json meeting = jobs_of({});
+  CHECK(meeting.at("contended_links") > 0);
+  REQUIRE(meeting.at("jobs").size() == 2);
+  for (const json& job : meeting.at("jobs")) {
+    CHECK(job.at("slowdown") > 0.02);
+    CHECK(job.at("iterations") >= 10);
+    CHECK(job.at("fits") == true);
+  }
+  const json apart = jobs_of({"--set", "jobs[0].nodes=0-31"});
+  CHECK(apart.at("contended_links") == 0);
+  for (const json& job : apart.at("jobs")) CHECK(job.at("mean_s") == job.at("alone_s"));
+}
+
 TEST_CASE("every search finds strategies that fit") {
   REQUIRE(scenarios(true).size() >= 3);
   for (const auto& path : scenarios(true)) {

@@ -5,6 +5,7 @@
 #include "base/document.hpp"
 #include "base/error.hpp"
 #include "require.hpp"
+#include "scenario/jobs_file.hpp"
 #include "simulation/iteration.hpp"
 #include "strategy/rules.hpp"
 #include "support/source_root.hpp"
@@ -35,6 +36,20 @@ std::optional<Scenario> scenario_of(const std::string& text) {
   }
 }
 
+// A file of several jobs is read, or refused.
+bool are_jobs(const std::string& text) {
+  try {
+    const Document document = Document::from_text(text, "none/s.yaml");
+    if (!has_jobs(document)) return false;
+    for (const NamedJob& job : read_jobs(document, ScenarioSources(kFolders)).jobs) {
+      require(job.job.part != nullptr && std::ssize(job.job.part->devices) == job.job.cluster.gpus());
+    }
+  } catch (const Error& error) {
+    require(error.kind() != ErrorKind::internal && error.where().known(), error.what());
+  }
+  return true;
+}
+
 bool is_small(const Job& job) {
   const std::int64_t passes =
       std::int64_t{job.strategy.pipeline} * job.strategy.virtual_pipeline * microbatches(job.strategy, job.training);
@@ -57,7 +72,9 @@ void check_simulation(const Job& job) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  const std::optional<Scenario> scenario = scenario_of(std::string(bytes, bytes + size));
+  std::string text(bytes, bytes + size);
+  if (are_jobs(text)) return 0;
+  const std::optional<Scenario> scenario = scenario_of(text);
   if (!scenario) return 0;
   require(parse(scenario->resolved).resolved == scenario->resolved);
   if (is_small(scenario->job)) check_simulation(scenario->job);

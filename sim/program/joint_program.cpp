@@ -1,0 +1,137 @@
+#include "program/joint_program.hpp"
+
+#include "base/error.hpp"
+#include "program/shared_links.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mirfak {
+
+namespace {
+
+// Where a job's ids begin in the joint program.
+struct Offsets {
+  std::uint32_t ranks = 0;
+  StreamId streams = 0;
+  ClassId classes = 0;
+  GroupId groups = 0;
+  GroupingId groupings = 0;
+};
+
+Offsets end_of(const Program& program) {
+  return {static_cast<std::uint32_t>(program.ranks.size()), static_cast<StreamId>(program.streams.size()),
+          static_cast<ClassId>(program.classes.size()), static_cast<GroupId>(program.groups.size()),
+          static_cast<GroupingId>(program.groupings.size())};
+}
+
+// All of a job but its tasks.
+void add_tables(const Program& job, const Offsets& at, Program& out) {
+  out.ranks.insert(out.ranks.end(), job.ranks.begin(), job.ranks.end());
+  for (const Stream& stream : job.streams) out.streams.push_back({at.ranks + stream.rank, stream.kind});
+  for (TaskClass described : job.classes) {
+    if (described.grouping != kAlone) described.grouping += at.groupings;
+    out.classes.push_back(std::move(described));
+  }
+  for (Group group : job.groups) {
+    for (std::uint32_t& rank : group.ranks) rank += at.ranks;
+    out.groups.push_back(std::move(group));
+  }
+  for (Grouping grouping : job.groupings) {
+    for (GroupId& group : grouping.of_rank) group += group == kNoGroup ? 0 : at.groups;
+    // Ranks of other jobs, before and behind, are in none of its groups; finish_groupings() adds those behind.
+    grouping.of_rank.insert(grouping.of_rank.begin(), at.ranks, kNoGroup);
+    grouping.first += at.groups;
+    out.groupings.push_back(std::move(grouping));
+  }
+}
+
+void finish_groupings(Program& program) {
+  for (Grouping& grouping : program.groupings) grouping.of_rank.resize(program.ranks.size(), kNoGroup);
+}
+
+// The tasks of one iteration. What waits for nothing in it waits for `begin`, and so all of it does.
+void add_iteration(const Program& job, const Offsets& at, TaskId begin, Program& out) {
+  const auto first = static_cast<TaskId>(out.size());
+  std::vector<TaskId> after;
+  for (TaskId task = 0; task < job.size(); ++task) {
+    after.clear();
+    for (const TaskId before : job.dependencies_of(task)) after.push_back(first + before);
+    if (after.empty() && begin != kNoTask) after.push_back(begin);
+    out.add_task(at.streams + job.stream[task], at.classes + job.task_class[task], job.duration[task], after,
+                 job.microbatch[task]);
+  }
+}
+
+// Streams run their tasks in order: a job's iteration ends with the last task of each.
+std::vector<TaskId> last_tasks(const Program& job, TaskId first) {
+  std::vector<TaskId> of_stream(job.streams.size(), kNoTask);
+  for (TaskId task = 0; task < job.size(); ++task) of_stream[job.stream[task]] = first + task;
+  std::erase(of_stream, kNoTask);
+  return of_stream;
+}
+
+std::size_t links_of_several(const Program& program, std::span<const NetworkLoads> jobs) {
+  constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> user(program.links.size(), kNobody);
+  std::vector<bool> several(program.links.size(), false);
+  std::uint32_t entry = 0;
+  for (std::size_t job = 0; job < jobs.size() && program.shares_links(); ++job) {
+    for (const std::uint32_t end = entry + jobs[job].entries; entry < end; ++entry) {
+      for (std::uint32_t i = program.link_use_begin[entry]; i < program.link_use_begin[entry + 1]; ++i) {
+        const LinkId link = program.link_uses[i].link;
+        several[link] = several[link] || (user[link] != kNobody && user[link] != job);
+        user[link] = job;
+      }
+    }
+  }
+  return static_cast<std::size_t>(std::count(several.begin(), several.end(), true));
+}
+
+void check_size(std::span<const JointJob> jobs) {
+  constexpr double most = 1U << 27U;  // some 10 GB with the timeline
+  double tasks = 0;
+  for (const JointJob& job : jobs) {
+    tasks += (static_cast<double>(job.lowered->program.size()) + 1) * job.iterations;
+  }
+  if (tasks <= most) return;
+  fail_infeasible({}, fmt::format("the jobs' iterations would be {:.2g} tasks, more than {:.2g}", tasks, most),
+                  "simulate them folded, with fewer iterations, or jobs whose iterations are more alike in length");
+}
+
+}  // namespace
+
+JointProgram join(std::span<const JointJob> jobs) {
+  check_size(jobs);
+  JointProgram out;
+  Program& program = out.program;
+  std::vector<Offsets> offsets;
+  std::vector<NetworkLoads> loads;
+  for (const JointJob& job : jobs) {
+    offsets.push_back(end_of(program));
+    add_tables(job.lowered->program, offsets.back(), program);
+    loads.push_back(job.lowered->loads);
+  }
+  finish_groupings(program);
+  share_links(program, loads);
+  out.contended_links = links_of_several(program, loads);
+  TaskClass boundary;
+  boundary.kind = TaskKind::meeting;
+  boundary.name = "iteration ends";
+  const ClassId ends = program.add_class(std::move(boundary));
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Program& job = jobs[i].lowered->program;
+    const StreamId boundaries = program.add_stream(offsets[i].ranks, StreamKind::group);
+    std::vector<TaskId>& of_job = out.ends.emplace_back();
+    for (int iteration = 0; iteration < jobs[i].iterations; ++iteration) {
+      const auto first = static_cast<TaskId>(program.size());
+      add_iteration(job, offsets[i], iteration == 0 ? kNoTask : of_job.back(), program);
+      of_job.push_back(program.add_task(boundaries, ends, 0, last_tasks(job, first)));
+    }
+  }
+  return out;
+}
+
+}  // namespace mirfak

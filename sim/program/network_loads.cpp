@@ -1,0 +1,181 @@
+#include "program/network_loads.hpp"
+
+#include "program/real_groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+namespace mirfak {
+
+namespace {
+
+// Of classes that take the same.
+using Alike = std::tuple<NetworkLoads::Slot, GroupingId, FlowPattern, double>;
+
+StreamKind stream_of(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::tensor:
+      return StreamKind::tensor;
+    case GroupKind::context:
+      return StreamKind::context;
+    case GroupKind::expert:
+    case GroupKind::team:
+      return StreamKind::expert;
+    default:
+      return StreamKind::data;
+  }
+}
+
+class LoadTable {
+ public:
+  LoadTable(const Program& program, const RankGroups& groups, const Job& job, std::span<const StagePlan> plans,
+            const SharedNetwork& network, bool folded)
+      : program_(program), job_(job), network_(network), real_(program, groups, job, plans, folded) {
+    if (network.routes != nullptr) fabric_.assign(network.routes->links().size(), 0);
+    out_.routes = network.routes;
+    if (network.ports) add_port_links(plans);
+    for (ClassId id = 0; id < program.classes.size(); ++id) add_class(id);
+  }
+
+  NetworkLoads finished() { return std::move(out_); }
+
+ private:
+  void add_port_links(std::span<const StagePlan> plans);
+  void add_class(ClassId id);
+  void add_ports(const TaskClass& described, GroupId group);
+  void add_fabric(const TaskClass& described, GroupId group);
+  void send_transfer(const TaskClass& described, const RealGroups::Members& members);
+  void send_collective(const TaskClass& described, const RealGroups::Members& members);
+  void load(std::uint32_t link, double bytes_per_s);
+  void add(NetworkLoads::Wire wire, double bytes_per_s) {
+    out_.cells.push_back({wire, static_cast<std::uint32_t>(out_.rows.size() - 1), out_.entries, bytes_per_s});
+  }
+  const Cluster& cluster() const { return job_.part ? job_.part->whole : job_.cluster; }
+  int device_of(int rank) const { return job_.part ? job_.part->devices[static_cast<std::size_t>(rank)] : rank; }
+
+  const Program& program_;
+  const Job& job_;
+  SharedNetwork network_;
+  RealGroups real_;
+  NetworkLoads out_;
+  std::map<Alike, std::uint32_t> known_;  // first entries
+  std::vector<double> fabric_;            // of the group that is being looked at
+  std::vector<std::uint32_t> used_;       // links of the fabric with a load
+};
+
+int sending_stage(const TaskClass& described) {
+  const auto* transfer = std::get_if<TransferWork>(&described.work);
+  return transfer == nullptr ? described.stage : transfer->from;
+}
+
+void LoadTable::add_port_links(std::span<const StagePlan> plans) {
+  for (const ProgramRank& rank : program_.ranks) {
+    const double share = plans[rank.plan].costs.communication.port_share();
+    out_.ports.push_back({fmt::format("rank {} to network", rank.rank), share});
+    out_.ports.push_back({fmt::format("network to rank {}", rank.rank), share});
+  }
+}
+
+void LoadTable::add_class(ClassId id) {
+  const TaskClass& described = program_.classes[id];
+  out_.entry_of_class.push_back(kNoTraffic);
+  if (described.flows == FlowPattern::none || described.grouping == kAlone) return;
+  const Grouping& grouping = program_.groupings[described.grouping];
+  const bool transfer = described.flows == FlowPattern::transfer;
+  const StreamKind stream = transfer ? StreamKind::send_forward : stream_of(grouping.kind);
+  // Both ends of a transfer take the same, and are of one grouping.
+  const bool of_replicas = stream == StreamKind::data;
+  const NetworkLoads::Slot slot{sending_stage(described), of_replicas ? kAlone : described.grouping, stream};
+  const double bytes_per_s = described.network_bytes_per_s;
+  const auto [known, is_new] =
+      known_.try_emplace({slot, described.grouping, described.flows, bytes_per_s}, out_.entries);
+  out_.entry_of_class.back() = known->second;
+  if (!is_new) return;
+  out_.rows.push_back({slot, described.grouping, out_.entries});
+  for (std::uint32_t group = 0; group < grouping.count; ++group, ++out_.entries) {
+    if (network_.ports) add_ports(described, grouping.first + group);
+    if (network_.routes != nullptr) add_fabric(described, grouping.first + group);
+  }
+}
+
+// A rank's share of the ports is its own: of those that a rank of a folded program stands for, each has one.
+void LoadTable::add_ports(const TaskClass& described, GroupId group) {
+  const auto* transfer = std::get_if<TransferWork>(&described.work);
+  const auto sends = [&](std::uint32_t rank) {
+    return static_cast<int>(program_.ranks[rank].stage) == sending_stage(described);
+  };
+  const std::vector<std::uint32_t>& ranks = program_.groups[group].ranks;
+  if (std::none_of(ranks.begin(), ranks.end(), sends)) return;
+  const double sent = described.network_bytes_per_s;
+  const double received = transfer == nullptr ? sent : sent / transfer->receivers * transfer->senders;
+  for (const std::uint32_t rank : ranks) {
+    if (transfer == nullptr || sends(rank)) add(2 * rank, sent);
+    if (transfer == nullptr || !sends(rank)) add(2 * rank + 1, received);
+  }
+}
+
+void LoadTable::add_fabric(const TaskClass& described, GroupId group) {
+  real_.for_each(described.grouping, group, sending_stage(described), [&](const RealGroups::Members& members) {
+    if (described.flows == FlowPattern::transfer) {
+      send_transfer(described, members);
+    } else {
+      send_collective(described, members);
+    }
+  });
+  for (const std::uint32_t link : used_) add(NetworkLoads::kFabric + link, std::exchange(fabric_[link], 0.0));
+  used_.clear();
+}
+
+void LoadTable::send_transfer(const TaskClass& described, const RealGroups::Members& members) {
+  const double share = described.network_bytes_per_s / std::get<TransferWork>(described.work).receivers;
+  for (const int from : members.of_stage) {
+    for (const int to : members.others) {
+      for (const LinkShare& on : network_.routes->between(device_of(from), device_of(to)))
+        load(on.link, on.share * share);
+    }
+  }
+}
+
+void LoadTable::send_collective(const TaskClass& described, const RealGroups::Members& members) {
+  std::vector<int> devices = members.of_stage;
+  devices.insert(devices.end(), members.others.begin(), members.others.end());
+  for (int& device : devices) device = device_of(device);
+  std::sort(devices.begin(), devices.end());
+  std::map<std::pair<int, std::uint32_t>, double> added_up;  // of each port, on each link
+  for_each_flow(described.flows, cluster(), devices, [&](const Flow& flow) {
+    for (const LinkShare& on : network_.routes->between(flow.from, flow.to)) {
+      const double bytes_per_s = on.share * flow.share * described.network_bytes_per_s;
+      if (described.flows == FlowPattern::in_network) {
+        double& largest = added_up[{flow.port, on.link}];
+        largest = std::max(largest, bytes_per_s);
+      } else {
+        load(on.link, bytes_per_s);
+      }
+    }
+  });
+  for (const auto& [at, bytes_per_s] : added_up) load(at.second, bytes_per_s);
+}
+
+void LoadTable::load(std::uint32_t link, double bytes_per_s) {
+  if (fabric_[link] == 0) used_.push_back(link);
+  fabric_[link] += bytes_per_s;
+}
+
+}  // namespace
+
+NetworkLoads network_loads(const Program& program, const RankGroups& groups, const Job& job,
+                           std::span<const StagePlan> plans, const SharedNetwork& network, bool folded) {
+  if (!network.ports && network.routes == nullptr) {
+    NetworkLoads none;
+    none.entry_of_class.assign(program.classes.size(), kNoTraffic);
+    return none;
+  }
+  return LoadTable(program, groups, job, plans, network, folded).finished();
+}
+
+}  // namespace mirfak

@@ -1,0 +1,107 @@
+#include "report/jobs_report.hpp"
+
+#include "base/units.hpp"
+#include "report/job_text.hpp"
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kJobDigits = 4;  // differences of some percent are looked at
+
+std::string job_seconds(double seconds) { return format_seconds(seconds, kJobDigits); }
+
+// Long lists are cut: JSON has them whole.
+std::string short_nodes_text(std::span<const int> nodes) {
+  constexpr std::size_t most = 20;
+  std::string out = nodes_text(nodes);
+  if (out.size() <= most) return out;
+  out.resize(out.rfind(',', most) + 1);
+  return fmt::format("{}... ({})", out, nodes.size());
+}
+
+std::string jobs_table(const JobsFile& file, const JointResult& result) {
+  TextTable table("llrrrrrrr");
+  table.add_row({"job", "nodes", "GPUs", "alone", "together", "slower by", "least", "most", "iterations"});
+  for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    const NamedJob& job = file.jobs[i];
+    const JobAmongOthers& of = result.jobs[i];
+    table.add_row({job.name, short_nodes_text(job.nodes), std::to_string(job.job.cluster.gpus()),
+                   job_seconds(of.alone.iteration_time_s), job_seconds(of.mean_s), format_percent(of.slowdown()),
+                   job_seconds(of.least_s), job_seconds(of.most_s), std::to_string(of.iterations)});
+  }
+  return table.text();
+}
+
+std::string strategies_table(const JobsFile& file) {
+  TextTable table("ll");
+  for (const NamedJob& job : file.jobs) {
+    table.add_row({job.name, model_text(job.job.model)});
+    table.add_row({"", strategy_text(job.job)});
+  }
+  return table.text();
+}
+
+std::string network_text(const JointResult& result) {
+  if (result.contended_links == 0) {
+    return "  jobs send over no link that could be short: they do not slow each other down\n";
+  }
+  return fmt::format(
+      "  several jobs send over {} link{} between switches that may be short (those that carry the same count once)\n",
+      result.contended_links, result.contended_links == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string nodes_text(std::span<const int> nodes) {
+  std::string out;
+  for (std::size_t first = 0; first < nodes.size();) {
+    std::size_t last = first;
+    while (last + 1 < nodes.size() && nodes[last + 1] == nodes[last] + 1) ++last;
+    out += out.empty() ? "" : ",";
+    out += first == last ? std::to_string(nodes[first]) : fmt::format("{}-{}", nodes[first], nodes[last]);
+    first = last + 1;
+  }
+  return out;
+}
+
+std::string jobs_text(const JobsFile& file, const JointResult& result) {
+  TextTable head("ll", 0);
+  head.add_row({"scenario", file.name});
+  head.add_row({"cluster", cluster_text(file.cluster)});
+  return head.text() + "\nJobs\n" + strategies_table(file) +
+         fmt::format("\nIterations while all jobs run, {}\n", job_seconds(result.together_s)) +
+         jobs_table(file, result) + "\n" + network_text(result) + notes_text(file.notes);
+}
+
+Json jobs_json(const JobsFile& file, const JointResult& result) {
+  Json out{{"together_s", result.together_s},
+           {"contended_links", result.contended_links},
+           {"events", result.events},
+           {"jobs", Json::array()}};
+  for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    const NamedJob& job = file.jobs[i];
+    const JobAmongOthers& of = result.jobs[i];
+    out["jobs"].push_back({{"name", job.name},
+                           {"nodes", nodes_text(job.nodes)},
+                           {"gpus", job.job.cluster.gpus()},
+                           {"alone_s", of.alone.iteration_time_s},
+                           {"mean_s", of.mean_s},
+                           {"least_s", of.least_s},
+                           {"most_s", of.most_s},
+                           {"slowdown", of.slowdown()},
+                           {"iterations", of.iterations},
+                           {"fits", of.alone.fits}});
+  }
+  for (const std::string& note : file.notes) out["notes"].push_back(note);
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,169 @@
+#include "scenario/jobs_file.hpp"
+
+#include "network/fabric_file.hpp"
+#include "network/host_list.hpp"
+#include "scenario/named_scenario.hpp"
+#include "scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr int kMaxJobs = 1000;
+constexpr int kMaxIterations = 10'000;
+constexpr int kUsualIterations = 10;
+
+// What a part of the cluster cannot be asked for.
+void refuse_keys_of_the_whole(const Node& section) {
+  for (const char* key : {"perturbations", "power_cap_w", "network_power_w", "cooling_power_w"}) {
+    const Value* const value = section.value().find(key);
+    if (value == nullptr) continue;
+    section.child(*value, key)
+        .fail(fmt::format("{} is of the whole cluster, of which each job has a part", key),
+              "leave it out; simulate a job by itself to see its effect");
+  }
+}
+
+Cluster read_whole_cluster(const Node& section, const ScenarioSources& sources) {
+  if (section.is_mapping()) refuse_keys_of_the_whole(section);
+  Cluster cluster = with_fabric_file(read_cluster(section, sources.catalog));
+  if (cluster.shares_gpus()) {
+    section.fail("ranks share GPUs here: among several jobs each rank has its own", "leave out ranks_per_gpu");
+  }
+  return cluster;
+}
+
+// Which nodes jobs have.
+class Nodes {
+ public:
+  explicit Nodes(const Cluster& cluster)
+      : cluster_(cluster), taken_(static_cast<std::size_t>(cluster.nodes()), false) {}
+
+  // Ascending. By `nodes`, a list of their numbers, or `count`, the next that are free.
+  std::vector<int> take(Mapping& job) {
+    const std::optional<Node> listed = job.find("nodes");
+    const std::optional<Node> count = job.find("count");
+    if (listed && count) count->fail("nodes says which nodes the job has", "leave nodes or count out");
+    if (listed) return take_listed(*listed);
+    if (count) return take_next(*count);
+    job.node().fail("expected nodes or count", "for example nodes: \"0-15,32\", or count: 16, the next that are free");
+  }
+
+ private:
+  std::vector<int> take_listed(const Node& listed) {
+    std::set<int> out;
+    for (const std::string& text : HostLists().expand("[" + listed.as_string() + "]", listed.where())) {
+      int node = 0;
+      std::from_chars(text.data(), text.data() + text.size(), node);
+      if (node >= cluster_.nodes()) {
+        listed.fail_infeasible(fmt::format("there is no node {}: the cluster has {}", text, cluster_.nodes()),
+                               "nodes are numbered from 0");
+      }
+      if (taken_[static_cast<std::size_t>(node)]) {
+        listed.fail_infeasible(fmt::format("node {} is listed twice, or another job has it", node),
+                               "each node runs one job");
+      }
+      taken_[static_cast<std::size_t>(node)] = true;
+      out.insert(node);
+    }
+    return {out.begin(), out.end()};
+  }
+
+  std::vector<int> take_next(const Node& count) {
+    const std::int64_t wanted = count.as_integer(1, std::int64_t{1} << 20);
+    std::vector<int> out;
+    for (int node = 0; node < cluster_.nodes() && std::ssize(out) < wanted; ++node) {
+      if (taken_[static_cast<std::size_t>(node)]) continue;
+      taken_[static_cast<std::size_t>(node)] = true;
+      out.push_back(node);
+    }
+    if (std::ssize(out) < wanted) {
+      count.fail_infeasible(fmt::format("only {} nodes of the cluster's {} are left", out.size(), cluster_.nodes()),
+                            "give the cluster more nodes, or the jobs fewer");
+    }
+    return out;
+  }
+
+  const Cluster& cluster_;
+  std::vector<bool> taken_;
+};
+
+// The nodes as a cluster of their own: what prices and rules are asked of.
+Cluster part_of(const Cluster& whole, const std::vector<int>& nodes) {
+  std::vector<NodeAllotment> allotments;
+  int last_group = -1;
+  for (const int node : nodes) {
+    int index = 0;
+    for (const NodeGroup& group : whole.groups()) {
+      if (node >= group.first_node && node < group.first_node + group.count) break;
+      ++index;
+    }
+    if (index != last_group) {
+      NodeAllotment allotment = whole.groups()[static_cast<std::size_t>(index)];
+      allotment.count = 0;
+      allotments.push_back(std::move(allotment));
+      last_group = index;
+    }
+    ++allotments.back().count;
+  }
+  return {std::move(allotments), whole.fabric(), {}, whole.facility()};
+}
+
+std::vector<int> devices_of(const Cluster& whole, const std::vector<int>& nodes) {
+  std::vector<int> out;
+  for (int device = 0; device < whole.gpus(); ++device) {
+    if (std::binary_search(nodes.begin(), nodes.end(), whole.place_of(device).node)) out.push_back(device);
+  }
+  return out;
+}
+
+// A job's scenario, without its cluster.
+Document document_of(const Document& file, Mapping& job, const std::string& name, std::vector<std::string>& notes) {
+  Document scenario = scenario_named_by(file, job.require("scenario"));
+  if (const std::optional<Node> keys = job.find("set")) set_keys(scenario, *keys);
+  job.finish();
+  Value root = scenario.root();
+  if (std::erase_if(root.fields, [](const Value::Field& field) { return field.key == "cluster"; }) > 0) {
+    notes.push_back(fmt::format("{}: the cluster of its scenario has no effect, it runs on nodes of this one", name));
+  }
+  return scenario.with_root(std::move(root));
+}
+
+}  // namespace
+
+bool has_jobs(const Document& document) {
+  return document.root().kind == Value::Kind::mapping && document.root().find("jobs") != nullptr;
+}
+
+JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
+  Mapping root{Node(document)};
+  const Node list = root.require("jobs");
+  JobsFile out{document.name(), read_whole_cluster(root.require("cluster"), sources), {}, 0, {}};
+  out.iterations = static_cast<int>(root.integer_or("iterations", kUsualIterations, 1, kMaxIterations));
+  root.finish();
+  const std::vector<Node> items = list.as_items();
+  if (items.empty() || items.size() > kMaxJobs) list.fail(fmt::format("expected 1 to {} jobs", kMaxJobs));
+  Nodes nodes(out.cluster);
+  std::set<std::string> names;
+  for (const Node& item : items) {
+    Mapping job(item);
+    const std::string name = job.string_or("name", fmt::format("job {}", names.size()));
+    if (!names.insert(name).second) item.fail(fmt::format("a second job is called '{}'", name), "name each otherwise");
+    std::vector<int> own = nodes.take(job);
+    const Document described = document_of(document, job, name, out.notes);
+    Job parsed = parse_job(described, part_of(out.cluster, own), sources);
+    parsed.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, devices_of(out.cluster, own)});
+    out.jobs.push_back({name, std::move(parsed), std::move(own)});
+  }
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "program/job.hpp"
+#include "scenario/scenario_sources.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// A job of several on one cluster.
+struct NamedJob {
+  std::string name;
+  Job job;                 // its cluster: the nodes that it has; Job::part says which these are
+  std::vector<int> nodes;  // of the whole cluster, ascending
+};
+
+// A scenario of several jobs: `cluster`, `jobs`, `iterations` (sim/scenario/README.md).
+struct JobsFile {
+  std::string name;  // of the file
+  Cluster cluster;
+  std::vector<NamedJob> jobs;
+  int iterations = 0;              // at least, of each job while all others run
+  std::vector<std::string> notes;  // of what is read and has no effect
+};
+
+bool has_jobs(const Document& document);  // whether it is one
+
+// Error(input) for what cannot be understood, nodes that two jobs have, or of which there are not enough, and for keys
+// of the cluster that say something of all its ranks or its power together; Error(infeasible) for a strategy that
+// breaks a rule; at the place that is wrong.
+JobsFile read_jobs(const Document& document, const ScenarioSources& sources);
+
+}  // namespace mirfak

@@ -1,0 +1,149 @@
+// Jobs that share a cluster's network.
+
+#include "simulation/joint_jobs.hpp"
+
+#include "engine/execute.hpp"
+#include "job_fixture.hpp"
+#include "program/joint_program.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+using namespace mirfak::test;
+
+namespace {
+
+// `nodes` DGX A100 on leaves of four nodes.
+Cluster whole(int nodes, double oversubscription) {
+  const std::string fabric =
+      "{type: fat-tree, leaf_ports: 32, oversubscription: " + std::to_string(oversubscription) + "}";
+  const Document document = Document::from_text(fabric, "jobs.yaml");
+  return {{cluster_of("dgx-a100-80g", nodes).groups()[0]}, read_fabric(Node(document))};
+}
+
+// A GPT on the nodes of a cluster of which `takes` says so: replicas over all of them, gradients overlapped.
+Job job_on(const Cluster& cluster, int layers, int pipeline, const std::function<bool(int)>& takes) {
+  std::vector<int> devices;
+  for (int device = 0; device < cluster.gpus(); ++device) {
+    if (takes(cluster.place_of(device).node)) devices.push_back(device);
+  }
+  const int nodes = static_cast<int>(devices.size()) / 8;
+  Strategy s = sized(8, nodes / pipeline, pipeline);
+  s.overlap_grad_reduce = true;
+  Job job = small_job(layers, nodes, s, 4 * s.data);
+  NodeAllotment own = cluster.groups()[0];
+  own.count = nodes;
+  job.cluster = Cluster({own}, cluster.fabric());
+  job.part = std::make_shared<const ClusterPart>(ClusterPart{cluster, devices});
+  return job;
+}
+
+bool lower_half(int node) { return node < 8; }
+bool upper_half(int node) { return node >= 8; }
+bool even(int node) { return node % 2 == 0; }
+bool odd(int node) { return node % 2 == 1; }
+
+LoweredJob lowered(const Job& job, bool unfolded = false) {
+  const Lowered of(job);
+  LoweringOptions options;
+  options.unfolded = unfolded;
+  return lower_apart(of.job, of.blocks, of.plans, options);
+}
+
+Picoseconds alone(const Job& job) { return execute(Lowered(job).program()).makespan; }
+
+// The ends of the iterations of each of these jobs, `iterations` of each.
+std::vector<std::vector<Picoseconds>> ends_of(const std::vector<Job>& jobs, int iterations, bool unfolded = false) {
+  std::vector<LoweredJob> each;
+  for (const Job& job : jobs) each.push_back(lowered(job, unfolded));
+  std::vector<JointJob> parts;
+  for (const LoweredJob& job : each) parts.push_back({&job, iterations});
+  const JointProgram joint = join(parts);
+  joint.program.validate();
+  const Timeline timeline = execute(joint.program);
+  std::vector<std::vector<Picoseconds>> out;
+  for (const auto& of_job : joint.ends) {
+    out.emplace_back();
+    for (const TaskId end : of_job) out.back().push_back(timeline.end[end]);
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("jobs: one by itself takes its iterations one after the other") {
+  const Job job = job_on(whole(16, 4), 8, 2, even);
+  const auto ends = ends_of({job}, 3);
+  const Picoseconds time = alone(job);
+  CHECK(ends[0] == std::vector<Picoseconds>{time, 2 * time, 3 * time});
+}
+
+TEST_CASE("jobs: a part that is the whole cluster is the cluster") {
+  const Cluster cluster = whole(16, 4);
+  Job job = job_on(cluster, 8, 4, [](int) { return true; });
+  const Picoseconds of_part = alone(job);
+  job.part = nullptr;
+  CHECK(alone(job) == of_part);
+  CHECK(alone(job) > alone(job_on(whole(16, 1), 8, 4, [](int) { return true; })));  // the network counts here
+}
+
+TEST_CASE("jobs: equal jobs on links of their own take the time of one") {
+  const Cluster cluster = whole(16, 4);
+  const Job lower = job_on(cluster, 8, 2, lower_half);
+  const Job upper = job_on(cluster, 8, 2, upper_half);
+  const Picoseconds time = alone(lower);
+  CHECK(alone(upper) == time);
+  for (const auto& ends : ends_of({lower, upper}, 2)) CHECK(ends == std::vector<Picoseconds>{time, 2 * time});
+}
+
+TEST_CASE("jobs: those that send over the same uplinks slow each other down, in whatever order they stand") {
+  const Cluster cluster = whole(16, 8);
+  const Job first = job_on(cluster, 8, 2, even);
+  const Job second = job_on(cluster, 8, 2, odd);
+  const auto together = ends_of({first, second}, 1);
+  CHECK(together[0][0] > alone(first));
+  CHECK(together[1][0] > alone(second));
+  const auto swapped = ends_of({second, first}, 1);
+  CHECK(swapped[0] == together[1]);
+  CHECK(swapped[1] == together[0]);
+}
+
+TEST_CASE("jobs: with room for all that nodes send they do not meet") {
+  const Cluster cluster = whole(16, 1);
+  const Job first = job_on(cluster, 8, 2, even);
+  const Job second = job_on(cluster, 4, 1, odd);
+  const JointResult result = simulate_together(std::vector{first, second}, 3);
+  for (const JobAmongOthers& job : result.jobs) {
+    CHECK(job.slowdown() == doctest::Approx(0).epsilon(1e-12));
+    CHECK(job.iterations >= 3);
+  }
+  CHECK(result.contended_links == 0);
+}
+
+TEST_CASE("jobs: folded and unfolded take the same time where replicas lie alike") {
+  const Cluster cluster = whole(16, 8);
+  const std::vector<Job> jobs = {job_on(cluster, 8, 2, even), job_on(cluster, 8, 2, odd)};
+  CHECK(ends_of(jobs, 2) == ends_of(jobs, 2, true));
+}
+
+TEST_CASE("jobs: iterations are counted while all run, and are as long as their mean says") {
+  const Cluster cluster = whole(16, 8);
+  const JointResult result =
+      simulate_together(std::vector{job_on(cluster, 16, 2, even), job_on(cluster, 4, 1, odd)}, 5);
+  REQUIRE(result.jobs.size() == 2);
+  for (const JobAmongOthers& job : result.jobs) {
+    CHECK(job.iterations >= 5);
+    CHECK(job.least_s <= job.mean_s);
+    CHECK(job.mean_s <= job.most_s);
+    CHECK(job.mean_s * job.iterations <= result.together_s * (1 + 1e-12));
+    CHECK(job.most_s >= job.alone.iteration_time_s * (1 - 1e-12));
+  }
+  CHECK(result.jobs[1].iterations > result.jobs[0].iterations);  // a short one runs more often
+  CHECK(std::max(result.jobs[0].slowdown(), result.jobs[1].slowdown()) > 0.001);
+}
