@@ -19,7 +19,7 @@ struct ClockedProgram {
   // duration or, where links are shared, what the engine made of it. Only the engine knows what it will make of it
   // then.
   std::vector<Picoseconds> lasts;
-  double blocked_w = 0;  // of all ranks together, while they wait
+  double blocked_w = 0;               // of all ranks together, while they wait
   std::vector<std::string> left_out;  // what clocks are planned without: a sentence each
 
   bool is_clocked(TaskId task) const { return kind_of(task) >= 0; }

@@ -61,7 +61,8 @@ class ClockedJob {
     }
     out_.program = lower_at(0);
     if (shares_links_in_passes(job_, plan_stages(job_, blocks_))) {
-      out_.left_out.emplace_back("what passes exchange between leaves has the network for itself while clocks are planned");
+      out_.left_out.emplace_back(
+          "what passes exchange between leaves has the network for itself while clocks are planned");
     }
     find_passes();
     price_clocks();

@@ -460,8 +460,8 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
 }  // namespace
 
 bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
-  const bool crosses = std::any_of(plans.begin(), plans.end(),
-                                   [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
+  const bool crosses =
+      std::any_of(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
   return crosses && routes_for(job) != nullptr;
 }
 
