@@ -125,6 +125,21 @@ void read_type(Mapping& mapping, Fabric& fabric) {
   fabric.topology = mapping.string_or("topology", "");
 }
 
+void read_routing(Mapping& mapping, Fabric& fabric) {
+  const std::optional<Node> routing = mapping.find("routing");
+  if (routing && fabric.type == FabricType::full_bisection) {
+    routing->fail("a full-bisection fabric has one path between two ports: there is nothing to route",
+                  "leave it out, or set type to a fabric of links, such as fat-tree");
+  }
+  if (routing) fabric.routing = static_cast<Routing>(routing->as_choice(routing_names()));
+  const std::optional<Node> seed = mapping.find("routing_seed");
+  if (!seed) return;
+  if (fabric.routing != Routing::hashed) {
+    seed->fail("only hashed routing has a seed", "set routing: hashed beside it, or leave it out");
+  }
+  fabric.routing_seed = static_cast<std::uint64_t>(mapping.integer_or("routing_seed", 1, 0));
+}
+
 std::string level_yaml(const FabricLevel& level) {
   std::string out;
   if (level.ports > 0) out += fmt::format("ports: {}, ", level.ports);
@@ -159,6 +174,11 @@ int nodes_of(const FabricLevel& level, const Fabric& fabric, const NodeSpec& spe
 const std::vector<std::string>& fabric_names() {
   static const std::vector<std::string> names = {"full-bisection", "rail-optimized", "fat-tree", "rail-only",
                                                  "dragonfly",      "dragonfly+",     "torus-2d", "torus-3d"};
+  return names;
+}
+
+const std::vector<std::string>& routing_names() {
+  static const std::vector<std::string> names = {"spread", "hashed"};
   return names;
 }
 
@@ -206,6 +226,7 @@ Fabric read_fabric(const Node& section) {
   if (const std::optional<Node> latency = mapping.find("switch_latency_s")) {
     fabric.switch_latency_s = {latency->as_number(0, 0.1), "the scenario"};
   }
+  read_routing(mapping, fabric);
   mapping.finish();
   if (fabric.type == FabricType::full_bisection && fabric.oversubscription > 1) {
     mapping.find("oversubscription")->fail("a full-bisection fabric has none", "expected rail-optimized or fat-tree");
@@ -232,6 +253,7 @@ std::string fabric_yaml(const Fabric& fabric) {
   if (!(fabric.switch_latency_s == default_fabric().switch_latency_s)) {
     out += fmt::format(", switch_latency_s: {}", fabric.switch_latency_s.value);
   }
+  if (fabric.routing == Routing::hashed) out += fmt::format(", routing: hashed, routing_seed: {}", fabric.routing_seed);
   return "{" + out + "}";
 }
 

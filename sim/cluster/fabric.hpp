@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 #include "cluster/hardware.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ enum class FabricType {
 // In the order of the enumeration, without `file`, which is asked for by the key of this name.
 const std::vector<std::string>& fabric_names();
 
+// Which of several equally short paths between switches a message takes.
+enum class Routing {
+  spread,  // all of them, in proportion to their bandwidth: adaptive routing, packet spraying
+  hashed,  // one, by a hash of its ends (ECMP): messages may collide where others leave links idle
+};
+const std::vector<std::string>& routing_names();  // in the order of the enumeration
+
 // One level of switches below the topmost, which joins all. A block of level 0 is a leaf (with rails: the leaves of one
 // pod), a block of level l so many of level l - 1 and the switches that join them.
 struct FabricLevel {
@@ -46,6 +54,8 @@ struct Fabric {
   std::vector<FabricLevel> levels;    // from the leaves up; empty: one, of leaf_ports, oversubscription, uplinks
   bool in_network_reduction = false;  // the network's switches add up (SHARP), and NCCL is set to let them
   Figure switch_latency_s;            // of each switch beyond the first on a route
+  Routing routing = Routing::spread;
+  std::uint64_t routing_seed = 1;  // of the hash
 
   // Dragonfly. 0: as many as is balanced (network/dragonfly.cpp says how many that are).
   int group_routers = 16;       // routers of a group; of dragonfly+ its leaves
@@ -68,8 +78,8 @@ struct Fabric {
 Fabric default_fabric();
 
 // `fabric` of a scenario's cluster: {type, oversubscription, leaf_ports, uplinks, levels, in_network_reduction,
-// switch_latency_s, group_routers, group_spines, global_links, dimensions} or {file, topology, oversubscription, ...}.
-// Strict: keys that the type has no use for are refused. A file is not opened.
+// switch_latency_s, routing, routing_seed, group_routers, group_spines, global_links, dimensions} or {file, topology,
+// oversubscription, ...}. Strict: keys that the type has no use for are refused. A file is not opened.
 Fabric read_fabric(const Node& section);
 std::string fabric_yaml(const Fabric& fabric);  // what read_fabric() reads as this fabric, in one line
 

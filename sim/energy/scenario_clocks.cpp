@@ -50,6 +50,10 @@ class ClockedJob {
       fail_infeasible({}, "cluster.perturbations: clocks are planned for ranks of a stage that are equally fast",
                       "leave it out");
     }
+    if (!folds(job)) {
+      fail_infeasible({}, "cluster.fabric.routing: clocks are planned for ranks of a stage that are equally fast",
+                      "leave it out: messages that are spread collide nowhere");
+    }
     for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
       clocks_.push_back(clocks_of(job.hardware_of(stage, 0).hardware));
     }

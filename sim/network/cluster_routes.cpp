@@ -54,11 +54,22 @@ bool may_be_short(const Fabric& fabric) {
     case FabricType::rail_optimized:
     case FabricType::rail_only:
     case FabricType::fat_tree:
-      return fabric.oversubscription > 1;  // of all levels together
+      return fabric.oversubscription > 1 || fabric.routing == Routing::hashed;  // of all levels together
     default:
       return true;
   }
 }
+
+namespace {
+
+// Of hashed messages the switches are told apart, as each link has its own.
+Routes routes_over(const Fabric& fabric, FabricGraph graph, const Topology& topology) {
+  if (fabric.routing == Routing::hashed) return Routes::hashed(std::move(graph), fabric.routing_seed);
+  std::vector<std::uint32_t> colours = switch_colours(graph, topology);
+  return Routes::spread(std::move(graph), std::move(colours));
+}
+
+}  // namespace
 
 Routes* routes_of(const Cluster& cluster) {
   if (!may_be_short(cluster.fabric())) return nullptr;
@@ -70,8 +81,7 @@ Routes* routes_of(const Cluster& cluster) {
   if (!last || !last->cluster.is(cluster)) {
     const Topology topology(cluster);
     FabricGraph graph = fabric_graph(cluster, topology);
-    std::vector<std::uint32_t> colours = switch_colours(graph, topology);
-    last.emplace(Last{cluster, Routes::spread(std::move(graph), std::move(colours))});
+    last.emplace(Last{cluster, routes_over(cluster.fabric(), std::move(graph), topology)});
   }
   return &last->routes;
 }

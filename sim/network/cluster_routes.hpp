@@ -15,8 +15,8 @@ FabricGraph fabric_graph(const Cluster& cluster, const Topology& topology);
 // from every other: what `spread` routes take together.
 std::vector<std::uint32_t> switch_colours(const FabricGraph& graph, const Topology& topology);
 
-// Whether links between a fabric's switches may be short of what nodes send: where they are oversubscribed, and where
-// the paths of messages are not those of a tree.
+// Whether links between a fabric's switches may be short of what nodes send: where they are oversubscribed, where
+// the paths of messages are not those of a tree, and where hashing may lead several over one link.
 bool may_be_short(const Fabric& fabric);
 
 // The routes of a cluster whose links between switches messages may have to share; null: they have room for all that

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "cluster/fabric.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +15,6 @@
 namespace mirfak {
 
 namespace {
-
-enum class Routing : std::uint8_t { spread, hashed };
 
 constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
 

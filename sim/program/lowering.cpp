@@ -10,6 +10,7 @@
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
 #include "program/program_size.hpp"
+#include "program/replica_classes.hpp"
 #include "program/replica_teams.hpp"
 #include "program/replica_writer.hpp"
 #include "program/shared_links.hpp"
@@ -468,6 +469,7 @@ bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
                        const LoweringOptions& options) {
   LoweringOptions detail = options;
+  detail.unfolded = options.unfolded || !folds(job);
   detail.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
   detail.operators = options.operators || !detail.passes_alone;
   check_program_size(job, plans, detail);

@@ -10,7 +10,8 @@
 namespace mirfak {
 
 struct LoweringOptions {
-  // Every rank explicit; else one rank per stage and class of replicas, standing for all that behave like it.
+  // Every rank explicit, as always where folds(job) says that none can stand for others; else one rank per stage and
+  // class of replicas, standing for all that behave like it.
   bool unfolded = false;
   // Every kernel and collective a task of its own; else one task per pass, unless collectives inside passes may be
   // short of links between switches, which they share with all others.

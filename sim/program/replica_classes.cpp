@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "cost/collective_model.hpp"
+#include "network/cluster_routes.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/rules.hpp"
 
@@ -254,6 +255,8 @@ std::vector<int> all_replicas(int count) {
 }  // namespace
 
 bool folds(const Job& job) {
+  const Fabric& fabric = job.cluster.fabric();
+  if (fabric.routing == Routing::hashed && may_be_short(fabric)) return false;
   if (job.cluster.perturbations().empty()) return true;
   const Strategy& s = job.strategy;
   // Which groups leave a node, only groups of all ranks say.

@@ -17,8 +17,8 @@ struct ReplicaClass {
 };
 
 // Whether one rank of a stage can stand for all of a class. Not where ranks that run every pass together, or share a
-// sharded copy of the state, are perturbed differently: then every rank of a program has to be explicit, and classes
-// take no notice of perturbations.
+// sharded copy of the state, are perturbed differently, and not where each message has a path of its own by a hash:
+// then every rank of a program is explicit (lower()), and classes take no notice of perturbations.
 bool folds(const Job& job);
 
 // The classes in the order of their first replicas. A job whose replicas all have the same hardware and equally many

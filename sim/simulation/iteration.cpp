@@ -162,7 +162,7 @@ void Simulation::run(const LoweringOptions& options, Executor executor, std::spa
   // Which rank's kernel comes next on a GPU that ranks share needs all ranks and kernels.
   const bool shared = job.cluster.shares_gpus();
   const LoweringOptions all_ranks{true, options.operators || shared};
-  program = lower(job, blocks, plans, shared || !folds(job) ? all_ranks : options);
+  program = lower(job, blocks, plans, shared ? all_ranks : options);
   if (!job.cluster.perturbations().empty()) program = perturbed(std::move(program), job.cluster);
   timeline = shared ? execute_sharing_gpus(program, job.cluster, executor) : execute(program, executor);
   account(of_blocks);

@@ -43,7 +43,8 @@ TEST_CASE("a resolved scenario says what the fabric is") {
         "{type: rail-only, uplinks: 4, oversubscription: 2}", "{type: dragonfly, group_routers: 4, global_links: 2}",
         "{type: dragonfly+, group_spines: 2}", "{type: torus-2d, dimensions: [2, 2]}", "{type: torus-3d}",
         "{type: rail-optimized, switch_latency_s: 1e-6}", "{file: topology.conf, oversubscription: 2}",
-        "{file: graph.yaml}"}) {
+        "{file: graph.yaml}", "{type: fat-tree, leaf_ports: 8, routing: hashed, routing_seed: 7}",
+        "{type: torus-2d, routing: spread}"}) {
     CAPTURE(fabric);
     const Scenario scenario = on_fabric(fabric, folder);
     std::ofstream(folder / "again.yaml") << scenario.resolved;
