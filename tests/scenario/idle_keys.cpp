@@ -68,7 +68,7 @@ const std::map<std::string, std::string> kJobs = {
      "strategy: {micro_batch: 1}\n"},
     {"paths by a hash",
      "model: gpt3-1.3b\n"
-     "cluster: {nodes: [{type: hgx-h100, count: 8}], fabric: {type: fat-tree, leaf_ports: 8, routing: hashed}}\n"
+     "cluster: {nodes: [{type: hgx-h100, count: 8}], fabric: {type: fat-tree, routing: hashed}}\n"
      "training: {global_batch: 128}\n"
      "strategy: {tensor: 4}\n"},
     {"limited in flight",
