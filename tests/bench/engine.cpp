@@ -3,6 +3,7 @@
 #include "engine/sweep.hpp"
 #include "engine_programs.hpp"
 #include "engine_table.hpp"
+#include "flow_programs.hpp"
 
 #include <benchmark/benchmark.h>
 #include <boost/heap/d_ary_heap.hpp>
@@ -19,6 +20,8 @@
 // hard-wired the limit of any sweep. All in one run, because machines differ and change.
 //
 //   mirfak_bench_engine                  the table
+// Flows run in SimGrid, too, where it is installed when mirfak is built (Debian: libsimgrid-dev).
+//
 //   mirfak_bench_engine --smoke          the same in a second: proves that it runs, the figures mean nothing
 //   mirfak_bench_engine --benchmark_...  as every google-benchmark program, --benchmark_out=FILE for all figures
 
@@ -141,14 +144,30 @@ void timeline_hash(benchmark::State& state) {
 
 void flows(benchmark::State& state, const Program& program) {
   std::uint64_t events = 0;
-  for (auto _ : state) events += execute(program).events;
+  Picoseconds makespan = 0;
+  for (auto _ : state) {
+    const Timeline timeline = execute(program);
+    events += timeline.events;
+    makespan = timeline.makespan;
+  }
+  state.counters["simulated_s"] = to_seconds(makespan);
   count_tasks(state, program);
   const auto changes = static_cast<double>(events) - static_cast<double>(state.items_processed());
   state.counters["changes"] = benchmark::Counter(changes, benchmark::Counter::kIsRate);
 }
 
+// Some ten thousand flows, which takes SimGrid up to a minute.
+std::uint32_t per_stream(std::uint32_t streams) { return smoke ? 1 : 8192 / streams; }
+
 void connected_flows(benchmark::State& state) {
-  flows(state, random_flows(static_cast<std::uint32_t>(state.range(0)), smoke ? 1 : 8));
+  const auto count = static_cast<std::uint32_t>(state.range(0));
+  flows(state, cached("connected" + std::to_string(count), [=] { return random_flows(count, per_stream(count)); }));
+}
+
+void tree_flows(benchmark::State& state, bool hashed) {
+  const auto count = static_cast<std::uint32_t>(state.range(0));
+  flows(state, cached((hashed ? "hashed" : "spread") + std::to_string(count),
+                      [=] { return fat_tree_flows(count, per_stream(count), hashed); }));
 }
 
 void separate_flows(benchmark::State& state) {
@@ -168,8 +187,11 @@ void register_all() {
     benchmark::RegisterBenchmark("event_engine_1f1b", execute_pipeline, Executor::events)->Arg(microbatches);
     benchmark::RegisterBenchmark("timeline_hash", timeline_hash)->Arg(microbatches);
   }
-  for (const int count : {64, 256, 1024, 4096})
+  for (const int count : {64, 256, 1024, 4096}) {
     benchmark::RegisterBenchmark("connected_flows", connected_flows)->Arg(count);
+    benchmark::RegisterBenchmark("hashed_flows", tree_flows, true)->Arg(count);
+    benchmark::RegisterBenchmark("spread_flows", tree_flows, false)->Arg(count);
+  }
   for (const int count : {64, 1024}) {
     benchmark::RegisterBenchmark("separate_flows", separate_flows)->Arg(count);
   }
@@ -194,7 +216,7 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&count, pointers.data());
   if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
   mirfak::register_all();
-  mirfak::EngineTable table;
+  mirfak::EngineTable table(mirfak::per_stream);
   benchmark::RunSpecifiedBenchmarks(&table);
   return 0;
 }

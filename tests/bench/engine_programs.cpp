@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -15,13 +14,6 @@ Program bare_program(std::uint32_t streams) {
   for (std::uint32_t rank = 0; rank < streams; ++rank) program.add_stream(rank, StreamKind::compute);
   program.add_class({});
   return program;
-}
-
-ClassId add_flow_class(Program& program, const std::vector<LinkUse>& uses) {
-  TaskClass flow;
-  flow.kind = TaskKind::transfer;
-  flow.traffic = program.add_traffic(uses);
-  return program.add_class(std::move(flow));
 }
 
 // One stage of 1F1B: forwards to fill the pipeline, then a backward and a forward in turn, then the last backwards.
@@ -80,42 +72,6 @@ Program one_forward_one_backward(std::uint32_t stages, std::uint32_t microbatche
       const TaskId task = program.add_task(stage, 0, lasting, std::span(&after, is_first ? 0 : 1));
       (is_forward ? forward : backward)[std::size_t{stage} * microbatches + microbatch] = task;
       ++(is_forward ? own.forwards : own.backwards);
-    }
-  }
-  return program;
-}
-
-Program random_flows(std::uint32_t flows, std::uint32_t flows_per_stream) {
-  constexpr double line_rate = 50e9;
-  Program program = bare_program(flows);
-  const std::uint32_t nodes = flows / 8;
-  for (std::uint32_t link = 0; link < 2 * nodes; ++link) program.links.push_back({{}, line_rate});
-  const ClassId first_class = static_cast<ClassId>(program.classes.size());
-  for (std::uint32_t from = 0; from < nodes; ++from) {
-    for (std::uint32_t to = 0; to < nodes; ++to) add_flow_class(program, {{from, line_rate}, {nodes + to, line_rate}});
-  }
-  FastRandom random(1);
-  for (std::uint32_t k = 0; k < flows_per_stream; ++k) {
-    for (StreamId stream = 0; stream < flows; ++stream) {
-      const auto to = static_cast<std::uint32_t>(random.next() % nodes);
-      program.add_task(stream, first_class + stream % nodes * nodes + to, random.delay(), {});
-    }
-  }
-  return program;
-}
-
-Program separated_flows(std::uint32_t flows, std::uint32_t flows_per_stream) {
-  constexpr double line_rate = 50e9;
-  Program program = bare_program(flows);
-  const ClassId first_class = static_cast<ClassId>(program.classes.size());
-  for (LinkId link = 0; link < flows / 4; ++link) {
-    program.links.push_back({{}, line_rate});
-    add_flow_class(program, {{link, line_rate}});
-  }
-  FastRandom random(1);
-  for (std::uint32_t k = 0; k < flows_per_stream; ++k) {
-    for (StreamId stream = 0; stream < flows; ++stream) {
-      program.add_task(stream, first_class + stream / 4, random.delay(), {});
     }
   }
   return program;

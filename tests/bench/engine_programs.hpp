@@ -30,11 +30,4 @@ Program hold_program(std::uint32_t streams, std::uint32_t tasks_per_stream);
 // 1F1B on one stream per stage, durations varying by a few percent.
 Program one_forward_one_backward(std::uint32_t stages, std::uint32_t microbatches);
 
-// `flows` streams that send one flow after the other, from the node of the stream to random nodes, over the sender's
-// outgoing and the receiver's incoming link; 8 streams per node, each able to fill a link: everything is connected.
-Program random_flows(std::uint32_t flows, std::uint32_t flows_per_stream);
-
-// The same number of flows in groups of four on links of their own: a start or an end concerns four.
-Program separated_flows(std::uint32_t flows, std::uint32_t flows_per_stream);
-
 }  // namespace mirfak

@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@ namespace mirfak {
 // the physical limits measured in the same run. Of repetitions the best counts: what disturbs a run only slows it.
 class EngineTable : public benchmark::BenchmarkReporter {
  public:
+  using PerStream = std::uint32_t (*)(std::uint32_t streams);
+  // `per_stream`: how many flows each of so many streams sends.
+  explicit EngineTable(PerStream per_stream) : per_stream_(per_stream) {}
+
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
   void Finalize() override;
@@ -21,9 +26,12 @@ class EngineTable : public benchmark::BenchmarkReporter {
   void print_queues() const;
   void print_pipeline() const;
   void print_flows() const;
+  void print_beside_simgrid(const char* title, const std::string& benchmark, const std::string& kind) const;
 
+  PerStream per_stream_;
   std::map<std::string, double> rates_;
-  std::map<std::string, double> changes_;  // of speed, per second
+  std::map<std::string, double> changes_;      // of speed, per second
+  std::map<std::string, double> simulated_s_;  // of flows
 };
 
 }  // namespace mirfak

@@ -16,7 +16,7 @@ using namespace mirfak;
 namespace {
 
 IterationResult simulated(const std::string& scenario, const std::vector<std::string>& overrides = {}) {
-  const std::string source = source_root();
+  const std::string& source = source_root();
   const Scenario read =
       load_scenario(source + "/scenarios/" + scenario, overrides, {source + "/models", source + "/hw_profiles"});
   return simulate(read.job).result;
