@@ -132,6 +132,7 @@ std::string Perturbations::yaml() const {
   out += drawn_yaml("iterations", drawn_iterations);
   out += drawn_yaml("jitter", jitter);
   if (tokens) out += "    tokens: " + tokens->yaml() + "\n";
+  if (experts) out += "    experts: " + experts->yaml() + "\n";
   if (is_drawn()) out += fmt::format("    seed: {}\n", seed);
   return out.empty() ? out : "  perturbations:\n" + out;
 }
@@ -156,6 +157,7 @@ Perturbations read_perturbations(const Node& section, const RankPlaces& places) 
   if (const auto iterations = keys.find("iterations")) out.drawn_iterations = read_drawn(*iterations);
   if (const auto jitter = keys.find("jitter")) out.jitter = read_drawn(*jitter);
   if (const auto tokens = keys.find("tokens")) out.tokens = read_distribution(*tokens, "tokens", true);
+  if (const auto experts = keys.find("experts")) out.experts = read_expert_popularity(*experts);
   out.seed = static_cast<std::uint64_t>(keys.integer_or("seed", 1, 0));
   keys.finish();
   return out;

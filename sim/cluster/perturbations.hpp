@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "cluster/distribution.hpp"
+#include "cluster/expert_popularity.hpp"
 #include "cluster/time_factors.hpp"
 
 #include <compare>
@@ -36,6 +37,8 @@ struct DrawnFactors {
 struct Perturbations {
   std::map<int, TimeFactors> ranks;  // by rank; no entry: as its hardware says. Of its node too, if nodes have factors
   std::map<int, double> ports;       // by rank: collectives and transfers that leave its node
+  // Of mixtures of experts. Measured: of a single iteration too, whose prices have it (program/expert_load.hpp).
+  std::optional<ExpertPopularity> experts;
 
   // What no single iteration has, but each of many its own: drawn for each sample of simulation/spread.hpp.
   DrawnFactors drawn_ranks;
@@ -46,10 +49,11 @@ struct Perturbations {
   std::optional<Distribution> tokens;  // of every microbatch of every replica: how many times as long its sequences
   std::uint64_t seed = 1;
 
-  bool empty() const { return ranks.empty() && ports.empty(); }  // of a single iteration
+  bool empty() const { return ranks.empty() && ports.empty(); }  // of ranks in a single iteration
+  bool draws_experts() const { return experts && !experts->measured(); }
   bool is_drawn() const {
     return !drawn_ranks.empty() || !drawn_nodes.empty() || drawn_ports || !drawn_iterations.empty() ||
-           !jitter.empty() || tokens;
+           !jitter.empty() || tokens || draws_experts();
   }
   RankFactors of(int rank) const;
   std::string yaml() const;  // the section as a scenario writes it, indented below `cluster`; "" where nothing is said
@@ -69,6 +73,7 @@ struct RankPlaces {
 //   iterations, jitter: {compute, communication, host} with a distribution each: of all that one iteration does, and of
 //                 every task
 //   tokens:       a distribution, or a CSV file with the column tokens
+//   experts:      as read_expert_popularity()
 //   seed
 // Each rank and node at most once.
 Perturbations read_perturbations(const Node& section, const RankPlaces& places);

@@ -11,9 +11,12 @@ namespace {
 
 constexpr double kLeast = 1 + 1e-6;
 
+// Measured experts are as uneven in all replicas alike: none waits for another.
 Job without_perturbations(Job job) {
+  Perturbations alike;
+  if (!job.cluster.perturbations().draws_experts()) alike.experts = job.cluster.perturbations().experts;
   std::vector<NodeAllotment> nodes(job.cluster.groups().begin(), job.cluster.groups().end());
-  job.cluster = Cluster(std::move(nodes), job.cluster.fabric());
+  job.cluster = Cluster(std::move(nodes), job.cluster.fabric(), std::move(alike));
   return job;
 }
 

@@ -1,11 +1,13 @@
 #include "engine/sampled_program.hpp"
 
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "engine/perturbed.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -18,7 +20,8 @@ enum Purpose : std::uint32_t {
   of_ports = 6,
   of_jitter = 7,
   of_tokens = 10,
-  of_iterations = 11
+  of_iterations = 11,
+  of_experts = 14
 };
 
 constexpr std::size_t kCommunication = 1;  // of kTimeFactorKeys
@@ -28,12 +31,16 @@ TimeFactors all_alike(double value) { return {value, value, value}; }
 }  // namespace
 
 std::string_view name_of(Cause cause) {
-  constexpr std::array<std::string_view, kCauses> names = {"rank", "node", "port", "iteration", "jitter", "tokens"};
+  constexpr std::array<std::string_view, kCauses> names = {"rank",   "node",   "port",   "iteration",
+                                                           "jitter", "tokens", "experts"};
   return names[static_cast<std::size_t>(cause)];
 }
 
-SampledProgram::SampledProgram(const Program& program, const Cluster& cluster)
-    : program_(program), perturbations_(cluster.perturbations()), together_(acting_together(program)) {
+SampledProgram::SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts)
+    : program_(program),
+      perturbations_(cluster.perturbations()),
+      together_(acting_together(program)),
+      experts_(std::move(experts)) {
   for (const TaskClass& described : program.classes) {
     Shares shares;
     double all = 0;
@@ -64,6 +71,25 @@ SampledProgram::SampledProgram(const Program& program, const Cluster& cluster)
   for (const std::int32_t microbatch : program.microbatch) {
     microbatches_ = std::max(microbatches_, static_cast<std::size_t>(microbatch + 1));
   }
+  place_experts();
+}
+
+void SampledProgram::place_experts() {
+  for (const SampledExperts::Stage& stage : experts_.stages) {
+    if (!stage.loads.empty()) chunks_ = std::max(chunks_, stage.layers.size());
+  }
+  if (chunks_ == 0) return;
+  if (experts_.fullest.size() != program_.size()) fail_internal("sampled program: other tasks with uneven experts");
+  by_load_.assign(program_.size(), 0);
+  for (TaskId task = 0; task < program_.size(); ++task) {
+    const Picoseconds even = program_.duration[task];
+    const TaskClass& described = program_.classes[program_.task_class[task]];
+    const std::int32_t stage = described.stage;
+    if (even == 0 || stage < 0 || described.chunk < 0 || program_.microbatch[task] < 0) continue;
+    const SampledExperts::Stage& of = experts_.stages[static_cast<std::size_t>(stage)];
+    const double longer = static_cast<double>(experts_.fullest[task] - even) / static_cast<double>(even);
+    if (of.load > 1) by_load_[task] = longer / (of.load - 1);
+  }
 }
 
 double SampledProgram::drawn(const std::optional<Distribution>& from, const SampleNumber& sample, std::uint32_t purpose,
@@ -85,6 +111,7 @@ void SampledProgram::draw(const SampleNumber& sample, SampledFactors& out) const
   draw_ranks(out);
   draw_groups(out);
   draw_tokens(out);
+  draw_experts(out);
 }
 
 void SampledProgram::draw_ranks(SampledFactors& out) const {
@@ -131,6 +158,51 @@ void SampledProgram::draw_tokens(SampledFactors& out) const {
   }
 }
 
+std::size_t SampledProgram::expert_place(std::size_t stage, std::size_t chunk, std::size_t group,
+                                         std::size_t microbatch) const {
+  return ((stage * chunks_ + chunk) * replica_count_ + group) * microbatches_ + microbatch;
+}
+
+void SampledProgram::draw_experts(SampledFactors& out) const {
+  if (chunks_ == 0) return;
+  out.loads.assign(experts_.stages.size() * chunks_ * replica_count_ * microbatches_, 1);
+  std::uint64_t first = 0;  // of the layers of this chunk, among all numbers drawn
+  for (std::size_t stage = 0; stage < experts_.stages.size(); ++stage) {
+    const SampledExperts::Stage& of = experts_.stages[stage];
+    if (of.loads.empty()) continue;
+    for (std::size_t chunk = 0; chunk < of.layers.size(); ++chunk) {
+      const auto layers = static_cast<std::uint64_t>(of.layers[chunk]);
+      const std::size_t groups = replica_count_ / static_cast<std::size_t>(of.replicas);
+      for (std::size_t i = 0; i < groups * microbatches_ && layers > 0; ++i, first += layers) {
+        double sum = 0;
+        for (std::uint64_t layer = 0; layer < layers; ++layer) sum += drawn_load(of, out.sample, first + layer);
+        out.loads[expert_place(stage, chunk, i / microbatches_, i % microbatches_)] = sum / static_cast<double>(layers);
+      }
+    }
+  }
+}
+
+// Of the largest of n draws, a share u^(1/n) is that of the distribution where u is that of the largest.
+double SampledProgram::drawn_load(const SampledExperts::Stage& of, const SampleNumber& sample, std::uint64_t entity) {
+  double u = uniform({sample.seed, sample.number, of_experts, entity});
+  if (sample.mirrored) u = 1 - u;
+  if (of.groups > 1) u = std::pow(u, 1.0 / of.groups);
+  const auto count = static_cast<double>(of.loads.size());
+  return of.loads[static_cast<std::size_t>(std::min(count - 1, std::floor(u * count)))];
+}
+
+// The whole of the task takes longer, so that kinds of time do by as much more as others do not.
+TimeFactors SampledProgram::experts_of(TaskId task, const Shares& shares, const SampledFactors& factors) const {
+  if (by_load_.empty() || by_load_[task] == 0 || shares.rest == 1) return {};
+  const TaskClass& described = program_.classes[program_.task_class[task]];
+  const auto stage = static_cast<std::size_t>(described.stage);
+  const std::size_t group =
+      program_.ranks[program_.rank_of(task)].data / static_cast<std::size_t>(experts_.stages[stage].replicas);
+  const double load = factors.loads[expert_place(stage, static_cast<std::size_t>(described.chunk), group,
+                                                 static_cast<std::size_t>(program_.microbatch[task]))];
+  return all_alike(1 + by_load_[task] * (load - 1) / (1 - shares.rest));
+}
+
 // Of each kind of time the mean over its parts, weighted by their shares.
 TimeFactors SampledProgram::tokens_of(TaskId task, const Shares& shares, const SampledFactors& factors) const {
   const std::int32_t microbatch = program_.microbatch[task];
@@ -166,6 +238,7 @@ SampledProgram::Factors SampledProgram::factors_of(TaskId task, const SampledFac
   at(Cause::iteration) = factors.iteration;
   at(Cause::jitter) = drawn(perturbations_.jitter, factors.sample, of_jitter, together_[task]);
   at(Cause::tokens) = tokens_of(task, shares_[program_.task_class[task]], factors);
+  at(Cause::experts) = experts_of(task, shares_[program_.task_class[task]], factors);
   out.slowest = of.slowest;
   return out;
 }

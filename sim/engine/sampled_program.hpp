@@ -12,8 +12,8 @@
 namespace mirfak {
 
 // Why a task takes longer than the cost models say.
-enum class Cause : std::uint8_t { rank, node, port, iteration, jitter, tokens };
-inline constexpr std::size_t kCauses = 6;
+enum class Cause : std::uint8_t { rank, node, port, iteration, jitter, tokens, experts };
+inline constexpr std::size_t kCauses = 7;
 std::string_view name_of(Cause cause);
 
 // One of many iterations. The mirrored one takes, wherever the other takes the value below which a share u of a
@@ -22,6 +22,22 @@ struct SampleNumber {
   std::uint64_t seed = 1;
   std::uint32_t number = 0;
   bool mirrored = false;
+};
+
+// What unevenly popular experts do to a program. Of its passes with mixtures of experts, each draws for every layer how
+// many rows the rank with the fullest experts has, over the mean rank: of `loads` of the stage, ascending, each as
+// likely. Its duration is that of the program where all ranks have as many and that of `fullest`, the same tasks in the
+// same order where the fullest has `load`, and by the mean over layers in proportion between these, or beyond.
+struct SampledExperts {
+  struct Stage {
+    std::vector<double> loads;  // empty: no ranks divide experts
+    double load = 1;
+    int replicas = 1;         // in a row that exchange rows with each other
+    int groups = 1;           // of ranks that do, among the ranks of these replicas; the fullest of all decides
+    std::vector<int> layers;  // with experts, of each chunk
+  };
+  std::vector<Stage> stages;
+  std::vector<Picoseconds> fullest;  // by task
 };
 
 // The factors of one sample.
@@ -38,19 +54,21 @@ struct SampledFactors {
   std::vector<Together> of_rank;
   std::vector<Together> of_group;
   std::vector<double> tokens;  // by replica and microbatch
+  std::vector<double> loads;   // of experts, by place: see SampledProgram::expert_place()
 };
 
 // A program with explicit ranks, whose tasks take other times in every sample of a cluster's perturbations: the fixed
 // factors of Perturbations and, of each distribution, a number that is drawn for (seed, sample, rank or node or task)
 // alone, so that samples may be made in any order. A task takes
-//   duration x sum over the kinds of its time of share x rank x node x port x iteration x jitter x tokens,
+//   duration x sum over the kinds of its time of share x rank x node x port x iteration x jitter x tokens
+//   x experts,
 // rank, node and port those of the slowest in its group, where it has one; port of communication that leaves a node;
 // tokens of what belongs to a microbatch, squared for attention, and not of gradients. In a group of several replicas
-// the longest microbatch counts.
+// the longest microbatch counts; experts as SampledExperts says.
 class SampledProgram {
  public:
   // The factors of `cluster` must not be in the durations yet.
-  SampledProgram(const Program& program, const Cluster& cluster);
+  SampledProgram(const Program& program, const Cluster& cluster, SampledExperts experts = {});
 
   void draw(const SampleNumber& sample, SampledFactors& out) const;
   // How much longer a task takes, 1: as without any factors.
@@ -84,6 +102,11 @@ class SampledProgram {
   void draw_ranks(SampledFactors& out) const;
   void draw_groups(SampledFactors& out) const;
   void draw_tokens(SampledFactors& out) const;
+  void place_experts();
+  std::size_t expert_place(std::size_t stage, std::size_t chunk, std::size_t group, std::size_t microbatch) const;
+  void draw_experts(SampledFactors& out) const;
+  static double drawn_load(const SampledExperts::Stage& of, const SampleNumber& sample, std::uint64_t entity);
+  TimeFactors experts_of(TaskId task, const Shares& shares, const SampledFactors& factors) const;
 
   const Program& program_;
   const Perturbations& perturbations_;
@@ -95,6 +118,9 @@ class SampledProgram {
   std::vector<std::vector<std::uint32_t>> replicas_;  // by group: of its ranks, each once
   std::size_t microbatches_ = 0;                      // one more than the last
   std::size_t replica_count_ = 0;
+  SampledExperts experts_;
+  std::size_t chunks_ = 0;       // the most of a stage that has experts
+  std::vector<double> by_load_;  // by task: how much longer it takes for each 1 that its load is above 1
 };
 
 }  // namespace mirfak

@@ -8,6 +8,7 @@
 #include "program/body_cache.hpp"
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
+#include "program/expert_load.hpp"
 #include "program/job_layers.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 namespace mirfak {
 
@@ -190,6 +192,10 @@ class BodyWriter {
     capture(graphs.attention, "attn_branch");
     capture(graphs.mlp, "mlp_branch");
     capture(graphs.router, "router_branch");
+    if (const double load = expert_load(job); load != 1) {
+      mean_ = block;
+      scale_expert_rows(mean_->graph, 1 / load);
+    }
   }
 
   void append(const std::vector<BlockStep>& steps, bool recomputing) {
@@ -315,9 +321,22 @@ class BodyWriter {
     return costs_.host_seconds(time);
   }
 
+  BodyStep price_kernel(const PartitionedBlock& block, const BlockStep& step) const {
+    const KernelCost cost = costs_.kernels.price(block, step, captured(step) ? Launch::graph : Launch::stream);
+    return kernel_step(block.graph.op(step.op).name, costs_.kernels, cost);
+  }
+
+  // Of uneven experts the fullest rank decides how long it takes, not how much is done.
   BodyStep price_kernel(const BlockStep& step) const {
-    const KernelCost cost = costs_.kernels.price(block_, step, captured(step) ? Launch::graph : Launch::stream);
-    return kernel_step(block_.graph.op(step.op).name, costs_.kernels, cost);
+    if (!mean_) return price_kernel(block_, step);
+    BodyStep mean = price_kernel(*mean_, step);
+    if (is_where_tokens_are(block_.graph.op(step.op))) return mean;
+    BodyStep fullest = price_kernel(block_, step);
+    fullest.flop = mean.flop;
+    fullest.executed_flop = mean.executed_flop;
+    fullest.bytes = mean.bytes;
+    fullest.energy_j = mean.energy_j;
+    return fullest;
   }
 
   StreamKind stream_of(const BlockStep& step) const {
@@ -360,7 +379,8 @@ class BodyWriter {
   const Job& job_;
   const PartitionedBlock& block_;
   const StageCosts& costs_;
-  TagSet captured_;  // of operators that run in CUDA graphs
+  std::optional<PartitionedBlock> mean_;  // with the rows of the mean rank, where ranks have unequally many
+  TagSet captured_;                       // of operators that run in CUDA graphs
   Body body_;
   bool in_graph_ = false;                     // the step before is captured
   int barrier_ = -1;                          // the step that everything after it waits for
@@ -428,6 +448,7 @@ class BlockSharder {
     pack(forward);
     OperatorGraph graph = with_backward(std::move(forward), backward_);
     if (narrow) graph = with_quantized_products(std::move(graph), *quantization_);
+    if (const double load = expert_load(job_); load != 1) scale_expert_rows(graph, load);
     const std::vector<TensorId> dropped = dropped_of_layer(job_, graph, recompute);
     return partition(std::move(graph), mesh_, layer_rules_, dropped, sums());
   }
@@ -581,11 +602,20 @@ const CommunicationGroup& StageCosts::group_over(MeshAxisSet axes) const {
   return axes == MeshAxisSet(MeshAxis::context) ? context_group : expert_group;
 }
 
+namespace {
+
+// Of rows, those of the fullest rank: it gets so many, or sends them back. A gather brings all tokens to every rank.
+double exchanged_bytes(const Job& job, const BlockStep& step) {
+  return job.strategy.expert_dispatcher == ExpertDispatcher::all_gather ? step.bytes / expert_load(job) : step.bytes;
+}
+
+}  // namespace
+
 CommunicationCost price_collective_step(const Job& job, const PartitionedBlock& block, const BlockStep& step,
                                         const StageCosts& costs) {
   const CommunicationGroup& group = costs.group_over(step.over);
   if (!carries_rows(block, step)) return costs.communication.price(step.collective, step.bytes, group);
-  return price_expert_exchange(costs.communication, collective_of(job, block, step), step.bytes, group,
+  return price_expert_exchange(costs.communication, collective_of(job, block, step), exchanged_bytes(job, step), group,
                                exchange_of(job));
 }
 
@@ -593,8 +623,8 @@ Explanation explain_collective_step(const Job& job, const PartitionedBlock& bloc
                                     const StageCosts& costs) {
   const CommunicationGroup& group = costs.group_over(step.over);
   if (!carries_rows(block, step)) return costs.communication.explain(step.collective, step.bytes, group);
-  return explain_expert_exchange(costs.communication, collective_of(job, block, step), step.bytes, group,
-                                 exchange_of(job));
+  return explain_expert_exchange(costs.communication, collective_of(job, block, step), exchanged_bytes(job, step),
+                                 group, exchange_of(job));
 }
 
 // Products with frozen weights, whose weight gradients nobody computes, and with data, which have no gradient.

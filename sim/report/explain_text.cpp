@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
+#include "program/expert_load.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
@@ -24,6 +25,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -208,8 +210,15 @@ std::vector<std::string> Explainer::step_row(const StagePlan& plan, BlockId id, 
   const double seconds = to_seconds(charged.device);
   if (step.kind == BlockStep::Kind::kernel) {
     const KernelModel kernels = clocked(plan, id);
-    const KernelCost cost = kernels.price(block, step);
-    Explanation why = kernels.explain(block, step);
+    const double load = expert_load(job_of(plan));
+    std::optional<PartitionedBlock> mean;
+    if (load != 1 && is_where_tokens_are(block.graph.op(step.op))) {
+      mean = block;
+      scale_expert_rows(mean->graph, 1 / load);
+    }
+    const PartitionedBlock& own = mean ? *mean : block;
+    const KernelCost cost = kernels.price(own, step);
+    Explanation why = kernels.explain(own, step);
     const double held = to_seconds(charged.held);
     const double beyond = seconds - held - cost.seconds;
     if (held > 0) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace mirfak {
 
@@ -66,6 +67,28 @@ const NodeGroup* without_host_bandwidth(const Cluster& cluster) {
   return found == groups.end() ? nullptr : &*found;
 }
 
+void check_experts(const Document& document, const Job& job) {
+  const std::optional<ExpertPopularity>& experts = job.cluster.perturbations().experts;
+  if (!experts) return;
+  const Node place = locate(document, "cluster.perturbations.experts");
+  const MixtureOfExperts& mixture = job.model.mixture;
+  if (mixture.experts == 0) place.fail("the model has no experts", "leave experts out");
+  if (!experts->measured()) return;
+  if (static_cast<std::int64_t>(experts->tokens.size()) != mixture.experts) {
+    place.fail(fmt::format("tokens of {} experts, but the model has {}", experts->tokens.size(), mixture.experts),
+               "state one number for each expert of a layer");
+  }
+  const std::vector<double> loads =
+      experts->loads(static_cast<int>(mixture.experts), static_cast<int>(mixture.per_token));
+  const auto most = std::max_element(loads.begin(), loads.end());
+  const double limit = static_cast<double>(mixture.experts) / static_cast<double>(mixture.per_token);
+  if (*most <= limit * (1 + 1e-9)) return;
+  place.fail(fmt::format("expert {} gets {:.4g} of all rows, but a token sends {} to {} different experts",
+                         most - loads.begin(), *most / static_cast<double>(mixture.experts), mixture.per_token,
+                         mixture.per_token),
+             fmt::format("none can get more than 1/{}", mixture.per_token));
+}
+
 }  // namespace
 
 bool can_offload_optimizer(const Cluster& cluster) { return without_host_bandwidth(cluster) == nullptr; }
@@ -84,6 +107,7 @@ void check_job(const Document& document, const Job& job) {
   check_rules(document, job);
   check_sizes(document, job);
   check_hardware(document, job);
+  check_experts(document, job);
   if (job.strategy.offload_optimizer > 0) check_offload(document, job.cluster);
 }
 

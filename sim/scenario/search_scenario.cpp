@@ -70,7 +70,8 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   if (scenario.job.cluster.shares_gpus()) {
     locate(document, "cluster.nodes").fail("a search gives every rank a GPU of its own", "leave ranks_per_gpu out");
   }
-  if (!scenario.job.cluster.perturbations().empty() || scenario.job.cluster.perturbations().is_drawn()) {
+  const Perturbations& perturbations = scenario.job.cluster.perturbations();
+  if (!perturbations.empty() || perturbations.is_drawn() || perturbations.experts) {
     locate(document, "cluster.perturbations").fail("a search decides where ranks lie", "leave perturbations out");
   }
   scenario.search = read_search(sections.search, scenario.job);

@@ -5,6 +5,7 @@
 #include "engine/event_engine.hpp"
 #include "engine/sweep.hpp"
 #include "program/lowering.hpp"
+#include "simulation/sampled_experts.hpp"
 
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ struct Subject {
       : blocks(shard_blocks(job)),
         plans(plan_stages(job, blocks)),
         program(lower(job, blocks, plans, {true, false})),
-        sampled(program, job.cluster) {
+        sampled(program, job.cluster, sampled_experts(job, blocks, plans)) {
     before_on_stream.assign(program.size(), kNoTask);
     std::vector<TaskId> last(program.streams.size(), kNoTask);
     for (TaskId task = 0; task < program.size(); ++task) {

@@ -1,0 +1,79 @@
+#include "training/expected_finish.hpp"
+
+#include "base/error.hpp"
+#include "training/course.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace mirfak {
+
+namespace {
+
+void refuse(const Location& where, const char* what, const char* remedy) {
+  fail_infeasible(where, std::string(what) + " is not in the closed form that a search asks for the time to finish",
+                  remedy);
+}
+
+void check_closed_form(const Operations& operations) {
+  if (!operations.ramp.empty()) {
+    refuse(operations.ramp.front().where, "operations.batch_ramp", "leave it out of the search");
+  }
+  if (operations.gpu_hours > 0) {
+    refuse(operations.where, "operations.gpu_hours",
+           "write training.tokens or operations.iterations: GPU hours are the same for every strategy");
+  }
+  if (!operations.failures.log.empty()) {
+    refuse(operations.failures_where, "operations.failures.log", "write rates in its stead");
+  }
+  if (!operations.failures.spread.factors.empty()) {
+    refuse(operations.failures_where, "operations.failures.worse_nodes",
+           "leave it out: which nodes of a cluster a search uses is open");
+  }
+}
+
+std::vector<CheckpointTier> tiers_of(const Job& job, const Operations& operations) {
+  std::vector<CheckpointTier> tiers;
+  if (operations.memory) tiers.push_back(checkpoint_tier(job, *operations.memory, true));
+  tiers.push_back(operations.storage ? checkpoint_tier(job, *operations.storage, false) : CheckpointTier{});
+  return tiers;
+}
+
+}  // namespace
+
+ExpectedFinish::ExpectedFinish(const Job& job, const Operations& operations) {
+  check_closed_form(operations);
+  iterations_ = stated_iterations(job, operations);
+  const std::vector<CheckpointTier> tiers = tiers_of(job, operations);
+  renewal_ = renewal_case(operations.failures, tiers, tiers.size() - 1, operations.detection_s + operations.restart_s);
+  if (operations.storage) interval_s_ = operations.storage->interval_s.value_or(best_interval(renewal_));
+  const EvaluationPause& evaluation = operations.evaluation;
+  if (evaluation.every > 0) {
+    pauses_s_ = static_cast<double>(iterations_ / evaluation.every) * evaluation.duration_s;
+  }
+  const Maintenance& maintenance = operations.maintenance;
+  if (maintenance.every_s > 0) stretch_ = maintenance.every_s / (maintenance.every_s - maintenance.duration_s);
+}
+
+double ExpectedFinish::at(double iteration_s) const {
+  const double interval = std::max(interval_s_, iteration_s);
+  const double rate = renewal_.rate;
+  const double lasting = interval + renewal_.stall_s;
+  const double cycle =
+      rate > 0 ? std::exp(rate * (renewal_.restart_s + renewal_.write_s)) * std::expm1(rate * lasting) / rate : lasting;
+  const double share = iteration_s < interval ? iteration_s / interval : 1;  // of the states that an iteration saves
+  const double finish = (static_cast<double>(iterations_) * share * cycle + pauses_s_) * stretch_;
+  return std::isfinite(finish) ? finish : std::numeric_limits<double>::infinity();
+}
+
+Operations on_nodes(Operations operations, const Cluster& whole, const Cluster& used) {
+  for (FailureCause& cause : operations.failures.causes) {
+    const double all = component_count(cause.per, whole, cause.nodes);
+    if (all > 0) cause.rate_per_s *= component_count(cause.per, used, cause.nodes) / all;
+  }
+  return operations;
+}
+
+}  // namespace mirfak

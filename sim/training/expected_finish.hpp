@@ -1,0 +1,38 @@
+#pragma once
+
+#include "program/job.hpp"
+#include "training/operations.hpp"
+#include "training/renewal.hpp"
+
+#include <cstdint>
+
+namespace mirfak {
+
+// When a training is expected to end, as a function of what an iteration takes: the closed form of renewal.hpp, for a
+// search, which asks it of every bound. With n iterations of t seconds, a state saved every D = max(interval, t)
+// seconds of training, and C(D) = exp(L (u + w)) (exp(L (D + s)) - 1) / L what lasts from one such state to the next
+// in the mean (D over the goodput), it is
+//   F(t) = (n t C(D) / D + pauses) x maintenance.
+// F never falls as t rises, so that a bound of t makes one of F: while t is below the interval, D and C are constant
+// and F is linear in t; above, D = t and F has n C(t), where C rises; both meet at t = D.
+class ExpectedFinish {
+ public:
+  // `job`: its model, training and framework, and the nodes that are used; its strategy does not matter.
+  // `operations`: of these nodes (on_nodes()). Error(infeasible) at the place of what is not in the closed form: a
+  // ramp of the batch, a log, a length in GPU hours, single nodes that are worse.
+  ExpectedFinish(const Job& job, const Operations& operations);
+
+  double at(double iteration_s) const;  // seconds from start to finish; infinite where next to nothing lasts
+
+ private:
+  std::int64_t iterations_ = 0;
+  RenewalCase renewal_;
+  double interval_s_ = 0;
+  double pauses_s_ = 0;
+  double stretch_ = 1;  // by maintenance
+};
+
+// What failures of a whole cluster are on some of its nodes.
+Operations on_nodes(Operations operations, const Cluster& whole, const Cluster& used);
+
+}  // namespace mirfak
