@@ -27,6 +27,9 @@ constexpr std::array kAlwaysAct = {
     std::string_view("strategy.context"),      std::string_view("strategy.micro_batch"),
 };
 
+// Mappings that say one thing, of which nothing can be left out.
+constexpr std::string_view kWhole = "cluster.perturbations.experts";
+
 // A key of the document, by the places of its steps in mappings and lists.
 struct StatedKey {
   std::string name;
@@ -40,7 +43,8 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
     key.places.push_back(place);
     add_keys(child, key, keys);
   };
-  if (value.kind == Value::Kind::mapping && value.find("value") == nullptr) {  // else a figure with its origin
+  if (value.kind == Value::Kind::mapping && value.find("value") == nullptr &&
+      of.name != kWhole) {  // else a figure with its origin
     for (std::size_t i = 0; i < value.fields.size(); ++i) {
       below(of.name + '.' + value.fields[i].key, i, value.fields[i].value);
     }
@@ -115,8 +119,13 @@ std::string as_stated_text(const Value& value) {
       for (const Value& item : value.items) items += (items.empty() ? "" : ", ") + as_stated_text(item);
       return '[' + items + ']';
     }
-    case Value::Kind::mapping:
-      return "{}";
+    case Value::Kind::mapping: {
+      std::string fields;
+      for (const Value::Field& field : value.fields) {
+        fields += (fields.empty() ? "" : ", ") + field.key + ": " + as_stated_text(field.value);
+      }
+      return '{' + fields + '}';
+    }
     case Value::Kind::null:
       break;
   }
@@ -157,12 +166,25 @@ std::string note_on(const IdleKey& idle) {
   return fmt::format("{}: {}: {} changes nothing in this job", idle.where.text(), idle.key, idle.value);
 }
 
+namespace {
+
+bool divides_experts(const Strategy& strategy) {
+  for (int stage = 0; stage < strategy.pipeline; ++stage) {
+    if (strategy.shape_of(stage).expert > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
                                        const IterationResult& result) {
   std::vector<std::string> notes;
   const bool drawn = scenario.job.cluster.perturbations().is_drawn();
   for (const IdleKey& idle : idle_keys(scenario, sources, result)) {
-    if (!drawn || !idle.key.starts_with("cluster.perturbations")) notes.push_back(note_on(idle));
+    const bool of_samples = drawn && idle.key.starts_with("cluster.perturbations");
+    const bool never = idle.key == kWhole && !divides_experts(scenario.job.strategy);  // in samples neither
+    if (!of_samples || never) notes.push_back(note_on(idle));
   }
   if (drawn) {
     notes.emplace_back(

@@ -72,21 +72,22 @@ void check_experts(const Document& document, const Job& job) {
   if (!experts) return;
   const Node place = locate(document, "cluster.perturbations.experts");
   const MixtureOfExperts& mixture = job.model.mixture;
-  if (mixture.experts == 0) place.fail("the model has no experts", "leave experts out");
+  if (mixture.experts == 0) place.fail_infeasible("the model has no experts", "leave experts out");
   if (!experts->measured()) return;
   if (static_cast<std::int64_t>(experts->tokens.size()) != mixture.experts) {
-    place.fail(fmt::format("tokens of {} experts, but the model has {}", experts->tokens.size(), mixture.experts),
-               "state one number for each expert of a layer");
+    place.fail_infeasible(
+        fmt::format("tokens of {} experts, but the model has {}", experts->tokens.size(), mixture.experts),
+        "state one number for each expert of a layer");
   }
   const std::vector<double> loads =
       experts->loads(static_cast<int>(mixture.experts), static_cast<int>(mixture.per_token));
   const auto most = std::max_element(loads.begin(), loads.end());
   const double limit = static_cast<double>(mixture.experts) / static_cast<double>(mixture.per_token);
   if (*most <= limit * (1 + 1e-9)) return;
-  place.fail(fmt::format("expert {} gets {:.4g} of all rows, but a token sends {} to {} different experts",
-                         most - loads.begin(), *most / static_cast<double>(mixture.experts), mixture.per_token,
-                         mixture.per_token),
-             fmt::format("none can get more than 1/{}", mixture.per_token));
+  place.fail_infeasible(fmt::format("expert {} gets {:.4g} of all rows, but a token sends {} to {} different experts",
+                                    most - loads.begin(), *most / static_cast<double>(mixture.experts),
+                                    mixture.per_token, mixture.per_token),
+                        fmt::format("none can get more than 1/{}", mixture.per_token));
 }
 
 }  // namespace

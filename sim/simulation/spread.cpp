@@ -163,7 +163,6 @@ class SampleRunner {
 
   const Subject& subject_;
   Program program_;
-  std::size_t classes_;
   bool shares_links_;
   SampledFactors factors_;
   Sweep sweep_;

@@ -219,6 +219,21 @@ TEST_CASE("what has no effect is named, with its value") {
         std::vector<std::string>{"cluster.fabric.oversubscription=2"});
 }
 
+TEST_CASE("popularity of experts that no ranks divide is noted, drawn or measured") {
+  const std::string text =
+      "model: deepseek-v2-lite\ncluster:\n  nodes: [{type: hgx-h100, count: 2}]\ntraining: {global_batch: 64}\n"
+      "strategy: {micro_batch: 1, zero: 1, expert: ";
+  const auto notes = [&](const char* expert) {
+    const Scenario scenario = read(text + expert + "}\n", {"cluster.perturbations.experts={skew: 0.5}"});
+    return notes_on_keys(scenario, sources(), simulate(scenario.job).result);
+  };
+  const std::vector<std::string> none = notes("1");
+  REQUIRE(none.size() == 2);
+  CHECK(none.front().find("cluster.perturbations.experts: {skew: 0.5} changes nothing in this job") !=
+        std::string::npos);
+  CHECK(notes("8").size() == 1);  // that one iteration leaves it out
+}
+
 TEST_CASE("the note has the place of the key") {
   const std::string text = kLone + "  microbatch_group: 4\n";
   const Scenario scenario = read(text);

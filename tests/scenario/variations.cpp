@@ -114,6 +114,19 @@ TEST_CASE("distributions of factors, and factors of nodes and ports, read back a
   CHECK(nodes.job.cluster.perturbations().of(1).time.compute == 2);
 }
 
+TEST_CASE("how popular experts are reads back as it is") {
+  const std::string text =
+      "model: mixtral-8x7b\ncluster:\n  nodes: [{type: hgx-h100, count: 4}]\ntraining: {global_batch: 64}\n"
+      "strategy: {expert: 8}\n";
+  for (const char* experts : {"{skew: 0.4}", "{tokens: [9, 7, 8, 8, 8, 8, 8, 8.5]}"}) {
+    const Scenario first = parse(text, {std::string("cluster.perturbations={experts: ") + experts + "}"});
+    const Scenario again = parse(first.resolved);
+    CHECK(again.resolved == first.resolved);
+    CHECK(again.job.cluster.perturbations().experts == first.job.cluster.perturbations().experts);
+    CHECK(first.resolved.find(experts) != std::string::npos);
+  }
+}
+
 TEST_CASE("more GPUs than a node has are refused at the place") {
   CHECK_THROWS_WITH_AS(parse(kInline, {"cluster.nodes[0].gpus=16"}),
                        doctest::Contains("--set cluster.nodes[0].gpus=16"), Error);
