@@ -19,7 +19,8 @@ ClusterChoices::ClusterChoices(const Job& job, const SearchSpec& spec) {
   }
   std::uint32_t number = 0;
   for (const NodeCounts& counts : node_choices(job.cluster, spec)) {
-    const ClusterRates rates = rates_of(job.cluster, counts, spec.power_cap_w);
+    ClusterRates rates = rates_of(job.cluster, counts, spec.power_cap_w);
+    if (spec.finish) rates.finish = spec.finish(*in_every_order(job.cluster, counts).front());
     for (std::uint32_t span = 0; span < spans_.size(); ++span) choices_.push_back({counts, number, span, rates});
     ++number;
   }

@@ -170,6 +170,8 @@ double Search::key_of(const Merit& bound) const {
       return bound.cost_usd;
     case SearchObjective::energy:
       return bound.energy_j;
+    case SearchObjective::finish:
+      return bound.finish_s;
     default:
       return bound.time_s;
   }
@@ -529,13 +531,15 @@ Search::Outcome Search::judge(const Node& node) {
   out.bounded = score ? 0 : 1;
   if (!score || (capped() && !lower_clocks(node, job, *score))) return out;
   const Merit merit = merit_of(node, *score);
-  out.entry = {merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}}};
+  out.entry = {
+      merit, node.place, {std::move(job), merit.time_s, merit.cost_usd, merit.energy_j, {}, {}, merit.finish_s}};
   return out;
 }
 
 Merit Search::merit_of(const Node& node, const IterationScore& score) const {
   const double seconds = to_seconds(score.time);
-  return {seconds, clusters_[node.cluster].rates.usd_per_s * seconds, score.energy_j};
+  const ClusterRates& rates = clusters_[node.cluster].rates;
+  return {seconds, rates.usd_per_s * seconds, score.energy_j, rates.finish_at(seconds)};
 }
 
 // No lower than a power cap demands; `job` and `score`: at the highest clocks of the node's span. False: it does not
@@ -651,7 +655,7 @@ std::optional<double> Search::least_possible() {
   end_dive();
   double least = queue_.empty() ? std::numeric_limits<double>::infinity() : queue_.top().key;
   for (const FoundStrategy& found : standing_.found()) {
-    least = std::min(least, key_of({found.iteration_time_s, found.cost_usd, found.energy_j}));
+    least = std::min(least, key_of({found.iteration_time_s, found.cost_usd, found.energy_j, found.finish_s}));
   }
   const bool known = least > 0 && std::isfinite(least);  // 0: stopped before anything was bounded
   return known ? std::optional(least) : std::nullopt;
@@ -678,7 +682,7 @@ SearchResult Search::result() {
 }  // namespace
 
 const std::vector<std::string>& search_objective_names() {
-  static const std::vector<std::string> names = {"time", "cost", "energy", "pareto"};
+  static const std::vector<std::string> names = {"time", "cost", "energy", "pareto", "time-to-finish"};
   return names;
 }
 

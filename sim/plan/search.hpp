@@ -3,6 +3,7 @@
 #include "plan/strategy_space.hpp"
 #include "program/job.hpp"
 #include "strategy/rule_expression.hpp"
+#include "training/expected_finish.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,8 @@
 
 namespace mirfak {
 
-enum class SearchObjective { time, cost, energy, pareto };
+// finish: the expected end of the whole training, failures and checkpoints included.
+enum class SearchObjective { time, cost, energy, pareto, finish };
 const std::vector<std::string>& search_objective_names();  // in the order of the enumeration
 
 // What to look for, and where.
@@ -22,6 +24,8 @@ struct SearchSpec {
   StrategySpace space;
   std::vector<RuleExpression> rules;  // the user's, beside strategy/rules.hpp
   SearchObjective objective = SearchObjective::time;
+  // Of the objective finish: when a training on these nodes is expected to end.
+  std::function<ExpectedFinish(const Cluster&)> finish;
   int top = 10;  // layouts to find; the Pareto set is found whole
 
   // Which part of the job's cluster to use: all of it, or any number of nodes of each type up to those there are.
@@ -59,6 +63,7 @@ struct FoundStrategy {
   // The next best of its layout, best first, that are better than the last layout found, where as many were found as
   // asked for; of a Pareto set none. Without variants of their own.
   std::vector<FoundStrategy> variants;
+  double finish_s = 0;  // of the whole training, expected; 0: it was not asked for
 };
 
 // How many strategies are left behind a step of the search, and the processor time that it took. A strategy is dropped

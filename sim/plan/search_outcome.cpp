@@ -73,7 +73,7 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   out.complete = result.complete;
   out.least_possible = result.least_possible;
   out.search_time_s = took.count();
-  out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}, {}}, {}, 0});
+  out.strategies.resize(result.strategies.size(), {{job, 0, 0, 0, {}, {}, 0}, {}, 0});
   parallel_for(
       result.strategies.size(),
       [&](std::size_t i) { out.strategies[i] = simulate_found(std::move(result.strategies[i])); }, threads);

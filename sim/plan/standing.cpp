@@ -24,13 +24,16 @@ double Standing::value(const Merit& merit) const {
       return merit.cost_usd;
     case SearchObjective::energy:
       return merit.energy_j;
+    case SearchObjective::finish:
+      return merit.finish_s;
     default:
       return merit.time_s;
   }
 }
 
 bool Standing::within_limits(const Merit& merit) const {
-  return std::isfinite(merit.time_s) && (spec_.deadline_s == 0 || merit.time_s <= spec_.deadline_s) &&
+  return std::isfinite(merit.time_s) && std::isfinite(merit.finish_s) &&
+         (spec_.deadline_s == 0 || merit.time_s <= spec_.deadline_s) &&
          (spec_.budget_usd == 0 || merit.cost_usd <= spec_.budget_usd);
 }
 
@@ -40,7 +43,7 @@ bool Standing::before(const Entry& a, const Entry& b) const {
 
 Merit Standing::stretched(const Merit& bound) const {
   const double factor = 1 + spec_.tolerance;
-  return {bound.time_s * factor, bound.cost_usd * factor, bound.energy_j * factor};
+  return {bound.time_s * factor, bound.cost_usd * factor, bound.energy_j * factor, bound.finish_s * factor};
 }
 
 bool Standing::excludes(const Merit& bound) const {

@@ -15,6 +15,7 @@ struct Merit {
   double time_s = 0;
   double cost_usd = 0;
   double energy_j = 0;
+  double finish_s = 0;  // of the whole training; 0 where nobody asks
 };
 
 // Where a node of the tree of strategies stands, level by level, in the order of the space.

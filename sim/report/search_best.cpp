@@ -41,8 +41,10 @@ std::string wrapped(const std::string& first, const std::vector<std::string>& wo
 
 std::vector<std::string> figures(const SimulatedStrategy& strategy, bool priced) {
   const IterationResult& r = strategy.iteration;
-  std::vector<std::string> cells = {format_seconds(r.iteration_time_s), format_count(r.tokens_per_s),
-                                    format_percent(r.mfu), format_bytes(r.memory_peak_bytes)};
+  std::vector<std::string> cells;
+  if (strategy.found.finish_s > 0) cells.push_back(format_seconds(strategy.found.finish_s));
+  cells.insert(cells.end(), {format_seconds(r.iteration_time_s), format_count(r.tokens_per_s), format_percent(r.mfu),
+                             format_bytes(r.memory_peak_bytes)});
   if (priced) cells.push_back(r.priced ? format_usd(r.cost_usd) : "no price");
   cells.push_back(format_joules(r.energy_j));
   return cells;
@@ -101,7 +103,9 @@ std::string best_strategies_text(const SearchReport& report) {
   const std::vector<SimulatedStrategy>& strategies = report.outcome.strategies;
   const bool priced =
       std::any_of(strategies.begin(), strategies.end(), [](const auto& of) { return of.iteration.priced; });
-  std::vector<std::string> head = {"", "iteration", "tokens/s", "MFU", "memory"};
+  std::vector<std::string> head = {""};
+  if (strategies.front().found.finish_s > 0) head.emplace_back("finish");
+  head.insert(head.end(), {"iteration", "tokens/s", "MFU", "memory"});
   if (priced) head.emplace_back("cost");
   head.emplace_back("energy");
   TextTable table(std::string(head.size(), 'r') + std::string(shown.size(), 'r'), 0);

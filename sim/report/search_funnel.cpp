@@ -66,7 +66,7 @@ std::string least_text(const SearchReport& report) {
   const std::optional<double> least = report.outcome.least_possible;
   if (!least) return {};
   const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
-  return fmt::format("; an iteration needs {} at least", measure.text(*least));
+  return fmt::format("; {} needs {} at least", measure.of, measure.text(*least));
 }
 
 std::string shortage_text(const SearchReport& report) {

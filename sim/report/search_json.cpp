@@ -62,6 +62,8 @@ Json nodes_json(const Cluster& cluster) {
   return out;
 }
 
+Json finish_json(const FoundStrategy& found) { return found.finish_s > 0 ? Json(found.finish_s) : Json(nullptr); }
+
 Json variants_json(const SimulatedStrategy& strategy) {
   Json out = Json::array();
   for (const FoundStrategy& variant : strategy.found.variants) {
@@ -69,7 +71,8 @@ Json variants_json(const SimulatedStrategy& strategy) {
                    {"nodes", nodes_json(variant.job.cluster)},
                    {"iteration_time_s", variant.iteration_time_s},
                    {"cost_usd_per_iteration", strategy.iteration.priced ? Json(variant.cost_usd) : Json(nullptr)},
-                   {"energy_j", variant.energy_j}});
+                   {"energy_j", variant.energy_j},
+                   {"time_to_finish_s", finish_json(variant)}});
   }
   return out;
 }
@@ -82,6 +85,7 @@ Json strategy_entry(const SimulatedStrategy& strategy) {
     out["planned"] = {
         {"energy_j", planned->energy_j}, {"t_star_s", planned->t_star_s}, {"least_energy_j", planned->min_energy_j}};
   }
+  out["time_to_finish_s"] = finish_json(strategy.found);
   out["variants"] = variants_json(strategy);
   out.update(result_json(strategy.found.job, strategy.iteration, strategy.wall_time_s));
   return out;

@@ -10,6 +10,7 @@ namespace mirfak {
 // What a search minimises; of a Pareto set, time.
 struct SearchMeasure {
   const char* better;  // "faster"
+  const char* of;      // "an iteration"
   double (*value)(const FoundStrategy&);
   std::string (*text)(double);
 };
@@ -17,12 +18,15 @@ struct SearchMeasure {
 inline SearchMeasure measure_of(SearchObjective objective) {
   switch (objective) {
     case SearchObjective::cost:
-      return {"cheaper", [](const FoundStrategy& found) { return found.cost_usd; }, format_usd};
+      return {"cheaper", "an iteration", [](const FoundStrategy& found) { return found.cost_usd; }, format_usd};
     case SearchObjective::energy:
-      return {"thriftier", [](const FoundStrategy& found) { return found.energy_j; },
+      return {"thriftier", "an iteration", [](const FoundStrategy& found) { return found.energy_j; },
               [](double joules) { return format_joules(joules); }};
+    case SearchObjective::finish:
+      return {"sooner", "the training", [](const FoundStrategy& found) { return found.finish_s; },
+              [](double seconds) { return format_seconds(seconds); }};
     default:
-      return {"faster", [](const FoundStrategy& found) { return found.iteration_time_s; },
+      return {"faster", "an iteration", [](const FoundStrategy& found) { return found.iteration_time_s; },
               [](double seconds) { return format_seconds(seconds); }};
   }
 }

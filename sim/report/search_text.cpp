@@ -21,7 +21,8 @@ constexpr std::int64_t kCountedOut = 10'000;  // from here on rounded
 
 std::string objective_text(const SearchSection& search) {
   static const std::vector<std::string> sentences = {"least time", "least cost", "least energy",
-                                                     "the Pareto set of time, cost and energy"};
+                                                     "the Pareto set of time, cost and energy",
+                                                     "the earliest expected end of the training"};
   std::string out = sentences[static_cast<std::size_t>(search.spec.objective)];
   if (search.deadline_days > 0) out += fmt::format(", done within {:g} days", search.deadline_days);
   if (search.budget_usd > 0) out += fmt::format(", for at most {}", format_price(search.budget_usd));
@@ -44,7 +45,7 @@ std::string stopped_text(const SearchReport& report) {
   if (!outcome.least_possible || outcome.strategies.empty()) return out;
   const SearchMeasure measure = measure_of(report.scenario.search.spec.objective);
   const double best = measure.value(outcome.strategies.front().found);
-  return out + fmt::format("; an iteration needs {} at least, {} less", measure.text(*outcome.least_possible),
+  return out + fmt::format("; {} needs {} at least, {} less", measure.of, measure.text(*outcome.least_possible),
                            format_percent(1 - *outcome.least_possible / best));
 }
 
@@ -84,6 +85,10 @@ std::string training_text(const SimulatedStrategy& best) {
   std::string out = fmt::format("\nTraining on {} tokens with the best: {}",
                                 format_count(best.found.job.training.tokens), format_seconds(r.training_time_s));
   if (r.priced) out += ", " + format_usd(r.training_cost_usd);
+  if (best.found.finish_s > 0) {
+    return out + fmt::format(" undisturbed; {} expected with failures, checkpoints and pauses\n",
+                             format_seconds(best.found.finish_s));
+  }
   return out +
          fmt::format(", {} ({})\n", format_joules(r.energy_j * iterations), format_watt_hours(r.energy_j * iterations));
 }

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 namespace mirfak {
@@ -18,35 +17,16 @@ namespace {
 
 constexpr double kMaxPerDay = 1e5;  // about one a second
 
-// What a rate is stated of.
-enum class Counted { gpu, node, link, group, job };
-const std::vector<std::string>& counted_names() {
+// In the order of FailureUnit.
+const std::vector<std::string>& unit_names() {
   static const std::vector<std::string> names = {"gpu", "node", "link", "group", "job"};
   return names;
 }
 
-double count_of(Counted counted, const Cluster& cluster, int nodes) {
-  double ports = 0;
-  for (const NodeGroup& group : cluster.groups()) ports += group.count * group.hardware.spec.ports;
-  switch (counted) {
-    case Counted::gpu:
-      return cluster.physical_gpus();
-    case Counted::node:
-      return cluster.nodes();
-    case Counted::link:
-      return ports;
-    case Counted::group:
-      return std::ceil(static_cast<double>(cluster.nodes()) / nodes);
-    case Counted::job:
-      break;
-  }
-  return 1;
-}
-
-int nodes_taken(Mapping& component, Counted counted, const Cluster& cluster) {
-  const bool by_default = counted == Counted::gpu || counted == Counted::node || counted == Counted::link;
-  const int least = counted == Counted::group ? 1 : 0;
-  const std::optional<Node> nodes = counted == Counted::group ? component.require("nodes") : component.find("nodes");
+int nodes_taken(Mapping& component, FailureUnit unit, const Cluster& cluster) {
+  const bool by_default = unit == FailureUnit::gpu || unit == FailureUnit::node || unit == FailureUnit::link;
+  const int least = unit == FailureUnit::group ? 1 : 0;
+  const std::optional<Node> nodes = unit == FailureUnit::group ? component.require("nodes") : component.find("nodes");
   return nodes ? static_cast<int>(nodes->as_integer(least, cluster.nodes())) : by_default ? 1 : 0;
 }
 
@@ -63,9 +43,9 @@ FailureCause read_component(const Node& node, const Cluster& cluster, double rep
   Mapping component(node);
   FailureCause cause;
   cause.name = component.require("name").as_string();
-  const auto counted = static_cast<Counted>(component.require("per").as_choice(counted_names()));
-  cause.nodes = nodes_taken(component, counted, cluster);
-  cause.rate_per_s = per_day(component) * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsPerDay;
+  cause.per = static_cast<FailureUnit>(component.require("per").as_choice(unit_names()));
+  cause.nodes = nodes_taken(component, cause.per, cluster);
+  cause.rate_per_s = per_day(component) * unit_count(cause.per, cluster, cause.nodes) / kSecondsPerDay;
   cause.repair_s = component.number_or("repair_s", cause.nodes > 0 ? repair_s : 0, 0, kLongestOperation);
   cause.source = component.string_or("source", "the scenario");
   component.finish();
@@ -98,10 +78,10 @@ std::vector<FailureCause> read_profile(const Node& name, const Cluster& cluster,
     Mapping component(components.require(key));
     FailureCause cause;
     cause.name = key;
-    const auto counted = static_cast<Counted>(component.require("per").as_choice(counted_names()));
-    cause.nodes = nodes_taken(component, counted, cluster);
+    cause.per = static_cast<FailureUnit>(component.require("per").as_choice(unit_names()));
+    cause.nodes = nodes_taken(component, cause.per, cluster);
     const Figure rate = file.figure(component, "rate_per_day", 0, kMaxPerDay);
-    cause.rate_per_s = rate.value * count_of(counted, cluster, std::max(1, cause.nodes)) / kSecondsPerDay;
+    cause.rate_per_s = rate.value * unit_count(cause.per, cluster, cause.nodes) / kSecondsPerDay;
     cause.repair_s = cause.nodes > 0 ? repair_s : 0;
     cause.source = rate.source;
     component.finish();
@@ -162,6 +142,7 @@ Failures read_failures(const Node& section, const Cluster& cluster, double repai
     cause.nodes = 1;
     cause.repair_s = repair_s;
     cause.source = "the scenario";
+    cause.per = FailureUnit::node;
     failures.causes.push_back(std::move(cause));
   }
   if (const std::optional<Node> profile = keys.find("profile")) {

@@ -106,6 +106,7 @@ FailureCause read_preemption(const Node& node, const Cluster& cluster) {
   cause.notice_s = seconds_or_zero(keys, "notice_s");
   cause.repair_s = seconds_or_zero(keys, "return_s");
   cause.unpaid = true;
+  cause.per = FailureUnit::node;
   cause.source = "the scenario";
   keys.finish();
   return cause;

@@ -33,6 +33,22 @@ void check_prices(const Document& document, const Job& job, const SearchSpec& sp
   }
 }
 
+// The time to finish needs what happens beside iterations.
+void set_finish(const Document& document, const ScenarioSections& sections, SearchSpec& spec, const Job& job) {
+  if (spec.objective != SearchObjective::finish) return;
+  if (!sections.operations) {
+    locate(document, "search.objective")
+        .fail("the time to finish follows from the section `operations`, which is missing",
+              "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
+  }
+  spec.finish = [job, operations = *sections.operations](const Cluster& used) {
+    Job own = job;
+    own.cluster = used;
+    return ExpectedFinish(own, on_nodes(operations, job.cluster, used));
+  };
+  spec.finish(job.cluster);  // what is not in the closed form is said at once
+}
+
 // What no strategy could mend.
 void check(const Document& document, const Job& job, const SearchSpec& spec) {
   if (job.training.global_batch > kMaxSequences) {
@@ -75,6 +91,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
     locate(document, "cluster.perturbations").fail("a search decides where ranks lie", "leave perturbations out");
   }
   scenario.search = read_search(sections.search, scenario.job);
+  set_finish(document, sections, scenario.search.spec, scenario.job);
   check(document, scenario.job, scenario.search.spec);
   check_prices(document, scenario.job, scenario.search.spec);
   fix_strategy(sections.strategy, sections.search, scenario.job, scenario.search);

@@ -23,25 +23,13 @@ double tokens_of(const Job& job, std::int64_t batch) {
   return static_cast<double>(batch) * static_cast<double>(job.training.sequence_length);
 }
 
-// Iterations of the full batch, after the ramp.
 std::int64_t full_iterations(const Job& job, const Operations& operations, const IterationResult& full) {
-  std::int64_t ramp = 0;
-  double ramp_tokens = 0;
-  for (const RampStep& step : operations.ramp) {
-    ramp += step.iterations;
-    ramp_tokens += static_cast<double>(step.iterations) * tokens_of(job, step.global_batch);
-  }
   std::int64_t left = 0;
-  if (operations.iterations > 0) {
-    left = operations.iterations - ramp;
-  } else if (operations.gpu_hours > 0) {
-    left = std::llround(operations.gpu_hours * kSecondsPerHour / full.gpus / full.iteration_time_s) - ramp;
-  } else if (job.training.tokens > 0) {
-    const double tokens = job.training.tokens - ramp_tokens;
-    left = static_cast<std::int64_t>(std::ceil(tokens / tokens_of(job, job.training.global_batch)));
+  if (operations.gpu_hours > 0) {
+    left = std::llround(operations.gpu_hours * kSecondsPerHour / full.gpus / full.iteration_time_s);
+    for (const RampStep& step : operations.ramp) left -= step.iterations;
   } else {
-    fail_infeasible(operations.where, "operations: how long the training is stands nowhere",
-                    "write training.tokens, operations.iterations or operations.gpu_hours");
+    left = stated_iterations(job, operations);
   }
   if (left > 0) return left;
   fail_infeasible(operations.where, "operations.batch_ramp: the ramp is as long as the training",
@@ -76,17 +64,6 @@ double write_seconds(const Job& job, const CheckpointPlan& plan) {
   double rate = plan.storage_bandwidth > 0 ? plan.storage_bandwidth : std::numeric_limits<double>::infinity();
   if (plan.node_bandwidth > 0) rate = std::min(rate, plan.node_bandwidth * (plan.sharded ? job.cluster.nodes() : 1));
   return checkpoint_bytes(job, plan) / rate;
-}
-
-CheckpointTier tier_of(const Job& job, const CheckpointPlan& plan, bool in_memory) {
-  CheckpointTier tier;
-  const double seconds = write_seconds(job, plan);
-  tier.stall_s = plan.asynchronous ? plan.stall_s : seconds;
-  tier.write_s = plan.asynchronous ? seconds : 0;
-  tier.read_s = plan.read_s.value_or(plan.write_s ? 0 : seconds);
-  tier.in_memory = in_memory;
-  tier.survives = plan.survives;
-  return tier;
 }
 
 // Sets the interval of a tier, stated or best.
@@ -154,14 +131,41 @@ RunningCosts costs_of(const Job& job, const IterationResult& full, double waitin
 
 void add_checkpoints(const Job& job, const Operations& operations, TrainingCourse& course) {
   std::vector<CheckpointTier> tiers;
-  if (operations.memory) tiers.push_back(tier_of(job, *operations.memory, true));
-  tiers.push_back(operations.storage ? tier_of(job, *operations.storage, false) : CheckpointTier{});
+  if (operations.memory) tiers.push_back(checkpoint_tier(job, *operations.memory, true));
+  tiers.push_back(operations.storage ? checkpoint_tier(job, *operations.storage, false) : CheckpointTier{});
   if (operations.memory) set_interval(course, tiers, 0, *operations.memory);
   if (operations.storage) set_interval(course, tiers, tiers.size() - 1, *operations.storage);
   course.calendar = WorkCalendar(course.calendar.phases(), tiers, operations.evaluation);
 }
 
 }  // namespace
+
+std::int64_t stated_iterations(const Job& job, const Operations& operations) {
+  std::int64_t ramp = 0;
+  double ramp_tokens = 0;
+  for (const RampStep& step : operations.ramp) {
+    ramp += step.iterations;
+    ramp_tokens += static_cast<double>(step.iterations) * tokens_of(job, step.global_batch);
+  }
+  if (operations.iterations > 0) return operations.iterations - ramp;
+  if (job.training.tokens > 0) {
+    const double tokens = job.training.tokens - ramp_tokens;
+    return static_cast<std::int64_t>(std::ceil(tokens / tokens_of(job, job.training.global_batch)));
+  }
+  fail_infeasible(operations.where, "operations: how long the training is stands nowhere",
+                  "write training.tokens, operations.iterations or operations.gpu_hours");
+}
+
+CheckpointTier checkpoint_tier(const Job& job, const CheckpointPlan& plan, bool in_memory) {
+  CheckpointTier tier;
+  const double seconds = write_seconds(job, plan);
+  tier.stall_s = plan.asynchronous ? plan.stall_s : seconds;
+  tier.write_s = plan.asynchronous ? seconds : 0;
+  tier.read_s = plan.read_s.value_or(plan.write_s ? 0 : seconds);
+  tier.in_memory = in_memory;
+  tier.survives = plan.survives;
+  return tier;
+}
 
 double checkpoint_bytes(const Job& job, const CheckpointPlan& plan) {
   if (plan.bytes > 0) return plan.bytes;

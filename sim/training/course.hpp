@@ -4,6 +4,7 @@
 #include "simulation/iteration.hpp"
 #include "training/operations.hpp"
 
+#include <cstdint>
 #include <span>
 
 namespace mirfak {
@@ -12,6 +13,13 @@ namespace mirfak {
 // Error(infeasible) at the place of the fault: no length, a checkpoint that takes longer than its interval, failures so
 // frequent that next to nothing lasts.
 TrainingCourse training_course(const Job& job, const Operations& operations, std::span<const IterationResult> phases);
+
+// Iterations of the full batch, after a ramp, as `operations` or training.tokens say; gpu_hours aside.
+// Error(infeasible): nothing says how long the training is.
+std::int64_t stated_iterations(const Job& job, const Operations& operations);
+
+// What checkpoints of a job are; their interval is left open.
+CheckpointTier checkpoint_tier(const Job& job, const CheckpointPlan& plan, bool in_memory);
 
 // The job with the batch of a step of the ramp. Error(infeasible) at the step where the strategy cannot run it.
 Job job_of_step(Job job, const RampStep& step);

@@ -17,13 +17,17 @@ void refuse(const Location& where, const char* what, const char* remedy) {
                   remedy);
 }
 
-void check_closed_form(const Operations& operations) {
+void check_closed_form(const Job& job, const Operations& operations) {
   if (!operations.ramp.empty()) {
     refuse(operations.ramp.front().where, "operations.batch_ramp", "leave it out of the search");
   }
   if (operations.gpu_hours > 0) {
     refuse(operations.where, "operations.gpu_hours",
            "write training.tokens or operations.iterations: GPU hours are the same for every strategy");
+  }
+  if (operations.iterations == 0 && job.training.tokens == 0) {
+    fail_infeasible(operations.where, "operations: how long the training is stands nowhere",
+                    "write training.tokens or operations.iterations");
   }
   if (!operations.failures.log.empty()) {
     refuse(operations.failures_where, "operations.failures.log", "write rates in its stead");
@@ -44,11 +48,15 @@ std::vector<CheckpointTier> tiers_of(const Job& job, const Operations& operation
 }  // namespace
 
 ExpectedFinish::ExpectedFinish(const Job& job, const Operations& operations) {
-  check_closed_form(operations);
+  check_closed_form(job, operations);
   iterations_ = stated_iterations(job, operations);
   const std::vector<CheckpointTier> tiers = tiers_of(job, operations);
   renewal_ = renewal_case(operations.failures, tiers, tiers.size() - 1, operations.detection_s + operations.restart_s);
   if (operations.storage) interval_s_ = operations.storage->interval_s.value_or(best_interval(renewal_));
+  // No state is whole when the next begins.
+  if (interval_s_ < renewal_.write_s + renewal_.stall_s && operations.storage && operations.storage->interval_s) {
+    interval_s_ = std::numeric_limits<double>::infinity();
+  }
   const EvaluationPause& evaluation = operations.evaluation;
   if (evaluation.every > 0) {
     pauses_s_ = static_cast<double>(iterations_ / evaluation.every) * evaluation.duration_s;
@@ -70,8 +78,8 @@ double ExpectedFinish::at(double iteration_s) const {
 
 Operations on_nodes(Operations operations, const Cluster& whole, const Cluster& used) {
   for (FailureCause& cause : operations.failures.causes) {
-    const double all = component_count(cause.per, whole, cause.nodes);
-    if (all > 0) cause.rate_per_s *= component_count(cause.per, used, cause.nodes) / all;
+    const double all = unit_count(cause.per, whole, cause.nodes);
+    if (all > 0) cause.rate_per_s *= unit_count(cause.per, used, cause.nodes) / all;
   }
   return operations;
 }

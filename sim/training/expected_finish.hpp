@@ -22,7 +22,8 @@ class ExpectedFinish {
   // ramp of the batch, a log, a length in GPU hours, single nodes that are worse.
   ExpectedFinish(const Job& job, const Operations& operations);
 
-  double at(double iteration_s) const;  // seconds from start to finish; infinite where next to nothing lasts
+  double at(double iteration_s) const;  // seconds from start to finish; infinite where next to nothing lasts, or saving
+                                        // takes longer than its interval
 
  private:
   std::int64_t iterations_ = 0;

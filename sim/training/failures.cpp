@@ -1,8 +1,27 @@
 #include "training/failures.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mirfak {
+
+double unit_count(FailureUnit unit, const Cluster& cluster, int nodes_of_group) {
+  double ports = 0;
+  for (const NodeGroup& group : cluster.groups()) ports += group.count * group.hardware.spec.ports;
+  switch (unit) {
+    case FailureUnit::gpu:
+      return cluster.physical_gpus();
+    case FailureUnit::node:
+      return cluster.nodes();
+    case FailureUnit::link:
+      return ports;
+    case FailureUnit::group:
+      return std::ceil(static_cast<double>(cluster.nodes()) / std::max(1, nodes_of_group));
+    case FailureUnit::job:
+      break;
+  }
+  return 1;
+}
 
 std::vector<double> NodeSpread::draw(std::size_t nodes, RandomStream& random) const {
   std::vector<double> drawn(nodes, 1);

@@ -1,11 +1,16 @@
 #pragma once
 
+#include "cluster/cluster.hpp"
 #include "training/random.hpp"
 
 #include <string>
 #include <vector>
 
 namespace mirfak {
+
+// What a rate of failures is stated of; a group: so many neighbouring nodes (a rack, a switch).
+enum class FailureUnit { gpu, node, link, group, job };
+double unit_count(FailureUnit unit, const Cluster& cluster, int nodes_of_group);
 
 // One kind of thing that interrupts a training.
 struct FailureCause {
@@ -16,6 +21,7 @@ struct FailureCause {
   double notice_s = 0;    // that it gives: the state is saved if that is long enough, and nothing needs be detected
   bool unpaid = false;    // its nodes cost nothing while they are away: they were preempted
   std::string source;
+  FailureUnit per = FailureUnit::job;  // what its rate grows with: `nodes` of a group
 };
 
 // A failure that happened, `time_s` after the training began.

@@ -28,14 +28,18 @@ double best_interval(const RenewalCase& of) {
 }
 
 RenewalCase renewal_case(const TrainingCourse& course, std::size_t tier) {
-  const std::vector<CheckpointTier>& tiers = course.calendar.tiers();
+  return renewal_case(course.failures, course.calendar.tiers(), tier, course.detection_s + course.restart_s);
+}
+
+RenewalCase renewal_case(const Failures& failures, const std::vector<CheckpointTier>& tiers, std::size_t tier,
+                         double restart_s) {
   const CheckpointTier& of = tiers[tier];
   double rate = 0;
-  for (const FailureCause& cause : course.failures.causes) {
+  for (const FailureCause& cause : failures.causes) {
     const bool held_in_memory = !of.in_memory && tiers.size() > 1 && cause.nodes <= tiers.front().survives;
     if (!held_in_memory && cause.notice_s == 0) rate += cause.rate_per_s;
   }
-  return {rate, of.stall_s, of.write_s, course.detection_s + course.restart_s + of.read_s};
+  return {rate, of.stall_s, of.write_s, restart_s + of.read_s};
 }
 
 double renewal_finish(const TrainingCourse& course) {

@@ -27,6 +27,9 @@ double best_interval(const RenewalCase& of);
 // A training as such a case: by the rate of what its tier of checkpoints does not share with a tier in memory. Nodes
 // that are waited for, evaluations and maintenance are not in it.
 RenewalCase renewal_case(const TrainingCourse& course, std::size_t tier);
+// `restart_s`: detection and restart.
+RenewalCase renewal_case(const Failures& failures, const std::vector<CheckpointTier>& tiers, std::size_t tier,
+                         double restart_s);
 // What the training is expected to take so: its work over the goodput.
 double renewal_finish(const TrainingCourse& course);
 

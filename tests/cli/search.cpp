@@ -60,6 +60,32 @@ void check_in_order(const std::string& text, const std::vector<std::string>& par
 
 }  // namespace
 
+TEST_CASE("a search for the time to finish names it, shows it, and may end on fewer nodes") {
+  const auto asked = [](const char* rate) {
+    return std::vector<std::string>{"--objective",
+                                    "time-to-finish",
+                                    "--set",
+                                    "search.nodes=up-to",
+                                    "--set",
+                                    std::string("operations={failures: {rate_per_node_day: ") + rate +
+                                        "}, restart_s: 600, checkpoint: {write_s: 10}}"};
+  };
+  const Searches searches;
+  const json often = searches.result(asked("120"));
+  CHECK(often.at("objective") == "time-to-finish");
+  double before = 0;
+  for (const json& strategy : often.at("strategies")) {
+    CHECK(strategy.at("time_to_finish_s") >= before);
+    CHECK(strategy.at("time_to_finish_s") > strategy.at("training_time_s"));
+    before = strategy.at("time_to_finish_s");
+  }
+  CHECK(often.at("strategies")[0].at("gpus") == 8);
+  CHECK(searches.result(asked("1")).at("strategies")[0].at("gpus") == 16);
+  const Finished text = searches(asked("1"));
+  check_in_order(text.out, {"wanted    the earliest expected end of the training", "finish  iteration",
+                            "expected with failures, checkpoints and pauses"});
+}
+
 TEST_CASE("the JSON of a search has the keys that programs rely on") {
   const json result = Searches().result();
   for (const char* key :
@@ -84,6 +110,7 @@ TEST_CASE("the JSON of a search has the keys that programs rely on") {
     CHECK(strategy.at("strategy").at("schedule").is_string());
     CHECK(strategy.at("nodes") == json::parse(R"([{"type": "dgx-a100-80g", "count": 2}])"));
     CHECK(strategy.at("memory_peak_bytes") <= 0.95 * strategy.at("memory_capacity_bytes").get<double>());
+    CHECK(strategy.at("time_to_finish_s").is_null());
     CHECK(strategy.at("iteration_time_s") >= before);
     before = strategy.at("iteration_time_s");
   }

@@ -400,12 +400,14 @@ std::string shapes_of(const Strategy& strategy) {
   return out;
 }
 
-double value_of(const JudgedStrategy& judged, SearchObjective objective) {
-  switch (objective) {
+double value_of(const JudgedStrategy& judged, const SearchSpec& spec) {
+  switch (spec.objective) {
     case SearchObjective::cost:
       return judged.cost_usd;
     case SearchObjective::energy:
       return judged.energy_j;
+    case SearchObjective::finish:
+      return spec.finish(judged.cluster).at(judged.time_s);
     default:
       return judged.time_s;
   }
@@ -531,7 +533,7 @@ std::vector<FoundLayout> best_of(const std::vector<JudgedStrategy>& all, const S
   const bool pareto = spec.objective == SearchObjective::pareto;
   if (pareto) kept = not_dominated(kept);
   std::stable_sort(kept.begin(), kept.end(), [&](const JudgedStrategy& a, const JudgedStrategy& b) {
-    return std::pair(value_of(a, spec.objective), a.time_s) < std::pair(value_of(b, spec.objective), b.time_s);
+    return std::pair(value_of(a, spec), a.time_s) < std::pair(value_of(b, spec), b.time_s);
   });
   std::vector<FoundLayout> out;
   for (JudgedStrategy& judged : kept) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "brute_force.hpp"
+#include "small_spaces.hpp"
+
+#include "plan/search.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace mirfak::test {
+
+double time_s(const JudgedStrategy& judged);
+double cost_usd(const JudgedStrategy& judged);
+double power_w(const JudgedStrategy& judged);
+
+// Of those that fit, the value of a figure that so many percent are below.
+double quantile(const std::vector<JudgedStrategy>& of, const std::function<double(const JudgedStrategy&)>& figure,
+                std::size_t percent);
+
+// Of two types of nodes, any numbers up to all, or all: in the order of the search, types in either order.
+std::vector<JudgedStrategy> simulate_choices(const SmallSpace& of, bool any_count);
+
+// The same strategies with the same figures, to the last bit.
+void check_same(const SearchResult& found, const std::vector<FoundLayout>& expected);
+
+}  // namespace mirfak::test
