@@ -64,7 +64,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
               [&](const auto& all) { options.overrides.insert(options.overrides.begin(), all.begin(), all.end()); })
           ->value_name("KEY=VALUE"),
       "override a key of the scenario; may be given several times");
-  short_for("objective", "objective", "time|cost|energy|pareto|time-to-finish", "what to minimise (search.objective)");
+  short_for("objective", "objective", "WHAT", "time, cost, energy, pareto or time-to-finish");
   short_for("top", "top", "N", "how many layouts to find (search.top)");
   short_for("tolerance", "tolerance", "SHARE", "how much better others may be (search.tolerance)");
   short_for("budget", "budget_usd", "USD", "the most that the training may cost (search.budget_usd)");

@@ -59,7 +59,8 @@ ExpectedFinish::ExpectedFinish(const Job& job, const Operations& operations) {
   }
   const EvaluationPause& evaluation = operations.evaluation;
   if (evaluation.every > 0) {
-    pauses_s_ = static_cast<double>(iterations_ / evaluation.every) * evaluation.duration_s;
+    const std::int64_t pauses = iterations_ / evaluation.every;
+    pauses_s_ = static_cast<double>(pauses) * evaluation.duration_s;
   }
   const Maintenance& maintenance = operations.maintenance;
   if (maintenance.every_s > 0) stretch_ = maintenance.every_s / (maintenance.every_s - maintenance.duration_s);
