@@ -1,9 +1,13 @@
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "report/explain_text.hpp"
+#include "report/job_text.hpp"
 #include "report/jobs_report.hpp"
+#include "report/link_report.hpp"
+#include "report/links_svg.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
 #include "report/spread_report.hpp"
@@ -38,6 +42,7 @@ struct SimulateOptions {
   bool unfolded = false;
   std::string trace;
   std::string timeline;
+  std::string links;
   bool explain = false;
   std::optional<int> samples;
   std::optional<std::uint64_t> seed;
@@ -62,6 +67,8 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write all tasks, memory and power as HDF5");
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline for Perfetto or chrome://tracing");
+  syntax.add_file(FileRole::output, "links", options.links, "FILE.svg",
+                  "draw the use of the network's links; their figures are in the JSON");
   add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
       "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
@@ -90,11 +97,28 @@ std::string text_report(const Scenario& scenario, const Simulation& simulation, 
 }
 
 std::string json_report(const Simulation& simulation, std::span<const std::string> notes,
-                        const std::optional<Spread>& spread, const Surroundings& surroundings) {
+                        const std::optional<NetworkUse>& links, const std::optional<Spread>& spread,
+                        const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   nlohmann::ordered_json out = result_json(simulation, so_far.count(), notes);
+  if (links) out["links"] = links_json(*links);
   if (spread) out["spread"] = spread_json(*spread);
   return out.dump(2) + "\n";
+}
+
+void check_network(const Cluster& cluster) {
+  if (cluster.domains() > 1) return;
+  fail_input({"--links", 0, 0},
+             fmt::format("{}: nothing crosses a network, as all GPUs are one scale-up domain", cluster_text(cluster)),
+             "leave out --links, or give cluster.nodes more nodes");
+}
+
+NetworkUse draw_links(const std::string& path, const Scenario& scenario, const Simulation& simulation,
+                      const LoweringOptions& lowering) {
+  const Cluster& cluster = scenario.job.cluster;
+  NetworkUse use = whole_network_use(simulation, lowering);
+  write_text_file(path, links_svg(cluster_text(cluster) + ", " + scenario.job.model.name, simulation, use));
+  return use;
 }
 
 std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
@@ -125,6 +149,7 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
 void refuse_options_of_one_job(const SimulateOptions& options) {
   const std::vector<std::pair<bool, const char*>> given = {{!options.trace.empty(), "--trace"},
                                                            {!options.timeline.empty(), "--timeline"},
+                                                           {!options.links.empty(), "--links"},
                                                            {options.explain, "--explain"},
                                                            {options.samples.has_value(), "--samples"},
                                                            {options.seed.has_value(), "--seed"}};
@@ -168,9 +193,13 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   for (const std::string& assignment : options.overrides) document.override_value(assignment);
   if (has_jobs(document)) return simulate_jobs(read_jobs(document, sources), options, lowering);
   const Scenario scenario = parse_scenario(document, sources);
+  if (!options.links.empty()) check_network(scenario.job.cluster);
   const Simulation simulation = simulate(scenario.job, lowering);
   if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
   if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
+
+  std::optional<NetworkUse> links;
+  if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);
 
   std::optional<Spread> spread;
   if (sampling) spread = sample_iterations(scenario.job, *sampling);
@@ -179,7 +208,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   std::vector<std::string> notes =
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   if (spread) leave_out_perturbations(notes);
-  output.text = format == OutputFormat::json ? json_report(simulation, notes, spread, surroundings)
+  output.text = format == OutputFormat::json ? json_report(simulation, notes, links, spread, surroundings)
                                              : text_report(scenario, simulation, notes, options.explain, surroundings);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (!simulation.result.fits) {

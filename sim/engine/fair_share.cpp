@@ -31,9 +31,11 @@ double largest_demand(const Program& program) {
 
 }  // namespace
 
-FairShare::FairShare(const Program& program)
-    : running_(program.streams.size()),
-      speeds_(capacities_of(program), largest_demand(program), program.streams.size()) {}
+MaxMin max_min_of(const Program& program) {
+  return {capacities_of(program), largest_demand(program), program.streams.size()};
+}
+
+FairShare::FairShare(const Program& program) : running_(program.streams.size()), speeds_(max_min_of(program)) {}
 
 void FairShare::start(StreamId stream, std::span<const LinkUse> uses, double slower, Picoseconds duration,
                       Picoseconds now) {

@@ -11,6 +11,9 @@
 
 namespace mirfak {
 
+// Of a program's links, with a slot for each of its streams.
+MaxMin max_min_of(const Program& program);
+
 // The activities that are running on shared links, their max-min fair speeds and their ends. An activity is a task, or
 // what tasks of several ranks are together, and goes by a stream: a stream runs one task at a time.
 //

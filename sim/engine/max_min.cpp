@@ -52,6 +52,10 @@ double MaxMin::speed(std::uint32_t slot) const {
   return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
 }
 
+double MaxMin::level(LinkId link) const {
+  return static_cast<double>(links_[link].level) / static_cast<double>(kFullSpeed);
+}
+
 void MaxMin::change_load(Link& link, Demand by) {
   constexpr double enough = 1 - 1e-10;
   link.load += by;

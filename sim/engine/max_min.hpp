@@ -35,6 +35,8 @@ class MaxMin {
   std::span<const std::uint32_t> settle();
 
   double speed(std::uint32_t slot) const;  // after settle()
+  // The speed at which a link holds back the activities that no other link holds back below it; 1: nobody.
+  double level(LinkId link) const;
 
  private:
   using Speed = std::int64_t;           // in units of 2^-54

@@ -2,6 +2,8 @@
 
 #include "network/symmetry.hpp"
 
+#include <boost/range/iterator_range.hpp>
+
 #include <optional>
 #include <utility>
 
@@ -71,8 +73,9 @@ Routes routes_over(const Fabric& fabric, FabricGraph graph, const Topology& topo
 
 }  // namespace
 
-Routes* routes_of(const Cluster& cluster) {
-  if (!may_be_short(cluster.fabric())) return nullptr;
+Routes* routes_of(const Cluster& cluster) { return may_be_short(cluster.fabric()) ? all_routes_of(cluster) : nullptr; }
+
+Routes* all_routes_of(const Cluster& cluster) {
   struct Last {
     Cluster cluster;
     Routes routes;
@@ -84,6 +87,23 @@ Routes* routes_of(const Cluster& cluster) {
     last.emplace(Last{cluster, routes_over(cluster.fabric(), std::move(graph), topology)});
   }
   return &last->routes;
+}
+
+std::string FabricKinds::of(const RoutedLink& link) const {
+  const int from = topology_.first_switch() + static_cast<int>(link.from);
+  const int to = topology_.first_switch() + static_cast<int>(link.to);
+  const std::string from_type = topology_.vertex_type(from);
+  const std::string to_type = topology_.vertex_type(to);
+  if (from_type != to_type) return from_type + " to " + to_type;
+  // Joined with several: the first stands for all.
+  const Topology::Graph& graph = topology_.graph();
+  std::string type;
+  for (const auto& edge : boost::make_iterator_range(boost::out_edges(static_cast<std::uint32_t>(from), graph))) {
+    const int other = static_cast<int>(boost::target(edge, graph));
+    if (other < topology_.first_switch() || topology_.vertex_type(other) != to_type) continue;
+    if (type.empty() || other == to) type = topology_.link_type(graph[edge].link);
+  }
+  return type;
 }
 
 }  // namespace mirfak

@@ -4,6 +4,7 @@
 #include "network/routes.hpp"
 #include "network/topology.hpp"
 
+#include <string>
 #include <vector>
 
 namespace mirfak {
@@ -22,5 +23,18 @@ bool may_be_short(const Fabric& fabric);
 // The routes of a cluster whose links between switches messages may have to share; null: they have room for all that
 // the nodes' ports send at once. Remembered for the cluster last asked for, by each thread.
 Routes* routes_of(const Cluster& cluster);
+// The same of any fabric. Valid until either is called for another cluster.
+Routes* all_routes_of(const Cluster& cluster);
+
+// What kinds of links between a cluster's switches are called: by the kinds of their ends where these differ ("leaf to
+// spine"), else by their own.
+class FabricKinds {
+ public:
+  explicit FabricKinds(const Cluster& cluster) : topology_(cluster) {}
+  std::string of(const RoutedLink& link) const;
+
+ private:
+  Topology topology_;
+};
 
 }  // namespace mirfak

@@ -13,6 +13,7 @@ struct FabricLink {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   double bytes_per_s = 0;
+  std::uint32_t count = 1;  // links that are taken together
 };
 
 // The switches of a fabric and the links between them: what messages cross between the ports of nodes.

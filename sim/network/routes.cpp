@@ -42,6 +42,12 @@ class Routes::Table {
 
   std::span<const RoutedLink> links() const { return links_; }
 
+  std::vector<std::uint32_t> taken_as() const {
+    std::vector<std::uint32_t> out;
+    for (const std::uint32_t colour : colours_) out.push_back(first_member_[colour]);
+    return out;
+  }
+
   std::span<const LinkShare> between(int from_device, int to_device) {
     const auto [enters, leaves] = given_.ends(from_device, to_device);
     if (enters == leaves) return {};
@@ -66,9 +72,12 @@ class Routes::Table {
   void name_switches(const FabricGraph& graph) {
     const std::uint32_t count = colours_.empty() ? 0 : *std::max_element(colours_.begin(), colours_.end()) + 1;
     graph_.switches.resize(count);
+    first_member_.resize(count);
     std::vector<int> members(count, 0);
     for (std::uint32_t at = 0; at < colours_.size(); ++at) {
-      if (members[colours_[at]]++ == 0) graph_.switches[colours_[at]] = graph.switches[at];
+      if (members[colours_[at]]++ > 0) continue;
+      graph_.switches[colours_[at]] = graph.switches[at];
+      first_member_[colours_[at]] = at;
     }
     for (std::uint32_t colour = 0; colour < count; ++colour) {
       if (members[colour] > 1) graph_.switches[colour] += fmt::format(" and {} alike", members[colour] - 1);
@@ -76,17 +85,22 @@ class Routes::Table {
   }
 
   std::vector<FabricLink> joined_links(const FabricGraph& graph) const {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, double> joined;
-    for (const FabricLink& link : graph.links) joined[{colours_[link.from], colours_[link.to]}] += link.bytes_per_s;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, FabricLink> joined;
+    for (const FabricLink& link : graph.links) {
+      const std::pair ends(colours_[link.from], colours_[link.to]);
+      FabricLink& all = joined.try_emplace(ends, FabricLink{ends.first, ends.second, 0, 0}).first->second;
+      all.bytes_per_s += link.bytes_per_s;
+      all.count += link.count;
+    }
     std::vector<FabricLink> out;
-    for (const auto& [ends, bytes_per_s] : joined) out.push_back({ends.first, ends.second, bytes_per_s});
+    for (const auto& [ends, link] : joined) out.push_back(link);
     return out;
   }
 
   void name_links() {
     for (const FabricLink& link : graph_.links) {
-      links_.push_back(
-          {fmt::format("{} to {}", graph_.switches[link.from], graph_.switches[link.to]), link.bytes_per_s});
+      links_.push_back({fmt::format("{} to {}", graph_.switches[link.from], graph_.switches[link.to]), link.bytes_per_s,
+                        link.count, first_member_[link.from], first_member_[link.to]});
     }
   }
 
@@ -136,7 +150,7 @@ class Routes::Table {
   // Parallel links between two switches stand in a row.
   std::span<const FabricLink> direct(std::uint32_t from, std::uint32_t to) const {
     const auto links = graph_.leaving(from);
-    const auto [first, last] = std::equal_range(links.begin(), links.end(), FabricLink{from, to, 0},
+    const auto [first, last] = std::equal_range(links.begin(), links.end(), FabricLink{from, to},
                                                 [](const FabricLink& a, const FabricLink& b) { return a.to < b.to; });
     return {first, last};
   }
@@ -208,7 +222,8 @@ class Routes::Table {
   FabricGraph given_;
   Routing routing_;
   std::uint64_t seed_;
-  Colours colours_;  // of each switch of the given graph: its number in graph_
+  Colours colours_;                          // of each switch of the given graph: its number in graph_
+  std::vector<std::uint32_t> first_member_;  // of each switch of graph_, the first of the given graph
   FabricGraph graph_;
   std::vector<RoutedLink> links_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> hops_;
@@ -236,6 +251,8 @@ Routes::Routes(Routes&&) noexcept = default;
 Routes& Routes::operator=(Routes&&) noexcept = default;
 
 std::span<const RoutedLink> Routes::links() const { return table_->links(); }
+
+std::vector<std::uint32_t> Routes::taken_as() const { return table_->taken_as(); }
 
 std::span<const LinkShare> Routes::between(int from, int to) { return table_->between(from, to); }
 

@@ -13,7 +13,10 @@ namespace mirfak {
 // A link as routes know it: one of the fabric, or, where messages are spread, several that always carry the same.
 struct RoutedLink {
   std::string name;
-  double bytes_per_s = 0;  // of all of them together
+  double bytes_per_s = 0;   // of all of them together
+  std::uint32_t count = 1;  // how many
+  std::uint32_t from = 0;   // switches of the fabric: of several the first
+  std::uint32_t to = 0;
 };
 
 struct LinkShare {
@@ -39,6 +42,8 @@ class Routes {
   Routes& operator=(Routes&&) noexcept;
 
   std::span<const RoutedLink> links() const;
+  // Of each switch of the fabric, the first of those that it is taken together with.
+  std::vector<std::uint32_t> taken_as() const;
   // Of a message from a device to another; its ends are what is hashed, beside the seed. Empty: both are on one switch.
   // Error(infeasible) if no path exists. Remembered: not for several threads at once. Valid until the next call.
   std::span<const LinkShare> between(int from, int to);

@@ -43,8 +43,8 @@ std::vector<DataParallelPlan> plans_of_stages(const Job& job, const ShardedBlock
   return out;
 }
 
-// Null: no link between switches can be short.
-Routes* routes_for(const Job& job) { return routes_of(job.part ? job.part->whole : job.cluster); }
+// Whose network a job uses.
+const Cluster& cluster_of(const Job& job) { return job.part ? job.part->whole : job.cluster; }
 
 class Lowering {
  public:
@@ -71,7 +71,10 @@ class Lowering {
   LoweredJob run() {
     emit_passes();
     write_step(program_, groups_, job_, blocks_, placement_, work_, teams_, communication_, data_);
-    const SharedNetwork network{!options_.passes_alone || contends(plans_), routes_for(job_)};
+    const Cluster& cluster = cluster_of(job_);
+    const SharedNetwork network =
+        options_.all_links ? SharedNetwork{true, all_routes_of(cluster)}
+                           : SharedNetwork{!options_.passes_alone || contends(plans_), routes_of(cluster)};
     NetworkLoads loads = network_loads(program_, groups_, job_, plans_, network, !options_.unfolded);
     return {std::move(program_), std::move(loads)};
   }
@@ -463,7 +466,7 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
 bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
   const bool crosses =
       std::any_of(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
-  return crosses && routes_for(job) != nullptr;
+  return crosses && routes_of(cluster_of(job)) != nullptr;
 }
 
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
@@ -479,7 +482,7 @@ LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<co
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
               const LoweringOptions& options) {
   LoweredJob lowered = lower_apart(job, blocks, plans, options);
-  share_links(lowered.program, std::span(&lowered.loads, 1));
+  share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
   return std::move(lowered.program);
 }
 

@@ -18,6 +18,8 @@ struct LoweringOptions {
   bool operators = false;
   // What passes exchange inside has the network for itself, and does not make every kernel a task.
   bool passes_alone = false;
+  // All links of the network, also those that nothing can make short of capacity: slower, and no task runs otherwise.
+  bool all_links = false;
 };
 
 // Whether collectives inside a job's passes may be short of links between switches.

@@ -38,6 +38,7 @@ class LoadTable {
       : program_(program), job_(job), network_(network), real_(program, groups, job, plans, folded) {
     if (network.routes != nullptr) fabric_.assign(network.routes->links().size(), 0);
     out_.routes = network.routes;
+    out_.ranks = static_cast<std::uint32_t>(program.ranks.size());
     if (network.ports) add_port_links(plans);
     for (ClassId id = 0; id < program.classes.size(); ++id) add_class(id);
   }
@@ -76,8 +77,9 @@ int sending_stage(const TaskClass& described) {
 void LoadTable::add_port_links(std::span<const StagePlan> plans) {
   for (const ProgramRank& rank : program_.ranks) {
     const double share = plans[rank.plan].costs.communication.port_share();
-    out_.ports.push_back({fmt::format("rank {} to network", rank.rank), share});
-    out_.ports.push_back({fmt::format("network to rank {}", rank.rank), share});
+    const auto index = static_cast<std::uint32_t>(out_.ports.size() / 2);
+    out_.ports.push_back({fmt::format("rank {} to network", rank.rank), share, {{LinkKind::port_out, index}}});
+    out_.ports.push_back({fmt::format("network to rank {}", rank.rank), share, {{LinkKind::port_in, index}}});
   }
 }
 
@@ -173,6 +175,7 @@ NetworkLoads network_loads(const Program& program, const RankGroups& groups, con
   if (!network.ports && network.routes == nullptr) {
     NetworkLoads none;
     none.entry_of_class.assign(program.classes.size(), kNoTraffic);
+    none.ranks = static_cast<std::uint32_t>(program.ranks.size());
     return none;
   }
   return LoadTable(program, groups, job, plans, network, folded).finished();

@@ -51,7 +51,8 @@ struct NetworkLoads {
   std::vector<Cell> cells;
   std::uint32_t entries = 0;
   std::vector<std::uint32_t> entry_of_class;  // the first of each class; kNoTraffic: none
-  std::vector<Link> ports;                    // empty: not asked for
+  std::uint32_t ranks = 0;                    // of the program
+  std::vector<Link> ports;                    // of each rank, out and in; empty: not asked for
   Routes* routes = nullptr;
 };
 

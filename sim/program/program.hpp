@@ -107,10 +107,24 @@ struct Stream {
   StreamKind kind{};
 };
 
-// A link whose bandwidth running tasks share max-min fairly.
+enum class LinkKind : std::uint8_t {
+  other,
+  port_out,  // a rank's share of its node's network ports, towards the network
+  port_in,   // ... from there
+  fabric,    // a link between switches
+};
+
+// Of a port, `index` is into Program::ranks; of a fabric's link into Routes::links().
+struct LinkPlace {
+  LinkKind kind{};
+  std::uint32_t index = 0;
+};
+
+// A link whose bandwidth running tasks share max-min fairly. Several that everything loads alike are one.
 struct Link {
-  std::string name;
-  double bytes_per_s = 0;
+  std::string name;                        // of the first
+  double bytes_per_s = 0;                  // of each
+  std::vector<LinkPlace> stands_for = {};  // all of them; empty where they are not known
 };
 
 // One simulated rank. In a folded program it stands for `multiplicity` ranks that behave alike.

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 // Each link's largest load is bounded: of what ranks of a stage do on one kind of stream, one thing runs at a time.
 // Links that have room for that are dropped. Of the others, those that everything loads alike (columns of the table
 // that are equal) become one, so that a fat tree's hundreds of uplinks that carry the same are one constraint: the
@@ -47,14 +45,21 @@ std::vector<Load> loads_of(std::span<const NetworkLoads> jobs) {
 }
 
 Link link_of(std::span<const NetworkLoads> jobs, std::uint32_t wire) {
+  std::uint32_t first_rank = 0;
   for (const NetworkLoads& job : jobs) {
     if (wire >= NetworkLoads::kFabric) {
       if (job.routes == nullptr) continue;
-      const RoutedLink& link = job.routes->links()[wire - NetworkLoads::kFabric];
-      return {link.name, link.bytes_per_s};
+      const std::uint32_t index = wire - NetworkLoads::kFabric;
+      const RoutedLink& link = job.routes->links()[index];
+      return {link.name, link.bytes_per_s, {{LinkKind::fabric, index}}};
     }
-    if (wire < job.ports.size()) return job.ports[wire];
+    if (wire < job.ports.size()) {
+      Link port = job.ports[wire];
+      for (LinkPlace& place : port.stands_for) place.index += first_rank;
+      return port;
+    }
     wire -= static_cast<std::uint32_t>(job.ports.size());
+    first_rank += job.ranks;
   }
   fail_internal("a load on a link that there is not");
 }
@@ -91,26 +96,18 @@ class ScarceLinks {
     Column column = {{0, link.bytes_per_s}};
     for (const Load& load : loads) column.emplace_back(load.entry, load.bytes_per_s);
     const auto [known, is_new] = known_.try_emplace(std::move(column), static_cast<LinkId>(program_.links.size()));
-    if (!is_new) {
-      ++alike_[known->second];
-      return std::nullopt;
+    if (is_new) {
+      program_.links.push_back(std::move(link));
+      return known->second;
     }
-    program_.links.push_back(std::move(link));
-    alike_.push_back(1);
-    return known->second;
-  }
-
-  void name() {
-    for (LinkId link = 0; link < alike_.size(); ++link) {
-      if (alike_[link] > 1) program_.links[link].name += fmt::format(" ({} links alike)", alike_[link]);
-    }
+    program_.links[known->second].stands_for.push_back(link.stands_for.front());
+    return std::nullopt;
   }
 
  private:
   using Column = std::vector<std::pair<std::uint32_t, double>>;
   Program& program_;
   std::map<Column, LinkId> known_;
-  std::vector<int> alike_;  // by link
 };
 
 // What every entry takes of the links that are left.
@@ -138,7 +135,7 @@ void write_entries(Program& program, std::span<const NetworkLoads> jobs) {
 
 }  // namespace
 
-void share_links(Program& program, std::span<const NetworkLoads> jobs) {
+void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all) {
   const std::vector<Load> loads = loads_of(jobs);
   ScarceLinks links(program);
   std::vector<std::pair<std::uint32_t, LinkUse>> uses;
@@ -148,7 +145,7 @@ void share_links(Program& program, std::span<const NetworkLoads> jobs) {
     const std::span<const Load> column(first, last);
     Link link = link_of(jobs, first->wire);
     constexpr double rounding = 1 + 1e-10;
-    if (bound(jobs, column) > rounding * link.bytes_per_s) {
+    if (all || bound(jobs, column) > rounding * link.bytes_per_s) {
       if (const std::optional<LinkId> id = links.add(std::move(link), column)) {
         for (const Load& load : column) uses.push_back({load.entry, {*id, load.bytes_per_s}});
       }
@@ -156,7 +153,6 @@ void share_links(Program& program, std::span<const NetworkLoads> jobs) {
     first = last;
   }
   if (uses.empty()) return;
-  links.name();
   std::uint32_t entries = 0;
   for (const NetworkLoads& job : jobs) entries += job.entries;
   write_uses(program, entries, std::move(uses));

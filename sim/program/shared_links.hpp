@@ -9,10 +9,10 @@ namespace mirfak {
 
 // Adds links to a program and says what its transfers and collectives take of them (Program::traffic_of): what a rank
 // sends of its share of the ports, each way, and every flow of every group of the ranks that it stands for of the links
-// between switches. Links that cannot be short of capacity, whatever runs at the same time, are left out; of those that
-// all activities load alike there is one. So a program whose network suffices has none.
+// between switches. Links that cannot be short of capacity, whatever runs at the same time, are left out unless all are
+// asked for; of those that all activities load alike there is one. So a program whose network suffices has none.
 //
 // `jobs`: of each job in the program, whose classes stand there in this order. All use one fabric.
-void share_links(Program& program, std::span<const NetworkLoads> jobs);
+void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all = false);
 
 }  // namespace mirfak

@@ -12,6 +12,7 @@
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
+#include "report/link_report.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
 #include "simulation/prediction_range.hpp"
@@ -81,6 +82,7 @@ class Explainer {
       for (const BlockId block : blocks_on(alike)) out += block_section(plan, block);
     }
     out += communication_section();
+    out += links_text(simulation_);
     out += sum_section();
     out += range_section();
     out += memory_section();

@@ -158,13 +158,22 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
 
 Simulation::Simulation(Job of) : job(std::move(of)), blocks(shard_blocks(job)), plans(plan_stages(job, blocks)) {}
 
-void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
+Program Simulation::lowered_as(const LoweringOptions& options) const {
   // Which rank's kernel comes next on a GPU that ranks share needs all ranks and kernels.
   const bool shared = job.cluster.shares_gpus();
-  const LoweringOptions all_ranks{true, options.operators || shared};
-  program = lower(job, blocks, plans, shared ? all_ranks : options);
-  if (!job.cluster.perturbations().empty()) program = perturbed(std::move(program), job.cluster);
-  timeline = shared ? execute_sharing_gpus(program, job.cluster, executor) : execute(program, executor);
+  LoweringOptions all_ranks = options;
+  all_ranks.unfolded = all_ranks.operators = true;
+  Program out = lower(job, blocks, plans, shared ? all_ranks : options);
+  return job.cluster.perturbations().empty() ? out : perturbed(std::move(out), job.cluster);
+}
+
+Timeline Simulation::times_of(const Program& of, Executor executor) const {
+  return job.cluster.shares_gpus() ? execute_sharing_gpus(of, job.cluster, executor) : execute(of, executor);
+}
+
+void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
+  program = lowered_as(options);
+  timeline = times_of(program, executor);
   account(of_blocks);
 }
 

@@ -82,6 +82,11 @@ struct Simulation {
   Timeline timeline;
   IterationResult result;
 
+  // The iteration as a program, perturbed where the cluster is: with the options that it was simulated with, `program`.
+  Program lowered_as(const LoweringOptions& options) const;
+  // When the tasks of such a program run.
+  Timeline times_of(const Program& of, Executor executor = Executor::automatic) const;
+
  private:
   friend Simulation simulate(Job job, const LoweringOptions& options, Executor executor);
   friend Simulation lowered(Job job, const LoweringOptions& options);

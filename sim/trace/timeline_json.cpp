@@ -6,12 +6,14 @@
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "simulation/network_use.hpp"
 #include "simulation/replica_labels.hpp"
 #include "trace/stream_index.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <functional>
@@ -78,10 +80,12 @@ class TimelineWriter {
   using RankName = std::function<std::string(const ProgramRank&)>;
 
   // `chunked`: names of passes say their chunk.
+  // `links`: of the program, to draw those that bind; nullptr: none.
   TimelineWriter(const std::filesystem::path& path, const Program& program, const Timeline& timeline, bool chunked,
-                 RankName rank_name)
+                 RankName rank_name, const NetworkUse* links = nullptr)
       : program_(program),
         timeline_(timeline),
+        links_(links),
         chunked_(chunked),
         rank_name_(std::move(rank_name)),
         index_(program_),
@@ -97,6 +101,7 @@ class TimelineWriter {
     for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
       for (const StreamId stream : index_.streams_of(rank)) write_stream(stream);
     }
+    if (links_ != nullptr) write_links();
     text("\n]}}\n");
     flush();
     out_.close();
@@ -133,10 +138,13 @@ class TimelineWriter {
   void write_stream(StreamId id);
   void write_task(TaskId task, const Stream& stream);
   void write_flow(TaskId send, const Stream& stream);
+  void write_links();
+  void write_counter(std::uint32_t process, const std::string& name, const LinkUsage& usage);
   std::uint32_t process(const Stream& stream) const { return program_.ranks[stream.rank].rank; }
 
   const Program& program_;
   const Timeline& timeline_;
+  const NetworkUse* links_;
   bool chunked_;
   RankName rank_name_;
   StreamIndex index_;
@@ -222,12 +230,40 @@ void TimelineWriter::write_flow(TaskId send, const Stream& stream) {
   end_of_flow("f", other, (timeline_.start[receive] + timeline_.end[receive]) / 2);
 }
 
+// The links that add most, as counters of a process behind the ranks.
+void TimelineWriter::write_links() {
+  constexpr std::size_t most = 8;
+  if (!links_->binds()) return;
+  std::uint32_t process = 0;
+  for (const ProgramRank& rank : program_.ranks) process = std::max(process, rank.rank + rank.multiplicity);
+  const auto describe = [&](const char* what, const std::string& args) {
+    begin_event();
+    text("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": 0, \"args\": {{{}}}}}", what, process, args);
+  };
+  describe("process_name", "\"name\": \"links that bind\"");
+  describe("process_sort_index", fmt::format("\"sort_index\": {}", program_.ranks.size()));
+  for (std::size_t i = 0; i < std::min(most, links_->binding.size()); ++i) {
+    const LinkUsage& usage = links_->links[links_->binding[i]];
+    write_counter(process, json_text(program_.links[usage.link].name), usage);
+  }
+}
+
+void TimelineWriter::write_counter(std::uint32_t process, const std::string& name, const LinkUsage& usage) {
+  for (const LinkUsePoint& point : usage.points) {
+    begin_event();
+    text("{{\"ph\": \"C\", \"pid\": {}, \"name\": {}, \"ts\": {}, \"args\": {{\"use\": {}}}}}", process, name,
+         microseconds(point.time), std::min(point.use, 1.0));
+  }
+}
+
 }  // namespace
 
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation) {
   StagedFile staged(path);
-  TimelineWriter(staged.path(), simulation.program, simulation.timeline, simulation.job.strategy.virtual_pipeline > 1,
-                 [&](const ProgramRank& rank) { return rank_name(simulation, rank); })
+  const NetworkUse links = network_use(simulation);
+  TimelineWriter(
+      staged.path(), simulation.program, simulation.timeline, simulation.job.strategy.virtual_pipeline > 1,
+      [&](const ProgramRank& rank) { return rank_name(simulation, rank); }, &links)
       .write();
   staged.commit();
 }

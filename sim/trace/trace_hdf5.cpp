@@ -72,8 +72,8 @@ class TraceWriter {
     file_.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
     file_.write_attribute("/", "origin", std::string_view(measurement_ == nullptr ? "simulated" : "measured"));
     file_.write("/scenario", scenario.resolved);
-    for (const char* group :
-         {"/names", "/summary", "/stages", "/ranks", "/groups", "/tasks", "/links", "/memory", "/power"}) {
+    for (const char* group : {"/names", "/summary", "/stages", "/ranks", "/groups", "/tasks", "/links", "/shared_links",
+                              "/slowed", "/memory", "/power"}) {
       file_.add_group(group);
     }
     write_names();
@@ -102,6 +102,7 @@ class TraceWriter {
   void write_tasks();
   void write_dependencies();
   void write_links();
+  void write_shared_links(std::span<const LinkUsage> shared);
   void write_memory();
   void write_power();
 
@@ -259,7 +260,8 @@ void TraceWriter::write_links() {
   Columns<std::uint32_t, std::int32_t, double, double, double> columns(file_, "/links", "link", "rank", "time_s",
                                                                        "bytes_per_s", "utilisation");
   std::vector<std::string> names;
-  for_each_link(simulation_, index_, [&](const LinkTraffic& link) {
+  const std::vector<LinkUsage> shared = link_usage(program_, simulation_.timeline);
+  for_each_link(simulation_, index_, shared, [&](const LinkTraffic& link) {
     const auto code = static_cast<std::uint32_t>(names.size());
     const std::int32_t rank =
         link.rank < 0 ? -1 : static_cast<std::int32_t>(global_rank(static_cast<std::uint32_t>(link.rank)));
@@ -270,6 +272,28 @@ void TraceWriter::write_links() {
   });
   columns.finish();
   file_.write("/names/link", names);
+  write_shared_links(shared);
+}
+
+// In a measured iteration tasks take longer for other reasons.
+void TraceWriter::write_shared_links(std::span<const LinkUsage> shared) {
+  Columns<std::uint32_t, double, double, double, double, double, double> links(
+      file_, "/shared_links", "link", "bandwidth_bytes_per_s", "bytes", "mean_use", "peak_use", "binds_s",
+      "most_asked");
+  Columns<std::uint32_t, std::uint32_t, double, double, double> slowed(file_, "/slowed", "link", "name", "times",
+                                                                       "full_speed_s", "slowed_s");
+  NameTable names;  // as write_tasks() numbers them
+  for (const TaskClass& described : program_.classes) names.code(described.name);
+  for (std::size_t i = 0; measurement_ == nullptr && i < shared.size(); ++i) {
+    const LinkUsage& usage = shared[i];
+    links.append(usage.link, program_.links[usage.link].bytes_per_s, usage.bytes, usage.mean_use, usage.peak_use,
+                 usage.binds_s, usage.most_asked);
+    for (const SlowedCommunication& each : slowed_by_name(program_, usage.held)) {
+      slowed.append(usage.link, names.code(each.name), each.times, each.full_speed_s, each.slowed_s);
+    }
+  }
+  links.finish();
+  slowed.finish();
 }
 
 void TraceWriter::write_memory() {

@@ -1,7 +1,5 @@
 #include "trace/traffic.hpp"
 
-#include "engine/activities.hpp"
-#include "engine/fair_share.hpp"
 #include "program/transfer_cost.hpp"
 
 #include <fmt/format.h>
@@ -120,100 +118,18 @@ class LineRates {
   double port_;
 };
 
-// Runs what uses shared links again, at the times that the engine found, to know the speeds in between.
-class SharedLinkReplay {
- public:
-  SharedLinkReplay(const Program& program, const Timeline& timeline)
-      : program_(program),
-        timeline_(timeline),
-        shares_(program),
-        activities_(program),
-        running_(program.streams.size()),
-        flows_(program.links.size()) {}
+// With the number of those alike.
+std::string full_name(const Link& link) {
+  const std::size_t alike = link.stands_for.size();
+  return alike < 2 ? link.name : fmt::format("{} ({} links alike)", link.name, alike);
+}
 
-  // Of each link.
-  std::vector<std::vector<Flow>> run() {
-    const std::vector<TaskId> starts = in_order_of_start();
-    auto next = starts.begin();
-    while (next != starts.end() || shares_.first_end() != FairShare::kNever) {
-      const Picoseconds starting = next == starts.end() ? FairShare::kNever : timeline_.start[*next];
-      const Picoseconds now = std::min(starting, shares_.first_end());
-      while (shares_.first_end() == now) finish(shares_.finish_first(), now);
-      for (; next != starts.end() && timeline_.start[*next] == now; ++next) start(*next, now);
-      shares_.settle(now);
-      follow_speeds(now);
-    }
-    return std::move(flows_);
-  }
-
- private:
-  struct Running {
-    std::span<const LinkUse> uses;
-    double slower = 1;
-    double speed = 0;
-    Picoseconds since = 0;
-    std::size_t place = 0;  // in active_
-  };
-
-  std::vector<TaskId> in_order_of_start() const {
-    std::vector<TaskId> out;
-    for (TaskId task = 0; task < program_.size(); ++task) {
-      if (program_.duration[task] > 0 && activities_.uses_links(task)) out.push_back(task);
-    }
-    std::stable_sort(out.begin(), out.end(),
-                     [&](TaskId a, TaskId b) { return timeline_.start[a] < timeline_.start[b]; });
-    return out;
-  }
-
-  void start(TaskId task, Picoseconds now) {
-    const auto begun = activities_.begin(task);
-    if (!begun) return;
-    shares_.start(begun->stream, begun->uses, begun->slower, begun->duration, now);
-    running_[begun->stream] = {begun->uses, begun->slower, 0, now, active_.size()};
-    active_.push_back(begun->stream);
-  }
-
-  void finish(StreamId stream, Picoseconds now) {
-    change_speed(stream, 0, now);
-    const std::size_t place = running_[stream].place;
-    active_[place] = active_.back();
-    running_[active_[place]].place = place;
-    active_.pop_back();
-  }
-
-  void follow_speeds(Picoseconds now) {
-    for (const StreamId stream : active_) {
-      if (shares_.speed(stream) != running_[stream].speed) change_speed(stream, shares_.speed(stream), now);
-    }
-  }
-
-  void change_speed(StreamId stream, double speed, Picoseconds now) {
-    Running& activity = running_[stream];
-    if (now > activity.since) {
-      for (const auto& [link, demand] : activity.uses) {
-        flows_[link].push_back(
-            {activity.since, now, demand / activity.slower * activity.speed, program_.links[link].bytes_per_s});
-      }
-    }
-    activity.speed = speed;
-    activity.since = now;
-  }
-
-  const Program& program_;
-  const Timeline& timeline_;
-  FairShare shares_;
-  Activities activities_;
-  std::vector<Running> running_;  // by stream
-  std::vector<StreamId> active_;
-  std::vector<std::vector<Flow>> flows_;
-};
-
-void shared_links(const Simulation& simulation, const std::function<void(const LinkTraffic&)>& take) {
-  const Program& program = simulation.program;
-  if (!program.shares_links()) return;
-  const auto flows = SharedLinkReplay(program, simulation.timeline).run();
-  for (LinkId link = 0; link < program.links.size(); ++link) {
-    take({program.links[link].name, -1, {}, add_up(flows[link], simulation.timeline.makespan)});
+void shared_links(const Program& program, std::span<const LinkUsage> shared,
+                  const std::function<void(const LinkTraffic&)>& take) {
+  for (const LinkUsage& usage : shared) {
+    LinkTraffic traffic{full_name(program.links[usage.link]), -1, {}, {}};
+    for (const LinkUsePoint& point : usage.points) traffic.points.push_back({point.time, point.bytes_per_s, point.use});
+    take(traffic);
   }
 }
 
@@ -239,9 +155,9 @@ void stream_traffic(const Simulation& simulation, std::span<const TaskId> tasks,
 
 }  // namespace
 
-void for_each_link(const Simulation& simulation, const StreamIndex& index,
+void for_each_link(const Simulation& simulation, const StreamIndex& index, std::span<const LinkUsage> shared,
                    const std::function<void(const LinkTraffic&)>& take) {
-  shared_links(simulation, take);
+  shared_links(simulation.program, shared, take);
   for (std::uint32_t rank = 0; rank < simulation.program.ranks.size(); ++rank) {
     for (const StreamId stream : index.streams_of(rank)) {
       const StreamKind kind = simulation.program.streams[stream].kind;

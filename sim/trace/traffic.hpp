@@ -1,9 +1,11 @@
 #pragma once
 
 #include "simulation/iteration.hpp"
+#include "simulation/link_use.hpp"
 #include "trace/stream_index.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,7 +29,8 @@ struct LinkTraffic {
 // communication stream's that has tasks, rank by rank (a task's bytes cross evenly from its start to its end). The line
 // rate of a shared link is its own. That of a stream is the scale-up link's, or that of the share of network ports that
 // a rank, or the ranks of a group on one node, have, whichever the task takes.
-void for_each_link(const Simulation& simulation, const StreamIndex& index,
+// `shared`: link_usage() of the simulation.
+void for_each_link(const Simulation& simulation, const StreamIndex& index, std::span<const LinkUsage> shared,
                    const std::function<void(const LinkTraffic&)>& take);
 
 }  // namespace mirfak

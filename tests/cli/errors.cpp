@@ -236,7 +236,7 @@ TEST_CASE("what is no scenario is refused") {
 TEST_CASE("an output file that cannot be written is refused") {
   const ScratchFolder folder;
   folder.write("s.yaml", kGood);
-  for (const std::string option : {"--trace", "--timeline"}) {
+  for (const std::string option : {"--trace", "--timeline", "--links"}) {
     for (const std::string path : {"no/such/folder/file", "models", ""}) {
       CAPTURE(option);
       CAPTURE(path);

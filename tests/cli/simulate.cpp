@@ -151,6 +151,20 @@ TEST_CASE("what remedies a lack of memory is what the strategy does not do yet")
   CHECK(finished.err.find("strategy.sequence_parallel: true") != std::string::npos);
 }
 
+TEST_CASE("the picture of links is SVG, and its figures are in the JSON") {
+  const ScratchFolder folder;
+  const Finished finished = run(Invocation{
+      {"simulate", kInterleaved, "--set", "cluster.fabric={type: fat-tree, leaf_ports: 16, oversubscription: 8}",
+       "--links", "l.svg", "--format", "json"},
+      folder.path()});
+  REQUIRE(finished.status == 0);
+  const json links = json::parse(finished.out).at("links");
+  CHECK(links.at("unbound_iteration_s") < json::parse(finished.out).at("iteration_time_s"));
+  CHECK(!links.at("binding").empty());
+  CHECK(read_text(folder.path() / "l.svg").starts_with("<svg "));
+  CHECK(!result_of(kInterleaved).contains("links"));
+}
+
 TEST_CASE("the trace is HDF5, the timeline a list of events that a viewer reads") {
   const ScratchFolder folder;
   const Finished finished =

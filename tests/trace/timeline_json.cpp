@@ -1,6 +1,7 @@
 #include "trace/timeline_json.hpp"
 
 #include "base/error.hpp"
+#include "simulation/network_use.hpp"
 #include "support/example.hpp"
 #include "support/scratch_folder.hpp"
 
@@ -44,6 +45,35 @@ std::map<Row, std::vector<std::pair<Picoseconds, Picoseconds>>> busy_times(const
 }
 
 }  // namespace
+
+TEST_CASE("links that bind are counters, as they are used") {
+  const Example plain = example();
+  const Json without = timeline(plain.simulation);
+  for (const Json& event : without["traceEvents"]) CHECK(event["ph"] != "C");
+
+  const Example e = example({"cluster.nodes[0].count=4", "strategy.tensor=8", "strategy.pipeline=2",
+                             "strategy.overlap_grad_reduce=true", "training.framework=megatron-core"});
+  const NetworkUse use = network_use(e.simulation);
+  REQUIRE(use.binds());
+  std::map<std::string, double> seconds;  // of full use, by name
+  std::map<std::string, std::pair<double, double>> last;
+  const Json shown = timeline(e.simulation);
+  for (const Json& event : shown["traceEvents"]) {
+    if (event["ph"] != "C") continue;
+    auto& [time, level] = last[event["name"]];
+    const double now = event["ts"].get<double>() * 1e-6;
+    CHECK(now >= time);
+    seconds[event["name"]] += (now - time) * level;
+    time = now;
+    level = event["args"]["use"];
+  }
+  CHECK(seconds.size() == std::min<std::size_t>(8, use.binding.size()));
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const LinkUsage& usage = use.links[use.binding[i]];
+    CHECK(seconds.at(use.program.links[usage.link].name) ==
+          doctest::Approx(usage.mean_use * to_seconds(e.simulation.timeline.makespan)));
+  }
+}
 
 TEST_CASE("every task that takes time has an event; events of a row do not overlap") {
   for (const LoweringOptions& options :

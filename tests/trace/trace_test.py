@@ -49,7 +49,7 @@ def check_format(file):
     assert file.attrs["filetype"].decode() == "mirfak trace"
     assert file.attrs["schema_version"] == 1
     assert file["scenario"].asstr()[()].startswith("model:")
-    for group in ("tasks", "ranks", "groups", "links", "memory", "power", "stages"):
+    for group in ("tasks", "ranks", "groups", "links", "shared_links", "slowed", "memory", "power", "stages"):
         lengths = {column.shape for column in file[group].values()}
         assert len(lengths) == 1, f"columns of /{group} differ in length: {lengths}"
         for column in file[group].values():
@@ -121,6 +121,23 @@ def check_links(file, tasks):
     assert (links["utilisation"] >= 0).all() and (links["utilisation"] <= 1 + 1e-9).all()
 
 
+def check_shared_links(file, tasks):
+    links = frame(file["links"])
+    series = dict(list(links[links["rank"] < 0].groupby("link")))
+    shared = frame(file["shared_links"]).set_index("link")
+    assert set(shared.index) == set(series)
+    for link, row in shared.iterrows():
+        assert near(row["bytes"], integral(series[link], "bytes_per_s"))
+        assert near(row["mean_use"], integral(series[link], "utilisation") / series[link]["time_s"].max())
+        assert near(row["peak_use"], series[link]["utilisation"].max(), 1e-9)
+        assert (row["binds_s"] > 0) == (row["most_asked"] > 1)
+    slowed = frame(file["slowed"])
+    assert set(slowed["link"]) == set(shared.index[shared["binds_s"] > 0])
+    assert (slowed["slowed_s"] > 0).all() and (slowed["full_speed_s"] > 0).all() and (slowed["times"] >= 1).all()
+    known = set(tasks["name"].cat.codes[tasks["kind"].isin(["collective", "transfer"])])
+    assert set(slowed["name"]) <= known
+
+
 def check_stages(file, makespan):
     stages = frame(file["stages"])
     seconds = stages[[name for name in stages if name.endswith("_s")]].sum(axis=1)
@@ -143,6 +160,7 @@ def main(mirfak, data, scenario, *options):
         check_power(file, ranks)
         check_memory(file, ranks)
         check_links(file, tasks)
+        check_shared_links(file, tasks)
         check_stages(file, makespan)
         print(f"{len(tasks)} tasks of {len(ranks)} ranks: all sums hold")
 

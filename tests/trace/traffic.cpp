@@ -22,7 +22,7 @@ TEST_CASE("traffic over time adds up to the bytes of the tasks, within the line 
       expected[{stream.rank, stream.kind}] += s.program.class_of(task).bytes;
     }
     std::size_t links = 0;
-    for_each_link(s, index, [&](const LinkTraffic& link) {
+    for_each_link(s, index, link_usage(s.program, s.timeline), [&](const LinkTraffic& link) {
       ++links;
       double bytes = 0;
       for (std::size_t i = 0; i + 1 < link.points.size(); ++i) {
@@ -53,7 +53,7 @@ TEST_CASE("shared links are never overfull, and carry what their tasks demand") 
   const StreamIndex index(s.program);
   std::size_t links = 0;
   bool contended = false;
-  for_each_link(s, index, [&](const LinkTraffic& link) {
+  for_each_link(s, index, link_usage(s.program, s.timeline), [&](const LinkTraffic& link) {
     if (link.rank >= 0) return;
     double bytes = 0;
     for (std::size_t i = 0; i + 1 < link.points.size(); ++i) {
@@ -90,7 +90,7 @@ TEST_CASE("a shared link's traffic follows the speeds of the tasks on it") {
   REQUIRE(to_seconds(s.timeline.makespan) == doctest::Approx(3.2));
   const StreamIndex index(s.program);
   std::vector<LinkTraffic> links;
-  for_each_link(s, index, [&](const LinkTraffic& link) { links.push_back(link); });
+  for_each_link(s, index, link_usage(s.program, s.timeline), [&](const LinkTraffic& link) { links.push_back(link); });
   REQUIRE(links.size() == 3);
   CHECK(links[0].name == "spine");
   CHECK(links[0].rank == -1);

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "simulation/network_use.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace mirfak {
+
+// Which links of the network bind, what for and why, as a section of the explanation: use by kind of link, what each
+// kind slows by how much, the links that add most. One line where no link is short; empty where that is no question.
+std::string links_text(const Simulation& simulation);
+
+// The same as JSON: report/README.md.
+nlohmann::ordered_json links_json(const NetworkUse& use);
+
+}  // namespace mirfak

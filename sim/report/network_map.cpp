@@ -1,0 +1,228 @@
+#include "report/network_map.hpp"
+
+#include "network/cluster_routes.hpp"
+#include "network/topology.hpp"
+
+#include <boost/range/iterator_range.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::size_t kMostBoxes = 16;  // of a row
+
+class MapMaker {
+ public:
+  MapMaker(const Simulation& simulation, const NetworkUse& use)
+      : simulation_(simulation),
+        use_(use),
+        topology_(simulation.job.cluster),
+        first_(topology_.first_switch()),
+        taken_as_(all_routes_of(simulation.job.cluster)->taken_as()),
+        row_(static_cast<std::size_t>(topology_.vertices() - first_), 0),
+        box_(row_.size(), -1) {}
+
+  NetworkMap make() {
+    find_rows();
+    for (int row = map_.rows - 1; row > 0; --row) fill_row(row);
+    add_devices();
+    number_boxes();
+    find_links();
+    add_fabric();
+    add_ports();
+    for (auto& [ends, wire] : wires_) {
+      wire.mean_use = wire.bytes / (wire.bytes_per_s * to_seconds(simulation_.timeline.makespan));
+      map_.wires.push_back(std::move(wire));
+    }
+    return std::move(map_);
+  }
+
+ private:
+  std::size_t at(int vertex) const { return static_cast<std::size_t>(vertex - first_); }
+  const TopologyVertex& vertex(int v) const { return topology_.graph()[static_cast<std::uint32_t>(v)]; }
+  template <class Visit>
+  void each_neighbour(int v, const Visit& visit) const {
+    for (const auto& edge :
+         boost::make_iterator_range(boost::out_edges(static_cast<std::uint32_t>(v), topology_.graph()))) {
+      const int other = static_cast<int>(boost::target(edge, topology_.graph()));
+      if (other >= first_) visit(other);
+    }
+  }
+
+  int entry_of(int device) const {
+    const auto ways = topology_.attachments(device);
+    return ways.empty() ? -1 : ways.front().entry;
+  }
+
+  // Rows by hops from devices; 0: not reached.
+  void find_rows() {
+    std::vector<int> queue;
+    for (int device = 0; device < topology_.devices(); ++device) {
+      const int entry = entry_of(device);
+      if (entry < first_ || row_[at(entry)] > 0) continue;
+      row_[at(entry)] = 1;
+      queue.push_back(entry);
+    }
+    for (std::size_t next = 0; next < queue.size(); ++next) {
+      const int here = queue[next];
+      each_neighbour(here, [&](int other) {
+        if (row_[at(other)] > 0) return;
+        row_[at(other)] = row_[at(here)] + 1;
+        queue.push_back(other);
+      });
+    }
+    const auto highest = std::max_element(row_.begin(), row_.end());
+    map_.rows = highest == row_.end() ? 1 : *highest + 1;
+  }
+
+  // The box above, where there is one.
+  int above(int v) const {
+    int out = -1;
+    each_neighbour(v, [&](int other) {
+      if (row_[at(other)] == row_[at(v)] + 1 && out < 0) out = box_[at(other)];
+    });
+    return out;
+  }
+
+  // Messages are spread over switches that are taken together: one box has them all.
+  int first_like(int v) const { return first_ + static_cast<int>(taken_as_[at(v)]); }
+
+  void fill_row(int row) {
+    std::vector<int> members;
+    for (int v = first_; v < topology_.vertices(); ++v) {
+      if (row_[at(v)] == row) members.push_back(v);
+    }
+    const std::vector<std::function<int(int)>> ways = {[](int v) { return v; },
+                                                       [this](int v) { return vertex(v).group; },
+                                                       [this](int v) { return above(v); }, [](int) { return 0; }};
+    for (const auto& key : ways) {
+      std::set<int> keys;
+      for (const int v : members) keys.insert(key(first_like(v)));
+      if (keys.size() > kMostBoxes || (keys.size() == 1 && &key != &ways.back())) continue;
+      std::map<int, int> boxes;
+      for (const int v : members) {
+        const auto [known, is_new] = boxes.try_emplace(key(first_like(v)), static_cast<int>(map_.boxes.size()));
+        if (is_new) map_.boxes.push_back({row, 0, 0, topology_.vertex_type(v), topology_.name(v), {}});
+        put_into(known->second, topology_.name(v));
+        box_[at(v)] = known->second;
+      }
+      return;
+    }
+  }
+
+  void put_into(int box, const std::string& name) {
+    NetworkMap::Box& into = map_.boxes[static_cast<std::size_t>(box)];
+    ++into.count;
+    into.last = name;
+  }
+
+  void add_devices() {
+    device_box_.assign(static_cast<std::size_t>(topology_.devices()), -1);
+    std::map<int, int> boxes;  // by that of their switch
+    for (int device = 0; device < topology_.devices(); ++device) {
+      const int entry = entry_of(device);
+      if (entry < first_) continue;
+      const auto [known, is_new] = boxes.try_emplace(box_[at(entry)], static_cast<int>(map_.boxes.size()));
+      if (is_new) map_.boxes.push_back({0, 0, 0, "GPU", topology_.name(device), {}});
+      put_into(known->second, topology_.name(device));
+      device_box_[static_cast<std::size_t>(device)] = known->second;
+    }
+  }
+
+  // From the left as their first members are numbered: boxes were made in that order in each row.
+  void number_boxes() {
+    std::vector<int> next(static_cast<std::size_t>(map_.rows), 0);
+    for (NetworkMap::Box& box : map_.boxes) box.place = next[static_cast<std::size_t>(box.row)]++;
+  }
+
+  void find_links() {
+    for (LinkId id = 0; id < use_.program.links.size(); ++id) {
+      for (const LinkPlace& place : use_.program.links[id].stands_for) link_at_[{place.kind, place.index}] = id;
+    }
+  }
+
+  // `number` links of together so many bytes/s; `share`: of what the program's link at this place carries.
+  void add(int from, int to, const std::string& kind, double number, double bytes_per_s,
+           std::pair<LinkKind, int> place) {
+    NetworkMap::Wire& wire = wires_[{from, to, kind}];
+    wire.from = from;
+    wire.to = to;
+    wire.kind = kind;
+    wire.links += number;
+    wire.bytes_per_s += bytes_per_s;
+    const auto found = link_at_.find({place.first, static_cast<std::uint32_t>(place.second)});
+    if (found == link_at_.end()) return;
+    const LinkUsage& usage = use_.links[found->second];
+    wire.bytes += usage.bytes;
+    wire.peak_use = std::max(wire.peak_use, usage.peak_use);
+    if (usage.held.empty()) return;
+    wire.binding_links += number;
+    wire.binds_s = std::max(wire.binds_s, usage.binds_s);
+  }
+
+  void add_fabric() {
+    const FabricKinds kinds(simulation_.job.cluster);
+    const auto links = all_routes_of(simulation_.job.cluster)->links();
+    for (std::size_t i = 0; i < links.size(); ++i) {
+      const RoutedLink& link = links[i];
+      if (box_[link.from] < 0 || box_[link.to] < 0) continue;
+      add(box_[link.from], box_[link.to], kinds.of(link), link.count, link.bytes_per_s,
+          {LinkKind::fabric, static_cast<int>(i)});
+    }
+  }
+
+  // Calls visit(device) for each that a rank stands for.
+  template <class Visit>
+  void each_device(const ProgramRank& rank, const Visit& visit) const {
+    if (rank.multiplicity == 1) return visit(static_cast<int>(rank.rank));
+    const Job& job = simulation_.job;
+    const StagePlan& plan = simulation_.plans[rank.plan];
+    const int team = job.strategy.shape_of(plan.stage).tensor * job.strategy.context;
+    for (const int replica : plan.replicas.replicas) {
+      for (int member = 0; member < team; ++member) visit(job.rank_of(plan.stage, replica, member));
+    }
+  }
+
+  void add_ports() {
+    const std::vector<ProgramRank>& ranks = use_.program.ranks;
+    for (std::uint32_t index = 0; index < ranks.size(); ++index) {
+      const double share = simulation_.plans[ranks[index].plan].costs.communication.port_share();
+      each_device(ranks[index], [&](int device) {
+        const int own = device_box_[static_cast<std::size_t>(device)];
+        if (own < 0) return;
+        const int leaf = box_[at(entry_of(device))];
+        add(own, leaf, kPortsOut, 1, share, {LinkKind::port_out, static_cast<int>(index)});
+        add(leaf, own, kPortsIn, 1, share, {LinkKind::port_in, static_cast<int>(index)});
+      });
+    }
+  }
+
+  const Simulation& simulation_;
+  const NetworkUse& use_;
+  Topology topology_;
+  int first_;
+  std::vector<std::uint32_t> taken_as_;  // Routes::taken_as()
+  std::vector<int> row_;                 // of each switch
+  std::vector<int> box_;
+  std::vector<int> device_box_;
+  std::map<std::pair<LinkKind, std::uint32_t>, LinkId> link_at_;
+  std::map<std::tuple<int, int, std::string>, NetworkMap::Wire> wires_;
+  NetworkMap map_;
+};
+
+}  // namespace
+
+int NetworkMap::boxes_in(int row) const {
+  return static_cast<int>(std::count_if(boxes.begin(), boxes.end(), [row](const Box& box) { return box.row == row; }));
+}
+
+NetworkMap network_map(const Simulation& simulation, const NetworkUse& use) { return MapMaker(simulation, use).make(); }
+
+}  // namespace mirfak

@@ -1,0 +1,208 @@
+#include "simulation/network_use.hpp"
+
+#include "network/cluster_routes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// One of the places that a link of a program stands for.
+struct Placed {
+  std::size_t kind = 0;    // index into NetworkUse::kinds
+  double links = 0;        // on the cluster
+  double bytes_per_s = 0;  // of each of these
+  double share = 0;        // of what the entry carries, times this: `bytes` of all of them
+};
+
+class Kinds {
+ public:
+  Kinds(const Simulation& simulation, NetworkUse& use) : simulation_(simulation), use_(use) {}
+
+  std::vector<Placed> places_of(LinkId id) {
+    const Link& link = use_.program.links[id];
+    std::vector<Placed> out;
+    for (const LinkPlace& place : link.stands_for) out.push_back(placed(place, link.bytes_per_s));
+    if (out.empty()) out.push_back({kind(link.name, 0), 1, link.bytes_per_s, 1});
+    return out;
+  }
+
+  // All places that no link of the program stands for: nothing crosses them.
+  std::vector<Placed> idle() {
+    std::set<std::pair<LinkKind, std::uint32_t>> used;
+    for (const Link& link : use_.program.links) {
+      for (const LinkPlace& place : link.stands_for) used.emplace(place.kind, place.index);
+    }
+    std::vector<Placed> out;
+    const auto add = [&](LinkPlace place, double bytes_per_s) {
+      if (!used.contains({place.kind, place.index})) out.push_back(placed(place, bytes_per_s));
+    };
+    for (std::uint32_t i = 0; i < use_.program.ranks.size(); ++i) {
+      const double share = simulation_.plans[use_.program.ranks[i].plan].costs.communication.port_share();
+      add({LinkKind::port_out, i}, share);
+      add({LinkKind::port_in, i}, share);
+    }
+    for (std::uint32_t i = 0; i < routes()->links().size(); ++i) {
+      add({LinkKind::fabric, i}, routes()->links()[i].bytes_per_s);
+    }
+    return out;
+  }
+
+  // Ports first, then by the first link of a kind in the network's order.
+  std::vector<std::size_t> order() const {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < firsts_.size(); ++i) out.push_back(i);
+    std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return firsts_[a] < firsts_[b]; });
+    return out;
+  }
+
+ private:
+  // One place of a link of so many bytes/s.
+  Placed placed(const LinkPlace& place, double bytes_per_s) {
+    if (place.kind == LinkKind::fabric) {
+      const RoutedLink& routed = routes()->links()[place.index];
+      const double count = routed.count;
+      return {kind(fabric_kind(routed), place.index), count, bytes_per_s / count, 1};
+    }
+    const double ranks = use_.program.ranks[place.index].multiplicity;
+    return {kind(place.kind == LinkKind::port_out ? kPortsOut : kPortsIn, 0), ranks, bytes_per_s, ranks};
+  }
+
+  Routes* routes() {
+    if (routes_ == nullptr) routes_ = all_routes_of(simulation_.job.cluster);
+    return routes_;
+  }
+  std::string fabric_kind(const RoutedLink& link) {
+    if (!fabric_) fabric_ = std::make_unique<FabricKinds>(simulation_.job.cluster);
+    return fabric_->of(link);
+  }
+  std::size_t kind(const std::string& name, std::uint32_t place) {
+    const std::pair<int, std::uint32_t> first(name == kPortsOut ? 0 : name == kPortsIn ? 1 : 2, place);
+    const auto [known, is_new] = known_.try_emplace(name, use_.kinds.size());
+    if (is_new) {
+      use_.kinds.emplace_back();
+      use_.kinds.back().kind = name;
+      use_.kinds.back().least_bytes_per_s = std::numeric_limits<double>::infinity();
+      firsts_.push_back(first);
+    } else {
+      firsts_[known->second] = std::min(firsts_[known->second], first);
+    }
+    return known->second;
+  }
+
+  const Simulation& simulation_;
+  NetworkUse& use_;
+  Routes* routes_ = nullptr;
+  std::unique_ptr<FabricKinds> fabric_;
+  std::map<std::string, std::size_t> known_;
+  std::vector<std::pair<int, std::uint32_t>> firsts_;
+};
+
+// Sums over the links of each kind. What a link adds is divided among what it stands for: all of that is as short.
+void add_kinds(const Simulation& simulation, NetworkUse& use, bool whole) {
+  Kinds kinds(simulation, use);
+  const double makespan = to_seconds(simulation.timeline.makespan);
+  std::vector<double> could;  // bytes that all links of a kind could have moved
+  std::vector<std::vector<HeldActivity>> held;
+  for (const LinkUsage& usage : use.links) {
+    const std::vector<Placed> places = kinds.places_of(usage.link);
+    std::vector<std::size_t> own;
+    double count = 0;
+    for (const Placed& place : places) {
+      could.resize(use.kinds.size());
+      held.resize(use.kinds.size());
+      LinkKindUse& kind = use.kinds[place.kind];
+      kind.links += place.links;
+      kind.least_bytes_per_s = std::min(kind.least_bytes_per_s, place.bytes_per_s);
+      kind.most_bytes_per_s = std::max(kind.most_bytes_per_s, place.bytes_per_s);
+      kind.bytes += usage.bytes * place.share;
+      could[place.kind] += place.links * place.bytes_per_s * makespan;
+      kind.peak_use = std::max(kind.peak_use, usage.peak_use);
+      count += place.links;
+      if (std::find(own.begin(), own.end(), place.kind) == own.end()) own.push_back(place.kind);
+      if (usage.held.empty()) continue;
+      kind.binding_links += place.links;
+      kind.binds_s = std::max(kind.binds_s, usage.binds_s);
+      if (usage.most_asked <= kind.most_asked) continue;
+      kind.most_asked = usage.most_asked;
+      kind.asking = usage.asking;
+    }
+    for (const std::size_t kind : own) {
+      const auto of_kind = static_cast<double>(
+          std::count_if(places.begin(), places.end(), [&](const Placed& place) { return place.kind == kind; }));
+      for (HeldActivity each : usage.held) {
+        each.slowed_s *= of_kind / static_cast<double>(places.size());
+        held[kind].push_back(each);
+      }
+    }
+    std::string names;
+    for (const std::size_t kind : own) names += (names.empty() ? "" : " and ") + use.kinds[kind].kind;
+    use.kind_of_link.push_back(std::move(names));
+    use.count.push_back(count);
+  }
+  if (whole) {
+    for (const Placed& place : kinds.idle()) {
+      could.resize(use.kinds.size());
+      held.resize(use.kinds.size());
+      LinkKindUse& kind = use.kinds[place.kind];
+      kind.links += place.links;
+      kind.least_bytes_per_s = std::min(kind.least_bytes_per_s, place.bytes_per_s);
+      kind.most_bytes_per_s = std::max(kind.most_bytes_per_s, place.bytes_per_s);
+      could[place.kind] += place.links * place.bytes_per_s * makespan;
+    }
+  }
+  for (std::size_t i = 0; i < use.kinds.size(); ++i) {
+    use.kinds[i].mean_use = use.kinds[i].bytes / could[i];
+    use.kinds[i].slowed = slowed_by_name(use.program, std::move(held[i]));
+    use.slowed_s += added_by(use.kinds[i].slowed);
+  }
+  std::vector<LinkKindUse> ordered;
+  for (const std::size_t kind : kinds.order()) ordered.push_back(std::move(use.kinds[kind]));
+  use.kinds = std::move(ordered);
+}
+
+double iteration_without_links(const Simulation& simulation, Program program) {
+  for (TaskClass& described : program.classes) described.traffic = kNoTraffic;
+  program.links.clear();
+  program.link_uses.clear();
+  program.link_use_begin = {0};
+  return to_seconds(simulation.times_of(program).makespan);
+}
+
+NetworkUse use_of(const Simulation& simulation, Program program, bool whole) {
+  NetworkUse use;
+  use.program = std::move(program);
+  use.links = link_usage(use.program, simulation.timeline);
+  add_kinds(simulation, use, whole);
+  std::vector<double> added;
+  for (const LinkUsage& usage : use.links) added.push_back(added_by(slowed_by_name(use.program, usage.held)));
+  for (LinkId link = 0; link < use.links.size(); ++link) {
+    if (!use.links[link].held.empty()) use.binding.push_back(link);
+  }
+  std::stable_sort(use.binding.begin(), use.binding.end(), [&](LinkId a, LinkId b) { return added[a] > added[b]; });
+  use.unbound_iteration_s =
+      use.binds() ? iteration_without_links(simulation, use.program) : to_seconds(simulation.timeline.makespan);
+  return use;
+}
+
+}  // namespace
+
+NetworkUse network_use(const Simulation& simulation) { return use_of(simulation, simulation.program, false); }
+
+NetworkUse whole_network_use(const Simulation& simulation, LoweringOptions options) {
+  options.all_links = true;
+  return use_of(simulation, simulation.lowered_as(options), true);
+}
+
+bool links_may_bind(const Simulation& simulation) {
+  const Cluster& cluster = simulation.job.cluster;
+  return simulation.program.shares_links() || (may_be_short(cluster.fabric()) && cluster.nodes() > 1);
+}
+
+}  // namespace mirfak
