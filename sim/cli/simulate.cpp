@@ -147,12 +147,10 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
 
 // What is said of one job, and not of several.
 void refuse_options_of_one_job(const SimulateOptions& options) {
-  const std::vector<std::pair<bool, const char*>> given = {{!options.trace.empty(), "--trace"},
-                                                           {!options.timeline.empty(), "--timeline"},
-                                                           {!options.links.empty(), "--links"},
-                                                           {options.explain, "--explain"},
-                                                           {options.samples.has_value(), "--samples"},
-                                                           {options.seed.has_value(), "--seed"}};
+  const std::vector<std::pair<bool, const char*>> given = {
+      {!options.trace.empty(), "--trace"},        {!options.timeline.empty(), "--timeline"},
+      {!options.links.empty(), "--links"},        {options.explain, "--explain"},
+      {options.samples.has_value(), "--samples"}, {options.seed.has_value(), "--seed"}};
   for (const auto& [is_given, name] : given) {
     if (!is_given) continue;
     fail_input({}, fmt::format("{} is not of several jobs", name), "simulate the scenario of one of them");

@@ -72,9 +72,9 @@ class Lowering {
     emit_passes();
     write_step(program_, groups_, job_, blocks_, placement_, work_, teams_, communication_, data_);
     const Cluster& cluster = cluster_of(job_);
-    const SharedNetwork network =
-        options_.all_links ? SharedNetwork{true, all_routes_of(cluster)}
-                           : SharedNetwork{!options_.passes_alone || contends(plans_), routes_of(cluster)};
+    const SharedNetwork network = options_.all_links
+                                      ? SharedNetwork{true, all_routes_of(cluster)}
+                                      : SharedNetwork{!options_.passes_alone || contends(plans_), routes_of(cluster)};
     NetworkLoads loads = network_loads(program_, groups_, job_, plans_, network, !options_.unfolded);
     return {std::move(program_), std::move(loads)};
   }

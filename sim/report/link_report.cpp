@@ -7,6 +7,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -54,21 +57,46 @@ std::string slowed_table(const NetworkUse& use) {
   return table.text();
 }
 
-std::string named_table(const NetworkUse& use) {
-  TextTable table("lrrrrl");
-  table.add_row({"short for longest", "alike", "for", "mean use", "asked for", "slows most"});
+// Links of the same figures are one row.
+struct NamedRow {
+  std::string name;
+  std::size_t links = 0;  // of the program
+  double count = 0;       // of the cluster
+  std::vector<std::string> cells;
+};
+
+std::vector<NamedRow> named_rows(const NetworkUse& use) {
   std::vector<LinkId> longest = use.binding;
   std::stable_sort(longest.begin(), longest.end(),
                    [&](LinkId a, LinkId b) { return use.links[a].binds_s > use.links[b].binds_s; });
-  for (std::size_t i = 0; i < std::min(kMostNamed, longest.size()); ++i) {
-    const LinkUsage& usage = use.links[longest[i]];
+  std::vector<NamedRow> rows;
+  std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> known;
+  for (const LinkId id : longest) {
+    const LinkUsage& usage = use.links[id];
     const SlowedCommunication most = slowed_by_name(use.program, usage.held).front();
-    table.add_row({use.program.links[usage.link].name, fmt::format("{:.0f}", use.count[usage.link]),
-                   format_seconds(usage.binds_s), format_percent(usage.mean_use), times_text(usage.most_asked),
-                   fmt::format("{}, by {} each", most.name, format_seconds(most.slowed_s / most.times))});
+    const std::vector<std::string> cells = {
+        format_seconds(usage.binds_s), format_percent(usage.mean_use), times_text(usage.most_asked),
+        fmt::format("{}, by {} each", most.name, format_seconds(most.slowed_s / most.times))};
+    const auto [row, is_new] = known.try_emplace({use.kind_of_link[id], cells}, rows.size());
+    if (is_new) rows.push_back({use.program.links[id].name, 0, 0, cells});
+    ++rows[row->second].links;
+    rows[row->second].count += use.count[id];
+  }
+  return rows;
+}
+
+std::string named_table(const NetworkUse& use) {
+  TextTable table("lrrrrl");
+  table.add_row({"short for longest", "links", "for", "mean use", "asked for", "slows most"});
+  const std::vector<NamedRow> rows = named_rows(use);
+  for (std::size_t i = 0; i < std::min(kMostNamed, rows.size()); ++i) {
+    std::vector<std::string> cells = {rows[i].name, fmt::format("{:.0f}", rows[i].count)};
+    if (rows[i].links > 1) cells[0] += fmt::format(" and {} like it", rows[i].links - 1);
+    cells.insert(cells.end(), rows[i].cells.begin(), rows[i].cells.end());
+    table.add_row(std::move(cells));
   }
   std::string out = table.text();
-  if (longest.size() > kMostNamed) out += fmt::format("  and {} more like these\n", longest.size() - kMostNamed);
+  if (rows.size() > kMostNamed) out += fmt::format("  and {} rows more\n", rows.size() - kMostNamed);
   return out;
 }
 

@@ -36,10 +36,11 @@ text { font-family: sans-serif; font-size: 11.5px; }
 .h { font-size: 17px; font-weight: bold; }
 .k { font-weight: bold; }
 .w, .halo, .grid { fill: none; }
+.area { stroke-width: 0.6; }
 text { fill: #1d2733; }
 .s { fill: #5a6775; } .r { fill: #c62f2f; } .paper { fill: #ffffff; }
 .box { fill: #eef2f6; stroke: #c3ccd6; } .grid { stroke: #c3ccd6; }
-.halo { stroke: #c62f2f; } .mark { fill: #c62f2f; stroke: #ffffff; } .area { fill: #417fbf; }
+.halo { stroke: #c62f2f; } .mark { fill: #c62f2f; stroke: #ffffff; } .area { fill: #417fbf; stroke: #417fbf; }
 .u0 { stroke: #c9d6e4; } .u1 { stroke: #9dbbdb; } .u2 { stroke: #6d9dd0; }
 .u3 { stroke: #417fbf; } .u4 { stroke: #2060a5; } .u5 { stroke: #0b4080; }
 .f0 { fill: #c9d6e4; } .f1 { fill: #9dbbdb; } .f2 { fill: #6d9dd0; }
@@ -48,7 +49,7 @@ text { fill: #1d2733; }
   text { fill: #e4e9ee; }
   .s { fill: #9daab7; } .r { fill: #ff7a6b; } .paper { fill: #14191f; }
   .box { fill: #242c35; stroke: #465362; } .grid { stroke: #465362; }
-  .halo { stroke: #ff7a6b; } .mark { fill: #ff7a6b; stroke: #14191f; } .area { fill: #64a0dd; }
+  .halo { stroke: #ff7a6b; } .mark { fill: #ff7a6b; stroke: #14191f; } .area { fill: #64a0dd; stroke: #64a0dd; }
   .u0 { stroke: #3a4a5c; } .u1 { stroke: #3f6187; } .u2 { stroke: #4a7eb5; }
   .u3 { stroke: #64a0dd; } .u4 { stroke: #93c3f3; } .u5 { stroke: #c9e4ff; }
   .f0 { fill: #3a4a5c; } .f1 { fill: #3f6187; } .f2 { fill: #4a7eb5; }
