@@ -17,7 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostNamed = 8;  // links that text names
+constexpr std::size_t kMostNamed = 8;     // links that text names
+constexpr std::size_t kMostListed = 100;  // ... and JSON
 
 std::string bandwidth_text(const LinkKindUse& kind) {
   const std::string least = format_number(kind.least_bytes_per_s / kGB);
@@ -168,7 +169,9 @@ Json links_json(const NetworkUse& use) {
   Json& kinds = out["kinds"] = Json::array();
   for (const LinkKindUse& kind : use.kinds) kinds.push_back(kind_json(kind));
   Json& binding = out["binding"] = Json::array();
-  for (const LinkId id : use.binding) binding.push_back(link_json(use, id));
+  for (std::size_t i = 0; i < std::min(kMostListed, use.binding.size()); ++i) {
+    binding.push_back(link_json(use, use.binding[i]));
+  }
   return out;
 }
 

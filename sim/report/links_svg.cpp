@@ -36,11 +36,10 @@ text { font-family: sans-serif; font-size: 11.5px; }
 .h { font-size: 17px; font-weight: bold; }
 .k { font-weight: bold; }
 .w, .halo, .grid { fill: none; }
-.area { stroke-width: 0.6; }
 text { fill: #1d2733; }
 .s { fill: #5a6775; } .r { fill: #c62f2f; } .paper { fill: #ffffff; }
 .box { fill: #eef2f6; stroke: #c3ccd6; } .grid { stroke: #c3ccd6; }
-.halo { stroke: #c62f2f; } .mark { fill: #c62f2f; stroke: #ffffff; } .area { fill: #417fbf; stroke: #417fbf; }
+.halo { stroke: #c62f2f; } .mark { fill: #c62f2f; stroke: #ffffff; } .area { fill: #417fbf; }
 .u0 { stroke: #c9d6e4; } .u1 { stroke: #9dbbdb; } .u2 { stroke: #6d9dd0; }
 .u3 { stroke: #417fbf; } .u4 { stroke: #2060a5; } .u5 { stroke: #0b4080; }
 .f0 { fill: #c9d6e4; } .f1 { fill: #9dbbdb; } .f2 { fill: #6d9dd0; }
@@ -49,7 +48,7 @@ text { fill: #1d2733; }
   text { fill: #e4e9ee; }
   .s { fill: #9daab7; } .r { fill: #ff7a6b; } .paper { fill: #14191f; }
   .box { fill: #242c35; stroke: #465362; } .grid { stroke: #465362; }
-  .halo { stroke: #ff7a6b; } .mark { fill: #ff7a6b; stroke: #14191f; } .area { fill: #64a0dd; stroke: #64a0dd; }
+  .halo { stroke: #ff7a6b; } .mark { fill: #ff7a6b; stroke: #14191f; } .area { fill: #64a0dd; }
   .u0 { stroke: #3a4a5c; } .u1 { stroke: #3f6187; } .u2 { stroke: #4a7eb5; }
   .u3 { stroke: #64a0dd; } .u4 { stroke: #93c3f3; } .u5 { stroke: #c9e4ff; }
   .f0 { fill: #3a4a5c; } .f1 { fill: #3f6187; } .f2 { fill: #4a7eb5; }
@@ -158,6 +157,7 @@ class LinksPicture {
   std::string strips();
   std::string strip(const LinkUsage& usage, double top) const;
   std::string curve(const LinkUsage& usage, double top) const;
+  std::vector<double> means_of_hairs(const LinkUsage& usage) const;
   std::string time_axis(double top, double end) const;
   std::vector<LinkId> shown_links() const;
   double time_x(Picoseconds time) const {
@@ -386,31 +386,42 @@ std::vector<LinkId> LinksPicture::shown_links() const {
   return out;
 }
 
-// Steps; of more than can be seen, the mean over each hair of the picture.
+// Steps, none too thin to be seen; of more than can be told apart, the mean over each hair of the picture.
 std::string LinksPicture::curve(const LinkUsage& usage, double top) const {
-  const auto y_of = [&](double use) { return top + kStripHeight * (1 - std::min(1.0, use)); };
-  std::string path = fmt::format("M{:.1f} {:.1f}", kStripLeft, y_of(0));
+  const double base = top + kStripHeight;
+  std::string path;
+  const auto column = [&](double from, double to, double use) {
+    if (use <= 0) return;
+    path += fmt::format("M{:.2f} {:.1f}V{:.2f}H{:.2f}V{:.1f}Z", from, base, base - kStripHeight * std::min(1.0, use),
+                        to, base);
+  };
   if (usage.points.size() <= kMostPoints) {
-    for (const LinkUsePoint& point : usage.points) {
-      path += fmt::format("H{:.2f}V{:.2f}", time_x(point.time), y_of(point.use));
+    constexpr double thinnest = 0.8;
+    for (std::size_t i = 0; i + 1 < usage.points.size(); ++i) {
+      const double from = time_x(usage.points[i].time);
+      column(from, std::max(time_x(usage.points[i + 1].time), from + thinnest), usage.points[i].use);
     }
   } else {
-    constexpr int hairs = static_cast<int>(kStripWidth);
-    std::vector<double> sum(hairs, 0);
-    for (std::size_t i = 0; i + 1 < usage.points.size(); ++i) {
-      const double from = time_x(usage.points[i].time) - kStripLeft;
-      const double to = time_x(usage.points[i + 1].time) - kStripLeft;
-      for (int hair = static_cast<int>(from); hair < std::min<double>(hairs, to); ++hair) {
-        const double part = std::min<double>(to, hair + 1) - std::max<double>(from, hair);
-        sum[static_cast<std::size_t>(hair)] += usage.points[i].use * part;
-      }
-    }
-    for (int hair = 0; hair < hairs; ++hair) {
-      path += fmt::format("H{:.0f}V{:.2f}", kStripLeft + hair, y_of(sum[static_cast<std::size_t>(hair)]));
+    const std::vector<double> means = means_of_hairs(usage);
+    for (std::size_t hair = 0; hair < means.size(); ++hair) {
+      const double from = kStripLeft + static_cast<double>(hair);
+      column(from, from + 1, means[hair]);
     }
   }
-  path += fmt::format("H{:.1f}V{:.1f}Z", kStripLeft + kStripWidth, y_of(0));
   return fmt::format("<path class='area' d='{}'/>\n", path);
+}
+
+std::vector<double> LinksPicture::means_of_hairs(const LinkUsage& usage) const {
+  std::vector<double> out(static_cast<std::size_t>(kStripWidth), 0);
+  for (std::size_t i = 0; i + 1 < usage.points.size(); ++i) {
+    const double from = time_x(usage.points[i].time) - kStripLeft;
+    const double to = time_x(usage.points[i + 1].time) - kStripLeft;
+    for (auto hair = static_cast<std::size_t>(from); hair < out.size() && static_cast<double>(hair) < to; ++hair) {
+      const double left = static_cast<double>(hair);
+      out[hair] += usage.points[i].use * (std::min(to, left + 1) - std::max(from, left));
+    }
+  }
+  return out;
 }
 
 std::string LinksPicture::strip(const LinkUsage& usage, double top) const {

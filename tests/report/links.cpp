@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,7 @@ TEST_CASE("links: the picture is XML with a title and a description, its figures
     }
     // One mark is the legend's.
     CHECK((count_of(root, "path", "mark") > 1) == use.binds());
-    CHECK(json.at("binding").size() == use.binding.size());
+    CHECK(json.at("binding").size() == std::min<std::size_t>(100, use.binding.size()));
   }
 }
 
