@@ -53,9 +53,8 @@ struct SimulateOptions {
 CommandSyntax syntax_for(SimulateOptions& options) {
   CommandSyntax syntax(
       "mirfak simulate SCENARIO [OPTION]...",
-      "Simulates one training iteration of the job that the YAML file SCENARIO describes, and says how\n"
-      "long it takes, where the time goes, and what memory, energy and money it needs. Of a file with\n"
-      "several jobs on one cluster, it says how much they slow each other down.");
+      "Simulates one training iteration of the job, or of each of several jobs, that the YAML file SCENARIO\n"
+      "describes, and says how long it takes, where the time goes, what memory, energy and money it needs.");
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
@@ -67,8 +66,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write all tasks, memory and power as HDF5");
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline for Perfetto or chrome://tracing");
-  syntax.add_file(FileRole::output, "links", options.links, "FILE.svg",
-                  "draw the use of the network's links; their figures are in the JSON");
+  syntax.add_file(FileRole::output, "links", options.links, "FILE.svg", "draw the use of the network's links");
   add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
       "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
