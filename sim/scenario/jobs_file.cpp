@@ -18,7 +18,7 @@ namespace mirfak {
 namespace {
 
 constexpr int kMaxJobs = 1000;
-constexpr int kMaxIterations = 10'000;
+constexpr int kMaxTogether = 10'000;
 constexpr int kUsualIterations = 10;
 
 // What a part of the cluster cannot be asked for.
@@ -147,7 +147,7 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
   Mapping root{Node(document)};
   const Node list = root.require("jobs");
   JobsFile out{document.name(), read_whole_cluster(root.require("cluster"), sources), {}, 0, {}};
-  out.iterations = static_cast<int>(root.integer_or("iterations", kUsualIterations, 1, kMaxIterations));
+  out.iterations = static_cast<int>(root.integer_or("iterations", kUsualIterations, 1, kMaxTogether));
   root.finish();
   const std::vector<Node> items = list.as_items();
   if (items.empty() || items.size() > kMaxJobs) list.fail(fmt::format("expected 1 to {} jobs", kMaxJobs));

@@ -12,7 +12,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kRounding = 1e-9;  // of speeds: links whose levels differ by less are equally short
+constexpr double kEquallyShort = 1e-9;  // of speeds: links whose levels differ by less are equally short
 
 class LinkReplay {
  public:
@@ -106,9 +106,9 @@ class LinkReplay {
 
   void find_holders(const Running& activity, double speed) {
     holders_.clear();
-    if (speed > 1 - kRounding) return;
+    if (speed > 1 - kEquallyShort) return;
     for (const LinkUse& use : activity.uses) {
-      if (speeds_.level(use.link) <= speed * (1 + kRounding)) holders_.push_back(use.link);
+      if (speeds_.level(use.link) <= speed * (1 + kEquallyShort)) holders_.push_back(use.link);
     }
   }
 
