@@ -105,67 +105,82 @@ class Kinds {
 };
 
 // Sums over the links of each kind. What a link adds is divided among what it stands for: all of that is as short.
-void add_kinds(const Simulation& simulation, NetworkUse& use, bool whole) {
-  Kinds kinds(simulation, use);
-  const double makespan = to_seconds(simulation.timeline.makespan);
-  std::vector<double> could;  // bytes that all links of a kind could have moved
-  std::vector<std::vector<HeldActivity>> held;
-  for (const LinkUsage& usage : use.links) {
-    const std::vector<Placed> places = kinds.places_of(usage.link);
+class KindSums {
+ public:
+  KindSums(const Simulation& simulation, NetworkUse& use)
+      : kinds_(simulation, use), use_(use), makespan_s_(to_seconds(simulation.timeline.makespan)) {}
+
+  void add(const LinkUsage& usage) {
+    const std::vector<Placed> places = kinds_.places_of(usage.link);
     std::vector<std::size_t> own;
     double count = 0;
     for (const Placed& place : places) {
-      could.resize(use.kinds.size());
-      held.resize(use.kinds.size());
-      LinkKindUse& kind = use.kinds[place.kind];
-      kind.links += place.links;
-      kind.least_bytes_per_s = std::min(kind.least_bytes_per_s, place.bytes_per_s);
-      kind.most_bytes_per_s = std::max(kind.most_bytes_per_s, place.bytes_per_s);
+      LinkKindUse& kind = count_in(place);
       kind.bytes += usage.bytes * place.share;
-      could[place.kind] += place.links * place.bytes_per_s * makespan;
       kind.peak_use = std::max(kind.peak_use, usage.peak_use);
       count += place.links;
       if (std::find(own.begin(), own.end(), place.kind) == own.end()) own.push_back(place.kind);
-      if (usage.held.empty()) continue;
-      kind.binding_links += place.links;
-      kind.binds_s = std::max(kind.binds_s, usage.binds_s);
-      if (usage.most_asked <= kind.most_asked) continue;
-      kind.most_asked = usage.most_asked;
-      kind.asking = usage.asking;
+      if (!usage.held.empty()) bind(usage, place, kind);
     }
+    hold(usage, places, own);
+    std::string names;
+    for (const std::size_t kind : own) names += (names.empty() ? "" : " and ") + use_.kinds[kind].kind;
+    use_.kind_of_link.push_back(std::move(names));
+    use_.count.push_back(count);
+  }
+
+  void add_idle() {
+    for (const Placed& place : kinds_.idle()) count_in(place);
+  }
+
+  void finish() {
+    for (std::size_t i = 0; i < use_.kinds.size(); ++i) {
+      use_.kinds[i].mean_use = use_.kinds[i].bytes / could_[i];
+      use_.kinds[i].slowed = slowed_by_name(use_.program, std::move(held_[i]));
+      use_.slowed_s += added_by(use_.kinds[i].slowed);
+    }
+    std::vector<LinkKindUse> ordered;
+    for (const std::size_t kind : kinds_.order()) ordered.push_back(std::move(use_.kinds[kind]));
+    use_.kinds = std::move(ordered);
+  }
+
+ private:
+  LinkKindUse& count_in(const Placed& place) {
+    could_.resize(use_.kinds.size());
+    held_.resize(use_.kinds.size());
+    LinkKindUse& kind = use_.kinds[place.kind];
+    kind.links += place.links;
+    kind.least_bytes_per_s = std::min(kind.least_bytes_per_s, place.bytes_per_s);
+    kind.most_bytes_per_s = std::max(kind.most_bytes_per_s, place.bytes_per_s);
+    could_[place.kind] += place.links * place.bytes_per_s * makespan_s_;
+    return kind;
+  }
+
+  static void bind(const LinkUsage& usage, const Placed& place, LinkKindUse& kind) {
+    kind.binding_links += place.links;
+    kind.binds_s = std::max(kind.binds_s, usage.binds_s);
+    if (usage.most_asked <= kind.most_asked) return;
+    kind.most_asked = usage.most_asked;
+    kind.asking = usage.asking;
+  }
+
+  void hold(const LinkUsage& usage, const std::vector<Placed>& places, const std::vector<std::size_t>& own) {
     for (const std::size_t kind : own) {
       const auto of_kind = static_cast<double>(
           std::count_if(places.begin(), places.end(), [&](const Placed& place) { return place.kind == kind; }));
       for (HeldActivity each : usage.held) {
         each.slowed_s *= of_kind / static_cast<double>(places.size());
-        held[kind].push_back(each);
+        held_[kind].push_back(each);
       }
     }
-    std::string names;
-    for (const std::size_t kind : own) names += (names.empty() ? "" : " and ") + use.kinds[kind].kind;
-    use.kind_of_link.push_back(std::move(names));
-    use.count.push_back(count);
   }
-  if (whole) {
-    for (const Placed& place : kinds.idle()) {
-      could.resize(use.kinds.size());
-      held.resize(use.kinds.size());
-      LinkKindUse& kind = use.kinds[place.kind];
-      kind.links += place.links;
-      kind.least_bytes_per_s = std::min(kind.least_bytes_per_s, place.bytes_per_s);
-      kind.most_bytes_per_s = std::max(kind.most_bytes_per_s, place.bytes_per_s);
-      could[place.kind] += place.links * place.bytes_per_s * makespan;
-    }
-  }
-  for (std::size_t i = 0; i < use.kinds.size(); ++i) {
-    use.kinds[i].mean_use = use.kinds[i].bytes / could[i];
-    use.kinds[i].slowed = slowed_by_name(use.program, std::move(held[i]));
-    use.slowed_s += added_by(use.kinds[i].slowed);
-  }
-  std::vector<LinkKindUse> ordered;
-  for (const std::size_t kind : kinds.order()) ordered.push_back(std::move(use.kinds[kind]));
-  use.kinds = std::move(ordered);
-}
+
+  Kinds kinds_;
+  NetworkUse& use_;
+  double makespan_s_;
+  std::vector<double> could_;  // bytes that all links of a kind could have moved
+  std::vector<std::vector<HeldActivity>> held_;
+};
 
 double iteration_without_links(const Simulation& simulation, Program program) {
   for (TaskClass& described : program.classes) described.traffic = kNoTraffic;
@@ -179,7 +194,10 @@ NetworkUse use_of(const Simulation& simulation, Program program, bool whole) {
   NetworkUse use;
   use.program = std::move(program);
   use.links = link_usage(use.program, simulation.timeline);
-  add_kinds(simulation, use, whole);
+  KindSums sums(simulation, use);
+  for (const LinkUsage& usage : use.links) sums.add(usage);
+  if (whole) sums.add_idle();
+  sums.finish();
   std::vector<double> added;
   for (const LinkUsage& usage : use.links) added.push_back(added_by(slowed_by_name(use.program, usage.held)));
   for (LinkId link = 0; link < use.links.size(); ++link) {
