@@ -50,7 +50,7 @@ TokenExchange token_exchange(double bytes, const CommunicationGroup& group, cons
   out.domain.shape.nodes = std::max(1, group.shape.nodes / group.shape.domains);
   out.domain.crosses_leaves = false;
   out.rail.shape.ranks = out.rail.shape.nodes = group.shape.domains;
-  out.rail.shape.ranks_per_node = out.rail.shape.ranks_per_domain = 1;
+  out.rail.shape.ranks_per_node = out.rail.shape.ranks_per_domain = out.rail.shape.fewest_per_domain = 1;
   out.over_rail = of_token * places_visited(exchange, group.shape.domains);
   out.inside = of_token * places_visited(exchange, group.shape.ranks);
   return out;

@@ -43,6 +43,22 @@ TEST_CASE("one expert for each token: all dispatchers send the same within a nod
   CHECK(seconds(ExpertDispatcher::deep_ep, 8) < seconds(ExpertDispatcher::all_to_all, 8));
 }
 
+TEST_CASE("over the network a rank sends through its own share of the ports, and no faster") {
+  const Cluster cluster = cluster_of("hgx-h100", 8);
+  const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
+  const double bytes = 4e9;  // of a rank's rows
+  for (const ExpertDispatcher dispatcher : {ExpertDispatcher::deep_ep, ExpertDispatcher::hybrid_ep}) {
+    const ExpertExchange exchange = {dispatcher, 256, 8};
+    const CommunicationCost cost =
+        price_expert_exchange(model, CollectiveKind::all_to_all, bytes, group_of(cluster, 64), exchange);
+    const double over_network = bytes / 8 * places_visited(exchange, 8) * 7 / 8;
+    CHECK(cost.transfer_s >= over_network / model.port_share());
+    CHECK(cost.transfer_s <= 1.5 * over_network / model.port_share());
+    CHECK(cost.flows == FlowPattern::rail);
+    CHECK(cost.network_bytes_per_s * cost.seconds == doctest::Approx(over_network));
+  }
+}
+
 TEST_CASE("HybridEP's kernels reach what was measured among 8 GPUs over NVLink 5: 564 of 900 GB/s both ways") {
   const Cluster cluster = cluster_of("hgx-b200", 1);
   const CollectiveModel model(cluster.groups()[0].hardware, cluster.fabric());
