@@ -60,7 +60,7 @@ TEST_CASE("a kernel beside a collective that holds multiprocessors takes longer"
 }
 
 TEST_CASE("four layers of DeepSeek-V3 each way on 64 H800: communication hides") {
-  const std::string root = source_root();
+  const std::string& root = source_root();
   ModelSpec model = load_model("deepseek-v3", root + "/models", {"test", 0, 0});
   model.layers = 8;
   model.mixture.first_dense = 0;
