@@ -20,16 +20,18 @@ double quantile(const std::vector<JudgedStrategy>& of, const std::function<doubl
   return values[values.size() * percent / 100];
 }
 
+void add_simulated(const SmallSpace& of, std::vector<NodeAllotment> nodes, bool first_order,
+                   std::vector<JudgedStrategy>& all) {
+  Job job = of.job;
+  job.cluster = Cluster(std::move(nodes), of.job.cluster.fabric());
+  const std::vector<JudgedStrategy> more = simulate_all(job, of.space, first_order);
+  all.insert(all.end(), more.begin(), more.end());
+}
+
 std::vector<JudgedStrategy> simulate_choices(const SmallSpace& of, bool any_count) {
   const NodeGroup& first = of.job.cluster.groups()[0];
   const NodeGroup& second = of.job.cluster.groups()[1];
   std::vector<JudgedStrategy> all;
-  const auto add = [&](std::vector<NodeAllotment> nodes, bool first_order) {
-    Job job = of.job;
-    job.cluster = Cluster(std::move(nodes), of.job.cluster.fabric());
-    const std::vector<JudgedStrategy> more = simulate_all(job, of.space, first_order);
-    all.insert(all.end(), more.begin(), more.end());
-  };
   for (int firsts = any_count ? 0 : first.count; firsts <= first.count; ++firsts) {
     for (int seconds = any_count ? 0 : second.count; seconds <= second.count; ++seconds) {
       NodeAllotment one = first;
@@ -37,10 +39,10 @@ std::vector<JudgedStrategy> simulate_choices(const SmallSpace& of, bool any_coun
       one.count = firsts;
       other.count = seconds;
       if (firsts > 0 && seconds > 0) {
-        add({one, other}, true);
-        add({other, one}, false);
+        add_simulated(of, {one, other}, true, all);
+        add_simulated(of, {other, one}, false, all);
       } else if (firsts + seconds > 0) {
-        add({firsts > 0 ? one : other}, true);
+        add_simulated(of, {firsts > 0 ? one : other}, true, all);
       }
     }
   }

@@ -19,6 +19,10 @@ double power_w(const JudgedStrategy& judged);
 double quantile(const std::vector<JudgedStrategy>& of, const std::function<double(const JudgedStrategy&)>& figure,
                 std::size_t percent);
 
+// A job's strategies on these nodes, added to `all`; `first_order`: see simulate_all().
+void add_simulated(const SmallSpace& of, std::vector<NodeAllotment> nodes, bool first_order,
+                   std::vector<JudgedStrategy>& all);
+
 // Of two types of nodes, any numbers up to all, or all: in the order of the search, types in either order.
 std::vector<JudgedStrategy> simulate_choices(const SmallSpace& of, bool any_count);
 

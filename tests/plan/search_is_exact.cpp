@@ -274,21 +274,15 @@ TEST_CASE("a mix has blocks that run on all of it, whatever each type runs alone
   spec.any_count = true;
   spec.objective = SearchObjective::pareto;
   std::vector<JudgedStrategy> all;
-  const auto add = [&](std::vector<NodeAllotment> nodes, bool first_order) {
-    Job job = of.job;
-    job.cluster = Cluster(std::move(nodes), of.job.cluster.fabric());
-    const std::vector<JudgedStrategy> more = simulate_all(job, of.space, first_order);
-    all.insert(all.end(), more.begin(), more.end());
-  };
   for (const int newers : {0, 1}) {
     for (const int olders : {0, 1, 2}) {
       NodeGroup old = older;
       old.count = olders;
-      if (newers == 0 && olders > 0) add({old}, true);
-      if (newers == 1 && olders == 0) add({newer}, true);
+      if (newers == 0 && olders > 0) add_simulated(of, {old}, true, all);
+      if (newers == 1 && olders == 0) add_simulated(of, {newer}, true, all);
       if (newers == 1 && olders > 0) {
-        add({newer, old}, true);
-        add({old, newer}, false);
+        add_simulated(of, {newer, old}, true, all);
+        add_simulated(of, {old, newer}, false, all);
       }
     }
   }

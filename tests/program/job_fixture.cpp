@@ -14,6 +14,27 @@ Cluster cluster_of(const std::string& node, int count) {
   return Cluster({{hardware, count, price}}, default_fabric());
 }
 
+Fabric fabric_from(const std::string& yaml) {
+  const Document document = Document::from_text(yaml, "job.yaml");
+  return read_fabric(Node(document));
+}
+
+Cluster nodes_on(const std::string& fabric, int nodes) {
+  return Cluster({cluster_of("dgx-a100-80g", nodes).groups()[0]}, fabric_from(fabric));
+}
+
+Job job_on_16_nodes(const std::string& fabric, int tensor, int pipeline, bool overlap) {
+  Strategy s = sized(tensor, 128 / (tensor * pipeline), pipeline);
+  s.overlap_grad_reduce = overlap;
+  Job job = small_job(8, 16, s, 4 * s.data);
+  job.cluster = nodes_on(fabric, 16);
+  return job;
+}
+
+std::string rails_of_two_nodes(double oversubscription) {
+  return "{type: rail-optimized, leaf_ports: 2, oversubscription: " + std::to_string(oversubscription) + "}";
+}
+
 Job small_job(int layers, int nodes, const Strategy& strategy, std::int64_t global_batch) {
   ModelSpec model = with_blocks({});
   model.name = "small";

@@ -31,6 +31,13 @@ Cluster cluster_of(const std::string& node, int count);
 Strategy sized(int tensor, int data, int pipeline);
 Job perturbed_by(Job job, Perturbations perturbations);
 
+// A fabric as a scenario writes it, such as "{type: full-bisection}"; so many DGX A100 on it.
+Fabric fabric_from(const std::string& yaml);
+Cluster nodes_on(const std::string& fabric, int nodes);
+// small_job() of 8 layers on 16 nodes of 8 A100 on this fabric.
+Job job_on_16_nodes(const std::string& fabric, int tensor, int pipeline, bool overlap);
+std::string rails_of_two_nodes(double oversubscription);
+
 // Sum over tasks of the given kind of their classes' bytes.
 double bytes_on(const Program& program, StreamKind stream);
 

@@ -21,10 +21,8 @@ namespace {
 
 // `nodes` DGX A100 on leaves of four nodes.
 Cluster whole(int nodes, double oversubscription) {
-  const std::string fabric =
-      "{type: fat-tree, leaf_ports: 32, oversubscription: " + std::to_string(oversubscription) + "}";
-  const Document document = Document::from_text(fabric, "jobs.yaml");
-  return {{cluster_of("dgx-a100-80g", nodes).groups()[0]}, read_fabric(Node(document))};
+  return nodes_on("{type: fat-tree, leaf_ports: 32, oversubscription: " + std::to_string(oversubscription) + "}",
+                  nodes);
 }
 
 // A GPT on the nodes of a cluster of which `takes` says so: replicas over all of them, gradients overlapped.

@@ -17,20 +17,6 @@ using namespace mirfak::test;
 
 namespace {
 
-// 16 nodes of 8 A100, leaves of two nodes.
-Job job_on_rails(double oversubscription, int tensor, int pipeline, bool overlap) {
-  Strategy s;
-  s.tensor = tensor;
-  s.pipeline = pipeline;
-  s.data = 128 / (tensor * pipeline);
-  s.overlap_grad_reduce = overlap;
-  Job job = small_job(8, 16, s, 4 * s.data);
-  const Document document = Document::from_text(
-      "{type: rail-optimized, leaf_ports: 2, oversubscription: " + std::to_string(oversubscription) + "}", "job.yaml");
-  job.cluster = Cluster({cluster_of("dgx-a100-80g", 16).groups()[0]}, read_fabric(Node(document)));
-  return job;
-}
-
 std::vector<HeldActivity> all_held(const std::vector<LinkUsage>& links) {
   std::vector<HeldActivity> out;
   for (const LinkUsage& usage : links) out.insert(out.end(), usage.held.begin(), usage.held.end());
@@ -66,7 +52,8 @@ TEST_CASE("link use: what links add is what tasks take longer in the timeline, f
       const int tensor = std::get<0>(sizes);
       CAPTURE(oversubscription);
       CAPTURE(tensor);
-      const Lowered lowered(job_on_rails(oversubscription, tensor, std::get<1>(sizes), std::get<2>(sizes)));
+      const Lowered lowered(
+          job_on_16_nodes(rails_of_two_nodes(oversubscription), tensor, std::get<1>(sizes), std::get<2>(sizes)));
       double folded = 0;
       for (const bool unfolded : {false, true}) {
         const Program program = lowered.program({.unfolded = unfolded});
@@ -99,7 +86,7 @@ TEST_CASE("link use: what links add is what tasks take longer in the timeline, f
 TEST_CASE("link use: the whole network shown, the same is held back by the same links") {
   for (const double oversubscription : {8.0, 100.0}) {
     const bool overlap = oversubscription < 100;  // else ports are never short
-    const Lowered lowered(job_on_rails(oversubscription, 8, 4, overlap));
+    const Lowered lowered(job_on_16_nodes(rails_of_two_nodes(oversubscription), 8, 4, overlap));
     const Program scarce = lowered.program();
     const Program all = lowered.program({.all_links = true});
     const Timeline timeline = execute(scarce);

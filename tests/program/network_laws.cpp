@@ -27,15 +27,6 @@ using namespace mirfak::test;
 
 namespace {
 
-Fabric fabric_from(const std::string& text) {
-  const Document document = Document::from_text(text, "job.yaml");
-  return read_fabric(Node(document));
-}
-
-Cluster nodes_on(const std::string& fabric, int nodes) {
-  return Cluster({cluster_of("dgx-a100-80g", nodes).groups()[0]}, fabric_from(fabric));
-}
-
 Job job_on(const std::string& fabric, int nodes, const Strategy& strategy, int batches = 4) {
   Job job = small_job(8, nodes, strategy, static_cast<std::int64_t>(batches) * strategy.data);
   job.cluster = nodes_on(fabric, nodes);

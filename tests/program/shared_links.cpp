@@ -12,23 +12,6 @@ using namespace mirfak::test;
 
 namespace {
 
-// 16 nodes of 8 A100, leaves of two nodes.
-Job job_on(const std::string& fabric, int tensor, int pipeline, bool overlap) {
-  Strategy s;
-  s.tensor = tensor;
-  s.pipeline = pipeline;
-  s.data = 128 / (tensor * pipeline);
-  s.overlap_grad_reduce = overlap;
-  Job job = small_job(8, 16, s, 4 * s.data);
-  const Document document = Document::from_text(fabric, "job.yaml");
-  job.cluster = Cluster({cluster_of("dgx-a100-80g", 16).groups()[0]}, read_fabric(Node(document)));
-  return job;
-}
-
-std::string rails(double oversubscription) {
-  return "{type: rail-optimized, leaf_ports: 2, oversubscription: " + std::to_string(oversubscription) + "}";
-}
-
 Picoseconds time_of(const Job& job, bool unfolded = false) {
   LoweringOptions options;
   options.unfolded = unfolded;
@@ -41,9 +24,10 @@ Picoseconds time_of(const Job& job, bool unfolded = false) {
 
 TEST_CASE("shared links: a network that suffices has none, and changes nothing") {
   for (const bool overlap : {false, true}) {
-    const Program program = Lowered(job_on(rails(1), 8, 4, overlap)).program();
+    const Program program = Lowered(job_on_16_nodes(rails_of_two_nodes(1), 8, 4, overlap)).program();
     for (const Link& link : program.links) CHECK(link.name.find("leaf") == std::string::npos);
-    CHECK(time_of(job_on(rails(1), 8, 4, overlap)) == time_of(job_on("{type: full-bisection}", 8, 4, overlap)));
+    CHECK(time_of(job_on_16_nodes(rails_of_two_nodes(1), 8, 4, overlap)) ==
+          time_of(job_on_16_nodes("{type: full-bisection}", 8, 4, overlap)));
   }
 }
 
@@ -57,7 +41,7 @@ TEST_CASE("shared links: folded and unfolded programs take the same time") {
         CAPTURE(tensor);
         CAPTURE(pipeline);
         CAPTURE(overlap);
-        const Job job = job_on(rails(oversubscription), tensor, pipeline, overlap);
+        const Job job = job_on_16_nodes(rails_of_two_nodes(oversubscription), tensor, pipeline, overlap);
         CHECK(time_of(job) == time_of(job, true));
       }
     }
@@ -66,12 +50,14 @@ TEST_CASE("shared links: folded and unfolded programs take the same time") {
 
 // With a replica on each node the rings of a rail are one, which has an uplink of each leaf for itself.
 TEST_CASE("shared links: alone on its links a collective takes the time of its price") {
-  CHECK(time_of(job_on(rails(2), 8, 1, false)) == time_of(job_on("{type: full-bisection}", 8, 1, false)));
-  CHECK(time_of(job_on(rails(100), 8, 1, false)) > time_of(job_on("{type: full-bisection}", 8, 1, false)));
+  CHECK(time_of(job_on_16_nodes(rails_of_two_nodes(2), 8, 1, false)) ==
+        time_of(job_on_16_nodes("{type: full-bisection}", 8, 1, false)));
+  CHECK(time_of(job_on_16_nodes(rails_of_two_nodes(100), 8, 1, false)) >
+        time_of(job_on_16_nodes("{type: full-bisection}", 8, 1, false)));
 }
 
 TEST_CASE("shared links: names and numbers of links are those of the network") {
-  const Program program = Lowered(job_on(rails(100), 8, 4, true)).program();
+  const Program program = Lowered(job_on_16_nodes(rails_of_two_nodes(100), 8, 4, true)).program();
   REQUIRE(!program.links.empty());
   bool uplink = false;
   for (const Link& link : program.links) {
@@ -84,7 +70,7 @@ TEST_CASE("shared links: names and numbers of links are those of the network") {
 TEST_CASE("shared links: less bandwidth between switches never makes one collective faster") {
   Picoseconds last = 0;
   for (const double oversubscription : {1.0, 2.0, 4.0, 16.0, 64.0}) {
-    const Picoseconds now = time_of(job_on(rails(oversubscription), 8, 1, false));
+    const Picoseconds now = time_of(job_on_16_nodes(rails_of_two_nodes(oversubscription), 8, 1, false));
     CHECK(now >= last);
     last = now;
   }

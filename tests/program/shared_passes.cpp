@@ -25,8 +25,7 @@ Job mixture_on(const std::string& fabric, int pipeline, bool overlap, ExpertDisp
   Job job = small_job(layers, 8, s, 4 * s.data);
   job.model.linear_bias = job.model.qkv_bias = false;
   job.model.mixture = {.experts = 32, .per_token = 2, .ffn = 512, .shared_ffn = 0, .first_dense = 0, .every = 1};
-  const Document document = Document::from_text(fabric, "job.yaml");
-  job.cluster = Cluster({cluster_of("dgx-a100-80g", 8).groups()[0]}, read_fabric(Node(document)));
+  job.cluster = nodes_on(fabric, 8);
   return job;
 }
 
