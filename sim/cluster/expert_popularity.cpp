@@ -16,7 +16,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kMostTokens = 1e15;
+constexpr double kMaxTokens = 1e15;
 constexpr double kHighestSkew = 10;
 
 double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
@@ -50,7 +50,7 @@ std::vector<double> tokens_in(const Node& file) {
   for (std::size_t row = 0; row < table.rows(); ++row) {
     double& own = out[static_cast<std::size_t>(table.integer(row, expert, 0, count - 1))];
     if (own >= 0) table.fail(row, expert, "this expert has tokens already");
-    own = table.number(row, tokens, 0, kMostTokens);
+    own = table.number(row, tokens, 0, kMaxTokens);
   }
   return out;
 }
@@ -111,7 +111,7 @@ ExpertPopularity read_expert_popularity(const Node& node) {
       out.skew = skew->as_number(0, kHighestSkew);
       return out;
     }
-    for (const Node& item : tokens->as_items()) out.tokens.push_back(item.as_number(0, kMostTokens));
+    for (const Node& item : tokens->as_items()) out.tokens.push_back(item.as_number(0, kMaxTokens));
   }
   if (!(sum_of(out.tokens) > 0)) node.fail("no expert gets any tokens", "state how many each gets of a measured step");
   return out;

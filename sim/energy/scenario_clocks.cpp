@@ -63,8 +63,9 @@ class ClockedJob {
     if (schedule_of(job_.strategy.schedule).needs_times) {
       for (StagePlan& plan : plan_stages(job_, blocks_)) orders_.push_back(std::move(plan.order));
     }
-    out_.program = lower_at(0);
-    if (shares_links_in_passes(job_, plan_stages(job_, blocks_))) {
+    const std::vector<StagePlan> plans = plans_at(0);
+    out_.program = lower_whole(plans);
+    if (shares_links_in_passes(job_, plans)) {
       out_.left_out.emplace_back(
           "what passes exchange between leaves has the network for itself while clocks are planned");
     }
@@ -87,8 +88,8 @@ class ClockedJob {
     return clocks[std::min(setting, clocks.size() - 1)];
   }
 
-  // The program with all devices at a place in their list of clocks.
-  Program lower_at(std::size_t setting) const {
+  // With all devices at a place in their list of clocks.
+  std::vector<StagePlan> plans_at(std::size_t setting) const {
     std::vector<double> limits;
     for (int stage = 0; stage < job_.strategy.pipeline; ++stage) {
       limits.push_back(clock_of(stage, setting) / job_.hardware_of(stage, 0).hardware.gpu.clock_max_hz.value);
@@ -96,6 +97,10 @@ class ClockedJob {
     std::vector<StagePlan> plans = plan_stages(job_, blocks_, limits);
     // An order that depends on times is that of the highest clocks.
     for (std::size_t i = 0; i < orders_.size(); ++i) plans[i].order = orders_[i];
+    return plans;
+  }
+
+  Program lower_whole(std::span<const StagePlan> plans) const {
     LoweringOptions options;
     options.passes_alone = true;
     return lower(job_, blocks_, plans, options);
@@ -133,7 +138,7 @@ void ClockedJob::price_clocks() {
   for (const std::vector<double>& clocks : clocks_) settings = std::max(settings, clocks.size());
   std::vector<std::vector<Priced>> priced(settings);
   parallel_for(settings, [&](std::size_t setting) {
-    const Program program = lower_at(setting);
+    const Program program = lower_whole(plans_at(setting));
     if (program.size() != out_.program.size()) fail_internal("a clock changes the tasks of a program");
     for (const TaskId task : first_of_kind_) {
       priced[setting].push_back({program.duration[task], program.class_of(task).energy_j});

@@ -24,9 +24,9 @@ std::vector<double> capacities_of(const Program& program) {
 double largest_demand(const Program& program) {
   double largest = 0;
   for (const LinkUse& use : program.link_uses) largest = std::max(largest, use.bytes_per_s);
-  double least_slower = 1;  // tasks may be faster than their traffic assumes
-  for (const double slower : program.slower) least_slower = std::min(least_slower, slower);
-  return largest / least_slower;
+  double fastest = 1;  // of Program::slower: tasks may be faster than their traffic assumes
+  for (const double slower : program.slower) fastest = std::min(fastest, slower);
+  return largest / fastest;
 }
 
 }  // namespace

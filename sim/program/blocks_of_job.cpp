@@ -563,11 +563,11 @@ std::vector<CollectiveModel> other_models(const Job& job, std::span<const Replic
   return out;
 }
 
-// Of ranks of a job that has a part of a cluster.
-bool crosses_leaves(const ClusterPart& part, const std::vector<int>& ranks) {
-  std::vector<int> devices;
-  for (const int rank : ranks) devices.push_back(part.devices[static_cast<std::size_t>(rank)]);
-  return communication_group(part.whole, devices).crosses_leaves;
+// On the network that it uses, which may be of a larger cluster.
+bool crosses_leaves(const Job& job, const CommunicationGroup& group, std::vector<int> ranks) {
+  if (!job.part) return group.crosses_leaves;
+  for (int& rank : ranks) rank = job.device_of(rank);
+  return communication_group(job.network(), ranks).crosses_leaves;
 }
 
 }  // namespace
@@ -583,8 +583,7 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
   const auto group = [&](const std::vector<int>& ranks) { return communication_group(job.cluster, ranks); };
   const auto in_passes = [&](const std::vector<int>& ranks) {
     const CommunicationGroup out = group(ranks);
-    const bool crosses = job.part ? crosses_leaves(*job.part, ranks) : out.crosses_leaves;
-    passes_cross_leaves = passes_cross_leaves || crosses;
+    passes_cross_leaves = passes_cross_leaves || crosses_leaves(job, out, ranks);
     return alone(out);
   };
   tensor_group = in_passes(job.tensor_group(stage, first));

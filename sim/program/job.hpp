@@ -29,7 +29,7 @@ struct Job {
   Strategy strategy;
   Framework framework;
   RangeWidths ranges = {};  // how far predictions are off; decides nothing
-  // Whose links between switches it uses. Null: those of `cluster`, which it has for itself.
+  // Null: it has `cluster` for itself.
   std::shared_ptr<const ClusterPart> part = {};
 
   const PrecisionRecipe& recipe() const;  // Error(input) unless training.precision is the name of one
@@ -43,6 +43,9 @@ struct Job {
     const StageShape shape = strategy.shape_of(stage);
     return strategy.first_rank(stage) + data * shape.tensor * strategy.context + member;
   }
+  // Whose links between switches it uses, and where there a rank runs.
+  const Cluster& network() const { return part ? part->whole : cluster; }
+  int device_of(int rank) const { return part ? part->devices[static_cast<std::size_t>(rank)] : rank; }
   // The job as one of its stages sees it, where these have shapes of their own (Strategy::at). What is said of a stage
   // below, and of its blocks, groups, prices and memory elsewhere, is said by the job as this stage sees it.
   Job at(int stage) const;

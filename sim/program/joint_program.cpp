@@ -1,6 +1,7 @@
 #include "program/joint_program.hpp"
 
 #include "base/error.hpp"
+#include "program/program_size.hpp"
 #include "program/shared_links.hpp"
 
 #include <fmt/format.h>
@@ -91,13 +92,12 @@ std::size_t links_of_several(const Program& program, std::span<const NetworkLoad
 }
 
 void check_size(std::span<const JointJob> jobs) {
-  constexpr double most = 1U << 27U;  // some 10 GB with the timeline
   double tasks = 0;
   for (const JointJob& job : jobs) {
     tasks += (static_cast<double>(job.lowered->program.size()) + 1) * job.iterations;
   }
-  if (tasks <= most) return;
-  fail_infeasible({}, fmt::format("the jobs' iterations would be {:.2g} tasks, more than {:.2g}", tasks, most),
+  if (tasks <= kMaxTasks) return;
+  fail_infeasible({}, fmt::format("the jobs' iterations would be {:.2g} tasks, more than {:.2g}", tasks, kMaxTasks),
                   "simulate them folded, with fewer iterations, or jobs whose iterations are more alike in length");
 }
 

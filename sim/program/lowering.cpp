@@ -43,9 +43,6 @@ std::vector<DataParallelPlan> plans_of_stages(const Job& job, const ShardedBlock
   return out;
 }
 
-// Whose network a job uses.
-const Cluster& cluster_of(const Job& job) { return job.part ? job.part->whole : job.cluster; }
-
 class Lowering {
  public:
   Lowering(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
@@ -71,7 +68,7 @@ class Lowering {
   LoweredJob run() {
     emit_passes();
     write_step(program_, groups_, job_, blocks_, placement_, work_, teams_, communication_, data_);
-    const Cluster& cluster = cluster_of(job_);
+    const Cluster& cluster = job_.network();
     const SharedNetwork network = options_.all_links
                                       ? SharedNetwork{true, all_routes_of(cluster)}
                                       : SharedNetwork{!options_.passes_alone || contends(plans_), routes_of(cluster)};
@@ -466,7 +463,7 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
 bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
   const bool crosses =
       std::any_of(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
-  return crosses && routes_of(cluster_of(job)) != nullptr;
+  return crosses && routes_of(job.network()) != nullptr;
 }
 
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,

@@ -56,8 +56,6 @@ class LoadTable {
   void add(NetworkLoads::Wire wire, double bytes_per_s) {
     out_.cells.push_back({wire, static_cast<std::uint32_t>(out_.rows.size() - 1), out_.entries, bytes_per_s});
   }
-  const Cluster& cluster() const { return job_.part ? job_.part->whole : job_.cluster; }
-  int device_of(int rank) const { return job_.part ? job_.part->devices[static_cast<std::size_t>(rank)] : rank; }
 
   const Program& program_;
   const Job& job_;
@@ -137,7 +135,7 @@ void LoadTable::send_transfer(const TaskClass& described, const RealGroups::Memb
   const double share = described.network_bytes_per_s / std::get<TransferWork>(described.work).receivers;
   for (const int from : members.of_stage) {
     for (const int to : members.others) {
-      for (const LinkShare& on : network_.routes->between(device_of(from), device_of(to)))
+      for (const LinkShare& on : network_.routes->between(job_.device_of(from), job_.device_of(to)))
         load(on.link, on.share * share);
     }
   }
@@ -146,10 +144,10 @@ void LoadTable::send_transfer(const TaskClass& described, const RealGroups::Memb
 void LoadTable::send_collective(const TaskClass& described, const RealGroups::Members& members) {
   std::vector<int> devices = members.of_stage;
   devices.insert(devices.end(), members.others.begin(), members.others.end());
-  for (int& device : devices) device = device_of(device);
+  for (int& device : devices) device = job_.device_of(device);
   std::sort(devices.begin(), devices.end());
   std::map<std::pair<int, std::uint32_t>, double> added_up;  // of each port, on each link
-  for_each_flow(described.flows, cluster(), devices, [&](const Flow& flow) {
+  for_each_flow(described.flows, job_.network(), devices, [&](const Flow& flow) {
     for (const LinkShare& on : network_.routes->between(flow.from, flow.to)) {
       const double bytes_per_s = on.share * flow.share * described.network_bytes_per_s;
       if (described.flows == FlowPattern::in_network) {

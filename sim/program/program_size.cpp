@@ -8,7 +8,6 @@
 namespace mirfak {
 
 void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
-  constexpr double most = 1U << 27U;     // some 10 GB with the timeline
   constexpr double tasks_per_piece = 5;  // a pass, or a part of one with its collectives
   const bool gathers = data_parallel_plan(job).gathers_in_passes();
   double tasks = 0;
@@ -24,8 +23,8 @@ void check_program_size(const Job& job, std::span<const StagePlan> stages, const
     }
     tasks += steps * plan.replicas.microbatches * (options.unfolded ? plan.ranks : 1);
   }
-  if (tasks <= most) return;
-  fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, most),
+  if (tasks <= kMaxTasks) return;
+  fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, kMaxTasks),
                   "simulate it folded, or at --detail passes");
 }
 

@@ -4,6 +4,8 @@
 
 namespace mirfak {
 
+inline constexpr double kMaxTasks = 1U << 27U;  // some 10 GB with the timeline
+
 // Refuses, before it is built, a program that would not fit in memory: Error(infeasible).
 void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options);
 

@@ -17,14 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostNamed = 8;     // links that text names
-constexpr std::size_t kMostListed = 100;  // ... and JSON
-
-std::string bandwidth_text(const LinkKindUse& kind) {
-  const std::string least = format_number(kind.least_bytes_per_s / kGB);
-  const std::string most = format_number(kind.most_bytes_per_s / kGB);
-  return (least == most ? most : least + " to " + most) + " GB/s";
-}
+constexpr std::size_t kMaxNamed = 8;     // links that text names
+constexpr std::size_t kMaxListed = 100;  // ... and JSON
 
 std::string times_text(double times) { return times > 0 ? format_number(times) + " x" : "-"; }
 
@@ -90,14 +84,14 @@ std::string named_table(const NetworkUse& use) {
   TextTable table("lrrrrl");
   table.add_row({"short for longest", "links", "for", "mean use", "asked for", "slows most"});
   const std::vector<NamedRow> rows = named_rows(use);
-  for (std::size_t i = 0; i < std::min(kMostNamed, rows.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxNamed, rows.size()); ++i) {
     std::vector<std::string> cells = {rows[i].name, fmt::format("{:.0f}", rows[i].count)};
     if (rows[i].links > 1) cells[0] += fmt::format(" and {} like it", rows[i].links - 1);
     cells.insert(cells.end(), rows[i].cells.begin(), rows[i].cells.end());
     table.add_row(std::move(cells));
   }
   std::string out = table.text();
-  if (rows.size() > kMostNamed) out += fmt::format("  and {} rows more\n", rows.size() - kMostNamed);
+  if (rows.size() > kMaxNamed) out += fmt::format("  and {} rows more\n", rows.size() - kMaxNamed);
   return out;
 }
 
@@ -112,20 +106,31 @@ Json slowed_json(const std::vector<SlowedCommunication>& slowed) {
   return out;
 }
 
+// What kinds of links and single ones have alike.
+template <class Use>
+void add_use(const Use& of, Json& out) {
+  out["bytes"] = of.bytes;
+  out["mean_use"] = of.mean_use;
+  out["peak_use"] = of.peak_use;
+}
+
+template <class Use>
+void add_binding(const Use& of, const std::vector<SlowedCommunication>& slowed, Json& out) {
+  out["binds_s"] = of.binds_s;
+  out["most_asked"] = of.most_asked;
+  out["asking"] = of.asking;
+  out["slowed"] = slowed_json(slowed);
+}
+
 Json kind_json(const LinkKindUse& kind) {
   Json out = Json::object();
   out["kind"] = kind.kind;
   out["links"] = kind.links;
   out["least_bytes_per_s"] = kind.least_bytes_per_s;
   out["most_bytes_per_s"] = kind.most_bytes_per_s;
-  out["bytes"] = kind.bytes;
-  out["mean_use"] = kind.mean_use;
-  out["peak_use"] = kind.peak_use;
+  add_use(kind, out);
   out["binding_links"] = kind.binding_links;
-  out["binds_s"] = kind.binds_s;
-  out["most_asked"] = kind.most_asked;
-  out["asking"] = kind.asking;
-  out["slowed"] = slowed_json(kind.slowed);
+  add_binding(kind, kind.slowed, out);
   return out;
 }
 
@@ -135,17 +140,18 @@ Json link_json(const NetworkUse& use, LinkId id) {
   out["name"] = use.program.links[id].name;
   out["kind"] = use.kind_of_link[id];
   out["links"] = use.count[id];
-  out["bytes"] = usage.bytes;
-  out["mean_use"] = usage.mean_use;
-  out["peak_use"] = usage.peak_use;
-  out["binds_s"] = usage.binds_s;
-  out["most_asked"] = usage.most_asked;
-  out["asking"] = usage.asking;
-  out["slowed"] = slowed_json(slowed_by_name(use.program, usage.held));
+  add_use(usage, out);
+  add_binding(usage, slowed_by_name(use.program, usage.held), out);
   return out;
 }
 
 }  // namespace
+
+std::string bandwidth_text(const LinkKindUse& kind) {
+  const std::string least = format_number(kind.least_bytes_per_s / kGB);
+  const std::string most = format_number(kind.most_bytes_per_s / kGB);
+  return (least == most ? most : least + " to " + most) + " GB/s";
+}
 
 std::string links_text(const Simulation& simulation) {
   if (!links_may_bind(simulation)) return {};
@@ -169,7 +175,7 @@ Json links_json(const NetworkUse& use) {
   Json& kinds = out["kinds"] = Json::array();
   for (const LinkKindUse& kind : use.kinds) kinds.push_back(kind_json(kind));
   Json& binding = out["binding"] = Json::array();
-  for (std::size_t i = 0; i < std::min(kMostListed, use.binding.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxListed, use.binding.size()); ++i) {
     binding.push_back(link_json(use, use.binding[i]));
   }
   return out;

@@ -15,4 +15,6 @@ std::string links_text(const Simulation& simulation);
 // The same as JSON: report/README.md.
 nlohmann::ordered_json links_json(const NetworkUse& use);
 
+std::string bandwidth_text(const LinkKindUse& kind);  // of each of its links: "50 GB/s", "0.7 to 50 GB/s"
+
 }  // namespace mirfak

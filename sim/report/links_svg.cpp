@@ -1,6 +1,7 @@
 #include "report/links_svg.hpp"
 
 #include "base/units.hpp"
+#include "report/link_report.hpp"
 #include "report/markup.hpp"
 #include "report/network_map.hpp"
 
@@ -26,8 +27,8 @@ constexpr double kStripLeft = 378;
 constexpr double kStripWidth = 778;
 constexpr double kStripHeight = 34;
 constexpr double kStripPitch = 50;
-constexpr std::size_t kMostStrips = 6;
-constexpr std::size_t kMostPoints = 1500;  // of a strip, drawn one by one
+constexpr std::size_t kMaxStrips = 6;
+constexpr std::size_t kMaxPoints = 1500;  // of a strip, drawn one by one
 constexpr int kShades = 6;
 
 // Colours are written out, not as variables, for viewers that know no more of style sheets than this.
@@ -75,12 +76,6 @@ double round_scale(double largest) {
 
 std::string short_text(double links, double binds_s) {
   return fmt::format("{:.0f} short, for up to {}", links, format_seconds(binds_s));
-}
-
-std::string bandwidth_text(const LinkKindUse& kind) {
-  const std::string least = format_number(kind.least_bytes_per_s / kGB);
-  const std::string most = format_number(kind.most_bytes_per_s / kGB);
-  return (least == most ? most : least + " to " + most) + " GB/s";
 }
 
 class LinksPicture {
@@ -361,13 +356,12 @@ std::string LinksPicture::legend() {
 std::vector<LinkId> LinksPicture::shown_links() const {
   std::vector<LinkId> out;
   const auto shown = [&](LinkId id) { return std::find(out.begin(), out.end(), id) != out.end(); };
-  for (bool more = true; more && out.size() < kMostStrips;) {
+  for (bool more = true; more && out.size() < kMaxStrips;) {
     more = false;
     std::vector<std::string> kinds;  // of this turn
     for (const LinkId id : use_.binding) {
       const std::string& kind = use_.kind_of_link[id];
-      if (out.size() == kMostStrips || shown(id) || std::find(kinds.begin(), kinds.end(), kind) != kinds.end())
-        continue;
+      if (out.size() == kMaxStrips || shown(id) || std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
       kinds.push_back(kind);
       out.push_back(id);
       more = true;
@@ -381,7 +375,7 @@ std::vector<LinkId> LinksPicture::shown_links() const {
   for (const LinkId id : rest) {
     const bool known = std::any_of(out.begin(), out.end(),
                                    [&](LinkId other) { return use_.kind_of_link[other] == use_.kind_of_link[id]; });
-    if (out.size() < kMostStrips && !known && use_.links[id].bytes > 0) out.push_back(id);
+    if (out.size() < kMaxStrips && !known && use_.links[id].bytes > 0) out.push_back(id);
   }
   return out;
 }
@@ -395,7 +389,7 @@ std::string LinksPicture::curve(const LinkUsage& usage, double top) const {
     path += fmt::format("M{:.2f} {:.1f}V{:.2f}H{:.2f}V{:.1f}Z", from, base, base - kStripHeight * std::min(1.0, use),
                         to, base);
   };
-  if (usage.points.size() <= kMostPoints) {
+  if (usage.points.size() <= kMaxPoints) {
     constexpr double thinnest = 0.8;
     for (std::size_t i = 0; i + 1 < usage.points.size(); ++i) {
       const double from = time_x(usage.points[i].time);

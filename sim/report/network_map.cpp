@@ -16,7 +16,7 @@ namespace mirfak {
 
 namespace {
 
-constexpr std::size_t kMostBoxes = 16;  // of a row
+constexpr std::size_t kMaxBoxes = 16;  // of a row
 
 class MapMaker {
  public:
@@ -25,7 +25,7 @@ class MapMaker {
         use_(use),
         topology_(simulation.job.cluster),
         first_(topology_.first_switch()),
-        taken_as_(all_routes_of(simulation.job.cluster)->taken_as()),
+        taken_as_(all_routes_of(simulation.job.network())->taken_as()),
         row_(static_cast<std::size_t>(topology_.vertices() - first_), 0),
         box_(row_.size(), -1) {}
 
@@ -105,7 +105,7 @@ class MapMaker {
     for (const auto& key : ways) {
       std::set<int> keys;
       for (const int v : members) keys.insert(key(first_like(v)));
-      if (keys.size() > kMostBoxes || (keys.size() == 1 && &key != &ways.back())) continue;
+      if (keys.size() > kMaxBoxes || (keys.size() == 1 && &key != &ways.back())) continue;
       std::map<int, int> boxes;
       for (const int v : members) {
         const auto [known, is_new] = boxes.try_emplace(key(first_like(v)), static_cast<int>(map_.boxes.size()));
@@ -169,7 +169,7 @@ class MapMaker {
 
   void add_fabric() {
     const FabricKinds kinds(simulation_.job.cluster);
-    const auto links = all_routes_of(simulation_.job.cluster)->links();
+    const auto links = all_routes_of(simulation_.job.network())->links();
     for (std::size_t i = 0; i < links.size(); ++i) {
       const RoutedLink& link = links[i];
       if (box_[link.from] < 0 || box_[link.to] < 0) continue;

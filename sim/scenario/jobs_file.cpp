@@ -96,33 +96,28 @@ class Nodes {
   std::vector<bool> taken_;
 };
 
-// The nodes as a cluster of their own: what prices and rules are asked of.
-Cluster part_of(const Cluster& whole, const std::vector<int>& nodes) {
-  std::vector<NodeAllotment> allotments;
-  int last_group = -1;
-  for (const int node : nodes) {
-    int index = 0;
-    for (const NodeGroup& group : whole.groups()) {
-      if (node >= group.first_node && node < group.first_node + group.count) break;
-      ++index;
-    }
-    if (index != last_group) {
-      NodeAllotment allotment = whole.groups()[static_cast<std::size_t>(index)];
-      allotment.count = 0;
-      allotments.push_back(std::move(allotment));
-      last_group = index;
-    }
-    ++allotments.back().count;
-  }
-  return {std::move(allotments), whole.fabric(), {}, whole.facility()};
-}
-
 std::vector<int> devices_of(const Cluster& whole, const std::vector<int>& nodes) {
   std::vector<int> out;
   for (int device = 0; device < whole.gpus(); ++device) {
     if (std::binary_search(nodes.begin(), nodes.end(), whole.place_of(device).node)) out.push_back(device);
   }
   return out;
+}
+
+// The nodes of these devices as a cluster of their own: what prices and rules are asked of.
+Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices) {
+  std::vector<NodeAllotment> allotments;
+  int last_group = -1;
+  int last_node = -1;
+  for (const int device : devices) {
+    const DevicePlace place = whole.place_of(device);
+    if (std::exchange(last_group, place.group) != place.group) {
+      allotments.push_back(whole.groups()[static_cast<std::size_t>(place.group)]);
+      allotments.back().count = 0;
+    }
+    if (std::exchange(last_node, place.node) != place.node) ++allotments.back().count;
+  }
+  return {std::move(allotments), whole.fabric(), {}, whole.facility()};
 }
 
 // A job's scenario, without its cluster.
@@ -159,8 +154,9 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
     if (!names.insert(name).second) item.fail(fmt::format("a second job is called '{}'", name), "name each otherwise");
     std::vector<int> own = nodes.take(job);
     const Document described = document_of(document, job, name, out.notes);
-    Job parsed = parse_job(described, part_of(out.cluster, own), sources);
-    parsed.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, devices_of(out.cluster, own)});
+    std::vector<int> devices = devices_of(out.cluster, own);
+    Job parsed = parse_job(described, cluster_of(out.cluster, devices), sources);
+    parsed.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, std::move(devices)});
     out.jobs.push_back({name, std::move(parsed), std::move(own)});
   }
   return out;

@@ -196,4 +196,15 @@ std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeli
   return out;
 }
 
+std::vector<LinkId> binding_links(const Program& program, std::span<const LinkUsage> links) {
+  std::vector<LinkId> out;
+  std::vector<double> added;
+  for (const LinkUsage& usage : links) {
+    added.push_back(added_by(slowed_by_name(program, usage.held)));
+    if (!usage.held.empty()) out.push_back(usage.link);
+  }
+  std::stable_sort(out.begin(), out.end(), [&](LinkId a, LinkId b) { return added[a] > added[b]; });
+  return out;
+}
+
 }  // namespace mirfak

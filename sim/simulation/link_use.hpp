@@ -3,6 +3,7 @@
 #include "engine/timeline.hpp"
 #include "program/program.hpp"
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,9 @@ double added_by(const std::vector<SlowedCommunication>& slowed);  // seconds, in
 // Of each link of a program. What runs at a speed s for a time t is slowed by (1 - s) t; links that are equally short
 // share that evenly. So what all links add is what tasks on links take longer than at full speed.
 std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeline);
+
+// Those that hold something back, by what they add, the most first.
+std::vector<LinkId> binding_links(const Program& program, std::span<const LinkUsage> links);
 
 // How many groups of the cluster's ranks a group of a program stands for; of kNoGroup for how many ranks `rank` does.
 double groups_meant(const Program& program, GroupId group, std::uint32_t rank);

@@ -75,11 +75,11 @@ class Kinds {
   }
 
   Routes* routes() {
-    if (routes_ == nullptr) routes_ = all_routes_of(simulation_.job.cluster);
+    if (routes_ == nullptr) routes_ = all_routes_of(simulation_.job.network());
     return routes_;
   }
   std::string fabric_kind(const RoutedLink& link) {
-    if (!fabric_) fabric_ = std::make_unique<FabricKinds>(simulation_.job.cluster);
+    if (!fabric_) fabric_ = std::make_unique<FabricKinds>(simulation_.job.network());
     return fabric_->of(link);
   }
   std::size_t kind(const std::string& name, std::uint32_t place) {
@@ -198,12 +198,7 @@ NetworkUse use_of(const Simulation& simulation, Program program, bool whole) {
   for (const LinkUsage& usage : use.links) sums.add(usage);
   if (whole) sums.add_idle();
   sums.finish();
-  std::vector<double> added;
-  for (const LinkUsage& usage : use.links) added.push_back(added_by(slowed_by_name(use.program, usage.held)));
-  for (LinkId link = 0; link < use.links.size(); ++link) {
-    if (!use.links[link].held.empty()) use.binding.push_back(link);
-  }
-  std::stable_sort(use.binding.begin(), use.binding.end(), [&](LinkId a, LinkId b) { return added[a] > added[b]; });
+  use.binding = binding_links(use.program, use.links);
   use.unbound_iteration_s =
       use.binds() ? iteration_without_links(simulation, use.program) : to_seconds(simulation.timeline.makespan);
   return use;

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
-#include "simulation/network_use.hpp"
+#include "simulation/link_use.hpp"
 #include "simulation/replica_labels.hpp"
 #include "trace/stream_index.hpp"
 
@@ -80,12 +80,12 @@ class TimelineWriter {
   using RankName = std::function<std::string(const ProgramRank&)>;
 
   // `chunked`: names of passes say their chunk.
-  // `links`: of the program, to draw those that bind; nullptr: none.
+  // `links`: what became of the program's, to draw those that bind.
   TimelineWriter(const std::filesystem::path& path, const Program& program, const Timeline& timeline, bool chunked,
-                 RankName rank_name, const NetworkUse* links = nullptr)
+                 RankName rank_name, std::vector<LinkUsage> links = {})
       : program_(program),
         timeline_(timeline),
-        links_(links),
+        links_(std::move(links)),
         chunked_(chunked),
         rank_name_(std::move(rank_name)),
         index_(program_),
@@ -101,7 +101,7 @@ class TimelineWriter {
     for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
       for (const StreamId stream : index_.streams_of(rank)) write_stream(stream);
     }
-    if (links_ != nullptr) write_links();
+    write_links();
     text("\n]}}\n");
     flush();
     out_.close();
@@ -144,7 +144,7 @@ class TimelineWriter {
 
   const Program& program_;
   const Timeline& timeline_;
-  const NetworkUse* links_;
+  std::vector<LinkUsage> links_;
   bool chunked_;
   RankName rank_name_;
   StreamIndex index_;
@@ -233,7 +233,8 @@ void TimelineWriter::write_flow(TaskId send, const Stream& stream) {
 // The links that add most, as counters of a process behind the ranks.
 void TimelineWriter::write_links() {
   constexpr std::size_t most = 8;
-  if (!links_->binds()) return;
+  const std::vector<LinkId> binding = binding_links(program_, links_);
+  if (binding.empty()) return;
   std::uint32_t process = 0;
   for (const ProgramRank& rank : program_.ranks) process = std::max(process, rank.rank + rank.multiplicity);
   const auto describe = [&](const char* what, const std::string& args) {
@@ -242,8 +243,8 @@ void TimelineWriter::write_links() {
   };
   describe("process_name", "\"name\": \"links that bind\"");
   describe("process_sort_index", fmt::format("\"sort_index\": {}", program_.ranks.size()));
-  for (std::size_t i = 0; i < std::min(most, links_->binding.size()); ++i) {
-    const LinkUsage& usage = links_->links[links_->binding[i]];
+  for (std::size_t i = 0; i < std::min(most, binding.size()); ++i) {
+    const LinkUsage& usage = links_[binding[i]];
     write_counter(process, json_text(program_.links[usage.link].name), usage);
   }
 }
@@ -260,10 +261,10 @@ void TimelineWriter::write_counter(std::uint32_t process, const std::string& nam
 
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation) {
   StagedFile staged(path);
-  const NetworkUse links = network_use(simulation);
   TimelineWriter(
       staged.path(), simulation.program, simulation.timeline, simulation.job.strategy.virtual_pipeline > 1,
-      [&](const ProgramRank& rank) { return rank_name(simulation, rank); }, &links)
+      [&](const ProgramRank& rank) { return rank_name(simulation, rank); },
+      link_usage(simulation.program, simulation.timeline))
       .write();
   staged.commit();
 }

@@ -66,6 +66,17 @@ double write_seconds(const Job& job, const CheckpointPlan& plan) {
   return checkpoint_bytes(job, plan) / rate;
 }
 
+CheckpointTier tier_of(const Job& job, const CheckpointPlan& plan, bool in_memory) {
+  CheckpointTier tier;
+  const double seconds = write_seconds(job, plan);
+  tier.stall_s = plan.asynchronous ? plan.stall_s : seconds;
+  tier.write_s = plan.asynchronous ? seconds : 0;
+  tier.read_s = plan.read_s.value_or(plan.write_s ? 0 : seconds);
+  tier.in_memory = in_memory;
+  tier.survives = plan.survives;
+  return tier;
+}
+
 // Sets the interval of a tier, stated or best.
 void set_interval(TrainingCourse& course, std::vector<CheckpointTier>& tiers, std::size_t tier,
                   const CheckpointPlan& plan) {
@@ -130,9 +141,7 @@ RunningCosts costs_of(const Job& job, const IterationResult& full, double waitin
 }
 
 void add_checkpoints(const Job& job, const Operations& operations, TrainingCourse& course) {
-  std::vector<CheckpointTier> tiers;
-  if (operations.memory) tiers.push_back(checkpoint_tier(job, *operations.memory, true));
-  tiers.push_back(operations.storage ? checkpoint_tier(job, *operations.storage, false) : CheckpointTier{});
+  std::vector<CheckpointTier> tiers = checkpoint_tiers(job, operations);
   if (operations.memory) set_interval(course, tiers, 0, *operations.memory);
   if (operations.storage) set_interval(course, tiers, tiers.size() - 1, *operations.storage);
   course.calendar = WorkCalendar(course.calendar.phases(), tiers, operations.evaluation);
@@ -156,15 +165,11 @@ std::int64_t stated_iterations(const Job& job, const Operations& operations) {
                   "write training.tokens, operations.iterations or operations.gpu_hours");
 }
 
-CheckpointTier checkpoint_tier(const Job& job, const CheckpointPlan& plan, bool in_memory) {
-  CheckpointTier tier;
-  const double seconds = write_seconds(job, plan);
-  tier.stall_s = plan.asynchronous ? plan.stall_s : seconds;
-  tier.write_s = plan.asynchronous ? seconds : 0;
-  tier.read_s = plan.read_s.value_or(plan.write_s ? 0 : seconds);
-  tier.in_memory = in_memory;
-  tier.survives = plan.survives;
-  return tier;
+std::vector<CheckpointTier> checkpoint_tiers(const Job& job, const Operations& operations) {
+  std::vector<CheckpointTier> out;
+  if (operations.memory) out.push_back(tier_of(job, *operations.memory, true));
+  out.push_back(operations.storage ? tier_of(job, *operations.storage, false) : CheckpointTier{});
+  return out;
 }
 
 double checkpoint_bytes(const Job& job, const CheckpointPlan& plan) {

@@ -18,8 +18,9 @@ TrainingCourse training_course(const Job& job, const Operations& operations, std
 // Error(infeasible): nothing says how long the training is.
 std::int64_t stated_iterations(const Job& job, const Operations& operations);
 
-// What checkpoints of a job are; their interval is left open.
-CheckpointTier checkpoint_tier(const Job& job, const CheckpointPlan& plan, bool in_memory);
+// A job's checkpoints, those in memory first, those in storage last (without any, an empty one); their intervals are
+// left open.
+std::vector<CheckpointTier> checkpoint_tiers(const Job& job, const Operations& operations);
 
 // The job with the batch of a step of the ramp. Error(infeasible) at the step where the strategy cannot run it.
 Job job_of_step(Job job, const RampStep& step);

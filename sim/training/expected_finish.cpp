@@ -38,19 +38,12 @@ void check_closed_form(const Job& job, const Operations& operations) {
   }
 }
 
-std::vector<CheckpointTier> tiers_of(const Job& job, const Operations& operations) {
-  std::vector<CheckpointTier> tiers;
-  if (operations.memory) tiers.push_back(checkpoint_tier(job, *operations.memory, true));
-  tiers.push_back(operations.storage ? checkpoint_tier(job, *operations.storage, false) : CheckpointTier{});
-  return tiers;
-}
-
 }  // namespace
 
 ExpectedFinish::ExpectedFinish(const Job& job, const Operations& operations) {
   check_closed_form(job, operations);
   iterations_ = stated_iterations(job, operations);
-  const std::vector<CheckpointTier> tiers = tiers_of(job, operations);
+  const std::vector<CheckpointTier> tiers = checkpoint_tiers(job, operations);
   renewal_ = renewal_case(operations.failures, tiers, tiers.size() - 1, operations.detection_s + operations.restart_s);
   if (operations.storage) interval_s_ = operations.storage->interval_s.value_or(best_interval(renewal_));
   // No state is whole when the next begins.
