@@ -243,14 +243,14 @@ SampledProgram::Factors SampledProgram::factors_of(TaskId task, const SampledFac
   return out;
 }
 
-double SampledProgram::factor(TaskId task, const SampledFactors& factors) const {
+double SampledProgram::factor(TaskId task, const SampledFactors& factors, std::size_t causes) const {
   const Shares& shares = shares_[program_.task_class[task]];
   if (shares.rest == 1) return 1;
   const Factors by = factors_of(task, factors);
   double changed = 0;
   for (const TimeFactor& key : kTimeFactorKeys) {
     double product = 1;
-    for (const TimeFactors& cause : by.of) product *= cause.*key.value;
+    for (std::size_t cause = 0; cause < causes; ++cause) product *= by.of[cause].*key.value;
     changed += shares.of.*key.value * (product - 1);
   }
   return 1 + changed;  // exactly 1 where all factors are

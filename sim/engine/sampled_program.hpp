@@ -11,7 +11,7 @@
 
 namespace mirfak {
 
-// Why a task takes longer than the cost models say.
+// Why a task takes longer than the cost models say: what slows it, and then what gives it more to do.
 enum class Cause : std::uint8_t { rank, node, port, iteration, jitter, tokens, experts };
 inline constexpr std::size_t kCauses = 7;
 std::string_view name_of(Cause cause);
@@ -72,7 +72,11 @@ class SampledProgram {
 
   void draw(const SampleNumber& sample, SampledFactors& out) const;
   // How much longer a task takes, 1: as without any factors.
-  double factor(TaskId task, const SampledFactors& factors) const;
+  double factor(TaskId task, const SampledFactors& factors) const { return factor(task, factors, kCauses); }
+  // The same of what slows it: by so much less it takes of links at a time. With more to do it takes as much for longer.
+  double slower(TaskId task, const SampledFactors& factors) const {
+    return factor(task, factors, static_cast<std::size_t>(Cause::tokens));
+  }
   // What each cause adds to that: shares in proportion to the logarithms of its factors, so that they sum to
   // factor() - 1; and whose rank or port it is.
   struct Excess {
@@ -94,6 +98,7 @@ class SampledProgram {
     std::array<std::uint32_t, kTimeFactors> slowest{};
   };
   Factors factors_of(TaskId task, const SampledFactors& factors) const;
+  double factor(TaskId task, const SampledFactors& factors, std::size_t causes) const;  // by the first of these
   TimeFactors tokens_of(TaskId task, const Shares& shares, const SampledFactors& factors) const;
   double drawn(const std::optional<Distribution>& from, const SampleNumber& sample, std::uint32_t purpose,
                std::uint64_t entity) const;

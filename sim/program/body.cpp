@@ -19,6 +19,7 @@ namespace {
 struct Clocks {
   std::array<Picoseconds, kStreamKinds> free{};
   Picoseconds issued = 0;
+  Picoseconds waited = 0;  // when the host had last waited for the device
 };
 
 // When each step ends from `clocks` on, which it moves; with `host_issues`, steps wait for the host.
@@ -29,11 +30,14 @@ std::vector<Picoseconds> ends(const Body& body, bool host_issues, Clocks& clocks
     const BodyStep& step = body.steps[i];
     Picoseconds start = free[static_cast<std::size_t>(step.stream)];
     if (host_issues) {
-      if (step.host_waits) clocks.issued = std::max(clocks.issued, free[static_cast<std::size_t>(StreamKind::compute)]);
+      if (step.host_waits) {
+        clocks.waited = clocks.issued = std::max(clocks.issued, free[static_cast<std::size_t>(StreamKind::compute)]);
+      }
       start = std::max(start, clocks.issued += step.host);
     }
     for (const int before : step.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
     end[i] = free[static_cast<std::size_t>(step.stream)] = start + step.device;
+    clocks.issued += step.host_behind;
   }
   return end;
 }
@@ -48,8 +52,13 @@ Picoseconds last_of(const std::vector<Picoseconds>& ends) {
   return ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
 }
 
-// From the end of one body to that of the next like it, in a long row of them that the host issues.
-Picoseconds period(const Body& body) {
+// One of a long row of bodies like it that the host issues.
+struct InRow {
+  Picoseconds lasts = 0;   // from the end of the body before it to its own
+  Picoseconds waited = 0;  // from there to where the host has last waited for the device
+};
+
+InRow in_row(const Body& body) {
   Clocks clocks;
   Picoseconds before = 0;
   Picoseconds last = 0;
@@ -58,7 +67,17 @@ Picoseconds period(const Body& body) {
     last = last_of(ends(body, true, clocks));
     clocks.free.fill(last);
   }
-  return last - before;
+  return {last - before, std::max<Picoseconds>(0, clocks.waited - before)};
+}
+
+// Of the host's work, that behind its last wait for the device.
+Picoseconds host_behind_waits(const Body& body) {
+  Picoseconds out = 0;
+  for (std::size_t i = body.steps.size(); i-- > 0;) {
+    out += body.steps[i].host + body.steps[i].host_behind;
+    if (body.steps[i].host_waits) break;
+  }
+  return out;
 }
 
 // Where the time of a body goes when its host is never late: to its kernels, and between them to the communication
@@ -115,12 +134,18 @@ FoldedBody fold(const Body& body) {
   out.device = last_of(undelayed);
   const bool waits =
       std::any_of(body.steps.begin(), body.steps.end(), [](const BodyStep& step) { return step.host_waits; });
-  const Picoseconds stall = waits ? std::max<Picoseconds>(0, period(body) - out.device) : 0;
+  Picoseconds stall = 0;
+  if (waits) {
+    const InRow among_others = in_row(body);
+    stall = std::max<Picoseconds>(0, among_others.lasts - out.device);
+    out.waited = among_others.waited;
+    out.host_behind = host_behind_waits(body);
+  }
   out.device += stall;
   out.lead = std::max<Picoseconds>(0, last_of(ends(body, true)) - out.device);
   for (const BodyStep& step : body.steps) {
     if (step.stream == StreamKind::compute) out.kernels += step.device;
-    out.host += step.host;
+    out.host += step.host + step.host_behind;
     out.flop += step.flop;
     out.executed_flop += step.executed_flop;
     out.bytes += step.bytes;
@@ -134,6 +159,12 @@ FoldedBody fold(const Body& body) {
 void append(FoldedBody& body, const FoldedBody& next) {
   const Picoseconds body_holds = body.lead + body.device + next.device;
   const Picoseconds next_holds = body.host + next.lead + next.device;
+  if (next.waited > 0) {
+    body.waited = body.device + next.waited;
+    body.host_behind = next.host_behind;
+  } else {
+    body.host_behind += next.host;
+  }
   body.device += next.device;
   body.host += next.host;
   body.kernels += next.kernels;

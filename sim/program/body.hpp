@@ -13,9 +13,10 @@ struct BodyStep {
   std::string name;
   StreamKind stream = StreamKind::compute;  // compute, tensor or context
   Activity activity{};
-  Picoseconds device = 0;  // time on its stream
-  Picoseconds host = 0;    // time the host takes to issue it
-  Picoseconds held = 0;    // of `device`, what the stream waits for a host that issues nothing ahead
+  Picoseconds device = 0;       // time on its stream
+  Picoseconds host = 0;         // time the host takes to issue it
+  Picoseconds host_behind = 0;  // ... and then, before it issues the next: of kernels that are one step
+  Picoseconds held = 0;         // of `device`, what the stream waits for a host that issues nothing ahead
   double flop = 0;
   double executed_flop = 0;  // as in KernelCost
   double bytes = 0;
@@ -41,13 +42,16 @@ struct Body {
 
 // A body, or several in a row, as one task: exactly as long. Execution is linear in max-plus algebra, so with the
 // device streams free at D and the host at H a body ends at max(D + device, H + lead + device) and the host is
-// free at H + host, for three constants of the body. Where the host waits for the device inside, it cannot run ahead:
-// `device` is then the length of the body among others like it, with what the device idles for the host.
+// free at H + host, for three constants of the body. Where the host waits for the device inside, `device` is the length
+// of the body among others like it, with what the device idles for the host, and the host cannot run ahead: where the
+// body began at B, it is free at B + waited + host_behind at the earliest.
 struct FoldedBody {
-  Picoseconds device = 0;   // length when the host is never late
-  Picoseconds lead = 0;     // the device may not start before the host has worked this long on the body
-  Picoseconds host = 0;     // the host's work; host >= lead
-  Picoseconds kernels = 0;  // the compute stream's work alone
+  Picoseconds device = 0;       // length when the host is never late
+  Picoseconds lead = 0;         // the device may not start before the host has worked this long on the body
+  Picoseconds host = 0;         // the host's work; host >= lead
+  Picoseconds waited = 0;       // from the start to where the host has last waited for the device; 0: it does not
+  Picoseconds host_behind = 0;  // the host's work behind that
+  Picoseconds kernels = 0;      // the compute stream's work alone
   double flop = 0;
   double executed_flop = 0;
   double bytes = 0;

@@ -63,4 +63,11 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
   return {settled_clock, bodies_.emplace(key, std::move(made)).first->second};
 }
 
+BodyCache& BodyCache::with_steps() {
+  if (keeps_steps()) return *this;
+  const std::lock_guard lock(mutex_);
+  if (with_steps_ == nullptr) with_steps_ = std::make_unique<BodyCache>(Keep::steps);
+  return *with_steps_;
+}
+
 }  // namespace mirfak

@@ -70,6 +70,10 @@ class BodyCache {
   enum class Keep : std::uint8_t { steps, folds };
   explicit BodyCache(Keep keep = Keep::steps) : keep_(keep) {}
 
+  // This cache, or where it keeps no steps one beside it that does: for the few strategies that need them.
+  BodyCache& with_steps();
+  bool keeps_steps() const { return keep_ == Keep::steps; }
+
   // `plan.costs` are at the full clock, here and below. Two threads that ask for the same at once may both price it,
   // with one result.
   PricedBodies price(const Job& job, const ShardedBlocks& blocks, const StagePlan& plan, double clock_limit);
@@ -85,6 +89,7 @@ class BodyCache {
  private:
   Keep keep_;
   std::mutex mutex_;
+  std::unique_ptr<BodyCache> with_steps_;
   std::map<std::pair<PricePlace, Mix>, SettledClock> clocks_;
   std::map<std::pair<PricePlace, double>, std::shared_ptr<const std::vector<BlockBodies>>> bodies_;
 };

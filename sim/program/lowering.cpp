@@ -35,6 +35,19 @@ bool overlaps_replicas(const DataParallelPlan& plan) {
          plan.reduce == DataParallelPlan::Reduce::every_backward;
 }
 
+bool leaves_domain(const CommunicationGroup& group) { return group.shape.domains > 1; }
+
+bool passes_use_ports(const StagePlan& plan) {
+  const StageCosts& costs = plan.costs;
+  return leaves_domain(costs.tensor_group) || leaves_domain(costs.context_group) || leaves_domain(costs.expert_group);
+}
+
+// Whether transfers between stages or collectives of replicas use a stage's ports while its passes run.
+bool others_use_ports(const Job& job, const StagePlan& plan) {
+  if (job.strategy.pipeline > 1) return true;
+  return leaves_domain(plan.costs.data_group) && overlaps_replicas(data_parallel_plan(job));
+}
+
 std::vector<DataParallelPlan> plans_of_stages(const Job& job, const ShardedBlocks& blocks) {
   std::vector<DataParallelPlan> out;
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
@@ -461,9 +474,10 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
 }  // namespace
 
 bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
-  const bool crosses =
-      std::any_of(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
-  return crosses && routes_of(job.network()) != nullptr;
+  const bool fabric = routes_of(job.network()) != nullptr;
+  return std::any_of(plans.begin(), plans.end(), [&](const StagePlan& plan) {
+    return (fabric && plan.costs.passes_cross_leaves) || (passes_use_ports(plan) && others_use_ports(job, plan));
+  });
 }
 
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
@@ -471,7 +485,6 @@ LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<co
   LoweringOptions detail = options;
   detail.unfolded = options.unfolded || !folds(job);
   detail.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
-  detail.operators = options.operators || !detail.passes_alone;
   check_program_size(job, plans, detail);
   return Lowering(job, blocks, plans, detail).run();
 }

@@ -13,13 +13,15 @@ struct LoweringOptions {
   // Every rank explicit, as always where folds(job) says that none can stand for others; else one rank per stage and
   // class of replicas, standing for all that behave like it.
   bool unfolded = false;
-  // Every kernel and collective a task of its own; else one task per pass, unless collectives inside passes may be
-  // short of links between switches, which they share with all others.
+  // Every kernel and collective a task of its own; else one task per pass, unless collectives inside passes share the
+  // network with others: then one for each of these and for the kernels between two of them.
   bool operators = false;
-  // What passes exchange inside has the network for itself, and does not make every kernel a task.
+  // What passes exchange inside has the network for itself, and does not cut them.
   bool passes_alone = false;
   // All links of the network, also those that nothing can make short of capacity: slower, and no task runs otherwise.
   bool all_links = false;
+
+  bool whole_passes() const { return !operators && passes_alone; }
 };
 
 // Whether collectives inside a job's passes may be short of links between switches.

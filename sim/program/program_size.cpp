@@ -18,7 +18,7 @@ void check_program_size(const Job& job, std::span<const StagePlan> stages, const
       for (const BlockRun& run : chunk.runs) {
         const BlockBodies& block = plan.bodies_of(run.block);
         const std::size_t kernels = block.forward.steps.size() + block.backward.steps.size();
-        if (options.operators) steps += 2.0 * run.count * static_cast<double>(kernels);
+        if (!options.whole_passes()) steps += 2.0 * run.count * static_cast<double>(kernels);
       }
     }
     tasks += steps * plan.replicas.microbatches * (options.unfolded ? plan.ranks : 1);

@@ -278,14 +278,15 @@ void set_prices(const Job& job, const ShardedBlocks& blocks, double limit, BodyC
 
 // Each shape prices its blocks by itself. Replicas of a stage are one class.
 std::vector<StagePlan> plan_shaped_stages(const Job& job, const ShardedBlocks& blocks,
-                                          std::span<const double> clock_limits) {
+                                          std::span<const double> clock_limits, bool steps) {
   std::vector<StagePlan> plans;
   plans.reserve(static_cast<std::size_t>(job.strategy.pipeline));
   for (int stage = 0; stage < job.strategy.pipeline; ++stage) {
     const auto place = static_cast<std::size_t>(stage);
     const ShapedStage& shaped = *blocks.stages[place];
     StagePlan& plan = plans.emplace_back(shaped.job, *shaped.blocks, replica_classes(job, stage), stage, 0);
-    set_prices(shaped.job, *shaped.blocks, clock_limits.empty() ? 1 : clock_limits[place], *shaped.bodies, plan);
+    BodyCache& cache = steps ? shaped.bodies->with_steps() : *shaped.bodies;
+    set_prices(shaped.job, *shaped.blocks, clock_limits.empty() ? 1 : clock_limits[place], cache, plan);
   }
   order_passes(job, blocks, plans);
   return plans;
@@ -295,7 +296,7 @@ std::vector<StagePlan> plan_shaped_stages(const Job& job, const ShardedBlocks& b
 
 std::vector<StagePlan> plan_stages(const Job& job, const ShardedBlocks& blocks, std::span<const double> clock_limits,
                                    BodyCache& cache) {
-  if (!blocks.stages.empty()) return plan_shaped_stages(job, blocks, clock_limits);
+  if (!blocks.stages.empty()) return plan_shaped_stages(job, blocks, clock_limits, cache.keeps_steps());
   const std::vector<ReplicaClass> classes = replica_classes(job);
   const auto count = static_cast<int>(classes.size());
   std::vector<StagePlan> plans;

@@ -1,7 +1,10 @@
 #include "program/stage_work.hpp"
 
+#include "program/condensed_body.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
+
+#include <algorithm>
 
 namespace mirfak {
 
@@ -82,7 +85,8 @@ StageWork::StageWork(Program& program, RankGroups& groups, const Job& job, const
     const PairKey key{plan.order[i].chunk, second.chunk, second.kind};
     if (!pairs_.contains(key)) pairs_.emplace(key, make_pair(plan.order[i], second));
   }
-  optimizer_ = describe(optimizer_body(job, plan), TaskKind::optimizer, "optimizer step", -1);
+  const FoldedBody step = optimizer_body(job, plan);
+  optimizer_ = describe(step, device_class(step, TaskKind::optimizer, "optimizer step", -1));
   program.classes[optimizer_.task_class].work = traffic_work(optimizer_.folded.bytes);
   if (options.unfolded) optimizer_.meets = groups.over(team_axes(job.strategy), job.strategy);
 }
@@ -97,28 +101,30 @@ const std::vector<PartWork>& StageWork::parts(const Pass& pass) const {
 
 PassWork StageWork::whole(int chunk, Pass::Kind kind) {
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
-  PassWork work = describe(plan_.folded(blocks, kind), kind, chunk);
+  const FoldedBody folded = plan_.folded(blocks, kind);
+  PassWork work = describe(folded, pass_class(folded, kind, chunk));
   program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, 0, blocks.blocks());
   work.host_first = plan_.pass_host;
   add_bodies(work, chunk, kind, 0, blocks.blocks());
   return work;
 }
 
-PassWork StageWork::describe(const FoldedBody& folded, Pass::Kind kind, int chunk) {
+// Of all or some of a pass.
+TaskClass StageWork::pass_class(const FoldedBody& folded, Pass::Kind kind, int chunk) const {
   switch (kind) {
     case Pass::Kind::forward:
-      return describe(folded, TaskKind::forward, "forward", chunk);
+      return device_class(folded, TaskKind::forward, "forward", chunk);
     case Pass::Kind::backward_input:
-      return describe(folded, TaskKind::backward, "backward of inputs", chunk);
+      return device_class(folded, TaskKind::backward, "backward of inputs", chunk);
     case Pass::Kind::backward_weight:
-      return describe(folded, TaskKind::weight_gradient, "backward of weights", chunk);
+      return device_class(folded, TaskKind::weight_gradient, "backward of weights", chunk);
     case Pass::Kind::backward:
       break;
   }
-  return describe(folded, TaskKind::backward, "backward", chunk);
+  return device_class(folded, TaskKind::backward, "backward", chunk);
 }
 
-PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk) {
+TaskClass StageWork::device_class(const FoldedBody& folded, TaskKind kind, const char* name, int chunk) const {
   TaskClass device;
   device.kind = kind;
   device.name = name;
@@ -128,12 +134,16 @@ PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char
   device.bytes = folded.bytes;
   device.energy_j = folded.energy_j;
   device.activity_s = folded.activity_s;
+  return device;
+}
+
+PassWork StageWork::describe(const FoldedBody& folded, TaskClass device) {
   TaskClass host;
   host.kind = TaskKind::issue;
-  host.name = std::string("issue ") + name;
+  host.name = "issue " + device.name;
   host.stage = plan_.stage;
-  host.chunk = chunk;
-  host.issues = kind;
+  host.chunk = device.chunk;
+  host.issues = device.kind;
   host.activity_s[static_cast<std::size_t>(Activity::host)] = to_seconds(folded.host);
   PassWork work;
   work.folded = folded;
@@ -143,20 +153,21 @@ PassWork StageWork::describe(const FoldedBody& folded, TaskKind kind, const char
 }
 
 void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last) {
-  if (!options_.operators) return;
+  if (options_.whole_passes()) return;
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   for (int i = first; i < last; ++i) {
     const int in_forward_order = is_forward(kind) ? i : blocks.blocks() - 1 - i;
-    work.bodies.push_back(&steps_of(blocks.block(in_forward_order), kind));
+    work.bodies.push_back(&steps_of(blocks.block(in_forward_order), kind, chunk));
   }
 }
 
-const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind) {
-  const PassWork::Steps*& known = steps_by_block_[{block, kind}];
+const PassWork::Steps& StageWork::steps_of(BlockId block, Pass::Kind kind, int chunk) {
+  const PassWork::Steps*& known = steps_by_block_[{block, kind, options_.operators ? -1 : chunk}];
   if (known != nullptr) return *known;
   const BlockBodies& bodies = plan_.bodies_of(block);
   const PartitionedBlock& of = blocks_.of(block);
-  return *(known = &describe_steps(body_of(bodies, kind), steps_of(of, steps_in(of, kind))));
+  const Origins origins{{PassOf{kind, chunk}, PassOf{}}, steps_of(of, steps_in(of, kind)), {}};
+  return *(known = &describe_steps(body_of(bodies, kind), origins));
 }
 
 std::vector<StageWork::StepOf> StageWork::steps_of(const PartitionedBlock& block,
@@ -184,7 +195,7 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
     const PairedBody paired = pair_bodies(first < 0 ? none : plan_.bodies_of(first).forward,
                                           second < 0 ? none : body_of(plan_.bodies_of(second), backward.kind));
     append(whole, fold(paired.body));
-    if (options_.operators) bodies.push_back(&pair_steps(paired, first, second, backward.kind));
+    if (!options_.whole_passes()) bodies.push_back(&pair_steps(paired, first, forward, second, backward));
   }
   // Each has its share of the time; the host's work in front of the device belongs to the first.
   const double share = static_cast<double>(plan_.folded(ahead, forward.kind).device);
@@ -193,7 +204,9 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
   of_first.device =
       share + other > 0 ? static_cast<Picoseconds>(static_cast<double>(whole.device) * share / (share + other)) : 0;
   of_first.host = whole.lead;
+  of_first.waited = of_first.host_behind = 0;
   FoldedBody of_second = whole;
+  of_second.waited = std::max<Picoseconds>(0, whole.waited - of_first.device);
   of_second.device = whole.device - of_first.device;
   of_second.lead = 0;
   of_second.host = whole.host - whole.lead;
@@ -208,8 +221,9 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
     of_first.activity_s[i] = part * whole.activity_s[i];
     of_second.activity_s[i] = whole.activity_s[i] - of_first.activity_s[i];
   }
-  PairWork out{describe(of_first, forward.kind, forward.chunk), describe(of_second, backward.kind, backward.chunk)};
-  if (options_.unfolded && !options_.operators) {
+  PairWork out{describe(of_first, pass_class(of_first, forward.kind, forward.chunk)),
+               describe(of_second, pass_class(of_second, backward.kind, backward.chunk))};
+  if (options_.unfolded && options_.whole_passes()) {
     MeshAxisSet axes = axes_of(forward.chunk, forward.kind, 0, ahead.blocks());
     axes.insert(axes_of(backward.chunk, backward.kind, 0, back.blocks()));
     for (PassWork* work : {&out.first, &out.second}) {
@@ -221,25 +235,25 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
   return out;
 }
 
-const PassWork::Steps& StageWork::pair_steps(const PairedBody& paired, BlockId forward, BlockId backward,
-                                             Pass::Kind kind) {
+const PassWork::Steps& StageWork::pair_steps(const PairedBody& paired, BlockId ahead, const Pass& forward, BlockId back,
+                                             const Pass& backward) {
   const auto of = [&](BlockId block, Pass::Kind half) {
     return block < 0 ? std::vector<StepOf>{} : steps_of(blocks_.of(block), steps_in(blocks_.of(block), half));
   };
-  const std::vector<StepOf> ahead = of(forward, Pass::Kind::forward);
-  const std::vector<StepOf> back = of(backward, kind);
-  std::vector<StepOf> origins;
+  const std::vector<StepOf> of_forward = of(ahead, Pass::Kind::forward);
+  const std::vector<StepOf> of_backward = of(back, backward.kind);
+  Origins origins;
+  origins.passes = {PassOf{forward.kind, forward.chunk}, PassOf{backward.kind, backward.chunk}};
   for (const PairedBody::Origin& origin : paired.origins) {
-    origins.push_back((origin.backward ? back : ahead)[static_cast<std::size_t>(origin.step)]);
+    origins.steps.push_back((origin.backward ? of_backward : of_forward)[static_cast<std::size_t>(origin.step)]);
+    origins.of_second.push_back(origin.backward);
   }
   paired_.push_back(paired.body);
-  PassWork::Steps& out = describe_steps(paired_.back(), origins);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i].of_second = paired.origins[i].backward;
-  return out;
+  return describe_steps(paired_.back(), origins);
 }
 
 GroupingId StageWork::meeting(int chunk, Pass::Kind kind, int first, int last) {
-  if (!options_.unfolded || options_.operators) return kAlone;
+  if (!options_.unfolded || !options_.whole_passes()) return kAlone;
   return groups_.over(axes_of(chunk, kind, first, last), job_.strategy);
 }
 
@@ -257,36 +271,61 @@ MeshAxisSet StageWork::axes_of(int chunk, Pass::Kind kind, int first, int last) 
   return axes;
 }
 
-PassWork::Steps& StageWork::describe_steps(const Body& body, std::span<const StepOf> origins) {
-  const KernelPrecision precision{job_.precision(), job_.product_precision()};
-  PassWork::Steps steps;
-  for (const BodyStep& step : body.steps) {
-    const bool kernel = step.stream == StreamKind::compute;
-    TaskClass described;
-    described.kind = kernel ? TaskKind::kernel : TaskKind::collective;
-    described.name = step.name;
-    described.stage = plan_.stage;
-    described.flop = step.flop;
-    described.bytes = step.bytes;
-    described.energy_j = step.energy_j;
-    described.activity_s[static_cast<std::size_t>(step.activity)] = to_seconds(step.device);
-    const StepOf of = origins.empty() ? StepOf{} : origins[steps.size()];
-    if (of.block == nullptr) {
-      described.work = traffic_work(step.bytes);
-    } else if (const BlockStep& own = *of.step; kernel) {
-      described.work = kernel_work(*of.block, own, precision);
-    } else {
-      described.work = CollectiveWork{own.collective, own.bytes, 1, job_.precision()};
-      described.grouping = groups_.over(own.over, job_.strategy);
-      if (!options_.passes_alone) {
-        described.flows = step.flows;
-        described.network_bytes_per_s = step.network_bytes_per_s;
-      }
+TaskClass StageWork::describe_step(const BodyStep& step, const StepOf& of) {
+  const bool kernel = step.stream == StreamKind::compute;
+  TaskClass described;
+  described.kind = kernel ? TaskKind::kernel : TaskKind::collective;
+  described.name = step.name;
+  described.stage = plan_.stage;
+  described.flop = step.flop;
+  described.bytes = step.bytes;
+  described.energy_j = step.energy_j;
+  described.activity_s[static_cast<std::size_t>(step.activity)] = to_seconds(step.device);
+  if (of.block == nullptr) {
+    described.work = traffic_work(step.bytes);
+  } else if (kernel) {
+    described.work = kernel_work(*of.block, *of.step, {job_.precision(), job_.product_precision()});
+  } else {
+    described.work = CollectiveWork{of.step->collective, of.step->bytes, 1, job_.precision()};
+    described.grouping = groups_.over(of.step->over, job_.strategy);
+    if (!options_.passes_alone) {
+      described.flows = step.flows;
+      described.network_bytes_per_s = step.network_bytes_per_s;
     }
-    steps.push_back({program_.add_class(std::move(described)), &step});
   }
-  steps_.push_back(std::move(steps));
-  return steps_.back();
+  return described;
+}
+
+const PassWork::Steps& StageWork::describe_steps(const Body& body, const Origins& origins) {
+  if (!options_.operators) return steps_.emplace_back(describe_runs(body, origins));
+  PassWork::Steps steps;
+  for (std::size_t i = 0; i < body.steps.size(); ++i) {
+    const BodyStep& step = body.steps[i];
+    steps.push_back({program_.add_class(describe_step(step, origins.step(i))), &step, origins.second(i)});
+  }
+  return steps_.emplace_back(std::move(steps));
+}
+
+PassWork::Steps StageWork::describe_runs(const Body& body, const Origins& origins) {
+  CondensedBody runs = condensed(body, origins.of_second);
+  condensed_.push_back(std::move(runs.body));
+  PassWork::Steps steps;
+  for (std::size_t i = 0; i < runs.runs.size(); ++i) {
+    const BodyStep& step = condensed_.back().steps[i];
+    const CondensedBody::Run& run = runs.runs[i];
+    const bool second = origins.second(run.first);
+    const PassOf& pass = origins.passes[second ? 1 : 0];
+    ClassId task_class = 0;
+    if (step.stream == StreamKind::compute) {
+      task_class = program_.add_class(pass_class(run.folded, pass.kind, pass.chunk));
+    } else {
+      TaskClass described = describe_step(step, origins.step(run.first));
+      described.chunk = pass.chunk;
+      task_class = program_.add_class(std::move(described));
+    }
+    steps.push_back({task_class, &step, second});
+  }
+  return steps;
 }
 
 std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
@@ -302,11 +341,13 @@ std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
       copies = &copies_.emplace_back(std::move(around));
       append(folded, fold(*copies));
     }
-    PassWork work = describe(folded, kind, chunk);
+    PassWork work = describe(folded, pass_class(folded, kind, chunk));
     program_.classes[work.task_class].grouping = work.meets = meeting(chunk, kind, piece.first, piece.last);
     if (piece.first == 0) work.host_first = plan_.pass_host;
     add_bodies(work, chunk, kind, piece.first, piece.last);
-    if (options_.operators && copies != nullptr) work.bodies.push_back(&describe_steps(*copies, {}));
+    if (!options_.whole_passes() && copies != nullptr) {
+      work.bodies.push_back(&describe_steps(*copies, {{PassOf{kind, chunk}, PassOf{}}, {}, {}}));
+    }
     parts.push_back({std::move(work), piece.gathers, piece.reduces});
   }
   return parts;

@@ -48,12 +48,14 @@ class StageWork {
  private:
   PassWork whole(int chunk, Pass::Kind kind);
   PairWork make_pair(const Pass& forward, const Pass& backward);
-  const PassWork::Steps& pair_steps(const PairedBody& paired, BlockId forward, BlockId backward, Pass::Kind kind);
+  const PassWork::Steps& pair_steps(const PairedBody& paired, BlockId ahead, const Pass& forward, BlockId back,
+                                    const Pass& backward);
   MeshAxisSet axes_of(int chunk, Pass::Kind kind, int first, int last);
-  PassWork describe(const FoldedBody& folded, Pass::Kind kind, int chunk);
-  PassWork describe(const FoldedBody& folded, TaskKind kind, const char* name, int chunk);
+  TaskClass pass_class(const FoldedBody& folded, Pass::Kind kind, int chunk) const;
+  TaskClass device_class(const FoldedBody& folded, TaskKind kind, const char* name, int chunk) const;
+  PassWork describe(const FoldedBody& folded, TaskClass device);
   void add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last);
-  const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind);
+  const PassWork::Steps& steps_of(BlockId block, Pass::Kind kind, int chunk);
   std::vector<PartWork> split(int chunk, Pass::Kind kind);
   // The ranks that the collectives of some blocks of a pass keep in step.
   GroupingId meeting(int chunk, Pass::Kind kind, int first, int last);
@@ -62,9 +64,24 @@ class StageWork {
     const PartitionedBlock* block = nullptr;
     const BlockStep* step = nullptr;
   };
+  struct PassOf {
+    Pass::Kind kind{};
+    int chunk = -1;
+  };
+  // Where the steps of a body are from: one pass, or the two of a pair.
+  struct Origins {
+    std::array<PassOf, 2> passes;
+    std::vector<StepOf> steps;    // empty: of no block
+    std::vector<bool> of_second;  // empty: all are of the first pass
+
+    bool second(std::size_t step) const { return !of_second.empty() && of_second[step]; }
+    StepOf step(std::size_t step) const { return steps.empty() ? StepOf{} : steps[step]; }
+  };
   static std::vector<StepOf> steps_of(const PartitionedBlock& block, const std::vector<const BlockStep*>& steps);
-  // `origins`: of each step of the body.
-  PassWork::Steps& describe_steps(const Body& body, std::span<const StepOf> origins);
+  const PassWork::Steps& describe_steps(const Body& body, const Origins& origins);
+  // The kernels between two collectives are one step.
+  PassWork::Steps describe_runs(const Body& body, const Origins& origins);
+  TaskClass describe_step(const BodyStep& step, const StepOf& of);
 
   Program& program_;
   RankGroups& groups_;
@@ -72,10 +89,12 @@ class StageWork {
   const ShardedBlocks& blocks_;
   const StagePlan& plan_;
   LoweringOptions options_;
-  std::list<PassWork::Steps> steps_;  // stable addresses, as are those of
-  std::list<Body> paired_;            // ... and bodies of two passes
-  std::list<Body> copies_;            // kernels around the collectives of parts
-  std::map<std::pair<BlockId, Pass::Kind>, const PassWork::Steps*> steps_by_block_;
+  std::list<PassWork::Steps> steps_;                      // stable addresses, as are those of
+  std::list<Body> paired_;                                // ... and bodies of two passes
+  std::list<Body> copies_;                                // kernels around the collectives of parts
+  std::list<Body> condensed_;                             // bodies whose kernels in a row are one step
+  using BlockKey = std::tuple<BlockId, Pass::Kind, int>;  // and the chunk, where that matters
+  std::map<BlockKey, const PassWork::Steps*> steps_by_block_;
   std::map<std::pair<BlockId, Pass::Kind>, MeshAxisSet> axes_by_block_;  // that a block's collectives go over
   // By kind of pass, then by chunk.
   std::array<std::vector<PassWork>, 4> whole_;

@@ -95,6 +95,7 @@ void TeamWriter::begin_pass() {
 
 void TeamWriter::end_pass() {
   for (Lane& lane : lanes_) {
+    end_issuing(lane);
     lane.device_waits.clear();
     lane.host_waits.clear();
   }
@@ -112,14 +113,14 @@ void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
   }
 }
 
-// Host: `lead`, then the rest. Device: one task that may start after the lead (see FoldedBody). Ranks that the
-// collectives inside keep in step meet before they start.
+// Host: `lead`, then the rest, or what it waits for the device and the work behind that. Device: one task that may
+// start after the lead (see FoldedBody). Ranks that the collectives inside keep in step meet before they start.
 void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
   const FoldedBody& body = work.folded;
   leads_.clear();
   for (Lane& lane : lanes_) {
     const TaskId lead = add(lane, StreamKind::host, work.issue_class, body.lead, lane.host_waits, microbatch);
-    if (body.host > body.lead) {
+    if (body.waited == 0 && body.host > body.lead) {
       add(lane, StreamKind::host, work.issue_class, body.host - body.lead, {}, microbatch);
     }
     leads_.push_back(lead);
@@ -134,8 +135,31 @@ void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
     meet(together, work.meets, StreamKind::compute, microbatch);
     for (const std::size_t i : together) {
       lanes_[i].done.assign(1, add(lanes_[i], StreamKind::compute, work.task_class, body.device, scratch_, microbatch));
+      if (body.waited == 0) continue;
+      add(lanes_[i], StreamKind::host, work.issue_class, body.waited, scratch_, microbatch);
+      if (body.host_behind > 0) {
+        add(lanes_[i], StreamKind::host, work.issue_class, body.host_behind, {}, microbatch);
+      }
     }
   }
+}
+
+// What the host does behind a step stands in front of what it does for the next: nothing waits for it alone.
+TaskId TeamWriter::issue(Lane& lane, const Issued& pass, Picoseconds lasting) {
+  const bool other_pass =
+      lane.behind_of.issue_class != pass.issue_class || lane.behind_of.microbatch != pass.microbatch;
+  if (other_pass || !lane.host_waits.empty()) end_issuing(lane);
+  const TaskId issued =
+      add(lane, StreamKind::host, pass.issue_class, lane.behind + lasting, lane.host_waits, pass.microbatch);
+  lane.behind = 0;
+  lane.host_waits.clear();
+  return issued;
+}
+
+void TeamWriter::end_issuing(Lane& lane) {
+  if (lane.behind == 0) return;
+  add(lane, StreamKind::host, lane.behind_of.issue_class, lane.behind, {}, lane.behind_of.microbatch);
+  lane.behind = 0;
 }
 
 void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of) {
@@ -148,8 +172,9 @@ void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issu
       Lane& lane = lanes_[i];
       const TaskId running = lane.last[index(StreamKind::compute)];
       if (step.step->host_waits && running != kNoTask) lane.host_waits.push_back(running);
-      issued[i] = add(lane, StreamKind::host, pass.issue_class, step.step->host, lane.host_waits, pass.microbatch);
-      lane.host_waits.clear();
+      issued[i] = issue(lane, pass, step.step->host);
+      lane.behind = step.step->host_behind;
+      lane.behind_of = pass;
     }
     run_step(step, issued, ends, pass.microbatch);
   }

@@ -61,6 +61,11 @@ class TeamWriter {
   TaskId last_on(std::size_t lane, StreamKind stream) const;  // kNoTask: nothing yet
 
  private:
+  // What the host hands on for a pass.
+  struct Issued {
+    ClassId issue_class = 0;
+    std::int32_t microbatch = -1;
+  };
   struct Lane {
     std::uint32_t rank = 0;
     std::array<StreamId, kStreamKinds> streams{};
@@ -69,6 +74,8 @@ class TeamWriter {
     std::vector<TaskId> done_before;
     std::vector<TaskId> device_waits;
     std::vector<TaskId> host_waits;
+    Picoseconds behind = 0;  // the host's work behind the last step, not written yet
+    Issued behind_of;
   };
 
   StreamId stream_of(Lane& lane, StreamKind kind);
@@ -79,13 +86,10 @@ class TeamWriter {
   const LaneGroups& lanes_in(GroupingId grouping);
   // Lets some lanes meet for work on `stream`, after `scratch_`, which then holds the meeting; one lane meets nobody.
   void meet(std::span<const std::size_t> lanes, GroupingId grouping, StreamKind stream, std::int32_t microbatch);
-  // What the host hands on for a pass.
-  struct Issued {
-    ClassId issue_class = 0;
-    std::int32_t microbatch = -1;
-  };
   using IssuedOfPair = std::array<Issued, 2>;
 
+  TaskId issue(Lane& lane, const Issued& pass, Picoseconds lasting);
+  void end_issuing(Lane& lane);
   void begin_on_host(const PassWork& work, std::int32_t microbatch);
   void run_bodies(const PassWork& work, const IssuedOfPair& issued_of);
   void begin_pass();

@@ -1,6 +1,5 @@
 #include "simulation/sampled_experts.hpp"
 
-#include "base/error.hpp"
 #include "program/expert_load.hpp"
 #include "program/lowering.hpp"
 
@@ -57,13 +56,6 @@ std::vector<Picoseconds> durations(const Job& job, std::span<const StagePlan> or
 SampledExperts sampled_experts(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans) {
   SampledExperts out;
   if (!job.cluster.perturbations().draws_experts()) return out;
-  if (shares_links_in_passes(job, plans)) {
-    fail_infeasible(
-        {},
-        "cluster.perturbations.experts: popularity is drawn for whole passes, and here what passes exchange "
-        "shares links between switches, kernel by kernel",
-        "state measured tokens, or set cluster.fabric.oversubscription to 1");
-  }
   const ExpertPopularity& experts = *job.cluster.perturbations().experts;
   const std::vector<double> loads =
       experts.loads(static_cast<int>(job.model.mixture.experts), static_cast<int>(job.model.mixture.per_token));

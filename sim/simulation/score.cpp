@@ -44,14 +44,21 @@ MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, double headroom) {
-  const std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
-  const Program program = lower(job, blocks, plans);
+  std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
+  LoweringOptions alone;
+  alone.passes_alone = true;
+  Program program = lower(job, blocks, plans, alone);
   const MemoryRoom room = room_of(job, blocks, plans, of_blocks, headroom);
   const auto score = [&](Picoseconds time) {
     return IterationScore{time, energy_of_iteration(plans, program, to_seconds(time)), room};
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless && hopeless(out)) return std::nullopt;
+  if (shares_links_in_passes(job, plans)) {
+    plans = plan_stages(job, blocks, {}, bodies.with_steps());
+    program = lower(job, blocks, plans);
+    out = score(Sweep().makespan(program));
+  }
   if (program.shares_links()) out = score(execute_events(program).makespan);
   return out;
 }

@@ -84,7 +84,7 @@ class SampleRunner {
       const double lasting = static_cast<double>(base) * by;
       longest = std::max(longest, by);
       program_.duration[task] = static_cast<Picoseconds>(std::llround(lasting));
-      if (shares_links_) program_.slower[task] = by;
+      if (shares_links_) program_.slower[task] = subject_.sampled.slower(task, factors_);
     }
     if (longest * even_s_ > kLongestSeconds) {
       fail_infeasible({}, "a sample of cluster.perturbations takes more than 100 days", "choose smaller factors");

@@ -1,4 +1,5 @@
 #include "program/body.hpp"
+#include "program/condensed_body.hpp"
 
 #include <doctest/doctest.h>
 
@@ -109,4 +110,55 @@ TEST_CASE("repeated is one behind the other") {
   append(row, once);
   CHECK(thrice.lead == row.lead);
   CHECK(repeated(once, 0).device == 0);
+}
+
+// Kernels on one stream and collectives on another, some of which wait for each other; the host waits for some kernels.
+TEST_CASE("a condensed body is as long, from any state of device and host, and its collectives are where they were") {
+  std::mt19937_64 random(11);
+  const auto upto = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most + 1)); };
+  std::size_t fewer = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Body body;
+    std::vector<bool> of_second;
+    for (int i = 0; i < 12; ++i) {
+      std::vector<int> after;
+      for (int j = 0; j < i; ++j) {
+        if (upto(9) == 0) after.push_back(j);
+      }
+      const bool kernel = upto(3) > 0;
+      body.steps.push_back(step(kernel ? StreamKind::compute : StreamKind::tensor, upto(10), upto(6), after));
+      body.steps.back().host_waits = kernel && upto(11) == 0;
+      of_second.push_back(upto(1) == 0);
+    }
+    const CondensedBody short_one = condensed(body, of_second);
+    fewer += body.steps.size() - short_one.body.steps.size();
+    CHECK(short_one.runs.size() == short_one.body.steps.size());
+    const FoldedBody expected = fold(body);
+    const FoldedBody found = fold(short_one.body);
+    REQUIRE(found.device == expected.device);
+    REQUIRE(found.lead == expected.lead);
+    REQUIRE(found.host == expected.host);
+    REQUIRE(found.waited == expected.waited);
+    REQUIRE(found.host_behind == expected.host_behind);
+  }
+  CHECK(fewer > 2000);
+}
+
+TEST_CASE("a host that waits for the device cannot run ahead of what follows") {
+  // Forward: a kernel of 10, whose end the host awaits to issue the next, in 2. Backward: kernels of 1, issued in 5 each.
+  Body forward{{step(StreamKind::compute, 10, 1), step(StreamKind::compute, 1, 2)}};
+  forward.steps[1].host_waits = true;
+  const FoldedBody folded = fold(forward);
+  CHECK(folded.device == 13);  // among others like it: 1 of it waits for the host that waited
+  CHECK(folded.waited == 10);
+  CHECK(folded.host_behind == 2);
+  const FoldedBody behind = fold(Body{{step(StreamKind::compute, 1, 5), step(StreamKind::compute, 1, 5)}});
+  FoldedBody both = folded;
+  append(both, behind);
+  CHECK(both.waited == 10);
+  CHECK(both.host_behind == 2 + 10);
+  FoldedBody twice = behind;
+  append(twice, folded);
+  CHECK(twice.waited == behind.device + 10);
+  CHECK(twice.host_behind == 2);
 }

@@ -40,17 +40,32 @@ Picoseconds time_of(const Job& job, const LoweringOptions& options = {}) {
 }
 
 constexpr LoweringOptions kUnfolded = {.unfolded = true, .operators = false, .passes_alone = false};
+constexpr LoweringOptions kAlone = {.unfolded = false, .operators = false, .passes_alone = true};
 constexpr LoweringOptions kOperators = {.unfolded = false, .operators = true, .passes_alone = false};
 
 }  // namespace
 
-TEST_CASE("exchanges inside passes: a network that suffices changes nothing, and passes stay whole") {
+TEST_CASE("exchanges inside passes: where nothing else uses a network that suffices, passes stay whole") {
   for (const ExpertDispatcher dispatcher : {ExpertDispatcher::all_to_all, ExpertDispatcher::deep_ep}) {
-    const Job enough = mixture_on(leaves_of_two(1), 1, true, dispatcher);
-    CHECK(time_of(enough) == time_of(mixture_on("{type: full-bisection}", 1, true, dispatcher)));
+    const Job enough = mixture_on(leaves_of_two(1), 1, false, dispatcher);
+    CHECK(time_of(enough) == time_of(mixture_on("{type: full-bisection}", 1, false, dispatcher)));
     const Program program = Lowered(enough).program();
-    CHECK(std::none_of(program.classes.begin(), program.classes.end(),
-                       [](const TaskClass& of) { return of.kind == TaskKind::kernel; }));
+    CHECK(std::none_of(program.streams.begin(), program.streams.end(),
+                       [](const Stream& stream) { return stream.kind == StreamKind::expert; }));
+  }
+}
+
+TEST_CASE("exchanges inside passes: gradients and transfers between stages take of the ports that exchanges use") {
+  for (const ExpertDispatcher dispatcher : {ExpertDispatcher::all_to_all, ExpertDispatcher::deep_ep}) {
+    for (const int pipeline : {1, 2}) {
+      CAPTURE(pipeline);
+      const Job job = mixture_on("{type: full-bisection}", pipeline, true, dispatcher, 24);
+      const Picoseconds time = time_of(job);
+      CHECK(time == time_of(job, kUnfolded));
+      CHECK(time == time_of(job, kOperators));
+      CHECK(time > time_of(job, kAlone));
+      CHECK(time < time_of(job, kAlone) * 3 / 2);
+    }
   }
 }
 

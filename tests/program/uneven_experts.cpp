@@ -190,3 +190,18 @@ TEST_CASE("placements of popular experts are drawn for each layer and microbatch
   CHECK(spread.without_s == doctest::Approx(even).epsilon(1e-9));
   CHECK(spread.binds[static_cast<std::size_t>(Cause::experts)] == 60);
 }
+
+// Exchanges of two nodes, beside gradients.
+TEST_CASE("drawn experts have more to exchange over shared ports, at the same rate") {
+  const auto over_nodes = [](Job job) {
+    job.strategy.overlap_grad_reduce = true;
+    return job;
+  };
+  const Job job = over_nodes(mixture(kExperts));
+  CHECK(simulate(job).program.shares_links());
+  const std::vector<double> loads = ExpertPopularity{0.5, {}}.loads(kExperts, 2);
+  const double expected = result_of(over_nodes(with_tokens(mixture(kExperts), loads))).iteration_time_s;
+  CHECK(expected > result_of(job).iteration_time_s);
+  for (const double time : sample_times(over_nodes(with_skew(mixture(kExperts), 0.5)), 4))
+    CHECK(time == doctest::Approx(expected).epsilon(1e-6));
+}
