@@ -64,11 +64,14 @@ std::string causes_table(const TrainingPrediction& prediction) {
 std::string saves(const char* name, const TrainingPrediction& prediction, std::size_t tier,
                   const std::optional<double>& best) {
   const CheckpointTier& of = prediction.course.calendar.tiers()[tier];
-  std::string out =
-      fmt::format("  {}: every {} of training ({} iterations), {} each{}", name, format_seconds(of.interval_s),
-                  prediction.course.calendar.iterations_between_saves(tier), format_seconds(of.stall_s),
-                  of.write_s > 0 ? ", counting " + format_seconds(of.write_s) + " later" : "");
-  if (best) out += fmt::format("; best every {}", format_seconds(*best));
+  const WorkCalendar& calendar = prediction.course.calendar;
+  const std::int64_t between = calendar.iterations_between_saves(tier);
+  const std::string when = between >= calendar.iterations()
+                               ? std::string("at the end alone")
+                               : fmt::format("every {} of training ({} iterations)", format_seconds(of.interval_s), between);
+  std::string out = fmt::format("  {}: {}, {} each{}", name, when, format_seconds(of.stall_s),
+                                of.write_s > 0 ? ", counting " + format_seconds(of.write_s) + " later" : "");
+  if (best) += fmt::format("; best every {}", format_seconds(*best));
   return out + "\n";
 }
 

@@ -93,7 +93,8 @@ void set_interval(TrainingCourse& course, std::vector<CheckpointTier>& tiers, st
   if (plan.interval_s) return;
   course.calendar = WorkCalendar(course.calendar.phases(), tiers, {});
   const double best = best_interval(renewal_case(course, tier));
-  of.interval_s = std::max(best, std::ceil(of.write_s / iteration_s) * iteration_s);
+  const double all = course.calendar.work_until(course.calendar.iterations());
+  of.interval_s = std::min(all, std::max(best, std::ceil(of.write_s / iteration_s) * iteration_s));
 }
 
 void check_spares(const TrainingCourse& course, const Operations& operations) {

@@ -46,10 +46,8 @@ ExpectedFinish::ExpectedFinish(const Job& job, const Operations& operations) {
   const std::vector<CheckpointTier> tiers = checkpoint_tiers(job, operations);
   renewal_ = renewal_case(operations.failures, tiers, tiers.size() - 1, operations.detection_s + operations.restart_s);
   if (operations.storage) interval_s_ = operations.storage->interval_s.value_or(best_interval(renewal_));
-  // No state is whole when the next begins.
-  if (interval_s_ < renewal_.write_s + renewal_.stall_s && operations.storage && operations.storage->interval_s) {
-    interval_s_ = std::numeric_limits<double>::infinity();
-  }
+  never_ends_ = operations.storage && operations.storage->interval_s &&
+                interval_s_ < renewal_.write_s + renewal_.stall_s;  // no state is whole when the next begins
   const EvaluationPause& evaluation = operations.evaluation;
   if (evaluation.every > 0) {
     const std::int64_t pauses = iterations_ / evaluation.every;
@@ -60,7 +58,9 @@ ExpectedFinish::ExpectedFinish(const Job& job, const Operations& operations) {
 }
 
 double ExpectedFinish::at(double iteration_s) const {
-  const double interval = std::max(interval_s_, iteration_s);
+  if (never_ends_) return std::numeric_limits<double>::infinity();
+  const double all = static_cast<double>(iterations_) * iteration_s;  // the last state is saved, whatever the interval
+  const double interval = std::min(all, std::max(interval_s_, iteration_s));
   const double rate = renewal_.rate;
   const double lasting = interval + renewal_.stall_s;
   const double cycle =

@@ -29,6 +29,7 @@ class ExpectedFinish {
   std::int64_t iterations_ = 0;
   RenewalCase renewal_;
   double interval_s_ = 0;
+  bool never_ends_ = false;
   double pauses_s_ = 0;
   double stretch_ = 1;  // by maintenance
 };

@@ -24,7 +24,7 @@ std::vector<IterationResult> phases_of(const Job& job, const Operations& operati
 
 void find_intervals(const Operations& operations, TrainingPrediction& out) {
   const Failures& failures = out.course.failures;
-  if (failures.rate_per_s() == 0) return;
+  if (failures.rate_per_s() == 0 && failures.log.empty()) return;
   const std::size_t storage = out.course.calendar.tiers().size() - 1;
   if (operations.storage) out.best_interval_s = best_interval(renewal_case(out.course, storage));
   if (operations.memory) out.best_memory_interval_s = best_interval(renewal_case(out.course, 0));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace mirfak {
 
@@ -14,7 +15,8 @@ double renewal_goodput(const RenewalCase& of, double interval_s) {
 
 double best_interval(const RenewalCase& of) {
   const double least = std::max(0.0, of.write_s - of.stall_s);
-  if (of.rate == 0 || of.stall_s == 0) return least;
+  if (of.stall_s == 0) return least;
+  if (of.rate == 0) return std::numeric_limits<double>::infinity();
   // With x = L D: x + L s + log(1 - x) = 0, which falls from L s at 0 to below 0 at 1.
   const double stall = of.rate * of.stall_s;
   double low = 0;
@@ -27,6 +29,18 @@ double best_interval(const RenewalCase& of) {
   return std::max(least, low / of.rate);
 }
 
+namespace {
+
+double rate_of(const Failures& failures, std::size_t cause) {
+  if (failures.log.empty()) return failures.causes[cause].rate_per_s;
+  const auto of_cause = std::count_if(failures.log.begin(), failures.log.end(),
+                                      [&](const LoggedFailure& failure) { return failure.cause == cause; });
+  const double until = failures.log.back().time_s;
+  return until > 0 ? static_cast<double>(of_cause) / until : 0;
+}
+
+}  // namespace
+
 RenewalCase renewal_case(const TrainingCourse& course, std::size_t tier) {
   return renewal_case(course.failures, course.calendar.tiers(), tier, course.detection_s + course.restart_s);
 }
@@ -35,9 +49,10 @@ RenewalCase renewal_case(const Failures& failures, const std::vector<CheckpointT
                          double restart_s) {
   const CheckpointTier& of = tiers[tier];
   double rate = 0;
-  for (const FailureCause& cause : failures.causes) {
+  for (std::size_t i = 0; i < failures.causes.size(); ++i) {
+    const FailureCause& cause = failures.causes[i];
     const bool held_in_memory = !of.in_memory && tiers.size() > 1 && cause.nodes <= tiers.front().survives;
-    if (!held_in_memory && cause.notice_s == 0) rate += cause.rate_per_s;
+    if (!held_in_memory && cause.notice_s == 0) rate += rate_of(failures, i);
   }
   return {rate, of.stall_s, of.write_s, restart_s + of.read_s};
 }

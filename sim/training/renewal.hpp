@@ -21,11 +21,12 @@ struct RenewalCase {
 double renewal_goodput(const RenewalCase& of, double interval_s);
 
 // The interval at which that is largest: exp(L (D + s)) (1 - L D) = 1; sqrt(2 s / L) where failures are rare (Young,
-// Communications of the ACM 17, 1974). No shorter than what lets a write end before the next begins.
+// Communications of the ACM 17, 1974). No shorter than what lets a write end before the next begins. Infinite where saves
+// cost something and nothing ever fails.
 double best_interval(const RenewalCase& of);
 
-// A training as such a case: by the rate of what its tier of checkpoints does not share with a tier in memory. Nodes
-// that are waited for, evaluations and maintenance are not in it.
+// A training as such a case: by the rate of what its tier of checkpoints does not share with a tier in memory, of a log
+// the mean until it ends. Nodes that are waited for, evaluations and maintenance are not in it.
 RenewalCase renewal_case(const TrainingCourse& course, std::size_t tier);
 // `restart_s`: detection and restart.
 RenewalCase renewal_case(const Failures& failures, const std::vector<CheckpointTier>& tiers, std::size_t tier,

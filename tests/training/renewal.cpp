@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace mirfak {
 
@@ -98,6 +99,7 @@ TEST_CASE("no interval beats the best one") {
       }
     }
   }
+  CHECK(best_interval({0, 10, 0, 0}) == std::numeric_limits<double>::infinity());
   CHECK(best_interval({1e-4, 0, 120, 0}) == 120);  // nothing but the write before it holds up the next
 }
 
