@@ -10,6 +10,8 @@ struct ExpertExchange {
   ExpertDispatcher dispatcher = ExpertDispatcher::all_to_all;
   double experts = 1;    // of the layer, divided evenly over the group
   double per_token = 1;  // experts that a token visits, any with equal chance
+  double groups = 1;     // ... of those in `groups_per_token` of so many groups of neighbours, any with equal chance
+  double groups_per_token = 1;
 };
 
 // The expected number of `places` that hold one of the experts of a token at least.

@@ -73,7 +73,8 @@ class SampledProgram {
   void draw(const SampleNumber& sample, SampledFactors& out) const;
   // How much longer a task takes, 1: as without any factors.
   double factor(TaskId task, const SampledFactors& factors) const { return factor(task, factors, kCauses); }
-  // The same of what slows it: by so much less it takes of links at a time. With more to do it takes as much for longer.
+  // The same of what slows it: by so much less it takes of links at a time. With more to do it takes as much for
+  // longer.
   double slower(TaskId task, const SampledFactors& factors) const {
     return factor(task, factors, static_cast<std::size_t>(Cause::tokens));
   }

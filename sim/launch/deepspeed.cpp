@@ -61,6 +61,8 @@ void add_experts(ArgumentLines& out, const Job& job) {
   if (mixture.experts == 0) return;
   const bool plain = mixture.shared_ffn == 0 && mixture.first_dense == 0 && mixture.ffn == job.model.ffn;
   require_expressible(plain, "model.experts", "Megatron-DeepSpeed's experts are as large as the plain MLP, alone", "");
+  require_expressible(mixture.groups == mixture.groups_per_token, "model.experts.groups",
+                      "DeepSpeed's router chooses among all experts", "leave it out");
   require_expressible(s.pipeline == 1, "strategy.pipeline", "Megatron-DeepSpeed has no experts beside pipeline stages",
                       "set it to 1");
   require_expressible(s.expert_dispatcher == ExpertDispatcher::all_to_all, "strategy.expert_dispatcher",

@@ -89,6 +89,10 @@ void add_mixture(ArgumentLines& out, const ModelSpec& model) {
   if (mixture.experts == 0) return;
   out.value("--num-experts", mixture.experts);
   out.value("--moe-router-topk", mixture.per_token);
+  if (mixture.groups > mixture.groups_per_token) {
+    out.value("--moe-router-num-groups", mixture.groups);
+    out.value("--moe-router-group-topk", mixture.groups_per_token);
+  }
   out.value("--moe-ffn-hidden-size", mixture.ffn);
   if (mixture.shared_ffn > 0) out.value("--moe-shared-expert-intermediate-size", mixture.shared_ffn);
   if (mixture.first_dense > 0 || mixture.every > 1)

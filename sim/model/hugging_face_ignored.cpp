@@ -70,7 +70,6 @@ constexpr std::array kKeys = {
     "initial_context_length",
     "layer_norm_eps",
     "layer_norm_epsilon",
-    "n_group",
     "norm_topk_prob",
     "original_max_position_embeddings",
     "offset_alibi",
@@ -89,8 +88,6 @@ constexpr std::array kKeys = {
     "scale_attn_weights",
     "scoring_func",
     "seq_aux",
-    "topk_group",
-    "topk_method",
     // Dropout elsewhere than on the residual branches (models/README.md).
     "activation_dropout",
     "attention_dropout",

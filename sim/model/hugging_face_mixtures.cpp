@@ -27,6 +27,18 @@ ModelSpec read_qwen3_block(Config& config) {
   return model;
 }
 
+// Whose best so many hold all experts of a token. Where the router chooses among all experts ("greedy"), groups that
+// the file states have no effect.
+void read_expert_groups(Config& config, MixtureOfExperts& mixture) {
+  const std::optional<Node> method = config.find({"topk_method"});
+  const std::optional<Node> groups = config.find({"n_group"});
+  const std::optional<Node> per_token = config.find({"topk_group"});
+  if (!groups || !per_token || (method && method->as_string() == "greedy")) return;
+  mixture.groups = groups->as_integer(1, mixture.experts);
+  mixture.groups_per_token = per_token->as_integer(1, mixture.groups);
+  check_groups(mixture, *groups);
+}
+
 }  // namespace
 
 ModelSpec read_mixtral(Config& config) {
@@ -66,6 +78,7 @@ ModelSpec read_deepseek_v3(Config& config) {
   MixtureOfExperts& mixture = model.mixture;
   mixture.experts = config.size({"n_routed_experts"}, kMaxExperts);
   mixture.per_token = config.size({"num_experts_per_tok"}, kMaxExperts);
+  read_expert_groups(config, mixture);
   mixture.ffn = config.size({"moe_intermediate_size"}, kMaxFfn);
   mixture.shared_ffn = config.count_or_null("n_shared_experts", kMaxExperts) * mixture.ffn;
   mixture.first_dense = config.count_or_null("first_k_dense_replace", kMaxLayers);

@@ -30,6 +30,11 @@ MixtureOfExperts read_mixture(const Node& section) {
   MixtureOfExperts mixture;
   mixture.experts = in.require("count").as_integer(1, kMaxExperts);
   mixture.per_token = in.require("per_token").as_integer(1, kMaxExperts);
+  if (const std::optional<Node> groups = in.find("groups")) {
+    mixture.groups = groups->as_integer(1, mixture.experts);
+    mixture.groups_per_token = in.require("groups_per_token").as_integer(1, mixture.groups);
+    check_groups(mixture, *groups);
+  }
   mixture.ffn = in.require("ffn").as_integer(1, kMaxFfn);
   mixture.shared_ffn = in.integer_or("shared_ffn", 0, 0, kMaxFfn);
   mixture.first_dense = in.integer_or("first_dense", 0, 0, kMaxLayers);

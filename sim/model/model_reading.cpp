@@ -37,6 +37,19 @@ void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields) {
   model.head_dim = model.hidden / model.heads;
 }
 
+void check_groups(const MixtureOfExperts& mixture, const Node& groups) {
+  if (mixture.experts % mixture.groups != 0) {
+    groups.fail(fmt::format("expected a divisor of the {} experts, found {} groups", mixture.experts, mixture.groups),
+                "all groups are equally large");
+  }
+  const std::int64_t reachable = mixture.groups_per_token * (mixture.experts / mixture.groups);
+  if (mixture.per_token > reachable) {
+    groups.fail(fmt::format("a token cannot visit {} of the {} experts in {} of {} groups", mixture.per_token,
+                            reachable, mixture.groups_per_token, mixture.groups),
+                "let it reach more groups");
+  }
+}
+
 void check_parts(const ModelSpec& model, const Node& file) {
   const MixtureOfExperts& mixture = model.mixture;
   if (mixture.per_token > mixture.experts) {

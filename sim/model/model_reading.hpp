@@ -34,6 +34,8 @@ void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields);
 // Checks what the parts of a model must have in common: a token visits no more experts than there are, and the part of
 // a head that positions turn is smaller than the head. Throws Error(input) at `file`.
 void check_parts(const ModelSpec& model, const Node& file);
+// Groups of experts are equally large, and those of a token hold as many as it visits; `groups`: where they stand.
+void check_groups(const MixtureOfExperts& mixture, const Node& groups);
 
 // The name of the model in a file without one: the file's own ("llama3-8b.yaml"), its folder's for "config.json".
 std::string name_from_path(const std::string& path);

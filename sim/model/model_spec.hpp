@@ -18,8 +18,11 @@ enum class PositionEncoding { none, learned, rotary, alibi };
 
 // A mixture of experts in place of the MLP: a router sends every token to a few of many small MLPs.
 struct MixtureOfExperts {
-  std::int64_t experts = 0;      // 0: the model has none
-  std::int64_t per_token = 0;    // experts that a token visits (top k)
+  std::int64_t experts = 0;    // 0: the model has none
+  std::int64_t per_token = 0;  // experts that a token visits (top k)
+  std::int64_t groups = 1;     // of neighbouring experts, as many in each
+  std::int64_t groups_per_token =
+      1;                         // that hold all experts which a token visits (DeepSeek-V3, arXiv 2412.19437, 2.1.2)
   std::int64_t ffn = 0;          // inner size of each
   std::int64_t shared_ffn = 0;   // inner size of the shared experts together, which every token visits; 0: none
   std::int64_t first_dense = 0;  // leading layers that have a plain MLP

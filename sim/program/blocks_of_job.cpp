@@ -42,7 +42,8 @@ std::vector<DocumentLength> packed_documents(const TrainingSpec& training) {
 
 ExpertExchange exchange_of(const Job& job) {
   const MixtureOfExperts& mixture = job.model.mixture;
-  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token)};
+  return {job.strategy.expert_dispatcher, static_cast<double>(mixture.experts), static_cast<double>(mixture.per_token),
+          static_cast<double>(mixture.groups), static_cast<double>(mixture.groups_per_token)};
 }
 
 BlockKernels block_kernels(const Job& job) {

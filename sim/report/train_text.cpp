@@ -66,9 +66,9 @@ std::string saves(const char* name, const TrainingPrediction& prediction, std::s
   const CheckpointTier& of = prediction.course.calendar.tiers()[tier];
   const WorkCalendar& calendar = prediction.course.calendar;
   const std::int64_t between = calendar.iterations_between_saves(tier);
-  const std::string when = between >= calendar.iterations()
-                               ? std::string("at the end alone")
-                               : fmt::format("every {} of training ({} iterations)", format_seconds(of.interval_s), between);
+  const std::string when = between >= calendar.iterations() ? std::string("at the end alone")
+                                                            : fmt::format("every {} of training ({} iterations)",
+                                                                          format_seconds(of.interval_s), between);
   std::string out = fmt::format("  {}: {}, {} each{}", name, when, format_seconds(of.stall_s),
                                 of.write_s > 0 ? ", counting " + format_seconds(of.write_s) + " later" : "");
   if (best) += fmt::format("; best every {}", format_seconds(*best));

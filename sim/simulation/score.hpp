@@ -22,9 +22,9 @@ struct IterationScore {
 };
 
 // Plans, lowers and executes an iteration whose blocks and bodies are known. Where tasks share links, the max-plus
-// sweep runs first, of whole passes. It ignores sharing, so the iteration is no shorter than it says. `hopeless` says whether an
-// iteration of at least this score is of no interest; then nothing is returned. `of_blocks`: memory_of_blocks(job,
-// blocks); `headroom`: the share of memory to keep free.
+// sweep runs first, of whole passes. It ignores sharing, so the iteration is no shorter than it says. `hopeless` says
+// whether an iteration of at least this score is of no interest; then nothing is returned. `of_blocks`:
+// memory_of_blocks(job, blocks); `headroom`: the share of memory to keep free.
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, double headroom = 0);

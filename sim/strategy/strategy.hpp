@@ -315,7 +315,7 @@ inline constexpr std::tuple kStrategyFields = {
         .between(1, strategy_limits::kRanks)
         .or_else("all alike")
         .not_in_blocks()
-        .chosen_by_search({"a search chooses the shape of stages itself", "leave it out"}),
+        .chosen_by_search({"a search keeps stages that are stated", "leave it out, or see search.space.stages"}),
 };
 
 // The value that holds of a field that is no list, as a number: of an enumeration the place, of a set its bits.

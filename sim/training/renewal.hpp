@@ -21,8 +21,8 @@ struct RenewalCase {
 double renewal_goodput(const RenewalCase& of, double interval_s);
 
 // The interval at which that is largest: exp(L (D + s)) (1 - L D) = 1; sqrt(2 s / L) where failures are rare (Young,
-// Communications of the ACM 17, 1974). No shorter than what lets a write end before the next begins. Infinite where saves
-// cost something and nothing ever fails.
+// Communications of the ACM 17, 1974). No shorter than what lets a write end before the next begins. Infinite where
+// saves cost something and nothing ever fails.
 double best_interval(const RenewalCase& of);
 
 // A training as such a case: by the rate of what its tier of checkpoints does not share with a tier in memory, of a log

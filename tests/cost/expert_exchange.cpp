@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
+#include <vector>
+
 using namespace mirfak;
 
 namespace {
@@ -30,6 +33,47 @@ TEST_CASE("places that a token visits") {
   CHECK(places_visited({ExpertDispatcher::deep_ep, 4, 2}, 2) == doctest::Approx(2 - 1.0 / 3));
   // DeepSeek-V3, 8 of 256 experts over 4 nodes: 4 (1 - 0.75^8) = 3.6 if chosen with repetition, a little more without.
   CHECK(places_visited({ExpertDispatcher::deep_ep, 256, 8}, 4) == doctest::Approx(3.6).epsilon(0.01));
+}
+
+TEST_CASE("places that a token visits whose router chooses groups first: as many as by counting all choices") {
+  // All choices of `wanted` of `from` in a row of bits.
+  const auto subsets = [](int from, int wanted) {
+    std::vector<unsigned> out;
+    for (unsigned bits = 0; bits < 1U << from; ++bits) {
+      if (__builtin_popcount(bits) == wanted) out.push_back(bits);
+    }
+    return out;
+  };
+  for (const int groups : {1, 2, 4, 6}) {
+    for (const int chosen : {1, 2, 3}) {
+      if (chosen > groups) continue;
+      for (const int places : {1, 2, 3, 4, 6, 12}) {
+        const int size = 12 / groups;
+        double visited = 0;
+        double ways = 0;
+        for (const unsigned of_groups : subsets(groups, chosen)) {
+          for (const unsigned experts : subsets(12, 2)) {
+            std::set<int> met;
+            bool reached = true;
+            for (int expert = 0; expert < 12; ++expert) {
+              if ((experts >> expert & 1U) == 0) continue;
+              reached = reached && (of_groups >> (expert / size) & 1U) == 1;
+              met.insert(expert * places / 12);
+            }
+            ways += reached ? 1 : 0;
+            visited += reached ? static_cast<double>(met.size()) : 0;
+          }
+        }
+        CAPTURE(groups);
+        CAPTURE(chosen);
+        CAPTURE(places);
+        const ExpertExchange exchange{ExpertDispatcher::deep_ep, 12, 2, static_cast<double>(groups),
+                                      static_cast<double>(chosen)};
+        CHECK(places_visited(exchange, places) == doctest::Approx(visited / ways));
+      }
+    }
+  }
+  CHECK(places_visited({ExpertDispatcher::deep_ep, 256, 8, 8, 4}, 8) == doctest::Approx(3.63).epsilon(0.003));
 }
 
 TEST_CASE("one expert for each token: all dispatchers send the same within a node") {

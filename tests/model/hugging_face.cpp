@@ -229,6 +229,13 @@ TEST_CASE("DeepSeek V3 and Kimi K2: latent attention, dense layers, shared exper
   CHECK(contains(failure_parsing(with(R"("n_shared_experts": 1,)", "")), "'n_shared_experts' is missing"));
   CHECK(contains(failure_parsing(with(R"("num_experts_per_tok": 8)", R"("num_experts_per_tok": 300)")),
                  "a token cannot visit 300 of 256 experts"));
+  const auto grouped = [&](const std::string& keys) { return deepseek + ", " + keys + "}"; };
+  CHECK(parse(grouped(R"("n_group": 8, "topk_group": 4)")).mixture.groups == 8);
+  CHECK(parse(grouped(R"("n_group": 8, "topk_group": 4)")).mixture.groups_per_token == 4);
+  CHECK(parse(grouped(R"("n_group": 8, "topk_group": 4, "topk_method": "greedy")")).mixture.groups == 1);
+  CHECK(
+      contains(failure_parsing(grouped(R"("n_group": 7, "topk_group": 4)")), "expected a divisor of the 256 experts"));
+  CHECK(contains(failure_parsing(grouped(R"("n_group": 64, "topk_group": 1)")), "a token cannot visit 8 of the 4"));
 }
 
 TEST_CASE("the family is known by its architecture when there is no model_type") {

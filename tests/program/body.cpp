@@ -145,7 +145,8 @@ TEST_CASE("a condensed body is as long, from any state of device and host, and i
 }
 
 TEST_CASE("a host that waits for the device cannot run ahead of what follows") {
-  // Forward: a kernel of 10, whose end the host awaits to issue the next, in 2. Backward: kernels of 1, issued in 5 each.
+  // Forward: a kernel of 10, whose end the host awaits to issue the next, in 2. Backward: kernels of 1, issued in 5
+  // each.
   Body forward{{step(StreamKind::compute, 10, 1), step(StreamKind::compute, 1, 2)}};
   forward.steps[1].host_waits = true;
   const FoldedBody folded = fold(forward);

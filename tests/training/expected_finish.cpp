@@ -75,7 +75,7 @@ TEST_CASE("without failures the training is its iterations, saves and pauses") {
   operations.storage->write_s = 6;
   CHECK(ExpectedFinish(job_on(1), operations).at(3) == doctest::Approx(3600));
   CHECK(ExpectedFinish(job_on(1), operations).at(60) == doctest::Approx(66'000));  // saved behind every one
-  operations.storage->interval_s.reset();  // by itself: at the end alone
+  operations.storage->interval_s.reset();                                          // by itself: at the end alone
   CHECK(ExpectedFinish(job_on(1), operations).at(3) == doctest::Approx(3006));
   operations.storage->interval_s = 30;
   operations.evaluation = {100, 20};
