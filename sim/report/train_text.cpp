@@ -71,7 +71,7 @@ std::string saves(const char* name, const TrainingPrediction& prediction, std::s
                                                                           format_seconds(of.interval_s), between);
   std::string out = fmt::format("  {}: {}, {} each{}", name, when, format_seconds(of.stall_s),
                                 of.write_s > 0 ? ", counting " + format_seconds(of.write_s) + " later" : "");
-  if (best) += fmt::format("; best every {}", format_seconds(*best));
+  if (best) out += fmt::format("; best every {}", format_seconds(*best));
   return out + "\n";
 }
 
