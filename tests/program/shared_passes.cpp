@@ -40,7 +40,7 @@ Picoseconds time_of(const Job& job, const LoweringOptions& options = {}) {
 }
 
 constexpr LoweringOptions kUnfolded = {.unfolded = true, .operators = false, .passes_alone = false};
-constexpr LoweringOptions kAlone = {.unfolded = false, .operators = false, .passes_alone = true};
+constexpr LoweringOptions kWholePasses = {.unfolded = false, .operators = false, .passes_alone = true};
 constexpr LoweringOptions kOperators = {.unfolded = false, .operators = true, .passes_alone = false};
 
 }  // namespace
@@ -63,8 +63,8 @@ TEST_CASE("exchanges inside passes: gradients and transfers between stages take 
       const Picoseconds time = time_of(job);
       CHECK(time == time_of(job, kUnfolded));
       CHECK(time == time_of(job, kOperators));
-      CHECK(time > time_of(job, kAlone));
-      CHECK(time < time_of(job, kAlone) * 3 / 2);
+      CHECK(time > time_of(job, kWholePasses));
+      CHECK(time < time_of(job, kWholePasses) * 3 / 2);
     }
   }
 }
