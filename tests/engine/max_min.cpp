@@ -16,8 +16,8 @@ namespace {
 
 using Demands = std::vector<std::pair<LinkId, double>>;
 
-std::vector<double> solve(const std::vector<Demands>& tasks, std::vector<double> capacities) {
-  return speeds_from_scratch(tasks, std::move(capacities));
+std::vector<double> solve(const std::vector<Demands>& tasks, const std::vector<double>& capacities) {
+  return speeds_from_scratch(tasks, capacities);
 }
 
 void check_near(const std::vector<double>& actual, const std::vector<double>& expected) {
