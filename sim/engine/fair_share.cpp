@@ -29,6 +29,12 @@ double largest_demand(const Program& program) {
   return largest / fastest;
 }
 
+// std::llround() of what is not negative, without a call.
+Picoseconds rounded(double picoseconds) {
+  const auto whole = static_cast<Picoseconds>(picoseconds);
+  return whole + (picoseconds - static_cast<double>(whole) >= 0.5 ? 1 : 0);
+}
+
 }  // namespace
 
 MaxMin max_min_of(const Program& program) {
@@ -37,97 +43,63 @@ MaxMin max_min_of(const Program& program) {
 
 FairShare::FairShare(const Program& program) : running_(program.streams.size()), speeds_(max_min_of(program)) {}
 
+Picoseconds FairShare::end_of(const Running& activity) {
+  constexpr double longest_ps = 8.64e18;  // 100 days
+  const double lasting = activity.work / activity.speed;
+  if (!(lasting < longest_ps - static_cast<double>(activity.since))) fail_endless(activity.speed);
+  return activity.since + rounded(lasting);
+}
+
+void FairShare::fail_endless(double speed) {
+  fail_infeasible({}, fmt::format("a task at {:.3g} of its full speed would not end within 100 days", speed),
+                  "the links that it shares have too little bandwidth");
+}
+
 void FairShare::start(StreamId stream, std::span<const LinkUse> uses, double slower, Picoseconds duration,
                       Picoseconds now) {
-  Running& activity = running_[stream];
-  activity.work = static_cast<double>(duration);
-  activity.starts = true;
-  activity.speed = 0;
-  activity.since = now;
-  activity.end = now + duration;
+  running_[stream] = {static_cast<double>(duration), 0, now, now + duration, 0, State::starts};
   speeds_.add(stream, uses, slower);
 }
 
-Picoseconds FairShare::first_end() const { return by_end_.empty() ? kNever : running_[by_end_.front()].end; }
-
 StreamId FairShare::finish_first() {
-  const StreamId first = by_end_.front();
-  const StreamId last = by_end_.back();
-  by_end_.pop_back();
-  if (!by_end_.empty()) {
-    put(0, last);
-    sift_down(0);
-  }
-  running_[first].end = kNever;
+  const std::uint32_t place = ends_.earliest_place();
+  const StreamId first = at_place_[place];
+  ends_.remove(place);
+  running_[first].state = State::absent;
   speeds_.remove(first);
   return first;
+}
+
+void FairShare::run(Running& activity, StreamId stream, double speed) {
+  activity.state = State::runs;
+  activity.speed = speed;
+  activity.place = ends_.add(speed == 1 ? activity.undisturbed_end : end_of(activity));
+  if (activity.place >= at_place_.size()) at_place_.resize(2 * std::size_t{activity.place} + 1);
+  at_place_[activity.place] = stream;
+}
+
+// Whether it did.
+inline bool FairShare::change_speed(Running& activity, double speed, Picoseconds now) {
+  if (activity.speed == speed) return false;
+  activity.work = std::max(0.0, activity.work - activity.speed * static_cast<double>(now - activity.since));
+  activity.speed = speed;
+  activity.since = now;
+  ends_.change(activity.place, end_of(activity));
+  return true;
 }
 
 std::size_t FairShare::settle(Picoseconds now) {
   std::size_t changes = 0;
   for (const StreamId stream : speeds_.settle()) {
-    if (running_[stream].end != kNever && change_speed(stream, speeds_.speed(stream), now)) ++changes;
+    Running& activity = running_[stream];
+    const double speed = speeds_.speed(stream);
+    if (activity.state == State::runs) {
+      changes += change_speed(activity, speed, now) ? 1 : 0;
+    } else if (activity.state == State::starts) {
+      run(activity, stream, speed);
+    }
   }
   return changes;
-}
-
-// Whether an activity that was already running changed its speed.
-bool FairShare::change_speed(StreamId stream, double speed, Picoseconds now) {
-  Running& activity = running_[stream];
-  const bool starts = activity.starts;
-  if (!starts && activity.speed == speed) return false;
-  if (!starts)
-    activity.work = std::max(0.0, activity.work - activity.speed * static_cast<double>(now - activity.since));
-  activity.starts = false;
-  activity.speed = speed;
-  activity.since = now;
-  if (!starts || speed != 1) {
-    constexpr double longest_ps = 8.64e18;  // 100 days
-    const double lasting = activity.work / speed;
-    if (!(lasting < longest_ps - static_cast<double>(now))) {
-      fail_infeasible({}, fmt::format("a task at {:.3g} of its full speed would not end within 100 days", speed),
-                      "the links that it shares have too little bandwidth");
-    }
-    activity.end = now + std::llround(lasting);
-  }
-  if (starts) {
-    by_end_.push_back(stream);
-    put(by_end_.size() - 1, stream);
-  }
-  sift_up(activity.place);
-  sift_down(activity.place);
-  return !starts;
-}
-
-bool FairShare::ends_before(StreamId a, StreamId b) const {
-  return running_[a].end != running_[b].end ? running_[a].end < running_[b].end : a < b;
-}
-
-void FairShare::put(std::size_t place, StreamId stream) {
-  by_end_[place] = stream;
-  running_[stream].place = static_cast<std::uint32_t>(place);
-}
-
-void FairShare::sift_up(std::size_t place) {
-  const StreamId stream = by_end_[place];
-  while (place > 0 && ends_before(stream, by_end_[(place - 1) / 2])) {
-    put(place, by_end_[(place - 1) / 2]);
-    place = (place - 1) / 2;
-  }
-  put(place, stream);
-}
-
-void FairShare::sift_down(std::size_t place) {
-  const StreamId stream = by_end_[place];
-  while (true) {
-    std::size_t child = 2 * place + 1;
-    if (child >= by_end_.size()) break;
-    if (child + 1 < by_end_.size() && ends_before(by_end_[child + 1], by_end_[child])) ++child;
-    if (!ends_before(by_end_[child], stream)) break;
-    put(place, by_end_[child]);
-    place = child;
-  }
-  put(place, stream);
 }
 
 }  // namespace mirfak

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "engine/max_min.hpp"
+#include "engine/tournament.hpp"
 #include "program/program.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -21,7 +21,7 @@ MaxMin max_min_of(const Program& program);
 // `now` must not decrease.
 class FairShare {
  public:
-  static constexpr Picoseconds kNever = std::numeric_limits<Picoseconds>::max();
+  static constexpr Picoseconds kNever = Tournament::kNever;
 
   explicit FairShare(const Program& program);
 
@@ -30,7 +30,7 @@ class FairShare {
   void start(StreamId stream, std::span<const LinkUse> uses, double slower, Picoseconds duration, Picoseconds now);
 
   // The earliest end of a running activity, kNever if none runs.
-  Picoseconds first_end() const;
+  Picoseconds first_end() const { return ends_.earliest(); }
 
   // Removes the one that ends first (of equals, that of the lowest stream); returns its stream.
   StreamId finish_first();
@@ -42,24 +42,25 @@ class FairShare {
   double speed(StreamId stream) const { return running_[stream].speed; }  // after settle()
 
  private:
+  enum class State : std::uint8_t { absent, starts, runs };  // starts: not settled yet
+
   struct Running {
     double work = 0;  // picoseconds of work at speed 1 left at `since`
     double speed = 0;
-    Picoseconds since = 0;  // when the speed last changed
-    Picoseconds end = kNever;
-    bool starts = false;      // not settled yet
-    std::uint32_t place = 0;  // in by_end_
+    Picoseconds since = 0;            // when the speed last changed
+    Picoseconds undisturbed_end = 0;  // at speed 1 from its start
+    std::uint32_t place = 0;          // in ends_
+    State state = State::absent;
   };
 
-  bool change_speed(StreamId stream, double speed, Picoseconds now);
+  void run(Running& activity, StreamId stream, double speed);
+  bool change_speed(Running& activity, double speed, Picoseconds now);
+  static Picoseconds end_of(const Running& activity);
+  [[noreturn]] static void fail_endless(double speed);
 
-  bool ends_before(StreamId a, StreamId b) const;
-  void put(std::size_t place, StreamId stream);
-  void sift_up(std::size_t place);
-  void sift_down(std::size_t place);
-
-  std::vector<Running> running_;  // by stream
-  std::vector<StreamId> by_end_;  // a binary heap of the settled ones, by (end, stream)
+  std::vector<Running> running_;    // by stream
+  Tournament ends_;                 // of the settled ones
+  std::vector<StreamId> at_place_;  // in ends_
   MaxMin speeds_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 // Progressive filling raises the speeds of all activities together from 0; when a link saturates, those on it stay at
 // that speed and the others rise on. So the solution is a level for each link, the speed at which it saturates, and
@@ -15,6 +16,14 @@
 // out of date wait in a queue by that speed. When the first one gets its new level, those links are looked at again
 // that share an activity with it which either level, the old or the new, holds back below theirs. Everything else is as
 // it was, and is never touched: of 1,024 flows that share a network a start and an end change 30.
+//
+// A link keeps sums over its users: of those that others hold back below its level, what they leave of the capacity,
+// and of the others, the demands. While no user changes sides, the new level is one division; if one did, or if a level
+// between two users that the same link holds back might do as well by rounding, level_from_nothing() looks at all
+// users.
+//
+// What takes time in a processor is not the sums but guessing wrong which way a branch goes, and here that is often a
+// matter of chance. Hence choose() where an `if` would do.
 //
 // Why it ends, and with the same bits as from an empty network: level_of() is a function of a link's list and of the
 // levels of other links that are below its own, its sums are exact and so have no order, and it never falls below
@@ -32,14 +41,26 @@ namespace {
 
 constexpr int kBits = 52;  // of the largest demand or capacity
 
-constexpr auto kLater = [](const auto& a, const auto& b) {
-  return a.from != b.from ? a.from > b.from : a.link > b.link;
-};
+// Of what fits in 64 bits, in one instruction where there is one: the compiler's function for 128 bits is much slower.
+__extension__ std::int64_t quotient(__int128 dividend, std::int64_t divisor) {
+#ifdef __x86_64__
+  std::uint64_t quotient = 0;
+  std::uint64_t remainder = 0;
+  __asm__("divq %[divisor]"
+          : "=a"(quotient), "=d"(remainder)
+          : "a"(static_cast<std::uint64_t>(dividend)),
+            "d"(static_cast<std::uint64_t>(dividend >> 64)), [divisor] "r"(divisor)
+          : "cc");
+  return static_cast<std::int64_t>(quotient);
+#else
+  return static_cast<std::int64_t>(dividend / divisor);
+#endif
+}
 
 }  // namespace
 
 MaxMin::MaxMin(const std::vector<double>& capacities, double largest_demand, std::size_t slots)
-    : links_(capacities.size()), activities_(slots) {
+    : links_(capacities.size()), activities_(slots), stale_(capacities.size() + 1) {
   double largest = largest_demand;
   for (const double capacity : capacities) largest = std::max(largest, capacity);
   if (largest > 0) unit_ = std::ldexp(1.0, kBits - 1 - std::ilogb(largest));
@@ -48,10 +69,6 @@ MaxMin::MaxMin(const std::vector<double>& capacities, double largest_demand, std
 
 MaxMin::Demand MaxMin::exact(double bytes_per_s) const { return std::llrint(bytes_per_s * unit_); }
 
-double MaxMin::speed(std::uint32_t slot) const {
-  return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
-}
-
 double MaxMin::level(LinkId link) const {
   return static_cast<double>(links_[link].level) / static_cast<double>(kFullSpeed);
 }
@@ -59,53 +76,87 @@ double MaxMin::level(LinkId link) const {
 void MaxMin::change_load(Link& link, Demand by) {
   constexpr double enough = 1 - 1e-10;
   link.load += by;
-  link.scarce = static_cast<double>(link.capacity) < enough * static_cast<double>(link.load);
+  const double load =
+      link.load < kManyDemands ? static_cast<double>(static_cast<Demand>(link.load)) : static_cast<double>(link.load);
+  link.scarce = static_cast<double>(link.capacity) < enough * load;
+}
+
+void MaxMin::count_all(Link& link) {
+  link.left = {};
+  link.left.add(static_cast<Flow>(link.capacity) * kFullSpeed);
+  link.rising = 0;
+  link.below = -1;
+  link.beyond = kFullSpeed;
+  for (const User& user : link.users) {
+    link.rising += static_cast<std::uint64_t>(user.demand);
+    recount(link, user.demand, kFullSpeed, user.held);
+  }
 }
 
 void MaxMin::add(std::uint32_t slot, std::span<const LinkUse> uses, double slower) {
   Activity& activity = activities_[slot];
   for (const LinkUse& use : uses) {
-    Link& link = links_[use.link];
-    const auto place = static_cast<std::uint32_t>(link.users.size());
-    link.users.push_back(
-        {kFullSpeed, exact(use.bytes_per_s / slower), slot, static_cast<std::uint32_t>(activity.uses.size())});
-    activity.uses.push_back({use.link, place});
-    change_load(link, link.users.back().demand);
-    if (link.scarce) mark_stale(use.link);
+    activity.uses.push_back({use.link, static_cast<std::uint32_t>(links_[use.link].users.size())});
   }
   const Lowest lowest = lowest_of(activity);
-  for (const Placed& use : activity.uses) {
-    Link& link = links_[use.link];
-    link.users[use.place].held = lowest.but(link.level);
+  for (std::uint32_t k = 0; k < uses.size(); ++k) {
+    Link& link = links_[uses[k].link];
+    const Placed other = uses.size() == 2 ? activity.uses[1 - k] : Placed{kNoLink, 0};
+    const User user{lowest.but(link.level), exact(uses[k].bytes_per_s / slower), slot, k, other};
+    link.users.push_back(user);
+    link.on_two += uses.size() == 2 ? 1 : 0;
+    const bool was_scarce = link.scarce;
+    change_load(link, user.demand);
+    if (!link.scarce) continue;
+    mark_stale(uses[k].link);
+    if (was_scarce) {
+      link.rising += static_cast<std::uint64_t>(user.demand);
+      recount(link, user.demand, kFullSpeed, user.held);
+    } else {
+      count_all(link);
+    }
   }
   activity.speed = lowest.first;
-  touch(slot);
+  *touch(1) = slot;
+}
+
+// To another place of its link.
+void MaxMin::move(const User& user, Link& link, std::uint32_t place) {
+  link.users[place] = user;
+  activities_[user.slot].uses[user.use].place = place;
+  if (user.other.link != kNoLink) links_[user.other.link].users[user.other.place].other.place = place;
 }
 
 void MaxMin::remove(std::uint32_t slot) {
   Activity& activity = activities_[slot];
   for (const Placed& use : activity.uses) {
     Link& link = links_[use.link];
-    if (link.scarce) mark_stale(use.link);
-    change_load(link, -link.users[use.place].demand);
-    const User& last = link.users[use.place] = link.users.back();
-    activities_[last.slot].uses[last.use].place = use.place;
+    const User leaving = link.users[use.place];
+    if (link.scarce) {
+      mark_stale(use.link);
+      recount(link, leaving.demand, leaving.held, kFullSpeed);
+      link.rising -= static_cast<std::uint64_t>(leaving.demand);
+    }
+    link.on_two -= leaving.other.link != kNoLink ? 1 : 0;
+    change_load(link, -leaving.demand);
+    if (use.place + 1 < link.users.size()) move(link.users.back(), link, use.place);
     link.users.pop_back();
   }
   activity.uses.clear();
   activity.speed = kFullSpeed;
 }
 
-void MaxMin::touch(std::uint32_t slot) {
-  if (activities_[slot].touched) return;
-  activities_[slot].touched = true;
-  touched_.push_back(slot);
+// Room for so many more slots.
+std::uint32_t* MaxMin::touch(std::size_t count) {
+  const std::size_t before = std::exchange(touched_count_, touched_count_ + count);
+  if (touched_count_ > touched_.size()) touched_.resize(2 * touched_count_);
+  return touched_.data() + before;
 }
 
-void MaxMin::mark_stale(std::uint32_t link) {
-  if (links_[link].stale) return;
-  links_[link].stale = true;
-  stale_.push_back(link);
+void MaxMin::mark_stale(std::uint32_t id) {
+  if (links_[id].concerned_below == kStale) return;
+  links_[id].concerned_below = kStale;
+  stale_[stale_count_++] = id;
 }
 
 MaxMin::Lowest MaxMin::lowest_of(const Activity& activity) const {
@@ -122,17 +173,33 @@ MaxMin::Lowest MaxMin::lowest_of(const Activity& activity) const {
   return lowest;
 }
 
-// With nobody held back the level is lowest. Those that are leave more to the others, so it rises, until the next ones
-// would be held back above it.
+// By the sums, if they are still those of the users below the new level and of the others, and if no lower level is as
+// consistent. Whether the link saturates is a matter of chance, and no branch.
 MaxMin::Speed MaxMin::level_of(const Link& link) {
   if (!link.scarce) return kFullSpeed;
+  if (link.load < kManyDemands) {
+    const Flow left = link.left.value();
+    const auto rising = static_cast<Demand>(link.rising);
+    const bool is_lowest = left - static_cast<Flow>(link.below) * rising >= link.load;
+    const bool all_fit = left >= static_cast<Flow>(rising) * kFullSpeed;
+    const bool divides = is_lowest & !all_fit;
+    const Speed saturates = quotient(link.left.value_if(divides), choose(divides, rising, 1));
+    const Speed level = choose(all_fit, kFullSpeed, saturates);
+    if (is_lowest & ((level <= link.beyond) | (rising == 0))) return level;
+  }
+  return level_from_nothing(link);
+}
+
+// With nobody held back the level is lowest. Those that are leave more to the others, so it rises, until the next ones
+// would be held back above it.
+MaxMin::Speed MaxMin::level_from_nothing(const Link& link) {
   Flow free = static_cast<Flow>(link.capacity) * kFullSpeed;
-  Demand rising = link.load;
+  Flow rising = link.load;
   Speed known = 0;
   auto level = static_cast<Speed>(free / rising);
   while (true) {
     Flow held_flow = 0;
-    Demand held = 0;
+    Flow held = 0;
     for (const User& user : link.users) {
       const auto above =
           static_cast<std::uint64_t>(user.held - known);  // wraps below, so that one comparison is enough
@@ -153,56 +220,102 @@ MaxMin::Speed MaxMin::level_of(const Link& link) {
 // Tells the activities on the link, and through them the links that this may concern.
 void MaxMin::change_level(std::uint32_t id) {
   Link& link = links_[id];
-  link.level = link.next_level;
-  for (const User& user : link.users) {
-    Activity& activity = activities_[user.slot];
-    const Speed speed = std::min(link.level, user.held);
-    if (speed != activity.speed) touch(user.slot);
-    activity.speed = speed;
-    if (activity.uses.size() == 2) {
-      inform(activity.uses[1 - user.use], link.level);
-    } else {
-      const Lowest lowest = lowest_of(activity);
-      for (const Placed& use : activity.uses) {
-        if (use.link != id) inform(use, lowest.but(links_[use.link].level));
-      }
+  const Speed before = std::exchange(link.level, link.next_level);
+  if (link.scarce && (link.below >= link.level || link.beyond < link.level)) count_all(link);
+  if (link.on_two < link.users.size()) {
+    for (const User& user : link.users) {
+      if (user.other.link == kNoLink) tell_others(user, id);
     }
   }
+  if (link.on_two == 0) return;
+  tell_concerned(link, before, hold_elsewhere(link, std::min(before, link.level)));
+}
+
+// Users on two links that the other one holds back below both levels, the old and the new, go on as before, and so does
+// that link: had its level been about to change, it would have come first. Most are such, and which is a matter of
+// chance. Returns the places of the others.
+std::span<const std::uint32_t> MaxMin::hold_elsewhere(const Link& link, Speed lower) {
+  if (concerned_.size() < link.users.size()) concerned_.resize(2 * link.users.size());
+  const Speed level = link.level;
+  Link* const links = links_.data();
+  std::uint32_t* const concerned = concerned_.data();
+  std::size_t count = 0;
+  std::uint32_t place = 0;
+  for (const User& user : link.users) {
+    concerned[count] = place++;
+    if (user.other.link == kNoLink) continue;
+    const bool is_concerned = user.held >= lower;
+    count += is_concerned ? 1 : 0;
+    Link& other = links[user.other.link];
+    other.users[user.other.place].held = level;
+    other.beyond = std::min(other.beyond, choose(is_concerned, kFullSpeed, level));
+  }
+  return {concerned, count};
+}
+
+void MaxMin::tell_concerned(const Link& link, Speed before, std::span<const std::uint32_t> places) {
+  const Speed level = link.level;
+  Link* const links = links_.data();
+  const User* const users = link.users.data();
+  const Speed lower = std::min(before, level);
+  std::uint32_t* touched = touch(places.size());
+  std::uint32_t* stale = stale_.data() + stale_count_;
+  for (const std::uint32_t place : places) {
+    const User& user = users[place];
+    activities_[user.slot].speed = std::min(level, user.held);
+    *touched++ = user.slot;
+    Link& other = links[user.other.link];
+    recount(other, other.users[user.other.place].demand, before, level);
+    *stale = user.other.link;
+    const bool is_stale = lower < other.concerned_below;
+    stale += is_stale ? 1 : 0;
+    other.concerned_below = choose(is_stale, kStale, other.concerned_below);
+  }
+  stale_count_ = static_cast<std::size_t>(stale - stale_.data());
+}
+
+// Tells the other links of a user of a link that has another level.
+void MaxMin::tell_others(const User& user, std::uint32_t id) {
+  const Activity& activity = activities_[user.slot];
+  const Lowest lowest = lowest_of(activity);
+  if (lowest.first != activity.speed) change_speed(user.slot, lowest.first);
+  for (const Placed& use : activity.uses) {
+    if (use.link != id) inform(use, lowest.but(links_[use.link].level));
+  }
+}
+
+void MaxMin::change_speed(std::uint32_t slot, Speed speed) {
+  activities_[slot].speed = speed;
+  *touch(1) = slot;
 }
 
 // A user of a link is held back otherwise now.
 void MaxMin::inform(const Placed& use, Speed held) {
   Link& link = links_[use.link];
   User& user = link.users[use.place];
-  if (link.scarce && user.held != held && std::min(user.held, held) < link.next_level) mark_stale(use.link);
-  user.held = held;
+  if (user.held == held) return;
+  const Speed before = std::exchange(user.held, held);
+  if (!link.scarce) return;
+  recount(link, user.demand, before, held);
+  if (std::min(before, held) < link.concerned_below) mark_stale(use.link);
 }
 
 void MaxMin::queue_stale() {
-  for (const std::uint32_t id : stale_) {
+  for (const std::uint32_t id : std::span(stale_.data(), std::exchange(stale_count_, 0))) {
     Link& link = links_[id];
-    link.stale = false;
     link.next_level = level_of(link);
+    link.concerned_below = link.scarce ? link.next_level : 0;
     const Speed from = std::min(link.next_level, link.level);
-    if (link.next_level == link.level || from >= link.queued) continue;
-    link.queued = from;
-    queue_.push_back({from, id});
-    std::push_heap(queue_.begin(), queue_.end(), kLater);
+    const bool waits = (link.next_level != link.level) & (from < link.queued);
+    link.queued = choose(waits, from, link.queued);
+    queue_.push({from, id}, waits);
   }
-  stale_.clear();
-}
-
-MaxMin::Waiting MaxMin::pop_queue() {
-  std::pop_heap(queue_.begin(), queue_.end(), kLater);
-  const Waiting next = queue_.back();
-  queue_.pop_back();
-  return next;
 }
 
 std::span<const std::uint32_t> MaxMin::settle() {
   queue_stale();
   while (!queue_.empty()) {
-    const Waiting next = pop_queue();
+    const LinkQueue::Entry next = queue_.pop();
     Link& link = links_[next.link];
     if (link.queued != next.from) continue;
     link.queued = kNotQueued;
@@ -214,10 +327,7 @@ std::span<const std::uint32_t> MaxMin::settle() {
     }
     queue_stale();
   }
-  for (const std::uint32_t slot : touched_) activities_[slot].touched = false;
-  given_out_.swap(touched_);
-  touched_.clear();
-  return given_out_;
+  return std::span(touched_.data(), std::exchange(touched_count_, 0));
 }
 
 }  // namespace mirfak

@@ -1,9 +1,13 @@
 #pragma once
 
+#include "engine/choose.hpp"
+#include "engine/link_queue.hpp"
 #include "program/program.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,8 +21,8 @@ namespace mirfak {
 //
 // The speeds are a pure function of the set of activities, to the last bit, whatever happened before and whatever their
 // slots: speeds and demands are whole numbers of units of 2^-54 and of about 2^-52 of the largest demand or capacity,
-// and their sums exact. A link whose demands exceed its
-// capacity by less than 1e-10 of it holds nobody back: shares that add up to a whole do, however they were rounded.
+// and their sums exact. A link whose demands exceed its capacity by less than 1e-10 of it holds nobody back: shares
+// that add up to a whole do, however they were rounded.
 class MaxMin {
  public:
   // `capacities`: bytes/s of each link, >= 0. Activities have slots 0 to slots - 1, and demand no more than
@@ -30,11 +34,14 @@ class MaxMin {
   void add(std::uint32_t slot, std::span<const LinkUse> uses, double slower = 1);
   void remove(std::uint32_t slot);
 
-  // Brings the speeds up to date. Returns the slots, each once, whose speed may have changed since the last call, those
-  // added included; valid until the next call.
+  // Brings the speeds up to date. Returns the slots whose speed may have changed since the last call, those added
+  // included, some more than once; valid until the next call of anything but speed() and level().
   std::span<const std::uint32_t> settle();
 
-  double speed(std::uint32_t slot) const;  // after settle()
+  // After settle().
+  double speed(std::uint32_t slot) const {
+    return static_cast<double>(activities_[slot].speed) / static_cast<double>(kFullSpeed);
+  }
   // The speed at which a link holds back the activities that no other link holds back below it; 1: nobody.
   double level(LinkId link) const;
 
@@ -52,7 +59,6 @@ class MaxMin {
   };
   struct Activity {
     Speed speed = kFullSpeed;
-    bool touched = false;
     std::vector<Placed> uses;
   };
   struct User {
@@ -60,27 +66,60 @@ class MaxMin {
     Demand demand = 0;
     std::uint32_t slot = 0;
     std::uint32_t use = 0;  // its place in the activity's list
+    Placed other;           // the activity's other link, if it has two
   };
-  // `level`: at which speed of its activities it saturates; kFullSpeed: it does not.
+  // A Flow as two numbers: compilers would write it in halves and then read it at once, which has to wait.
+  struct Halves {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+
+    void add(Flow flow) {
+      const auto more = static_cast<std::uint64_t>(flow);
+      low += more;
+      high += static_cast<std::uint64_t>(flow >> 64) + (low < more ? 1 : 0);
+    }
+    Flow value() const { return static_cast<Flow>(high) << 64 | static_cast<Flow>(low); }
+    Flow value_if(bool wanted) const {  // else 0
+      const std::uint64_t mask = -static_cast<std::uint64_t>(wanted);
+      return Halves{low & mask, high & mask}.value();
+    }
+  };
   struct Link {
-    std::vector<User> users;
-    Demand capacity = 0;
-    Demand load = 0;  // sum of the demands
-    Speed level = kFullSpeed;
+    Speed level = kFullSpeed;       // at which speed of its activities it saturates; kFullSpeed: it does not
     Speed next_level = kFullSpeed;  // what it will be if nothing happens before
     Speed queued = kNotQueued;      // at which it waits in the queue
-    bool stale = false;
-    bool scarce = false;  // the demands exceed the capacity
+    Speed concerned_below = 0;      // becomes stale if a user is held back otherwise below this; kStale: it is
+    bool scarce = false;            // the demands exceed the capacity
+    std::uint32_t on_two = 0;       // of the users, those on two links
+    std::vector<User> users;
+    Demand capacity = 0;
+    Flow load = 0;  // sum of the demands
+    // Of a scarce link, so that one user that is held back otherwise costs no look at all of them:
+    Halves left;               // of the capacity, by users held below `level`
+    std::uint64_t rising = 0;  // sum of the other users' demands, modulo 2^64
+    Speed below = 0;           // no user that is held below `level` is held above this
+    Speed beyond = 0;          // no other user is held below this
   };
-  struct Waiting {
-    Speed from = 0;
-    std::uint32_t link = 0;
-  };
+  static constexpr Speed kStale = -1;
   static constexpr Speed kNotQueued = kFullSpeed + 1;
+  static constexpr Flow kManyDemands = Flow{1} << 63;  // do not fit in a Demand
+  static constexpr std::uint32_t kNoLink = std::numeric_limits<std::uint32_t>::max();
 
   Demand exact(double bytes_per_s) const;
-  void change_load(Link& link, Demand by);
+  static void change_load(Link& link, Demand by);
+  // A user's part of the sums is no longer that of `from`, but that of `to`: speeds at which others hold it back.
+  static void recount(Link& link, Demand demand, Speed from, Speed to) {
+    const bool was_held = from < link.level;
+    const bool is_held = to < link.level;
+    const Speed freed = choose(was_held, from, 0) - choose(is_held, to, 0);
+    link.left.add(static_cast<Flow>(freed) * demand);
+    link.rising += static_cast<std::uint64_t>(choose(was_held, demand, 0) - choose(is_held, demand, 0));
+    link.below = std::max(link.below, choose(is_held, to, -1));
+    link.beyond = std::min(link.beyond, choose(is_held, kFullSpeed, to));
+  }
+  static void count_all(Link& link);
   static Speed level_of(const Link& link);
+  static Speed level_from_nothing(const Link& link);
   // Of an activity's links, the lowest level, and the lowest of the others.
   struct Lowest {
     Speed first = kFullSpeed;
@@ -90,20 +129,26 @@ class MaxMin {
     Speed but(Speed level) const { return level == first ? second : first; }
   };
   Lowest lowest_of(const Activity& activity) const;
+  void move(const User& user, Link& link, std::uint32_t place);
   void change_level(std::uint32_t id);
+  std::span<const std::uint32_t> hold_elsewhere(const Link& link, Speed lower);
+  void tell_concerned(const Link& link, Speed before, std::span<const std::uint32_t> places);
+  std::uint32_t* touch(std::size_t count);
+  void mark_stale(std::uint32_t id);
+  void tell_others(const User& user, std::uint32_t id);
+  void change_speed(std::uint32_t slot, Speed speed);
   void inform(const Placed& use, Speed held);
-  void touch(std::uint32_t slot);
-  void mark_stale(std::uint32_t link);
   void queue_stale();
-  Waiting pop_queue();
 
   double unit_ = 1;
   std::vector<Link> links_;
-  std::vector<Activity> activities_;  // by slot
-  std::vector<std::uint32_t> touched_;
-  std::vector<std::uint32_t> given_out_;
-  std::vector<std::uint32_t> stale_;
-  std::vector<Waiting> queue_;  // a heap: links to look at, by the speed from which on their state changes
+  std::vector<Activity> activities_;    // by slot
+  std::vector<std::uint32_t> touched_;  // slots; the first touched_count_ count
+  std::size_t touched_count_ = 0;
+  std::vector<std::uint32_t> stale_;  // room for all links and one more
+  std::size_t stale_count_ = 0;
+  std::vector<std::uint32_t> concerned_;  // memory of change_level()
+  LinkQueue queue_;                       // links to look at, by the speed from which on their state changes
 };
 
 }  // namespace mirfak

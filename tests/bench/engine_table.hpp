@@ -14,8 +14,8 @@ namespace mirfak {
 class EngineTable : public benchmark::BenchmarkReporter {
  public:
   using PerStream = std::uint32_t (*)(std::uint32_t streams);
-  // `per_stream`: how many flows each of so many streams sends.
-  explicit EngineTable(PerStream per_stream) : per_stream_(per_stream) {}
+  // `per_stream`: how many flows each of so many streams sends; `compared`: those whose simulated time is compared.
+  EngineTable(PerStream per_stream, PerStream compared) : per_stream_(per_stream), compared_(compared) {}
 
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
@@ -29,6 +29,7 @@ class EngineTable : public benchmark::BenchmarkReporter {
   void print_beside_simgrid(const char* title, const std::string& benchmark, const std::string& kind) const;
 
   PerStream per_stream_;
+  PerStream compared_;
   std::map<std::string, double> rates_;
   std::map<std::string, double> changes_;      // of speed, per second
   std::map<std::string, double> simulated_s_;  // of flows

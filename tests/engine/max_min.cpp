@@ -16,8 +16,8 @@ namespace {
 
 using Demands = std::vector<std::pair<LinkId, double>>;
 
-std::vector<double> solve(const std::vector<Demands>& tasks, std::vector<double> capacities) {
-  return speeds_from_scratch(tasks, std::move(capacities));
+std::vector<double> solve(const std::vector<Demands>& tasks, const std::vector<double>& capacities) {
+  return speeds_from_scratch(tasks, capacities);
 }
 
 void check_near(const std::vector<double>& actual, const std::vector<double>& expected) {
@@ -103,6 +103,63 @@ TEST_CASE("max-min: on random problems the naive solution, and its defining prop
       CHECK(held_up);
     }
   }
+}
+
+namespace {
+
+// Activities on one to four of the links, of equal demands (then many levels are equal) or of unequal ones.
+std::vector<Demands> random_activities(std::mt19937_64& random, std::size_t count, std::uint64_t links, bool equal) {
+  std::vector<Demands> out(count);
+  for (Demands& demands : out) {
+    const std::uint64_t uses = draw(random, 4) > 0 ? 2 : 1 + draw(random, 4);
+    for (std::uint64_t k = 0; k < uses; ++k) {
+      demands.emplace_back(static_cast<LinkId>(draw(random, links)), equal ? 30 : 0.7 * draw_bandwidth(random, 60));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("max-min: the same bits whatever came and went before") {
+  constexpr double largest = 4 * 60;
+  std::mt19937_64 random(12);
+  for (int round = 0; round < 40; ++round) {
+    const bool equal = round % 2 == 0;
+    std::vector<double> capacities(2 + draw(random, 14));
+    for (double& capacity : capacities) capacity = equal ? 100 : 0.3 * draw_bandwidth(random, 400);
+    const std::vector<Demands> all = random_activities(random, 8 * capacities.size(), capacities.size(), equal);
+    MaxMin network(capacities, largest, all.size());
+    std::vector<bool> is_there(all.size(), false);
+    for (int step = 0; step < 60; ++step) {
+      for (std::uint64_t change = step == 0 ? all.size() : draw(random, 4); change-- > 0;) {
+        const auto slot = static_cast<std::uint32_t>(draw(random, all.size()));
+        is_there[slot] ? network.remove(slot) : network.add(slot, uses_of(all[slot]));
+        is_there[slot] = !is_there[slot];
+      }
+      network.settle();
+      std::vector<Demands> running;
+      std::vector<double> speeds;
+      for (std::uint32_t slot = 0; slot < all.size(); ++slot) {
+        if (is_there[slot]) running.push_back(all[slot]);
+        if (is_there[slot]) speeds.push_back(network.speed(slot));
+      }
+      REQUIRE(speeds == speeds_from_scratch(running, capacities, largest));
+      if (step % 20 == 0) check_near(speeds, reference_speeds(running, capacities));
+    }
+  }
+}
+
+// Their demands, each of 2^51 units, add up to more than 2^63.
+TEST_CASE("max-min: thousands of activities that could each fill their link") {
+  const std::vector<double> speeds = solve(std::vector<Demands>(5000, {{0, 1}}), {1});
+  CHECK(speeds == std::vector<double>(5000, speeds.front()));
+  CHECK(speeds.front() == doctest::Approx(1.0 / 5000).epsilon(1e-12));
+
+  std::vector<Demands> tasks(5000, {{0, 1}, {1, 1}});
+  tasks.resize(5002, {{1, 1}});
+  const std::vector<double> shared = solve(tasks, {1, 3});
+  check_near({shared.front(), shared.back()}, {1.0 / 5000, 1.0});
 }
 
 }  // namespace mirfak
