@@ -64,13 +64,7 @@ bool has_topologies(const Cluster& cluster) {
   });
 }
 
-}  // namespace
-
-Cluster with_network_files(const Cluster& stated) {
-  std::vector<NodeAllotment> described(stated.groups().begin(), stated.groups().end());
-  const Cluster cluster = has_topologies(stated) ? Cluster(with_node_topologies(std::move(described)), stated.fabric(),
-                                                           stated.perturbations(), stated.facility())
-                                                 : stated;
+Cluster with_fabric_file(const Cluster& cluster) {
   Fabric fabric = cluster.fabric();
   if (has_shape(fabric.type)) static_cast<void>(Topology(cluster));
   if (fabric.type != FabricType::file || fabric.graph) return cluster;
@@ -88,6 +82,15 @@ Cluster with_network_files(const Cluster& stated) {
   const Cluster with_graph(nodes, fabric, cluster.perturbations(), cluster.facility());
   fabric.leaf_of_node = std::make_shared<const std::vector<int>>(leaves_of(Topology(with_graph), with_graph));
   return {std::move(nodes), std::move(fabric), cluster.perturbations(), cluster.facility()};
+}
+
+}  // namespace
+
+Cluster with_network_files(const Cluster& cluster) {
+  if (!has_topologies(cluster)) return with_fabric_file(cluster);
+  std::vector<NodeAllotment> nodes(cluster.groups().begin(), cluster.groups().end());
+  return with_fabric_file(
+      {with_node_topologies(std::move(nodes)), cluster.fabric(), cluster.perturbations(), cluster.facility()});
 }
 
 }  // namespace mirfak

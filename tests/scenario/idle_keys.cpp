@@ -45,7 +45,7 @@ std::vector<std::string> idle_in(const std::string& text, const std::vector<std:
 const std::string kLone = kSmall;
 
 // The ready topology file, and the same server without bridges.
-const std::string kBridges = source_root() + "/scenarios/a100-pcie-bridges.xml";
+const std::string kBridges = source_root() + "/scenarios/nodes/a100-pcie-bridges.xml";
 std::string without_bridges() {
   static const ScratchFolder folder;
   const std::filesystem::path path = folder / "plain.xml";

@@ -60,7 +60,7 @@ TEST_CASE("the ready scenario reads back from its resolved text, and is as fast"
 }
 
 TEST_CASE("what a topology says is not said again, and a link between GPUs only beside one") {
-  const std::filesystem::path file = source_root() + "/scenarios/a100-pcie-bridges.xml";
+  const std::filesystem::path file = source_root() + "/scenarios/nodes/a100-pcie-bridges.xml";
   CHECK_THROWS_WITH_AS(described("a100-pcie-4", file, ", ports: 2"), doctest::Contains("says how many ports"), Error);
   CHECK_THROWS_WITH_AS(parse(kSmall, {"cluster.nodes[0].scale_up=nvlink3"}), doctest::Contains("the node type says"),
                        Error);
