@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -49,6 +50,7 @@ const std::map<std::string, std::set<std::string>>& known_attributes() {
   return known;
 }
 
+constexpr int kMostRank = 10'000'000;
 constexpr int kGfxOfMi200 = 0x90a;
 
 // gcn="908" or gcn="gfx90a": the digits of a gfx number are hexadecimal.
@@ -201,7 +203,13 @@ class NcclReader {
 
   void add_gpu(int vertex, const XmlElement& gpu) {
     const auto whole = [&](const char* key) {
-      return gpu.find(key) == nullptr ? -1 : static_cast<int>(gpu.number(key, 0));
+      if (gpu.find(key) == nullptr) return -1;
+      const double number = gpu.number(key, 0);
+      if (number > kMostRank || number != std::floor(number)) {
+        fail_input(gpu.where, fmt::format("{} of <gpu>: expected a whole number, found {}", key, number),
+                   fmt::format("at most {}", kMostRank));
+      }
+      return static_cast<int>(number);
     };
     out_.gpus.push_back({vertex, true, whole("rank"), whole("dev"), compile_target_of(gpu), whole("gdr") != 0});
   }

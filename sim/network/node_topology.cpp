@@ -21,6 +21,7 @@ namespace {
 
 // Line rates are rounded in data sheets and counted before encoding in files.
 constexpr double kSameRate = 0.01;
+constexpr int kMostLinks = 1000;  // between two GPUs, or of one to a switch
 
 bool same_rate(double a, double b) { return std::abs(a - b) <= kSameRate * b; }
 
@@ -66,9 +67,16 @@ class NodeFromFile {
                              hardware_.gpu.name, spec_.name, hardware_.gpu.target),
                  "give the file of a node with such GPUs, or the node type of these");
     }
-    for (const NetworkLink& link : file.graph.links) {
+    for (std::size_t l = 0; l < file.graph.links.size(); ++l) {
+      const NetworkLink& link = file.graph.links[l];
       const std::string& type = file.graph.link_types[static_cast<std::size_t>(link.type)];
-      if ((type != "nvlink" && type != "xgmi") || link.bandwidth != kNotStated) continue;
+      if (type != "nvlink" && type != "xgmi") continue;
+      const double count = file.links[l];
+      if (count < 1 || count > kMostLinks || count != std::floor(count)) {
+        fail_input(file.graph.vertices[static_cast<std::size_t>(link.a)].where,
+                   fmt::format("a count of {} links", count), fmt::format("expected 1 to {}", kMostLinks));
+      }
+      if (link.bandwidth != kNotStated) continue;
       fail_input(file.graph.vertices[static_cast<std::size_t>(link.a)].where,
                  "links of a GPU whose architecture is not stated: their rate is not known",
                  "add sm=\"80\", or gcn=\"gfx942\", to its <gpu>");
