@@ -53,4 +53,14 @@ std::filesystem::path FileReference::existing_path() const {
   return file;
 }
 
+std::string stated_path(const Node& stated) {
+  const std::string name = stated.as_string();
+  if (name.empty()) stated.fail("expected the path of a file");
+  const std::filesystem::path file = stated.where().file;
+  std::error_code ignored;
+  const std::filesystem::path path =
+      std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name : std::filesystem::path(name);
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
 }  // namespace mirfak

@@ -35,4 +35,8 @@ class FileReference {
   std::optional<Node> node_;
 };
 
+// The path of a file that is no YAML, absolute: beside the file that states it; of an override relative to the working
+// directory. Error(input) where it is empty.
+std::string stated_path(const Node& stated);
+
 }  // namespace mirfak

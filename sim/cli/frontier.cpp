@@ -7,6 +7,7 @@
 #include "energy/job_stragglers.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "energy/scenario_clocks.hpp"
+#include "network/node_topology.hpp"
 #include "report/frontier_report.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
@@ -171,6 +172,7 @@ ClockedSubject simulated(const FrontierOptions& options) {
   JobStragglers perturbed = job_stragglers(scenario.job);
   out.clocked = clocked_program(perturbed.even);
   out.notes = notes_on_choices(out.clocked);
+  for (std::string& note : topology_notes(scenario.job.cluster)) out.notes.push_back(std::move(note));
   out.stragglers = options.stragglers;
   if (options.stragglers.empty()) {
     out.stragglers = perturbed.slowdowns;

@@ -7,6 +7,7 @@
 #include "cli/graphviz.hpp"
 #include "cli/options.hpp"
 #include "network/fabric_file.hpp"
+#include "network/node_topology.hpp"
 #include "report/job_text.hpp"
 #include "report/topology_report.hpp"
 
@@ -70,7 +71,7 @@ std::optional<Cluster> cluster_of(const TopologyOptions& options) {
   const Catalog catalog(data_folders(options.data).hardware);
   const Node root(document);
   const Node section = scenario ? root.child(*document.root().find("cluster"), "cluster") : root;
-  return with_fabric_file(read_cluster(section, catalog));
+  return with_network_files(read_cluster(section, catalog));
 }
 
 void ask_between(const std::vector<std::string>& groups, TopologyReport& report) {
@@ -106,6 +107,7 @@ CommandOutput run_topology(std::span<const std::string> arguments, const Surroun
     report.title = cluster_text(*cluster);
     report.format = fmt::format("{} GPUs", cluster->gpus());
     if (cluster->fabric().graph) report.notes = cluster->fabric().graph->notes;
+    for (std::string& note : topology_notes(*cluster)) report.notes.push_back(std::move(note));
     report.cluster = &*cluster;
     topology.emplace(*cluster);
   } else {

@@ -95,8 +95,12 @@ LinkSpec Catalog::link(const FileReference& reference, LinkEnd to) const {
 
 NodeHardware Catalog::read_node(ProfileFile& file) const {
   const NodeProfile profile = read_node_profile(file);
-  return NodeHardware{profile.spec, gpu(profile.gpu), link(profile.scale_up, LinkEnd::gpus),
-                      link(profile.host_link, LinkEnd::host), link(profile.network, LinkEnd::nodes)};
+  return NodeHardware{profile.spec,
+                      gpu(profile.gpu),
+                      link(profile.scale_up, LinkEnd::gpus),
+                      link(profile.host_link, LinkEnd::host),
+                      link(profile.network, LinkEnd::nodes),
+                      {}};
 }
 
 NodeHardware Catalog::node(const FileReference& reference) const {

@@ -1,6 +1,7 @@
 #include "cluster/cluster.hpp"
 
 #include "base/error.hpp"
+#include "base/file_reference.hpp"
 #include "base/units.hpp"
 #include "base/yaml.hpp"
 #include "cluster/memory_draw.hpp"
@@ -46,10 +47,37 @@ void read_power_limit(const Node& limit, GpuSpec& gpu) {
   if (watts < gpu.tdp_w.value) gpu.power_limit_w = watts;
 }
 
+// The inside of its nodes, in a file: the links between GPUs, PCI Express and the network ports are what it says.
+void read_topology(Mapping& entry, const Catalog& catalog, int gpus, NodeHardware& hardware) {
+  const std::optional<Node> topology = entry.find("topology");
+  const std::optional<Node> scale_up = entry.find("scale_up");
+  if (!topology) {
+    if (scale_up) {
+      scale_up->fail("the node type says what is between its GPUs",
+                     "leave it out, or name a file of the node's inside, `topology`, whose links it is");
+    }
+    return;
+  }
+  hardware.spec.topology = {stated_path(*topology), gpus, scale_up.has_value(), topology->where(), nullptr};
+  if (const std::optional<Node> ports = entry.find("ports")) {
+    ports->fail("the node's topology says how many ports it has", "leave ports or topology out");
+  }
+  const bool by_host = hardware.spec.wiring == Wiring::host_bridge;
+  const LinkSpec& between = by_host ? hardware.scale_up : hardware.host_link;
+  if (std::find(between.joins.begin(), between.joins.end(), LinkEnd::gpus) != between.joins.end()) {
+    hardware.peers = between;
+  }
+  if (!scale_up) return;
+  hardware.scale_up = catalog.link(*scale_up, LinkEnd::gpus);
+  hardware.spec.scale_up = hardware.scale_up.name;
+  hardware.spec.wiring = Wiring::cube_mesh;
+}
+
 // What an entry changes of its node type: another network, only some of the GPUs used, or several ranks on each. GPUs
 // that are not used leave the ports and the host's power as they are.
 void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware) {
   NodeSpec& spec = hardware.spec;
+  const int gpus_of_type = spec.gpus;
   if (const std::optional<Node> gpus = entry.find("gpus")) {
     const int nodes_per_domain = spec.scale_up_domain / spec.gpus;
     spec.gpus = static_cast<int>(gpus->as_integer(1, spec.gpus));
@@ -60,6 +88,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
     hardware.network = catalog.link(*network, LinkEnd::nodes);
     spec.network = hardware.network.name;
   }
+  read_topology(entry, catalog, gpus_of_type, hardware);
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
   if (const std::optional<Node> clock = entry.find("clock_mhz")) read_clock(*clock, hardware.gpu, spec);
   if (const std::optional<Node> limit = entry.find("gpu_power_limit_w")) read_power_limit(*limit, hardware.gpu);

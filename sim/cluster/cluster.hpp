@@ -78,10 +78,10 @@ class Cluster {
   std::shared_ptr<const Held> held_;
 };
 
-// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports,
-// clock_mhz, gpu_power_limit_w}], fabric (fabric.hpp), price (a choice of Catalog::price, "on-demand" when left out),
-// perturbations (perturbations.hpp), and what read_facility() reads; a power cap becomes limits of the GPUs. Strict;
-// errors at the place of the fault.
+// Reads the `cluster` section of a scenario: nodes: [{type, count, gpus, ranks_per_gpu, network, ports, topology,
+// scale_up, clock_mhz, gpu_power_limit_w}] (a topology is not opened: network/fabric_file.hpp), fabric (fabric.hpp),
+// price (a choice of Catalog::price, "on-demand" when left out), perturbations (perturbations.hpp), and what
+// read_facility() reads; a power cap becomes limits of the GPUs. Strict; errors at the place of the fault.
 Cluster read_cluster(const Node& section, const Catalog& catalog);
 
 // What the price of a collective depends on: how its ranks are spread.

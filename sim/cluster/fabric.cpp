@@ -1,5 +1,6 @@
 #include "cluster/fabric.hpp"
 
+#include "base/file_reference.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 
@@ -102,17 +103,6 @@ void read_dragonfly(Mapping& mapping, Fabric& fabric) {
   }
 }
 
-// A path beside the file that states it; one of an override is relative to the working directory.
-std::string path_of(const Node& stated) {
-  const std::string name = stated.as_string();
-  if (name.empty()) stated.fail("expected the path of a file");
-  const std::filesystem::path file = stated.where().file;
-  std::error_code ignored;
-  const std::filesystem::path path =
-      std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name : std::filesystem::path(name);
-  return std::filesystem::absolute(path).lexically_normal().string();
-}
-
 void read_type(Mapping& mapping, Fabric& fabric) {
   const std::optional<Node> type = mapping.find("type");
   const std::optional<Node> file = mapping.find("file");
@@ -120,7 +110,7 @@ void read_type(Mapping& mapping, Fabric& fabric) {
   if (type) fabric.type = static_cast<FabricType>(type->as_choice(fabric_names()));
   if (!file) return;
   fabric.type = FabricType::file;
-  fabric.file = path_of(*file);
+  fabric.file = stated_path(*file);
   fabric.where = file->where();
   fabric.topology = mapping.string_or("topology", "");
 }

@@ -156,6 +156,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
   gpu.name = file.name();
   gpu.title = file.title();
   gpu.architecture = file.root().require("architecture").as_string();
+  gpu.target = file.root().string_or("compile_target", "");
   gpu.multiprocessors = static_cast<int>(file.root().require("multiprocessors").as_integer(1, 100'000));
   read_peaks(file, gpu);
   gpu.memory_bytes = file.figure("memory_bytes", 1e9, 1e13);

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "base/error.hpp"
 #include "cluster/gemm_fit.hpp"
 #include "cluster/time_factors.hpp"
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,6 +87,7 @@ struct GpuSpec {
   std::string name;          // "a100-80g"
   std::string title;         // "NVIDIA A100 SXM4 80 GB"
   std::string architecture;  // "ampere"
+  std::string target;        // what compilers call it: "sm_80", "gfx90a"; empty: nobody says
   int multiprocessors = 0;
   std::map<Precision, Figure> peak_flops;  // dense FLOP/s; fp32 is the rate of vector units; absent: not supported
   Figure memory_bytes;
@@ -219,7 +222,7 @@ ExchangeFit exchange_of(const LinkSpec& link);
 
 enum class Wiring {
   switched,     // every GPU reaches every other at full rate (NVSwitch)
-  cube_mesh,    // DGX-1: 8 GPUs, 6 links each, two quads joined at their corners
+  cube_mesh,    // DGX-1: 8 GPUs, 6 links each, two quads joined at their corners; of a file: links between pairs
   host_bridge,  // PCIe only: through the host
 };
 const std::vector<std::string>& wiring_names();  // in the order of the enumeration
@@ -233,6 +236,21 @@ struct Correction {
   std::string source;         // "12 runs of own.csv"
 
   friend bool operator==(const Correction&, const Correction&) = default;
+};
+
+// The inside of one node as a file describes it: network/node_inside.hpp.
+class NodeInside;
+
+// A file that says what the inside of a node is.
+struct NodeTopology {
+  std::string file;                          // absolute; empty: the node type alone says it
+  int gpus = 0;                              // of the node type, used or not
+  bool own_scale_up = false;                 // the entry names the link between GPUs, too
+  Location where;                            // of what names it
+  std::shared_ptr<const NodeInside> inside;  // set by network/fabric_file.hpp
+
+  explicit operator bool() const { return !file.empty(); }
+  friend bool operator==(const NodeTopology& a, const NodeTopology& b) { return a.file == b.file; }
 };
 
 struct NodeSpec {
@@ -255,6 +273,7 @@ struct NodeSpec {
   Figure host_factor{
       1, {}};  // how many times as long as frameworks state its processors take to issue work; 1 unless known
   std::optional<Correction> correction;
+  NodeTopology topology;
 
   // How much longer than priced for any node everything takes: by its processors, and by its correction.
   TimeFactors time_factors() const;
@@ -269,6 +288,9 @@ struct NodeHardware {
   LinkSpec scale_up;
   LinkSpec host_link;
   LinkSpec network;
+  // Between GPUs without a scale-up link, over PCI Express. Only nodes with a topology of their own have such pairs
+  // beside others.
+  std::optional<LinkSpec> peers;
 
   double clock_limit() const;  // the clock that GPUs are set to, as a share of their highest; 1: none
 

@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -86,9 +90,48 @@ CommunicationGroup alone(CommunicationGroup group) {
   return group;
 }
 
+namespace {
+
+// The slowest of the nodes that the group has ranks on.
+GroupInside inside_of(const Cluster& cluster, std::span<const int> devices) {
+  struct Ranks {
+    const NodeSpec* spec = nullptr;
+    std::vector<int> gpus;
+  };
+  std::map<int, Ranks> nodes;
+  for (const int device : devices) {
+    const NodeSpec& spec = cluster.group_of(device).hardware.spec;
+    if (!spec.topology.inside || spec.topology.inside->alike()) continue;
+    const DevicePlace place = cluster.place_of(device);
+    Ranks& ranks = nodes[place.node];
+    ranks.spec = &spec;
+    ranks.gpus.push_back(place.local / spec.ranks_per_gpu);
+  }
+  std::optional<GroupInside> out;
+  std::set<std::pair<const NodeInside*, std::vector<int>>> seen;
+  for (auto& [node, ranks] : nodes) {
+    std::sort(ranks.gpus.begin(), ranks.gpus.end());
+    ranks.gpus.erase(std::unique(ranks.gpus.begin(), ranks.gpus.end()), ranks.gpus.end());
+    const NodeInside& inside = *ranks.spec->topology.inside;
+    if (!seen.emplace(&inside, ranks.gpus).second) continue;
+    GroupInside own = inside.group(ranks.gpus);
+    own.port_share /= ranks.spec->ranks_per_gpu;
+    out = out ? slower_of(*out, own) : own;
+  }
+  return out.value_or(GroupInside{});
+}
+
+bool has_inside(const Cluster& cluster) {
+  return std::any_of(cluster.groups().begin(), cluster.groups().end(),
+                     [](const NodeGroup& group) { return group.hardware.spec.topology.inside != nullptr; });
+}
+
+}  // namespace
+
 CommunicationGroup communication_group(const Cluster& cluster, std::span<const int> devices) {
   CommunicationGroup group;
   group.shape = shape_of(cluster, devices);
+  if (has_inside(cluster)) group.inside = inside_of(cluster, devices);
   if (cluster.fabric().type == FabricType::full_bisection || devices.empty()) return group;
   const int first = leaf_of(cluster, devices.front());
   group.crosses_leaves =
@@ -96,51 +139,74 @@ CommunicationGroup communication_group(const Cluster& cluster, std::span<const i
   return group;
 }
 
+CollectiveModel::InsideLink CollectiveModel::inside_link(const LinkSpec& spec, bool nvlink, bool switched) {
+  InsideLink out{&spec, protocols_of(spec), exchange_of(spec), {}, nvlink, switched};
+  const RingProtocols& p = out.protocols;
+  const double line = spec.bandwidth.value;
+  out.times[0] = {spec.base_latency_s.value, spec.latency_s.value, line * p.ll_efficiency.value};
+  out.times[1] = {p.ll128_base_s.value, p.ll128_step_s.value, line * p.ll128_efficiency.value};
+  out.times[2] = {p.simple_base_s.value, p.simple_step_s.value, line * spec.efficiency.value};
+  return out;
+}
+
 CollectiveModel::CollectiveModel(const NodeHardware& hardware, const Fabric& fabric, NcclVersion version)
     : hardware_(&hardware),
       fabric_(&fabric),
-      protocols_(protocols_of(hardware.scale_up)),
-      exchange_(exchange_of(hardware.scale_up)),
+      inside_(inside_link(hardware.scale_up, hardware.spec.wiring != Wiring::host_bridge,
+                          hardware.spec.wiring == Wiring::switched)),
       version_(version),
-      time_factor_(hardware.spec.time_factors().communication),
-      nvlink_(hardware.spec.wiring != Wiring::host_bridge) {
-  const LinkSpec& link = hardware_->scale_up;
-  const double line = link.bandwidth.value;
-  times_[0] = {link.base_latency_s.value, link.latency_s.value, line * protocols_.ll_efficiency.value};
-  times_[1] = {protocols_.ll128_base_s.value, protocols_.ll128_step_s.value, line * protocols_.ll128_efficiency.value};
-  times_[2] = {protocols_.simple_base_s.value, protocols_.simple_step_s.value, line * link.efficiency.value};
+      time_factor_(hardware.spec.time_factors().communication) {
+  if (hardware.peers) over_pcie_ = inside_link(*hardware.peers, false, false);
 }
 
 double CollectiveModel::port_share() const {
   return hardware_->network.bandwidth.value * hardware_->spec.ports / hardware_->spec.gpus;
 }
 
-double CollectiveModel::inside_share(int ranks) const {
-  const LinkSpec& link = hardware_->scale_up;
-  return link.efficiency_for(std::max(2, ranks)).value / link.efficiency.value;
+double CollectiveModel::port_share(const CommunicationGroup& group) const {
+  return group.inside.port_share > 0 ? group.inside.port_share : port_share();
+}
+
+double CollectiveModel::inside_share(const InsideWay& way, int ranks) const {
+  const LinkSpec& link = *link_of(way).spec;
+  if (!way.by_ranks) return way.share;
+  return way.share * (link.efficiency_for(std::max(2, ranks)).value / link.efficiency.value);
+}
+
+// Where wiring bounds a profile's groups of two, it bounds its sends as much.
+double CollectiveModel::send_rate(const InsideWay& way) const {
+  const LinkSpec& link = *link_of(way).spec;
+  double efficiency = link.send_efficiency.value;
+  if (!way.by_ranks && !link.efficiency_of_ranks.empty()) {
+    efficiency = std::min(1.0, efficiency * link.efficiency.value / link.efficiency_for(2).value);
+  }
+  return link.bandwidth.value * efficiency * way.share;
 }
 
 NcclGroup CollectiveModel::nccl_group(const CommunicationGroup& group) const {
   const GroupShape& shape = group.shape;
-  const LinkSpec& link = hardware_->scale_up;
+  const InsideLink& inside = link_of(group.inside.ring);
+  const LinkSpec& link = *inside.spec;
   NcclGroup out;
   out.ranks = shape.ranks;
   out.domains = shape.domains;
   out.generation = generation_of(hardware_->gpu.architecture);
-  out.nvlink = nvlink_;
-  out.switched = hardware_->spec.wiring == Wiring::switched;
-  out.inside_gbps = link.bandwidth.value * (nvlink_ ? kNcclLinkShare : link.efficiency.value) *
-                    inside_share(shape.ranks_per_domain) / kGB;
-  if (shape.domains > 1) out.outside_gbps = kNcclPortShare * port_share() * shape.fewest_per_domain / kGB;
-  out.in_switch = link.in_switch_reduction && (shape.domains > 1 ? shape.fewest_per_domain : shape.ranks) >=
-                                                  link.in_switch_reduction->minimum_ranks;
+  out.nvlink = inside.nvlink;
+  out.switched = inside.switched;
+  out.inside_gbps = link.bandwidth.value * (inside.nvlink ? kNcclLinkShare : link.efficiency.value) *
+                    inside_share(group.inside.ring, shape.ranks_per_domain) / kGB;
+  if (shape.domains > 1) out.outside_gbps = kNcclPortShare * port_share(group) * shape.fewest_per_domain / kGB;
+  out.in_switch =
+      inside.switched && link.in_switch_reduction &&
+      (shape.domains > 1 ? shape.fewest_per_domain : shape.ranks) >= link.in_switch_reduction->minimum_ranks;
   out.version = version_;
   out.in_network = fabric_->in_network_reduction;
   return out;
 }
 
-double CollectiveModel::link_share(const GroupShape& shape) const {
-  return hardware_->scale_up.bandwidth.value * inside_share(shape.ranks_per_domain);
+double CollectiveModel::link_share(const CommunicationGroup& group) const {
+  const InsideWay& way = group.inside.exchange;
+  return link_of(way).spec->bandwidth.value * inside_share(way, group.shape.ranks_per_domain);
 }
 
 CollectiveModel::Case CollectiveModel::case_of(CollectiveKind kind, double bytes,
@@ -152,9 +218,11 @@ CollectiveModel::Case CollectiveModel::case_of(CollectiveKind kind, double bytes
   c.ranks = shape.ranks;
   c.domains = shape.domains;
   c.per_domain = c.ranks / c.domains;
-  c.inside_share = inside_share(shape.ranks_per_domain);
+  const InsideWay& way = kind == CollectiveKind::all_to_all ? group.inside.exchange : group.inside.ring;
+  c.link = &link_of(way);
+  c.inside_share = inside_share(way, shape.ranks_per_domain);
   if (shape.domains > 1) {
-    c.line_ports = port_share() * shape.fewest_per_domain;
+    c.line_ports = port_share(group) * shape.fewest_per_domain;
     if (group.crosses_leaves) c.line_ports /= fabric_->oversubscription;
     c.ports = c.line_ports * hardware_->network.efficiency_for(shape.nodes).value;
     c.levels = std::floor(std::log2(c.domains));
@@ -174,7 +242,7 @@ double CollectiveModel::settling_s(const Case& c) const {
 
 CollectiveModel::Parts CollectiveModel::ring(const Case& c, Protocol protocol) const {
   const auto p = static_cast<std::size_t>(protocol);
-  const ProtocolTime& time = times_[p];
+  const ProtocolTime& time = c.link->times[p];
   const double steps = steps_of_ring(c.kind, c.ranks);
   const double rounds = c.kind == CollectiveKind::all_reduce ? 2 : 1;
   const double hops = rounds * (c.domains - 1);
@@ -184,12 +252,12 @@ CollectiveModel::Parts CollectiveModel::ring(const Case& c, Protocol protocol) c
     bandwidth = c.per_domain > 1 ? std::min(bandwidth, ports) : ports;
   }
   // A broadcast passes the whole buffer on, the others n-ths of it.
-  const double pieces = c.kind == CollectiveKind::broadcast ? c.ranks : steps + protocols_.extra_steps.value;
+  const double pieces = c.kind == CollectiveKind::broadcast ? c.ranks : steps + c.link->protocols.extra_steps.value;
   Parts out;
   out.transfer_s = pieces * c.bytes / c.ranks / bandwidth;
   double latency = (steps - hops) * time.step_s;
   if (c.domains <= 1) {
-    const double overlap = protocol == Protocol::simple ? protocols_.simple_overlap.value : 1;
+    const double overlap = protocol == Protocol::simple ? c.link->protocols.simple_overlap.value : 1;
     if (overlap > 1 && out.transfer_s > 0) {
       latency = std::pow(std::pow(latency, overlap) + std::pow(out.transfer_s, overlap), 1 / overlap) - out.transfer_s;
     }
@@ -201,7 +269,7 @@ CollectiveModel::Parts CollectiveModel::ring(const Case& c, Protocol protocol) c
 
 CollectiveModel::Parts CollectiveModel::tree(const Case& c, Protocol protocol) const {
   const auto p = static_cast<std::size_t>(protocol);
-  const ProtocolTime& time = times_[p];
+  const ProtocolTime& time = c.link->times[p];
   const double ways = c.domains == 2 ? 1 : 2;
   Parts out;
   out.latency_s = time.base_s + 2 * ((c.per_domain - 1) * time.step_s + c.levels * hop_s(protocol));
@@ -215,9 +283,10 @@ CollectiveModel::Parts CollectiveModel::tree(const Case& c, Protocol protocol) c
 }
 
 CollectiveModel::Parts CollectiveModel::in_switch(const Case& c, Algorithm algorithm) const {
-  const LinkSpec& link = hardware_->scale_up;
+  const LinkSpec& link = *c.link->spec;
   const InSwitchReduction& reduction = *link.in_switch_reduction;
-  double bandwidth = link.bandwidth.value * reduction.efficiency_for(static_cast<int>(c.per_domain)).value;
+  double bandwidth =
+      link.bandwidth.value * c.inside_share * reduction.efficiency_for(static_cast<int>(c.per_domain)).value;
   double hops = 0;
   double ways = 0;
   if (algorithm == Algorithm::in_switch_tree) {
@@ -250,19 +319,19 @@ CollectiveModel::Parts CollectiveModel::pat(const Case& c) const {
 }
 
 CollectiveModel::Parts CollectiveModel::exchange(const Case& c) const {
-  const double link = hardware_->scale_up.bandwidth.value * c.inside_share;
+  const double link = c.link->spec->bandwidth.value * c.inside_share;
+  const ExchangeFit& fit = c.link->exchange;
   const double piece = c.bytes / c.ranks;
   const double peers = c.ranks - 1;
   const double near = c.per_domain - 1;
   const auto line = [&](const Figure& base, const Figure& peer, double extra, const Figure& efficiency) {
     return Parts{base.value + peers * peer.value, (near + extra) * piece / (link * efficiency.value), 0};
   };
-  Parts out = line(exchange_.base_s, exchange_.peer_s, exchange_.extra_peers.value, exchange_.efficiency);
-  const double settling =
-      exchange_.settling_s.value * c.bytes / (c.bytes + std::max(1.0, exchange_.settling_bytes.value));
+  Parts out = line(fit.base_s, fit.peer_s, fit.extra_peers.value, fit.efficiency);
+  const double settling = fit.settling_s.value * c.bytes / (c.bytes + std::max(1.0, fit.settling_bytes.value));
   out.transfer_s += settling;
   if (c.domains <= 1) {
-    const Parts brief = line(exchange_.short_base_s, exchange_.short_peer_s, 0, exchange_.short_efficiency);
+    const Parts brief = line(fit.short_base_s, fit.short_peer_s, 0, fit.short_efficiency);
     return brief.latency_s + brief.transfer_s < out.latency_s + out.transfer_s ? brief : out;
   }
   const LinkSpec& network = hardware_->network;
@@ -292,14 +361,16 @@ CommunicationCost CollectiveModel::price(CollectiveKind kind, double bytes, cons
   return corrected(price_uncorrected(kind, bytes, group));
 }
 
-CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain) const {
-  return corrected(send_uncorrected(bytes, same_domain, false));
+CommunicationCost CollectiveModel::price_send(double bytes, bool same_domain, const GroupInside& inside) const {
+  return corrected(send_uncorrected(bytes, same_domain, false, inside));
 }
 
 CommunicationCost CollectiveModel::price_uncorrected(CollectiveKind kind, double bytes,
                                                      const CommunicationGroup& group) const {
   if (group.shape.ranks <= 1) return {};
-  if (kind == CollectiveKind::shift) return send_uncorrected(bytes, group.shape.domains <= 1, group.crosses_leaves);
+  if (kind == CollectiveKind::shift) {
+    return send_uncorrected(bytes, group.shape.domains <= 1, group.crosses_leaves, group.inside);
+  }
   const Case c = case_of(kind, bytes, group);
   const NcclChoice chosen = choice(kind, bytes, group);
   CommunicationCost cost;
@@ -332,10 +403,12 @@ CommunicationCost CollectiveModel::price_uncorrected(CollectiveKind kind, double
   return cost;
 }
 
-CommunicationCost CollectiveModel::send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const {
-  const LinkSpec& link = same_domain ? hardware_->scale_up : hardware_->network;
+CommunicationCost CollectiveModel::send_uncorrected(double bytes, bool same_domain, bool crosses_leaves,
+                                                    const GroupInside& inside) const {
+  const LinkSpec& link = same_domain ? *link_of(inside.send).spec : hardware_->network;
+  const double ports = inside.port_share > 0 ? inside.port_share : port_share();
   CommunicationCost cost;
-  cost.bytes_per_s = (same_domain ? link.bandwidth.value : port_share()) * link.send_efficiency.value;
+  cost.bytes_per_s = same_domain ? send_rate(inside.send) : ports * link.send_efficiency.value;
   if (!same_domain && crosses_leaves) cost.bytes_per_s /= fabric_->oversubscription;
   cost.algorithm = "send";
   cost.latency_s = link.send_latency_s.value;
@@ -360,11 +433,12 @@ std::string evaluation_of(const CommunicationCost& cost) {
 
 Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const {
   if (kind == CollectiveKind::shift) {
-    return mirfak::corrected(explain_send_uncorrected(bytes, group.shape.domains <= 1, group.crosses_leaves),
-                             time_factor_);
+    return mirfak::corrected(
+        explain_send_uncorrected(bytes, group.shape.domains <= 1, group.crosses_leaves, group.inside), time_factor_);
   }
   const CommunicationCost cost = price_uncorrected(kind, bytes, group);
-  const LinkSpec& link = hardware_->scale_up;
+  const InsideLink& inside = link_of(kind == CollectiveKind::all_to_all ? group.inside.exchange : group.inside.ring);
+  const LinkSpec& link = *inside.spec;
   Explanation out;
   out.formula = fmt::format("{}{}{} {} over {} ranks in {} scale-up domain{}: latency + bytes sent / bandwidth",
                             cost.algorithm, cost.protocol.empty() ? "" : " ", cost.protocol, name_of(kind),
@@ -379,9 +453,9 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   const bool in_switch = cost.algorithm.starts_with("in-");
   if (group.shape.ranks_per_domain > 1) add(link, "bandwidth, bytes/s", link.bandwidth);
   if (cost.algorithm == "exchange") {
-    add(link, "all-to-all base, s", exchange_.base_s);
-    add(link, "all-to-all per peer, s", exchange_.peer_s);
-    add(link, "all-to-all efficiency", exchange_.efficiency);
+    add(link, "all-to-all base, s", inside.exchange.base_s);
+    add(link, "all-to-all per peer, s", inside.exchange.peer_s);
+    add(link, "all-to-all efficiency", inside.exchange.efficiency);
   } else if (in_switch) {
     add(link, "in-switch base, s", link.in_switch_reduction->base_s);
     add(link, "in-switch efficiency", link.in_switch_reduction->efficiency_for(group.shape.ranks_per_domain));
@@ -389,14 +463,14 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   } else if (cost.protocol == "LL") {
     add(link, "LL base, s", link.base_latency_s);
     add(link, "LL step, s", link.latency_s);
-    add(link, "LL efficiency", protocols_.ll_efficiency);
+    add(link, "LL efficiency", inside.protocols.ll_efficiency);
   } else if (cost.protocol == "LL128") {
-    add(link, "LL128 base, s", protocols_.ll128_base_s);
-    add(link, "LL128 step, s", protocols_.ll128_step_s);
-    add(link, "LL128 efficiency", protocols_.ll128_efficiency);
+    add(link, "LL128 base, s", inside.protocols.ll128_base_s);
+    add(link, "LL128 step, s", inside.protocols.ll128_step_s);
+    add(link, "LL128 efficiency", inside.protocols.ll128_efficiency);
   } else if (cost.algorithm != "PAT") {
-    add(link, "Simple base, s", protocols_.simple_base_s);
-    add(link, "Simple step, s", protocols_.simple_step_s);
+    add(link, "Simple base, s", inside.protocols.simple_base_s);
+    add(link, "Simple step, s", inside.protocols.simple_step_s);
     add(link, "efficiency", link.efficiency_for(group.shape.ranks_per_domain));
   }
   if (cost.on_network) {
@@ -409,13 +483,14 @@ Explanation CollectiveModel::explain(CollectiveKind kind, double bytes, const Co
   return mirfak::corrected(std::move(out), time_factor_);
 }
 
-Explanation CollectiveModel::explain_send(double bytes, bool same_domain) const {
-  return mirfak::corrected(explain_send_uncorrected(bytes, same_domain, false), time_factor_);
+Explanation CollectiveModel::explain_send(double bytes, bool same_domain, const GroupInside& inside) const {
+  return mirfak::corrected(explain_send_uncorrected(bytes, same_domain, false, inside), time_factor_);
 }
 
-Explanation CollectiveModel::explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const {
-  const CommunicationCost cost = send_uncorrected(bytes, same_domain, crosses_leaves);
-  const LinkSpec& link = same_domain ? hardware_->scale_up : hardware_->network;
+Explanation CollectiveModel::explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves,
+                                                      const GroupInside& inside) const {
+  const CommunicationCost cost = send_uncorrected(bytes, same_domain, crosses_leaves, inside);
+  const LinkSpec& link = same_domain ? *link_of(inside.send).spec : hardware_->network;
   Explanation out;
   out.formula = fmt::format("send over {}: latency + bytes / bandwidth", link.name);
   out.numbers = fmt::format("{}: latency {} + transfer at {} GB/s", format_bytes(bytes), format_seconds(cost.latency_s),

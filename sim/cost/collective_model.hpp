@@ -4,8 +4,10 @@
 #include "cost/explanation.hpp"
 #include "cost/nccl_choice.hpp"
 #include "network/collective_flows.hpp"
+#include "network/node_inside.hpp"
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 namespace mirfak {
@@ -14,6 +16,7 @@ namespace mirfak {
 struct CommunicationGroup {
   GroupShape shape;
   bool crosses_leaves = false;  // its network traffic passes the spines
+  GroupInside inside;           // of nodes with a topology of their own, what its GPUs make of it
 
   friend auto operator<=>(const CommunicationGroup&, const CommunicationGroup&) = default;
 };
@@ -69,22 +72,38 @@ class CollectiveModel {
   // it never falls as bytes grow; where NCCL changes its choice it may.
   CommunicationCost price(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
   // One transfer of `bytes` from a device to another; `same_domain`: over the scale-up link.
-  CommunicationCost price_send(double bytes, bool same_domain) const;
+  // `inside`: of the two, where their nodes have a topology of their own.
+  CommunicationCost price_send(double bytes, bool same_domain, const GroupInside& inside = {}) const;
 
   Explanation explain(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
-  Explanation explain_send(double bytes, bool same_domain) const;
+  Explanation explain_send(double bytes, bool same_domain, const GroupInside& inside = {}) const;
 
   double port_share() const;  // bytes/s of network line rate that one device of a full node gets
-  // Bytes/s of the scale-up link's line rate that a device has towards others of its domain in a group.
-  double link_share(const GroupShape& shape) const;
+  // Bytes/s of the line rate of the links inside that a device has towards others of its domain in an exchange.
+  double link_share(const CommunicationGroup& group) const;
 
   NcclChoice choice(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
   double time_factor() const { return time_factor_; }  // the node type's correction: prices are as many times longer
 
  private:
+  struct ProtocolTime {
+    double base_s = 0;
+    double step_s = 0;
+    double bytes_per_s = 0;
+  };
+  // A kind of link between the GPUs of a node, and how NCCL uses it.
+  struct InsideLink {
+    const LinkSpec* spec = nullptr;
+    RingProtocols protocols;
+    ExchangeFit exchange;
+    std::array<ProtocolTime, kProtocols> times;
+    bool nvlink = false;
+    bool switched = false;
+  };
   // One collective being priced.
   struct Case {
     CollectiveKind kind{};
+    const InsideLink* link = nullptr;
     double bytes = 0;
     double ranks = 0;
     double domains = 0;
@@ -93,11 +112,6 @@ class CollectiveModel {
     double line_ports = 0;    // bytes/s of all ports of a domain's ranks
     double ports = 0;         // and what large messages reach of it
     double levels = 0;        // of a tree over the domains
-  };
-  struct ProtocolTime {
-    double base_s = 0;
-    double step_s = 0;
-    double bytes_per_s = 0;
   };
   // A price before it is given out: what of it is latency, what grows with bytes, and the bytes over a domain's ports.
   struct Parts {
@@ -108,11 +122,17 @@ class CollectiveModel {
 
   CommunicationCost corrected(CommunicationCost cost) const;
   CommunicationCost price_uncorrected(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
-  CommunicationCost send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const;
-  Explanation explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves) const;
+  CommunicationCost send_uncorrected(double bytes, bool same_domain, bool crosses_leaves,
+                                     const GroupInside& inside) const;
+  Explanation explain_send_uncorrected(double bytes, bool same_domain, bool crosses_leaves,
+                                       const GroupInside& inside) const;
+  static InsideLink inside_link(const LinkSpec& spec, bool nvlink, bool switched);
+  const InsideLink& link_of(const InsideWay& way) const { return way.over_pcie && over_pcie_ ? *over_pcie_ : inside_; }
+  double inside_share(const InsideWay& way, int ranks) const;
+  double send_rate(const InsideWay& way) const;  // bytes/s of a large message to another device of the domain
+  double port_share(const CommunicationGroup& group) const;
   Case case_of(CollectiveKind kind, double bytes, const CommunicationGroup& group) const;
   NcclGroup nccl_group(const CommunicationGroup& group) const;
-  double inside_share(int ranks) const;
   Parts ring(const Case& c, Protocol protocol) const;
   Parts tree(const Case& c, Protocol protocol) const;
   Parts in_switch(const Case& c, Algorithm algorithm) const;
@@ -123,12 +143,10 @@ class CollectiveModel {
 
   const NodeHardware* hardware_;
   const Fabric* fabric_;
-  RingProtocols protocols_;
-  ExchangeFit exchange_;
-  std::array<ProtocolTime, kProtocols> times_;
+  InsideLink inside_;
+  std::optional<InsideLink> over_pcie_;  // of nodes some of whose GPUs have no other link between them
   NcclVersion version_;
   double time_factor_ = 1;
-  bool nvlink_ = false;
 };
 
 }  // namespace mirfak

@@ -121,7 +121,7 @@ CommunicationCost price_inside(const CollectiveModel& model, const TokenExchange
                                const ExpertExchange& exchange) {
   CommunicationCost cost = model.price(CollectiveKind::all_to_all, parts.inside, parts.domain);
   if (exchange.dispatcher != ExpertDispatcher::hybrid_ep) return cost;
-  const double kernels_s = parts.inside / (kHybridShare * model.link_share(parts.domain.shape));
+  const double kernels_s = parts.inside / (kHybridShare * model.link_share(parts.domain));
   cost.transfer_s = std::max(cost.transfer_s, kernels_s * model.time_factor());
   cost.seconds = cost.latency_s + cost.transfer_s;
   cost.multiprocessors = kHybridMultiprocessors;

@@ -48,10 +48,10 @@ class DragonflyBuilder {
       links_ = 0;
     }
     used_ += ports;
-    rate_ = std::max(rate_, node.bandwidth);
+    for (const double rate : node.rates) rate_ = std::max(rate_, rate);
     const int type = builder_.link_type("port to router");
-    for (const int port : node.vertices) {
-      builder_.join(port, groups_.back().routers.back(), node.bandwidth, node.latency_s, type);
+    for (std::size_t i = 0; i < node.vertices.size(); ++i) {
+      builder_.join(node.vertices[i], groups_.back().routers.back(), node.rates[i], node.latency_s, type);
     }
     links_ += static_cast<int>(node.vertices.size());
     most_links_ = std::max(most_links_, links_);

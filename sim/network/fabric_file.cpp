@@ -1,33 +1,20 @@
 #include "network/fabric_file.hpp"
 
-#include "base/read_files.hpp"
 #include "network/graph_file.hpp"
 #include "network/infragraph.hpp"
 #include "network/nccl_xml.hpp"
+#include "network/node_topology.hpp"
 #include "network/slurm_topology.hpp"
+#include "network/text_file.hpp"
 #include "network/topology.hpp"
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
+#include <algorithm>
 
 namespace mirfak {
 
 namespace {
-
-std::string text_of(const std::filesystem::path& path, const Location& asked_at) {
-  std::error_code ignored;
-  std::ifstream in(path, std::ios::binary);
-  if (!std::filesystem::is_regular_file(path, ignored) || !in) {
-    fail_input(asked_at, fmt::format("there is no file {} that can be read", path.string()),
-               "paths are relative to the file that states them");
-  }
-  note_read_file(path);
-  std::stringstream buffer;
-  buffer << in.rdbuf();
-  return buffer.str();
-}
 
 // The first switch of the fabric that each node reaches by its first device.
 std::vector<int> leaves_of(const Topology& topology, const Cluster& cluster) {
@@ -52,7 +39,7 @@ bool has_shape(FabricType type) {
 NetworkGraph read_network_file(const std::filesystem::path& path, const std::string& topology,
                                const Location& asked_at) {
   const std::string extension = path.extension().string();
-  const std::string text = text_of(path, asked_at);
+  const std::string text = text_of_file(path, asked_at);
   const std::string title = path.filename().string();
   if (extension == ".xml") return read_nccl_topology(text, path.string());
   if (extension == ".conf") return graph_of(read_slurm_conf(path), title);
@@ -66,6 +53,15 @@ NetworkGraph read_network_file(const std::filesystem::path& path, const std::str
   Node(document).fail(
       "this describes no network",
       "expected InfraGraph (devices, instances), Slurm's topology.yaml, or devices, switches and links");
+}
+
+namespace {
+
+bool has_topologies(const Cluster& cluster) {
+  return std::any_of(cluster.groups().begin(), cluster.groups().end(), [](const NodeGroup& group) {
+    const NodeTopology& topology = group.hardware.spec.topology;
+    return topology && !topology.inside;
+  });
 }
 
 Cluster with_fabric_file(const Cluster& cluster) {
@@ -86,6 +82,15 @@ Cluster with_fabric_file(const Cluster& cluster) {
   const Cluster with_graph(nodes, fabric, cluster.perturbations(), cluster.facility());
   fabric.leaf_of_node = std::make_shared<const std::vector<int>>(leaves_of(Topology(with_graph), with_graph));
   return {std::move(nodes), std::move(fabric), cluster.perturbations(), cluster.facility()};
+}
+
+}  // namespace
+
+Cluster with_network_files(const Cluster& cluster) {
+  if (!has_topologies(cluster)) return with_fabric_file(cluster);
+  std::vector<NodeAllotment> nodes(cluster.groups().begin(), cluster.groups().end());
+  return with_fabric_file(
+      {with_node_topologies(std::move(nodes)), cluster.fabric(), cluster.perturbations(), cluster.facility()});
 }
 
 }  // namespace mirfak

@@ -14,9 +14,10 @@ namespace mirfak {
 NetworkGraph read_network_file(const std::filesystem::path& path, const std::string& topology = {},
                                const Location& asked_at = {});
 
-// The cluster with its fabric's file read (Fabric::graph, leaf_of_node); without such a file the same cluster.
-// Error(input) where the graph cannot be its fabric: another number of devices, parts that no link joins;
+// The cluster with its files read: the insides of its nodes (NodeSpec::topology, node_topology.hpp) and its fabric's
+// (Fabric::graph, leaf_of_node); without such files the same cluster. Error(input) where a file cannot be what it
+// stands for: another number of devices, parts that no link joins;
 // Error(infeasible) where a torus or dragonfly is too small for the nodes.
-Cluster with_fabric_file(const Cluster& cluster);
+Cluster with_network_files(const Cluster& cluster);
 
 }  // namespace mirfak

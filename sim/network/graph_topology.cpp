@@ -65,7 +65,9 @@ class PlacementBuilder {
       const int leaf = parent_[i];
       if (leaf < 0) fail_input(graph_.vertices[i].where, graph_.vertices[i].name + " is below no switch");
       if (vertex_[at(leaf)] < 0) add(leaf, VertexKind::leaf, 0, level);
-      for (const int port : nodes[i].vertices) count(leaf, port, nodes[i].bandwidth, nodes[i].latency_s, type);
+      for (std::size_t port = 0; port < nodes[i].vertices.size(); ++port) {
+        count(leaf, nodes[i].vertices[port], nodes[i].rates[port], nodes[i].latency_s, type);
+      }
     }
     while (level.size() > 1) level = join_up(level);
   }
@@ -181,8 +183,8 @@ void build_from_file(TopologyBuilder& builder, const std::vector<NodePorts>& nod
   for (const NodePorts& node : nodes) {
     if (by_node) {
       take(next);
-      for (const int port : node.vertices) {
-        builder.join(port, vertex_of[at(next)], node.bandwidth, node.latency_s, type);
+      for (std::size_t port = 0; port < node.vertices.size(); ++port) {
+        builder.join(node.vertices[port], vertex_of[at(next)], node.rates[port], node.latency_s, type);
       }
       ++next;
       continue;

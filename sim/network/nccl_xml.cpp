@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -29,6 +30,29 @@ constexpr std::array<LinkRate, 4> kXgmi = {{{0x940, 64}, {0x90a, 50}, {0x908, 46
 constexpr LinkRate kNvlinkOfGa10x = {86, 14.0625};
 constexpr double kLikelyNet = 10e6;  // Mb/s; above this a net's speed is likely in another unit
 
+// Attributes of the format, whether they say anything here or not.
+const std::map<std::string, std::set<std::string>>& known_attributes() {
+  static const std::map<std::string, std::set<std::string>> known = {
+      {"system", {"version"}},
+      {"cpu", {"numaid", "affinity", "arch", "vendor", "familyid", "modelid", "host_hash"}},
+      {"pci",
+       {"busid", "class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed", "link_width",
+        "keep"}},
+      {"gpu", {"dev", "sm", "gcn", "arch", "rank", "gdr", "keep"}},
+      {"nic", {}},
+      {"net",
+       {"name", "dev", "speed", "port", "latency", "guid", "maxconn", "gdr", "coll", "keep", "parent", "plane", "rail",
+        "railId", "planeId"}},
+      {"nvlink", {"target", "count", "tclass"}},
+      {"xgmi", {"target", "count", "tclass"}},
+      {"pcilink", {"target"}},
+      {"c2c", {"bw", "count"}}};
+  return known;
+}
+
+constexpr int kMostRank = 10'000'000;
+constexpr int kGfxOfMi200 = 0x90a;
+
 // gcn="908" or gcn="gfx90a": the digits of a gfx number are hexadecimal.
 int gfx_number(const XmlElement& gpu) {
   std::string_view text = gpu.attribute("gcn");
@@ -39,7 +63,7 @@ int gfx_number(const XmlElement& gpu) {
     fail_input(gpu.where, fmt::format("gcn of <gpu>: expected a gfx number, found '{}'", excerpt(gpu.attribute("gcn"))),
                "for example gcn=\"908\" or gcn=\"gfx942\"");
   }
-  return number;
+  return number == 0x910 ? kGfxOfMi200 : number;  // as RCCL wrote it before it had letters
 }
 
 template <std::size_t kSize>
@@ -81,6 +105,15 @@ double pcie_rate(const XmlElement& pci) {
   return transfers * kGB / 8 * lanes * share;
 }
 
+std::string compile_target_of(const XmlElement& gpu) {
+  if (gpu.find("gcn") != nullptr) return fmt::format("gfx{:x}", gfx_number(gpu));
+  return gpu.find("sm") == nullptr ? "" : fmt::format("sm_{:.0f}", gpu.number("sm", 0));
+}
+
+bool is_net_class(const std::string& pci_class) {
+  return pci_class.starts_with("0x0200") || pci_class.starts_with("0x0207");
+}
+
 bool is_gpu_class(const std::string& pci_class) {
   return pci_class.starts_with("0x0302") || pci_class.starts_with("0x0300") || pci_class.starts_with("0x0380") ||
          pci_class.starts_with("0x1200");
@@ -90,7 +123,7 @@ class NcclReader {
  public:
   explicit NcclReader(std::string file) : file_(std::move(file)) {}
 
-  NetworkGraph read(const XmlElement& root) {
+  NcclTopology read(const XmlElement& root) {
     if (root.name != "system") {
       fail_input(root.where, fmt::format("<{}> is no topology of NCCL", excerpt(root.name)),
                  root.name == "graphs" ? "this is a file of rings and trees (NCCL_GRAPH_FILE); give NCCL_TOPO_FILE's"
@@ -101,10 +134,25 @@ class NcclReader {
     for (const auto& [gpu, element] : gpus_) read_gpu_links(gpu, *element);
     join_processors();
     if (graph_.vertices.empty()) fail_input(root.where, "a topology of nothing", "expected <cpu> elements");
-    return finished(root);
+    note_attributes(root);
+    out_.where = root.where;
+    out_.graph = finished(root);
+    return std::move(out_);
   }
 
  private:
+  void note_attributes(const XmlElement& element) {
+    const auto known = known_attributes().find(element.name);
+    for (const auto& [key, value] : element.attributes) {
+      if (known == known_attributes().end() || known->second.contains(key)) continue;
+      std::string idle = fmt::format("{} of <{}>", excerpt(key), element.name);
+      if (std::find(out_.idle_attributes.begin(), out_.idle_attributes.end(), idle) == out_.idle_attributes.end()) {
+        out_.idle_attributes.push_back(std::move(idle));
+      }
+    }
+    for (const XmlElement& child : element.children) note_attributes(child);
+  }
+
   int add(std::string name, std::string type, VertexKind kind, const XmlElement& of) {
     std::string unique = name;
     for (int number = 2; !names_.insert(unique).second; ++number) unique = fmt::format("{} ({})", name, number);
@@ -112,7 +160,8 @@ class NcclReader {
     return static_cast<int>(graph_.vertices.size()) - 1;
   }
 
-  void join(int a, int b, const char* type, double bandwidth, double latency_s = 0) {
+  void join(int a, int b, const char* type, double bandwidth, double latency_s = 0, double count = 1) {
+    out_.links.push_back(count);
     graph_.links.push_back({a, b, graph_.link_type(type), bandwidth, latency_s});
   }
 
@@ -139,12 +188,30 @@ class NcclReader {
       } else if (child.name == "net") {
         read_net(child, vertex);
       } else if (child.name == "gpu") {
+        if (of.name != "pci") fail_input(child.where, "a <gpu> outside of a <pci>", "put it into the <pci> that it is");
+        if (!gpus_.empty() && gpus_.back().first == vertex) {
+          fail_input(child.where, "a second <gpu> in one <pci>", "give each a <pci> of its own");
+        }
         gpus_.emplace_back(vertex, &child);
+        add_gpu(vertex, child);
       } else if (child.name != "pcilink") {
         fail_input(child.where, fmt::format("<{}> is not known inside <{}>", excerpt(child.name), excerpt(of.name)),
                    "expected pci, nic, net or gpu");
       }
     }
+  }
+
+  void add_gpu(int vertex, const XmlElement& gpu) {
+    const auto whole = [&](const char* key) {
+      if (gpu.find(key) == nullptr) return -1;
+      const double number = gpu.number(key, 0);
+      if (number > kMostRank || number != std::floor(number)) {
+        fail_input(gpu.where, fmt::format("{} of <gpu>: expected a whole number, found {}", key, number),
+                   fmt::format("at most {}", kMostRank));
+      }
+      return static_cast<int>(number);
+    };
+    out_.gpus.push_back({vertex, true, whole("rank"), whole("dev"), compile_target_of(gpu), whole("gdr") != 0});
   }
 
   void read_pci(const XmlElement& pci, int parent) {
@@ -164,6 +231,8 @@ class NcclReader {
     const double rate = pcie_rate(pci);
     unstated_ += rate == kNotStated ? 1 : 0;
     join(parent, vertex, "pcie", rate);
+    if (gpu && !holds_gpu) out_.gpus.push_back({vertex, false, -1, -1, {}, true});
+    if (is_net_class(pci_class) && pci.children.empty()) out_.nets.push_back({vertex, bus, 0, true});
     read_children(pci, vertex);
   }
 
@@ -179,6 +248,8 @@ class NcclReader {
                                          net.where.text(), graph_.vertices.back().name, speed, speed * 1e6 / 8 / kGB));
     }
     speeds_.insert(speed);
+    const bool gdr = net.find("gdr") == nullptr || net.number("gdr", 0) != 0;
+    out_.nets.push_back({vertex, graph_.vertices.back().name, speed * 1e6 / 8, gdr});
     join(parent, vertex, "net", speed > 0 ? speed * 1e6 / 8 : kNotStated, latency * 1e-6);
   }
 
@@ -222,8 +293,9 @@ class NcclReader {
       const double bandwidth = rate_of(element, nvlink) * count;
       const auto [found, fresh] = between_.emplace(pair, std::pair(gpu, graph_.links.size()));
       if (fresh) {
-        join(gpu, other, nvlink ? "nvlink" : "xgmi", bandwidth);
+        join(gpu, other, nvlink ? "nvlink" : "xgmi", bandwidth, 0, count);
       } else if (found->second.first == gpu) {
+        out_.links[found->second.second] += count;
         graph_.links[found->second.second].bandwidth += bandwidth;
       }
     }
@@ -268,6 +340,13 @@ class NcclReader {
       if (device) graph_.devices = static_cast<int>(ordered.size());
     }
     graph_.vertices = std::move(ordered);
+    for (NcclGpu& gpu : out_.gpus) gpu.vertex = number[static_cast<std::size_t>(gpu.vertex)];
+    for (NcclNet& net : out_.nets) net.vertex = number[static_cast<std::size_t>(net.vertex)];
+    std::sort(out_.gpus.begin(), out_.gpus.end(),
+              [](const NcclGpu& a, const NcclGpu& b) { return a.vertex < b.vertex; });
+    std::set<std::string> hosts;
+    for (const auto& [vertex, host] : host_of_) hosts.insert(host);
+    out_.hosts = static_cast<int>(hosts.size());
     for (NetworkLink& link : graph_.links) {
       link.a = number[static_cast<std::size_t>(link.a)];
       link.b = number[static_cast<std::size_t>(link.b)];
@@ -295,6 +374,7 @@ class NcclReader {
   }
 
   std::string file_;
+  NcclTopology out_;
   NetworkGraph graph_;
   std::set<std::string> names_;
   std::map<std::string, int> cpus_;  // by host and numaid
@@ -314,8 +394,12 @@ class NcclReader {
 
 }  // namespace
 
-NetworkGraph read_nccl_topology(std::string_view text, const std::string& name) {
+NcclTopology read_nccl_system(std::string_view text, const std::string& name) {
   return NcclReader(name).read(parse_xml(text, name));
+}
+
+NetworkGraph read_nccl_topology(std::string_view text, const std::string& name) {
+  return read_nccl_system(text, name).graph;
 }
 
 }  // namespace mirfak

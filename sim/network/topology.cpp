@@ -15,6 +15,7 @@
 #include <compare>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string_view>
@@ -47,7 +48,7 @@ struct Passable {
 
   bool operator()(Vertex vertex) const {
     const TopologyVertex& at = (*graph)[vertex];
-    if (from == to) return at.domain == from && at.kind != VertexKind::port;
+    if (from == to) return at.domain == from && at.kind != VertexKind::port && !at.towards_ports;
     return at.domain < 0 || at.domain == from || at.domain == to;
   }
 };
@@ -153,8 +154,33 @@ void Topology::find_attachments() {
       });
     };
     std::vector<int> way;
-    walk(device, way);
+    const bool described = static_cast<std::size_t>(device) < own_ports_.size();
+    const std::vector<int>& ports = described ? own_ports_[static_cast<std::size_t>(device)] : way;
+    for (const int port : ports) {
+      way = way_to_port(device, port);
+      walk(port, way);
+    }
+    if (ports.empty()) walk(device, way);
   }
+}
+
+std::vector<int> Topology::way_to_port(int device, int port) const {
+  const auto passable = [&](int vertex) {
+    const VertexKind kind = graph_[static_cast<Vertex>(vertex)].kind;
+    return vertex == port || (vertex < first_switch_ && (kind == VertexKind::host || kind == VertexKind::other));
+  };
+  std::map<int, int> by = {{device, -1}};  // the link that leads to each vertex
+  std::vector<int> next = {device};
+  for (std::size_t i = 0; i < next.size() && !by.contains(port); ++i) {
+    for (const Edge& edge : boost::make_iterator_range(boost::out_edges(static_cast<Vertex>(next[i]), graph_))) {
+      const auto to = static_cast<int>(boost::target(edge, graph_));
+      if (passable(to) && by.try_emplace(to, graph_[edge].link).second) next.push_back(to);
+    }
+  }
+  std::vector<int> out;
+  for (int at = port; at != device; at = link_source(by.at(at))) out.push_back(by.at(at));
+  std::reverse(out.begin(), out.end());
+  return out;
 }
 
 std::span<const Attachment> Topology::attachments(int device) const {

@@ -20,6 +20,8 @@ struct TopologyVertex {
   int group = -1;   // node of a port or host; pod of a leaf, block of a spine, group of a router; -1: none
   int place = 0;    // within that group
   int level = 0;    // of a leaf 0, of spines 1 and up
+  // PCI Express of a node whose GPUs have links of their own between them: no way from one to another.
+  bool towards_ports = false;
 };
 
 // A directed link. Both directions of a cable are links: 2 * cable and 2 * cable + 1.
@@ -97,6 +99,8 @@ class Topology {
 
   void finish(std::vector<TopologyVertex> vertices);
   void find_attachments();
+  // The way with the fewest links from a device over PCI Express to a port of its own.
+  std::vector<int> way_to_port(int device, int port) const;
 
   Graph graph_;
   std::vector<int> ends_;    // sources of directed links
@@ -104,8 +108,9 @@ class Topology {
   std::vector<std::string> link_types_;
   std::vector<int> port_sharing_;  // of each device
   std::vector<std::vector<Attachment>> attachments_;
-  std::vector<int> dimensions_;     // of a torus
-  std::vector<std::string> names_;  // of vertices of a file, "" for others; empty: all have made names
+  std::vector<std::vector<int>> own_ports_;  // of devices of nodes that a file describes; empty: joined to their ports
+  std::vector<int> dimensions_;              // of a torus
+  std::vector<std::string> names_;           // of vertices of a file, "" for others; empty: all have made names
   std::vector<std::string> types_;
   int devices_ = 0;
   int first_switch_ = 0;

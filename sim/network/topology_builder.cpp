@@ -13,41 +13,16 @@
 #include "network/topology_builder.hpp"
 
 #include "base/error.hpp"
+#include "network/cube_mesh.hpp"
+#include "network/node_inside.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <numeric>
 #include <utility>
 
 namespace mirfak {
-
-namespace {
-
-struct MeshLink {
-  int a, b, links;
-};
-
-// nvidia-smi topo -m of a DGX-1 with V100 (p3.16xlarge has the same): 24 links, 6 of each GPU.
-constexpr std::array<MeshLink, 16> kCubeMesh = {{{0, 1, 1},
-                                                 {0, 2, 1},
-                                                 {0, 3, 2},
-                                                 {0, 4, 2},
-                                                 {1, 2, 2},
-                                                 {1, 3, 1},
-                                                 {1, 5, 2},
-                                                 {2, 3, 2},
-                                                 {2, 6, 1},
-                                                 {3, 7, 1},
-                                                 {4, 5, 1},
-                                                 {4, 6, 1},
-                                                 {4, 7, 2},
-                                                 {5, 6, 2},
-                                                 {5, 7, 1},
-                                                 {6, 7, 2}}};
-constexpr double kMeshLinksPerDevice = 6;
-
-}  // namespace
 
 int TopologyBuilder::link_type(const std::string& name) {
   std::vector<std::string>& types = topology_.link_types_;
@@ -62,6 +37,14 @@ void TopologyBuilder::join(int a, int b, double bandwidth, double latency_s, int
   topology_.ends_.push_back(std::min(a, b));
   topology_.ends_.push_back(std::max(a, b));
   topology_.rates_.push_back({bandwidth, latency_s, type});
+}
+
+double NodePorts::bandwidth() const { return std::accumulate(rates.begin(), rates.end(), 0.0); }
+
+void TopologyBuilder::set_own_ports(int device, std::vector<int> ports, int sharing) {
+  topology_.own_ports_.resize(std::max(topology_.own_ports_.size(), static_cast<std::size_t>(device) + 1));
+  topology_.own_ports_[static_cast<std::size_t>(device)] = std::move(ports);
+  topology_.port_sharing_[static_cast<std::size_t>(device)] = sharing;
 }
 
 void TopologyBuilder::set_name(int vertex, std::string name, std::string type) {
@@ -137,6 +120,7 @@ void TopologyBuilder::build_fabric() {
 void TopologyBuilder::add_node(const NodeGroup& group, int index) {
   const int first = group.first_device + index * group.hardware.spec.gpus;
   const DevicePlace place = cluster_->place_of(first);
+  if (group.hardware.spec.topology.inside) return add_described(group, first, place);
   add_inside(group, first, place);
   add_ports(group, first, place);
 }
@@ -175,15 +159,11 @@ void TopologyBuilder::add_ports(const NodeGroup& group, int first, const DeviceP
   const LinkSpec& network = group.hardware.network;
   const bool through_host = spec.wiring == Wiring::host_bridge;
   const int vertices = std::min(spec.ports, spec.gpus);
-  NodePorts ports{&group,
-                  place.node,
-                  {},
-                  (spec.ports + vertices - 1) / vertices,
-                  network.bandwidth.value * spec.ports / vertices,
-                  network.latency_s.value / 2};
+  NodePorts ports{&group, place.node, {}, (spec.ports + vertices - 1) / vertices, {}, network.latency_s.value / 2};
+  ports.rates.assign(static_cast<std::size_t>(vertices), network.bandwidth.value * spec.ports / vertices);
   for (int i = 0; i < vertices; ++i) {
     ports.vertices.push_back(add({VertexKind::port, place.domain, ports_++, place.node, i, 0}));
-    if (through_host) join(host_, ports.vertices.back(), ports.bandwidth, 0, type_host_);
+    if (through_host) join(host_, ports.vertices.back(), ports.rates.front(), 0, type_host_);
   }
   // Of the devices of a node, those with the same i * vertices / gpus share a port vertex.
   const auto port_of = [&](int local) { return static_cast<std::size_t>(local * vertices / spec.gpus); };
@@ -202,7 +182,9 @@ void build_full_bisection(TopologyBuilder& builder, const std::vector<NodePorts>
   const int centre = builder.add({VertexKind::leaf, -1, 0, -1, 0, 0});
   const int type = builder.link_type("port to switch");
   for (const NodePorts& node : nodes) {
-    for (const int port : node.vertices) builder.join(port, centre, node.bandwidth, node.latency_s, type);
+    for (std::size_t i = 0; i < node.vertices.size(); ++i) {
+      builder.join(node.vertices[i], centre, node.rates[i], node.latency_s, type);
+    }
   }
 }
 

@@ -12,9 +12,11 @@ struct NodePorts {
   const NodeGroup* group = nullptr;
   int node = 0;
   std::vector<int> vertices;
-  int width = 1;         // physical ports of each
-  double bandwidth = 0;  // of each, bytes/s
-  double latency_s = 0;  // of the end of a cable: half of the network link's
+  int width = 1;              // physical ports of each
+  std::vector<double> rates;  // of each, bytes/s
+  double latency_s = 0;       // of the end of a cable: half of the network link's
+
+  double bandwidth() const;  // of all
 };
 
 // Collects vertices and cables of a topology.
@@ -35,6 +37,7 @@ class TopologyBuilder {
   int link_type(const std::string& name);
   void join(int a, int b, double bandwidth, double latency_s, int type);
   void set_dimensions(std::vector<int> dimensions) { topology_.dimensions_ = std::move(dimensions); }
+  void set_own_ports(int device, std::vector<int> ports, int sharing);
   void set_name(int vertex, std::string name, std::string type);
 
   void begin_switches() { topology_.first_switch_ = static_cast<int>(vertices_.size()); }  // all else is added
@@ -46,6 +49,8 @@ class TopologyBuilder {
   void add_node(const NodeGroup& group, int index);
   void add_inside(const NodeGroup& group, int first, const DevicePlace& place);
   void add_ports(const NodeGroup& group, int first, const DevicePlace& place);
+  // Of a node with a topology of its own: inside_graph.cpp.
+  void add_described(const NodeGroup& group, int first, const DevicePlace& place);
 
   void build_fabric();
 
@@ -56,6 +61,7 @@ class TopologyBuilder {
   int node_switch_ = 0;
   int host_ = 0;
   int domain_of_switch_ = -1;
+  int described_ = 0;  // vertices of nodes that files describe
   int ports_ = 0;
   int type_scale_up_ = 0;
   int type_host_ = 0;

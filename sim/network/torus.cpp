@@ -45,7 +45,7 @@ void build_torus(TopologyBuilder& builder, const std::vector<NodePorts>& nodes) 
   builder.set_dimensions(sizes);
   double bandwidth = 0;
   for (const NodePorts& node : nodes) {
-    bandwidth = std::max(bandwidth, node.bandwidth * static_cast<double>(node.vertices.size()));
+    bandwidth = std::max(bandwidth, node.bandwidth());
   }
   std::vector<int> vertices;
   const int port_type = builder.link_type("port to router");
@@ -53,8 +53,8 @@ void build_torus(TopologyBuilder& builder, const std::vector<NodePorts>& nodes) 
     vertices.push_back(builder.add({VertexKind::router, -1, i, -1, i, 0}));
     if (i >= count) continue;
     const NodePorts& node = nodes[static_cast<std::size_t>(i)];
-    for (const int port : node.vertices) {
-      builder.join(port, vertices.back(), node.bandwidth, node.latency_s, port_type);
+    for (std::size_t port = 0; port < node.vertices.size(); ++port) {
+      builder.join(node.vertices[port], vertices.back(), node.rates[port], node.latency_s, port_type);
     }
   }
   const int type = builder.link_type("torus link");

@@ -90,9 +90,9 @@ class TreeBuilder {
     const int type = builder_.link_type("port to leaf");
     for (std::size_t i = 0; i < node.vertices.size(); ++i) {
       Switch& leaf = leaf_of(pod, rails_ ? i : 0);
-      builder_.join(node.vertices[i], leaf.vertex, node.bandwidth, node.latency_s, type);
+      builder_.join(node.vertices[i], leaf.vertex, node.rates[i], node.latency_s, type);
       ++leaf.links;
-      leaf.bandwidth += node.bandwidth;
+      leaf.bandwidth += node.rates[i];
     }
   }
 

@@ -10,6 +10,8 @@ namespace mirfak {
 StageHardware::StageHardware(const NodeSpec& spec)
     : node(spec.name),
       network(spec.network),
+      scale_up(spec.scale_up),
+      topology(spec.topology.file),
       gpus(spec.gpus),
       ports(spec.ports),
       scale_up_domain(spec.scale_up_domain),

@@ -37,6 +37,8 @@ struct StageHardware {
 
   std::string node;
   std::string network;
+  std::string scale_up;
+  std::string topology;  // the file, if any
   int gpus = 0;
   int ports = 0;
   int scale_up_domain = 0;

@@ -113,7 +113,8 @@ bool overlaps_transfers(const Framework& framework, ScheduleId schedule) {
 bool same_hardware(const NodeGroup& a, const NodeGroup& b) {
   const auto named = [](const NodeGroup& group) {
     const NodeSpec& spec = group.hardware.spec;
-    return std::tie(spec.name, group.hardware.gpu.name, group.hardware.scale_up.name, spec.host_link, spec.network);
+    return std::tie(spec.name, group.hardware.gpu.name, group.hardware.scale_up.name, spec.host_link, spec.network,
+                    spec.topology.file);
   };
   const auto counted = [](const NodeGroup& group) {
     const NodeSpec& spec = group.hardware.spec;

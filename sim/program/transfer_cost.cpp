@@ -9,6 +9,7 @@
 #include "strategy/rules.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace mirfak {
 
@@ -69,14 +70,18 @@ class CrossTransfer {
     const Cluster& cluster = stage.job.cluster;
     double within = 0;
     double outside = 0;
+    GroupInside inside;
     for (const int other : others) {
       const bool near = cluster.place_of(rank).domain == cluster.place_of(other).domain;
+      const bool first = within + outside == 0;
       (near ? within : outside) += bytes;
+      const GroupInside own = communication_group(cluster, std::array{rank, other}).inside;
+      inside = first ? own : slower_of(inside, own);
     }
     on_network = std::max(on_network, outside);
     for (const bool near : {true, false}) {
       if ((near ? within : outside) <= 0) continue;
-      const CommunicationCost cost = stage.costs.communication.price_send(near ? within : outside, near);
+      const CommunicationCost cost = stage.costs.communication.price_send(near ? within : outside, near, inside);
       if (cost.seconds <= slowest.seconds) continue;
       slowest.seconds = cost.seconds;
       slowest.transfer_s = cost.transfer_s;
@@ -105,11 +110,12 @@ TransferCost between_alike(const TransferEnd& from, const TransferEnd& to) {
   const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
   const bool scatter = scatters_transfers(job.strategy, job.framework);
 
+  const GroupInside inside = communication_group(job.cluster, std::array{sender, receiver}).inside;
   TransferCost out;
   out.bytes = from.stream_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.
   for (const TransferEnd* end : {&from, &to}) {
-    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain);
+    const CommunicationCost cost = end->costs.communication.price_send(out.bytes, same_domain, inside);
     if (cost.seconds <= out.seconds) continue;
     out.seconds = cost.seconds;
     out.bytes_per_s = out.received_bytes_per_s = cost.bytes_per_s;

@@ -263,8 +263,11 @@ void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int 
   const TransferCost cost =
       transfer_cost(job_, simulation_.plans, simulation_.blocks, {from.stage, to, from.replica_class, stream});
   const CollectiveModel& model = from.costs.communication;
-  Explanation why = model.explain_send(cost.bytes, !cost.on_network);
-  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network).seconds;
+  const int replica = from.replicas.first();
+  const std::array<int, 2> ends = {job_.rank_of(from.stage, replica, 0), job_.rank_of(to, replica, 0)};
+  const GroupInside inside = communication_group(job_.cluster, ends).inside;
+  Explanation why = model.explain_send(cost.bytes, !cost.on_network, inside);
+  const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, inside).seconds;
   if (beyond > 0) {
     why.numbers += fmt::format(", then {} to gather or by the other end", format_seconds(beyond));
     why.evaluation += fmt::format(" + {:.6g}", beyond);

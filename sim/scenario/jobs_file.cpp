@@ -34,7 +34,7 @@ void refuse_keys_of_the_whole(const Node& section) {
 
 Cluster read_whole_cluster(const Node& section, const ScenarioSources& sources) {
   if (section.is_mapping()) refuse_keys_of_the_whole(section);
-  Cluster cluster = with_fabric_file(read_cluster(section, sources.catalog));
+  Cluster cluster = with_network_files(read_cluster(section, sources.catalog));
   if (cluster.shares_gpus()) {
     section.fail("ranks share GPUs here: among several jobs each rank has its own", "leave out ranks_per_gpu");
   }

@@ -51,6 +51,7 @@ struct StatedNode {
   std::string name;  // of the node type
   std::optional<std::filesystem::path> type;
   std::optional<std::filesystem::path> network;
+  std::optional<std::filesystem::path> scale_up;
 };
 
 std::optional<std::filesystem::path> absolute_path(const FileReference& reference) {
@@ -63,8 +64,9 @@ std::vector<StatedNode> stated_nodes(const Node& cluster) {
   for (const Node& entry : Mapping(cluster).require("nodes").as_items()) {
     Mapping keys(entry);
     const FileReference type(keys.require("type"));
-    StatedNode node{type.is_path() ? type.path().stem().string() : type.name(), absolute_path(type), {}};
+    StatedNode node{type.is_path() ? type.path().stem().string() : type.name(), absolute_path(type), {}, {}};
     if (const std::optional<Node> network = keys.find("network")) node.network = absolute_path(*network);
+    if (const std::optional<Node> scale_up = keys.find("scale_up")) node.scale_up = absolute_path(*scale_up);
     out.push_back(std::move(node));
   }
   return out;
@@ -75,6 +77,14 @@ std::string network_of(const NodeSpec& spec, const StatedNode& stated) {
   if (stated.network) return stated.network->string();
   if (!stated.type || !FileReference(spec.network).is_path()) return spec.network;
   return (stated.type->parent_path() / spec.network).lexically_normal().string();
+}
+
+// Ports, or the file that says how many there are.
+std::string inside_yaml(const NodeSpec& spec, const StatedNode& stated) {
+  if (!spec.topology) return fmt::format("ports: {}", spec.ports);
+  const std::string link = stated.scale_up ? stated.scale_up->string() : spec.scale_up;
+  return fmt::format("topology: {}", quoted_yaml(spec.topology.file)) +
+         (spec.topology.own_scale_up ? fmt::format(", scale_up: {}", quoted_yaml(link)) : "");
 }
 
 // Clock and power limit. What a cap of the cluster leaves of a limit is that limit.
@@ -103,13 +113,13 @@ std::string cluster_yaml(const Cluster& cluster, const Node& section) {
     const NodeSpec& spec = group.hardware.spec;
     const auto found =
         std::find_if(nodes.begin(), nodes.end(), [&](const StatedNode& node) { return node.name == spec.name; });
-    const StatedNode stated = found == nodes.end() ? StatedNode{spec.name, {}, {}} : *found;
+    const StatedNode stated = found == nodes.end() ? StatedNode{spec.name, {}, {}, {}} : *found;
     const int shared = spec.ranks_per_gpu;
-    out +=
-        fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, ports: {}{}{}}}\n",
-                    quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
-                    shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(network_of(spec, stated)),
-                    spec.ports, clock_yaml(group.hardware), one_price ? "" : ", price: " + group.price_asked);
+    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, {}{}{}}}\n",
+                       quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
+                       shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "",
+                       quoted_yaml(network_of(spec, stated)), inside_yaml(spec, stated), clock_yaml(group.hardware),
+                       one_price ? "" : ", price: " + group.price_asked);
   }
   out += fmt::format("  fabric: {}\n", fabric_yaml(cluster.fabric()));
   out += cluster.perturbations().yaml();

@@ -50,7 +50,7 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
   }
   root.require("model");
   const Node section = root.require("cluster");
-  return read_beside(document, root, section, with_fabric_file(read_cluster(section, sources.catalog)), sources);
+  return read_beside(document, root, section, with_network_files(read_cluster(section, sources.catalog)), sources);
 }
 
 ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {

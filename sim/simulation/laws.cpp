@@ -1,6 +1,7 @@
 #include "simulation/laws.hpp"
 
 #include "base/units.hpp"
+#include "network/node_topology.hpp"
 #include "program/replica_classes.hpp"
 #include "simulation/borrowed_figures.hpp"
 #include "simulation/corrections.hpp"
@@ -62,6 +63,7 @@ std::vector<std::string> broken_laws(const Job& job, const IterationResult& resu
 
 std::vector<std::string> notes_on(const Job& job, const IterationResult& result) {
   std::vector<std::string> notes = broken_laws(job, result);
+  for (std::string& topology : topology_notes(job.cluster)) notes.push_back(std::move(topology));
   for (std::string& correction : corrections_of(job)) notes.push_back(std::move(correction));
   for (std::string& borrowed : borrowed_figures(job, result)) notes.push_back(std::move(borrowed));
   return notes;

@@ -90,7 +90,11 @@ class LineRates {
 
  private:
   double of_group(const CommunicationGroup& group) const {
-    return group.shape.domains > 1 ? port_ * group.shape.ranks_per_domain : scale_up_;
+    const NodeHardware& hardware = plan_.costs.hardware->hardware;
+    if (group.shape.domains <= 1) {
+      return group.inside.ring.over_pcie && hardware.peers ? hardware.peers->bandwidth.value : scale_up_;
+    }
+    return (group.inside.port_share > 0 ? group.inside.port_share : port_) * group.shape.ranks_per_domain;
   }
   // The other stage of two that a group is of.
   int other_end(const Group& group, TaskId task) const {

@@ -1,6 +1,8 @@
 #include "small_spaces.hpp"
 
+#include "base/document.hpp"
 #include "cluster/catalog.hpp"
+#include "network/fabric_file.hpp"
 #include "support/frameworks.hpp"
 #include "support/source_root.hpp"
 #include "support/transformers.hpp"
@@ -40,6 +42,21 @@ SmallSpace corrected() {
     correction.factors = {0.85, 1.6, 1.3};
   }
   out.job.cluster = Cluster(std::move(nodes), out.job.cluster.fabric());
+  return out;
+}
+
+// On nodes that a topology file describes: what a group of GPUs costs depends on which they are.
+SmallSpace bridged() {
+  SmallSpace out = tied_dense();
+  out.name = "tied dense model on pairs of GPUs with bridges";
+  const Document document =
+      Document::from_text("nodes: [{type: a100-pcie-4, count: 2, scale_up: nvlink3, topology: \"" + source_root() +
+                              "/scenarios/nodes/a100-pcie-bridges.xml\"}]\n",
+                          "cluster.yaml");
+  const Cluster read = with_network_files(read_cluster(Node(document), Catalog(source_root() + "/hw_profiles")));
+  std::vector<NodeAllotment> nodes(read.groups().begin(), read.groups().end());
+  nodes.front().hardware.gpu.memory_bytes.value = 3.2 * kGB;
+  out.job.cluster = Cluster(std::move(nodes), read.fabric());
   return out;
 }
 
@@ -292,6 +309,7 @@ StrategySpace smallest_space() {
 std::vector<SmallSpace> small_spaces() {
   return {tied_dense(),
           corrected(),
+          bridged(),
           zero_bubble(),
           uneven_ends(),
           long_context(),

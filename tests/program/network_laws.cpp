@@ -294,7 +294,7 @@ TEST_CASE("names of nodes and links, and their order in a file, change nothing o
     const std::string fabric =
         fmt::format("{{file: \"{}\", routing: {}}}", (folder / "network.yaml").string(), routing);
     Job job = small_job(8, 8, overlapping(4, 4, 4), 16);
-    job.cluster = with_fabric_file(nodes_on(fabric, 8));
+    job.cluster = with_network_files(nodes_on(fabric, 8));
     const Program program = Lowered(job).program();
     CHECK(program.shares_links());
     return execute(program).hash();

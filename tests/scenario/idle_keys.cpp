@@ -6,6 +6,7 @@
 #include "fixture.hpp"
 
 #include "base/error.hpp"
+#include "support/scratch_folder.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
@@ -43,6 +44,19 @@ std::vector<std::string> idle_in(const std::string& text, const std::vector<std:
 
 const std::string kLone = kSmall;
 
+// The ready topology file, and the same server without bridges.
+const std::string kBridges = source_root() + "/scenarios/nodes/a100-pcie-bridges.xml";
+std::string without_bridges() {
+  static const ScratchFolder folder;
+  const std::filesystem::path path = folder / "plain.xml";
+  std::ifstream in(kBridges);
+  std::ofstream out(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.find("<nvlink") == std::string::npos) out << line << '\n';
+  }
+  return path.string();
+}
+
 // Jobs that between them give every key something to act on.
 const std::map<std::string, std::string> kJobs = {
     {"one node", kLone},
@@ -76,6 +90,18 @@ const std::map<std::string, std::string> kJobs = {
      "cluster: {nodes: [{type: hgx-h100, count: 1}]}\n"
      "training: {global_batch: 64}\n"
      "strategy: {pipeline: 8, schedule: zb-auto}\n"},
+    {"nodes that a file describes",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: a100-pcie-4, count: 2, topology: \"" +
+         kBridges +
+         "\", scale_up: nvlink3}]}\n"
+         "training: {global_batch: 64}\n"
+         "strategy: {tensor: 2}\n"},
+    {"cards without bridges",
+     "model: gpt3-1.3b\n"
+     "cluster: {nodes: [{type: a100-pcie-4, count: 2}]}\n"
+     "training: {global_batch: 64}\n"
+     "strategy: {tensor: 2}\n"},
     {"tensor ranks of stages",
      "model: gpt3-1.3b\n"
      "cluster: {nodes: [{type: hgx-h100, count: 2}]}\n"
@@ -111,6 +137,8 @@ const std::vector<std::string> kValues = {"llama3-8b",
                                           "[{node: 0, compute: 1.5}]",
                                           "[{rank: 1, factor: 1.5}]",
                                           "ib-hdr",
+                                          "nvlink4",
+                                          without_bridges(),
                                           "tcp-10g",
                                           "spot",
                                           "[12, 12]",
@@ -188,7 +216,8 @@ const std::set<std::string> kDecideWhatRuns = {"strategy.data", "strategy.accoun
                                                "strategy.account_for_loss_in_pipeline_split"};
 
 // Some jobs have no use for any value of these, and others have.
-const std::set<std::string> kBesideOthers = {"cluster.fabric.routing_seed"};
+const std::set<std::string> kBesideOthers = {"cluster.fabric.routing_seed", "cluster.nodes[0].topology",
+                                             "cluster.nodes[0].scale_up"};
 
 // These shape the network's graph, which `mirfak topology` prints; collectives are priced without it.
 const std::set<std::string> kOnlyOfTheGraph = {"cluster.fabric.type",         "cluster.fabric.uplinks",
