@@ -99,7 +99,7 @@ std::string json_report(const Simulation& simulation, std::span<const std::strin
                         const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   nlohmann::ordered_json out = result_json(simulation, so_far.count(), notes);
-  if (links) out["links"] = links_json(*links);
+  if (links) out["links"] = links_json(simulation, *links);
   if (spread) out["spread"] = spread_json(*spread);
   return out.dump(2) + "\n";
 }
@@ -115,7 +115,8 @@ NetworkUse draw_links(const std::string& path, const Scenario& scenario, const S
                       const LoweringOptions& lowering) {
   const Cluster& cluster = scenario.job.cluster;
   NetworkUse use = whole_network_use(simulation, lowering);
-  write_text_file(path, links_svg(cluster_text(cluster) + ", " + scenario.job.model.name, simulation, use));
+  const LinksTitle title{cluster_text(cluster) + ", " + scenario.job.model.name, links_effect_text(simulation, use)};
+  write_text_file(path, links_svg(title, use));
   return use;
 }
 
@@ -145,29 +146,44 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
 
 // What is said of one job, and not of several.
 void refuse_options_of_one_job(const SimulateOptions& options) {
-  const std::vector<std::pair<bool, const char*>> given = {
-      {!options.trace.empty(), "--trace"},        {!options.timeline.empty(), "--timeline"},
-      {!options.links.empty(), "--links"},        {options.explain, "--explain"},
-      {options.samples.has_value(), "--samples"}, {options.seed.has_value(), "--seed"}};
+  const std::vector<std::pair<bool, const char*>> given = {{options.samples.has_value(), "--samples"},
+                                                           {options.seed.has_value(), "--seed"}};
   for (const auto& [is_given, name] : given) {
     if (!is_given) continue;
     fail_input({}, fmt::format("{} is not of several jobs", name), "simulate the scenario of one of them");
   }
 }
 
+std::string explain_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
+                         const NetworkUse& links, const LoweringOptions& lowering) {
+  constexpr std::size_t most = 16;  // that are left out one by one
+  std::vector<std::vector<double>> without;
+  if (jobs.size() > 2 && jobs.size() <= most) without = without_each(jobs, file.iterations, lowering);
+  return "\n" + jobs_explanation(file, simulation, links, without);
+}
+
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering) {
   refuse_options_of_one_job(options);
-  std::vector<Job> jobs;
-  for (const NamedJob& job : file.jobs) jobs.push_back(job.job);
-  const JointResult result = simulate_together(jobs, file.iterations, lowering);
+  std::vector<JobAmong> jobs;
+  for (const NamedJob& job : file.jobs) jobs.push_back({job.job(), job.start_s});
+  if (!options.links.empty()) check_network(file.cluster);
+  const JointSimulation simulation = simulate_together(jobs, file.iterations, lowering);
+  NetworkUse links = network_use(simulation, file.names());
+  if (!options.trace.empty()) write_trace(options.trace, file, simulation, links);
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation, links);
+  if (!options.links.empty()) {
+    links = whole_network_use(simulation, file.names(), lowering);
+    write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
+  }
   CommandOutput output;
   const bool json = format_choice(options.format) == OutputFormat::json;
-  output.text = json ? jobs_json(file, result).dump(2) + "\n" : jobs_text(file, result);
+  output.text = json ? jobs_json(file, simulation, links).dump(2) + "\n" : jobs_text(file, simulation);
+  if (options.explain) output.text += explain_jobs(file, jobs, simulation, links, lowering);
   for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
-    const IterationResult& alone = result.jobs[i].alone;
+    const IterationResult& alone = simulation.jobs[i].alone;
     if (alone.fits) continue;
     output.complaint = fmt::format("out of memory: {}: {}\n  try {}", file.jobs[i].name, memory_shortage_text(alone),
-                                   memory_remedies(jobs[i]));
+                                   memory_remedies(jobs[i].job));
     output.status = kStatusInfeasible;
   }
   return output;

@@ -3,7 +3,6 @@
 #include "network/fabric_file.hpp"
 #include "network/host_list.hpp"
 #include "scenario/named_scenario.hpp"
-#include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
 
@@ -20,6 +19,7 @@ namespace {
 constexpr int kMaxJobs = 1000;
 constexpr int kMaxTogether = 10'000;
 constexpr int kUsualIterations = 10;
+constexpr double kLatestStart_s = 86400;
 
 // What a part of the cluster cannot be asked for.
 void refuse_keys_of_the_whole(const Node& section) {
@@ -138,10 +138,17 @@ bool has_jobs(const Document& document) {
   return document.root().kind == Value::Kind::mapping && document.root().find("jobs") != nullptr;
 }
 
+std::vector<std::string> JobsFile::names() const {
+  std::vector<std::string> out;
+  for (const NamedJob& job : jobs) out.push_back(job.name);
+  return out;
+}
+
 JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
   Mapping root{Node(document)};
   const Node list = root.require("jobs");
-  JobsFile out{document.name(), read_whole_cluster(root.require("cluster"), sources), {}, 0, {}};
+  const Node section = root.require("cluster");
+  JobsFile out{document.name(), document.to_yaml(), read_whole_cluster(section, sources), {}, 0, {}};
   out.iterations = static_cast<int>(root.integer_or("iterations", kUsualIterations, 1, kMaxTogether));
   root.finish();
   const std::vector<Node> items = list.as_items();
@@ -153,11 +160,12 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
     const std::string name = job.string_or("name", fmt::format("job {}", names.size()));
     if (!names.insert(name).second) item.fail(fmt::format("a second job is called '{}'", name), "name each otherwise");
     std::vector<int> own = nodes.take(job);
+    const double start_s = job.number_or("start_s", 0, 0, kLatestStart_s);
     const Document described = document_of(document, job, name, out.notes);
     std::vector<int> devices = devices_of(out.cluster, own);
-    Job parsed = parse_job(described, cluster_of(out.cluster, devices), sources);
-    parsed.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, std::move(devices)});
-    out.jobs.push_back({name, std::move(parsed), std::move(own)});
+    Scenario parsed = parse_scenario(described, cluster_of(out.cluster, devices), section, sources);
+    parsed.job.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, std::move(devices)});
+    out.jobs.push_back({name, std::move(parsed), std::move(own), start_s});
   }
   return out;
 }

@@ -118,12 +118,6 @@ class LineRates {
   double port_;
 };
 
-// With the number of those alike.
-std::string full_name(const Link& link) {
-  const std::size_t alike = link.stands_for.size();
-  return alike < 2 ? link.name : fmt::format("{} ({} links alike)", link.name, alike);
-}
-
 void shared_links(const Program& program, std::span<const LinkUsage> shared,
                   const std::function<void(const LinkTraffic&)>& take) {
   for (const LinkUsage& usage : shared) {
@@ -154,6 +148,11 @@ void stream_traffic(const Simulation& simulation, std::span<const TaskId> tasks,
 }
 
 }  // namespace
+
+std::string full_name(const Link& link) {
+  const std::size_t alike = link.stands_for.size();
+  return alike < 2 ? link.name : fmt::format("{} ({} links alike)", link.name, alike);
+}
 
 void for_each_link(const Simulation& simulation, const StreamIndex& index, std::span<const LinkUsage> shared,
                    const std::function<void(const LinkTraffic&)>& take) {

@@ -91,10 +91,27 @@ TEST_CASE("jobs that meet on uplinks are slower than alone, and apart they are n
     CHECK(job.at("slowdown") > 0.02);
     CHECK(job.at("iterations") >= 10);
     CHECK(job.at("fits") == true);
+    CHECK(job.at("unbound_s") < job.at("alone_s"));
+    double by_other = 0;
+    const std::string other = job.at("name") == "first" ? "second" : "first";
+    for (const json& slowed : job.at("slowed")) by_other += slowed.at("by_job").at(other).get<double>();
+    CHECK(by_other > 0);
   }
+  CHECK_FALSE(meeting.at("links").at("binding").empty());
   const json apart = jobs_of({"--set", "jobs[0].nodes=0-31"});
   CHECK(apart.at("contended_links") == 0);
   for (const json& job : apart.at("jobs")) CHECK(job.at("mean_s") == job.at("alone_s"));
+}
+
+TEST_CASE("the explanation of jobs says what slows what, and explains each job alone") {
+  const Finished finished =
+      run({"simulate", mirfak::source_root() + "/scenarios/jobs/two-llama2-70b-h100.yaml", "--explain"});
+  REQUIRE(finished.status == 0);
+  for (const char* expected : {"the others add", "leaf to spine", "by second", "reduce gradients (first)",
+                               "The job first alone", "The job second alone", "Sources"}) {
+    CAPTURE(expected);
+    CHECK(finished.out.find(expected) != std::string::npos);
+  }
 }
 
 TEST_CASE("every search finds strategies that fit") {

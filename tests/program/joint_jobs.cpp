@@ -5,6 +5,7 @@
 #include "engine/execute.hpp"
 #include "job_fixture.hpp"
 #include "program/joint_program.hpp"
+#include "simulation/joint_links.hpp"
 
 #include <doctest/doctest.h>
 
@@ -73,6 +74,12 @@ std::vector<std::vector<Picoseconds>> ends_of(const std::vector<Job>& jobs, int 
   return out;
 }
 
+JointSimulation together(const std::vector<Job>& jobs, int iterations) {
+  std::vector<JobAmong> among;
+  for (const Job& job : jobs) among.push_back({job, 0});
+  return simulate_together(among, iterations);
+}
+
 }  // namespace
 
 TEST_CASE("jobs: one by itself takes its iterations one after the other") {
@@ -116,12 +123,15 @@ TEST_CASE("jobs: with room for all that nodes send they do not meet") {
   const Cluster cluster = whole(16, 1);
   const Job first = job_on(cluster, 8, 2, even);
   const Job second = job_on(cluster, 4, 1, odd);
-  const JointResult result = simulate_together(std::vector{first, second}, 3);
+  const JointSimulation result = together({first, second}, 3);
   for (const JobAmongOthers& job : result.jobs) {
     CHECK(job.slowdown() == doctest::Approx(0).epsilon(1e-12));
     CHECK(job.iterations >= 3);
   }
-  CHECK(result.contended_links == 0);
+  CHECK(result.joint.contended_links == 0);
+  for (const LinkKindUse& kind : network_use(result, {"first", "second"}).kinds) {
+    for (const SlowedCommunication& each : kind.slowed) CHECK(each.by[1 - each.owner] == 0);  // ports are a job's own
+  }
 }
 
 TEST_CASE("jobs: folded and unfolded take the same time where replicas lie alike") {
@@ -132,16 +142,132 @@ TEST_CASE("jobs: folded and unfolded take the same time where replicas lie alike
 
 TEST_CASE("jobs: iterations are counted while all run, and are as long as their mean says") {
   const Cluster cluster = whole(16, 8);
-  const JointResult result =
-      simulate_together(std::vector{job_on(cluster, 16, 2, even), job_on(cluster, 4, 1, odd)}, 5);
+  const JointSimulation result = together({job_on(cluster, 16, 2, even), job_on(cluster, 4, 1, odd)}, 5);
   REQUIRE(result.jobs.size() == 2);
   for (const JobAmongOthers& job : result.jobs) {
     CHECK(job.iterations >= 5);
     CHECK(job.least_s <= job.mean_s);
     CHECK(job.mean_s <= job.most_s);
-    CHECK(job.mean_s * job.iterations <= result.together_s * (1 + 1e-12));
+    CHECK(job.mean_s * job.iterations <= result.together_s() * (1 + 1e-12));
     CHECK(job.most_s >= job.alone.iteration_time_s * (1 - 1e-12));
   }
   CHECK(result.jobs[1].iterations > result.jobs[0].iterations);  // a short one runs more often
   CHECK(std::max(result.jobs[0].slowdown(), result.jobs[1].slowdown()) > 0.001);
+}
+
+TEST_CASE("jobs: what each job's traffic adds to a link's communication sums to what the link adds") {
+  const Cluster cluster = whole(16, 8);
+  const JointSimulation result = together({job_on(cluster, 8, 2, even), job_on(cluster, 8, 2, odd)}, 3);
+  const NetworkUse use = network_use(result, {"first", "second"});
+  REQUIRE(use.binds());
+  double by_others = 0;
+  for (const LinkKindUse& kind : use.kinds) {
+    for (const SlowedCommunication& each : kind.slowed) {
+      CAPTURE(each.name);
+      REQUIRE(each.by.size() == 2);
+      CHECK(each.by[0] >= 0);
+      CHECK(each.by[1] >= 0);
+      CHECK(each.by[0] + each.by[1] == doctest::Approx(each.slowed_s));
+      by_others += each.by[1 - each.owner];
+    }
+  }
+  CHECK(by_others > 0);
+  for (const LinkUsage& link : use.links) {
+    REQUIRE(link.bytes_of.size() == 2);
+    CHECK(link.bytes_of[0] + link.bytes_of[1] == doctest::Approx(link.bytes));
+    CHECK(link.mean_use <= 1 + 1e-9);
+    CHECK(link.points.front().time == result.from);
+    CHECK(link.points.back().time == result.to);
+  }
+}
+
+TEST_CASE("jobs: on links of their own they are slowed by their own traffic, as much as alone") {
+  const Cluster cluster = whole(16, 16);
+  const std::vector<Job> jobs = {job_on(cluster, 8, 2, lower_half), job_on(cluster, 8, 2, upper_half)};
+  const JointSimulation result = together(jobs, 2);
+  const NetworkUse use = network_use(result, {"first", "second"});
+  REQUIRE(use.binds());
+  std::vector<double> slowed_s(2, 0);
+  for (const LinkKindUse& kind : use.kinds) {
+    for (const SlowedCommunication& each : kind.slowed) {
+      CHECK(each.by[1 - each.owner] == 0);
+      slowed_s[each.owner] += each.slowed_s;
+    }
+  }
+  for (std::size_t job = 0; job < 2; ++job) {
+    const double alone = network_use(result.alone[job]).slowed_s;
+    CHECK(slowed_s[job] == doctest::Approx(alone * result.jobs[job].iterations));
+  }
+}
+
+TEST_CASE("jobs: of the whole network the same links bind, and add as much") {
+  const Cluster cluster = whole(16, 8);
+  const JointSimulation result = together({job_on(cluster, 8, 2, even), job_on(cluster, 4, 1, odd)}, 2);
+  const NetworkUse use = network_use(result, {"first", "second"});
+  const NetworkUse all = whole_network_use(result, {"first", "second"}, {});
+  CHECK(all.slowed_s == doctest::Approx(use.slowed_s).epsilon(1e-7));
+  CHECK(all.links.size() > use.links.size());
+}
+
+TEST_CASE("jobs: without the only other one a job takes its time alone") {
+  const Cluster cluster = whole(16, 8);
+  const std::vector<JobAmong> jobs = {{job_on(cluster, 8, 2, even), 0}, {job_on(cluster, 4, 1, odd), 0}};
+  const auto without = without_each(jobs, 2);
+  for (std::size_t job = 0; job < 2; ++job) {
+    CHECK(without[job][1 - job] == doctest::Approx(to_seconds(alone(jobs[job].job))));
+  }
+}
+
+TEST_CASE("jobs: the mean of equal iterations is that iteration; what the others cause is waiting") {
+  const Cluster cluster = whole(16, 8);
+  const JointSimulation apart = together({job_on(cluster, 8, 2, lower_half), job_on(cluster, 8, 2, upper_half)}, 3);
+  for (const JobAmongOthers& job : apart.jobs) {
+    CHECK(job.together.iteration_time_s == doctest::Approx(job.alone.iteration_time_s));
+    CHECK(job.together.energy_j == doctest::Approx(job.alone.energy_j));
+    CHECK(job.together.mfu == doctest::Approx(job.alone.mfu));
+  }
+  const JointSimulation meeting = together({job_on(cluster, 8, 2, even), job_on(cluster, 8, 2, odd)}, 3);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const JobAmongOthers& job = meeting.jobs[i];
+    double sum = 0;
+    for (const double seconds : job.together.activity_s) sum += seconds;
+    CHECK(sum == doctest::Approx(job.mean_s));
+    double waiting_w = 0;
+    for (const StagePlan& plan : meeting.alone[i].plans) {
+      waiting_w += plan.gpus() * plan.costs.hardware->hardware.gpu.blocked_w.value;
+    }
+    CHECK(job.together.energy_j - job.alone.energy_j ==
+          doctest::Approx(waiting_w * (job.mean_s - job.alone.iteration_time_s)));
+    CHECK(job.together.energy_j > job.alone.energy_j);
+  }
+}
+
+TEST_CASE("jobs: one that starts later does so, and what counts is when all run") {
+  const Cluster cluster = whole(16, 8);
+  const Job first = job_on(cluster, 8, 2, even);
+  const Job second = job_on(cluster, 8, 2, odd);
+  const double time_s = to_seconds(alone(first));
+  const JointSimulation result = simulate_together(std::vector<JobAmong>{{first, 0}, {second, 2.5 * time_s}}, 3);
+  CHECK(result.from == to_picoseconds(2.5 * time_s));
+  CHECK(result.begin_of(1, 0) == result.from);
+  CHECK(to_seconds(result.end_of(0, 1)) == doctest::Approx(2 * time_s));  // nobody else runs
+  CHECK(result.jobs[0].first == 3);
+  CHECK(result.jobs[1].first == 0);
+  for (std::size_t job = 0; job < 2; ++job) {
+    CHECK(result.jobs[job].iterations >= 3);
+    const auto iteration = static_cast<std::size_t>(result.jobs[job].first);
+    CHECK(result.begin_of(job, iteration) >= result.from);
+    CHECK(result.iteration_of(job, iteration).makespan ==
+          result.end_of(job, iteration) - result.begin_of(job, iteration));
+  }
+}
+
+TEST_CASE("jobs: those whose gradients do not meet slow each other less") {
+  const Cluster cluster = whole(16, 8);
+  const Job first = job_on(cluster, 8, 1, even);
+  const Job second = job_on(cluster, 8, 1, odd);
+  const double at_once = together({first, second}, 4).jobs[0].mean_s;
+  const double half_s = to_seconds(alone(first)) / 2;
+  const JointSimulation apart = simulate_together(std::vector<JobAmong>{{first, 0}, {second, half_s}}, 4);
+  CHECK(apart.jobs[0].mean_s <= at_once);
 }
