@@ -3,7 +3,9 @@
 #include "base/units.hpp"
 #include "report/job_text.hpp"
 #include "report/link_report.hpp"
+#include "report/result_json.hpp"
 #include "report/text_table.hpp"
+#include "simulation/laws.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -52,6 +54,13 @@ std::string strategies_table(const JobsFile& file) {
   return table.text();
 }
 
+// As of a single job; what the simulation took is of all.
+Json iteration_json(const Job& job, const IterationResult& result) {
+  Json out = result_json(job, result, 0);
+  for (const char* key : {"wall_time_s", "events"}) out.erase(key);
+  return out;
+}
+
 std::string network_text(std::size_t contended_links) {
   if (contended_links == 0) {
     return "  jobs send over no link that could be short: they do not slow each other down\n";
@@ -79,6 +88,9 @@ std::vector<std::string> jobs_notes(const JobsFile& file, const JointSimulation&
   constexpr double settled = 0.005;
   std::vector<std::string> out = file.notes;
   for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    for (std::string& note : notes_on(file.jobs[i].job(), simulation.jobs[i].together)) {
+      if (std::find(out.begin(), out.end(), note) == out.end()) out.push_back(std::move(note));
+    }
     const JobAmongOthers& of = simulation.jobs[i];
     if (std::abs(of.later_mean_s / of.mean_s - 1) <= settled) continue;
     out.push_back(
@@ -96,7 +108,7 @@ std::string jobs_text(const JobsFile& file, const JointSimulation& simulation) {
   return head.text() + "\nJobs\n" + strategies_table(file) +
          fmt::format("\nIterations while all jobs run, {}\n", job_seconds(simulation.together_s())) +
          jobs_table(file, simulation) + "\n" + network_text(simulation.joint.contended_links) +
-         notes_text(jobs_notes(file, simulation));
+         jobs_energy_text(file, simulation) + notes_text(jobs_notes(file, simulation));
 }
 
 LinksTitle jobs_links_title(const JobsFile& file, const JointSimulation& simulation) {
@@ -136,8 +148,11 @@ Json jobs_json(const JobsFile& file, const JointSimulation& simulation, const Ne
                            {"slowdown", of.slowdown()},
                            {"iterations", of.iterations},
                            {"fits", of.alone.fits},
+                           {"waiting_for_others", waiting_json(file, of)},
+                           {"iteration", iteration_json(job.job(), of.together)},
                            {"slowed", slowed_json(links, i)}});
   }
+  out["cluster"] = cluster_json(file, simulation);
   out["links"] = links_json(links);
   for (const std::string& note : jobs_notes(file, simulation)) out["notes"].push_back(note);
   return out;

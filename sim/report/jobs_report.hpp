@@ -21,6 +21,12 @@ nlohmann::ordered_json jobs_json(const JobsFile& file, const JointSimulation& si
 std::string jobs_explanation(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
                              std::span<const std::vector<double>> without);
 
+// Parts of these: what an iteration of each job draws, costs and emits, and how much of that the others cause; the same
+// of the cluster with the nodes that no job has.
+std::string jobs_energy_text(const JobsFile& file, const JointSimulation& simulation);
+nlohmann::ordered_json waiting_json(const JobsFile& file, const JobAmongOthers& job);
+nlohmann::ordered_json cluster_json(const JobsFile& file, const JointSimulation& simulation);
+
 // Of the picture of their links.
 LinksTitle jobs_links_title(const JobsFile& file, const JointSimulation& simulation);
 

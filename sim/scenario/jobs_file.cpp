@@ -23,13 +23,11 @@ constexpr double kLatestStart_s = 86400;
 
 // What a part of the cluster cannot be asked for.
 void refuse_keys_of_the_whole(const Node& section) {
-  for (const char* key : {"perturbations", "power_cap_w", "network_power_w", "cooling_power_w"}) {
-    const Value* const value = section.value().find(key);
-    if (value == nullptr) continue;
-    section.child(*value, key)
-        .fail(fmt::format("{} is of the whole cluster, of which each job has a part", key),
-              "leave it out; simulate a job by itself to see its effect");
-  }
+  const Value* const value = section.value().find("perturbations");
+  if (value == nullptr) return;
+  section.child(*value, "perturbations")
+      .fail("perturbations are of all ranks of the cluster, of which each job has a part",
+            "leave it out; simulate a job by itself to see its effect");
 }
 
 Cluster read_whole_cluster(const Node& section, const ScenarioSources& sources) {
@@ -117,7 +115,10 @@ Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices) {
     }
     if (std::exchange(last_node, place.node) != place.node) ++allotments.back().count;
   }
-  return {std::move(allotments), whole.fabric(), {}, whole.facility()};
+  // What there is one of is the whole cluster's, and the GPUs have their limits by now.
+  Facility facility = whole.facility();
+  facility.network_power_w = facility.cooling_power_w = facility.power_cap_w = 0;
+  return {std::move(allotments), whole.fabric(), {}, std::move(facility)};
 }
 
 // A job's scenario, without its cluster.

@@ -230,12 +230,12 @@ void Simulation::account(std::span<const BlockMemory> of_blocks) {
 
 IterationResult mean_result(const Simulation& simulation, std::size_t count,
                             const std::function<Timeline(std::size_t)>& timeline_of) {
-  double seconds = 0;
+  Picoseconds all = 0;
   std::vector<ActivitySeconds> activities(simulation.plans.size());
   const double share = 1 / static_cast<double>(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Timeline timeline = timeline_of(i);
-    seconds += to_seconds(timeline.makespan) * share;
+    all += timeline.makespan;
     const std::vector<ActivitySeconds> one = breakdown_of_plans(simulation, timeline);
     for (std::size_t plan = 0; plan < one.size(); ++plan) {
       for (std::size_t activity = 0; activity < kActivities; ++activity) {
@@ -243,7 +243,8 @@ IterationResult mean_result(const Simulation& simulation, std::size_t count,
       }
     }
   }
-  return result_of(simulation, memory_of_blocks(simulation.job, simulation.blocks), seconds, activities);
+  return result_of(simulation, memory_of_blocks(simulation.job, simulation.blocks),
+                   to_seconds(all) / static_cast<double>(count), activities);
 }
 
 Simulation simulate(Job job, const LoweringOptions& options, Executor executor) {

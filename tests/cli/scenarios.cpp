@@ -92,6 +92,9 @@ TEST_CASE("jobs that meet on uplinks are slower than alone, and apart they are n
     CHECK(job.at("iterations") >= 10);
     CHECK(job.at("fits") == true);
     CHECK(job.at("unbound_s") < job.at("alone_s"));
+    CHECK(job.at("iteration").at("iteration_time_s") == job.at("mean_s"));
+    CHECK(job.at("iteration").at("notes").empty());
+    CHECK(job.at("waiting_for_others").at("energy_j") > 0);
     double by_other = 0;
     const std::string other = job.at("name") == "first" ? "second" : "first";
     for (const json& slowed : job.at("slowed")) by_other += slowed.at("by_job").at(other).get<double>();

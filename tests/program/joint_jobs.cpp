@@ -5,6 +5,7 @@
 #include "engine/execute.hpp"
 #include "job_fixture.hpp"
 #include "program/joint_program.hpp"
+#include "simulation/cluster_draw.hpp"
 #include "simulation/joint_links.hpp"
 
 #include <doctest/doctest.h>
@@ -270,4 +271,23 @@ TEST_CASE("jobs: those whose gradients do not meet slow each other less") {
   const double half_s = to_seconds(alone(first)) / 2;
   const JointSimulation apart = simulate_together(std::vector<JobAmong>{{first, 0}, {second, half_s}}, 4);
   CHECK(apart.jobs[0].mean_s <= at_once);
+}
+
+TEST_CASE("jobs: the cluster draws what its jobs and its idle nodes do") {
+  const Cluster cluster = whole(20, 8);  // four nodes are idle
+  const auto first_even = [](int node) { return node < 16 && node % 2 == 0; };
+  const auto first_odd = [](int node) { return node < 16 && node % 2 == 1; };
+  const JointSimulation result = together({job_on(cluster, 8, 2, first_even), job_on(cluster, 8, 2, first_odd)}, 2);
+  const ClusterDraw draw = cluster_draw(cluster, result);
+  CHECK(draw.idle_nodes == 4);
+  CHECK(draw.idle_w == doctest::Approx(32 * cluster.gpu_of(0).idle_w.value));
+  double energy_j = 0;
+  for (const JobAmongOthers& job : result.jobs) {
+    const WaitingForOthers waiting = waiting_for_others(job);
+    CHECK(waiting.energy_j > 0);
+    CHECK(waiting.energy_j == job.together.energy_j - job.alone.energy_j);
+    energy_j += job.together.energy_j / job.mean_s;
+  }
+  CHECK(draw.jobs_w == doctest::Approx(energy_j));
+  CHECK(draw.facility_w == doctest::Approx(draw.machine_w()));
 }
