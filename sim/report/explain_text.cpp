@@ -9,6 +9,7 @@
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
+#include "program/job_network.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
@@ -345,7 +346,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     const int replica = plan.replicas.first();
     const std::array<int, 2> ends = {job_.rank_of(first, replica, 0), job_.rank_of(last, replica, 0)};
     add("reduce tied embedding gradients", CollectiveKind::all_reduce, held.tied_elements * gradient_bytes(job_),
-        communication_group(job_.cluster, ends));
+        communication_group(job_, ends));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "trace/traffic.hpp"
 
+#include "program/job_network.hpp"
 #include "program/transfer_cost.hpp"
 
 #include <fmt/format.h>
@@ -104,7 +105,7 @@ class LineRates {
     const Job& job = simulation_.job;
     const int replica = plan_.replicas.first();
     const std::array<int, 2> ends = {job.rank_of(plan_.stage, replica, 0), job.rank_of(other, replica, 0)};
-    return of_group(communication_group(job.cluster, ends));
+    return of_group(communication_group(job, ends));
   }
   double of_transfer(int other) const {
     const auto cost = transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks,

@@ -4,6 +4,7 @@
 
 #include "engine/execute.hpp"
 #include "job_fixture.hpp"
+#include "program/job_network.hpp"
 #include "program/joint_program.hpp"
 #include "simulation/cluster_draw.hpp"
 #include "simulation/joint_links.hpp"
@@ -290,4 +291,30 @@ TEST_CASE("jobs: the cluster draws what its jobs and its idle nodes do") {
   }
   CHECK(draw.jobs_w == doctest::Approx(energy_j));
   CHECK(draw.facility_w == doctest::Approx(draw.machine_w()));
+}
+
+TEST_CASE("jobs: what communication costs follows from where a job's own nodes are") {
+  const Cluster racks = cluster_of("gb200-nvl72", 36);  // of 18 nodes, each one scale-up domain
+  const auto on = [&](int first_node) {
+    std::vector<int> devices;
+    for (int device = 0; device < racks.gpus(); ++device) {
+      const int node = racks.place_of(device).node;
+      if (node >= first_node && node < first_node + 18) devices.push_back(device);
+    }
+    Job job = small_job(8, 1, sized(4, 18, 1), 72);
+    NodeAllotment own = racks.groups()[0];
+    own.count = 18;
+    job.cluster = Cluster({own}, racks.fabric());
+    job.part = std::make_shared<const ClusterPart>(ClusterPart{racks, devices});
+    return job;
+  };
+  const Job one_rack = on(0);
+  const Job two_racks = on(9);
+  CHECK(communication_group(one_rack, one_rack.data_group(0)).shape.domains == 1);
+  CHECK(communication_group(two_racks, two_racks.data_group(0)).shape.domains == 2);
+  Job by_itself = one_rack;
+  by_itself.part = nullptr;
+  CHECK(alone(by_itself) == alone(one_rack));
+  CHECK(alone(on(18)) == alone(one_rack));
+  CHECK(alone(two_racks) > alone(one_rack));
 }
