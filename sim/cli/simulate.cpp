@@ -144,14 +144,11 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
 }
 
-// What is said of one job, and not of several.
-void refuse_options_of_one_job(const SimulateOptions& options) {
-  const std::vector<std::pair<bool, const char*>> given = {{options.samples.has_value(), "--samples"},
-                                                           {options.seed.has_value(), "--seed"}};
-  for (const auto& [is_given, name] : given) {
-    if (!is_given) continue;
-    fail_input({}, fmt::format("{} is not of several jobs", name), "simulate the scenario of one of them");
-  }
+// Without samples distributions change nothing.
+void note_draws(JobsFile& file) {
+  const auto draws = [](const NamedJob& job) { return job.job().cluster.perturbations().is_drawn(); };
+  if (std::none_of(file.jobs.begin(), file.jobs.end(), draws)) return;
+  file.notes.emplace_back("perturbations: their distributions change nothing without --samples");
 }
 
 std::string explain_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
@@ -162,8 +159,8 @@ std::string explain_jobs(const JobsFile& file, std::span<const JobAmong> jobs, c
   return "\n" + jobs_explanation(file, simulation, links, without);
 }
 
-CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering) {
-  refuse_options_of_one_job(options);
+CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
+                            const std::optional<SpreadOptions>& sampling) {
   std::vector<JobAmong> jobs;
   for (const NamedJob& job : file.jobs) jobs.push_back({job.job(), job.start_s});
   if (!options.links.empty()) check_network(file.cluster);
@@ -177,8 +174,17 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
   }
   CommandOutput output;
   const bool json = format_choice(options.format) == OutputFormat::json;
-  output.text = json ? jobs_json(file, simulation, links).dump(2) + "\n" : jobs_text(file, simulation);
-  if (options.explain) output.text += explain_jobs(file, jobs, simulation, links, lowering);
+  std::optional<JointSpread> spread;
+  if (sampling) spread = sample_together(jobs, file.iterations, *sampling);
+  if (json) {
+    nlohmann::ordered_json out = jobs_json(file, simulation, links);
+    if (spread) out["spread"] = jobs_spread_json(file, *spread);
+    output.text = out.dump(2) + "\n";
+  } else {
+    output.text = jobs_text(file, simulation);
+    if (options.explain) output.text += explain_jobs(file, jobs, simulation, links, lowering);
+    if (spread) output.text += "\n" + jobs_spread_text(file, *spread);
+  }
   for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
     const IterationResult& alone = simulation.jobs[i].alone;
     if (alone.fits) continue;
@@ -203,7 +209,11 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const ScenarioSources sources(data_folders(options.data));
   Document document = Document::from_file(options.scenario);
   for (const std::string& assignment : options.overrides) document.override_value(assignment);
-  if (has_jobs(document)) return simulate_jobs(read_jobs(document, sources), options, lowering);
+  if (has_jobs(document)) {
+    JobsFile file = read_jobs(document, sources);
+    if (!sampling) note_draws(file);
+    return simulate_jobs(file, options, lowering, sampling);
+  }
   const Scenario scenario = parse_scenario(document, sources);
   if (!options.links.empty()) check_network(scenario.job.cluster);
   const Simulation simulation = simulate(scenario.job, lowering);

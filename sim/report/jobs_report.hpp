@@ -3,6 +3,7 @@
 #include "report/links_svg.hpp"
 #include "scenario/jobs_file.hpp"
 #include "simulation/joint_links.hpp"
+#include "simulation/joint_spread.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -26,6 +27,10 @@ std::string jobs_explanation(const JobsFile& file, const JointSimulation& simula
 std::string jobs_energy_text(const JobsFile& file, const JointSimulation& simulation);
 nlohmann::ordered_json waiting_json(const JobsFile& file, const JobAmongOthers& job);
 nlohmann::ordered_json cluster_json(const JobsFile& file, const JointSimulation& simulation);
+
+// What `--samples` adds.
+std::string jobs_spread_text(const JobsFile& file, const JointSpread& spread);
+nlohmann::ordered_json jobs_spread_json(const JobsFile& file, const JointSpread& spread);
 
 // Of the picture of their links.
 LinksTitle jobs_links_title(const JobsFile& file, const JointSimulation& simulation);

@@ -169,7 +169,18 @@ Program Simulation::lowered_as(const LoweringOptions& options) const {
 
 LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {
   LoweredJob out = lower_apart(job, blocks, plans, options);
-  if (!job.cluster.perturbations().empty()) out.program = perturbed(std::move(out.program), job.cluster);
+  if (job.cluster.perturbations().empty()) return out;
+  // Links come later: until then classes remember what they take of them, and tasks by how much longer they take.
+  Program& program_of = out.program;
+  for (ClassId id = 0; id < program_of.classes.size(); ++id) {
+    program_of.classes[id].traffic = out.loads.entry_of_class[id];
+  }
+  program_of.slower.assign(program_of.size(), 1);
+  program_of = perturbed(std::move(program_of), job.cluster);
+  out.loads.entry_of_class.clear();
+  for (TaskClass& described : program_of.classes) {
+    out.loads.entry_of_class.push_back(std::exchange(described.traffic, kNoTraffic));
+  }
   return out;
 }
 

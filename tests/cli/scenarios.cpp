@@ -106,6 +106,23 @@ TEST_CASE("jobs that meet on uplinks are slower than alone, and apart they are n
   for (const json& job : apart.at("jobs")) CHECK(job.at("mean_s") == job.at("alone_s"));
 }
 
+TEST_CASE("perturbations of the cluster reach the job whose nodes they are of, and jobs have their own") {
+  const std::string file = mirfak::source_root() + "/scenarios/jobs/two-llama2-70b-h100.yaml";
+  const Finished slow = run({"simulate", file, "--format", "json", "--set", "iterations=1", "--set",
+                             "cluster.perturbations={nodes: [{node: 1, compute: 2}]}"});
+  REQUIRE(slow.status == 0);
+  const json jobs = json::parse(slow.out).at("jobs");
+  CHECK(jobs[1].at("alone_s") > 1.3 * jobs[0].at("alone_s").get<double>());
+  CHECK(jobs[0].at("slowed").empty() == false);
+  const Finished drawn = run({"simulate", file, "--format", "json", "--set", "iterations=1", "--set",
+                              "jobs[1].perturbations={iterations: {compute: {lognormal: {sigma: 0.05}}}}", "--set",
+                              "jobs[0].nodes=0-31", "--samples", "4"});
+  REQUIRE(drawn.status == 0);
+  const json spread = json::parse(drawn.out).at("spread").at("jobs");
+  CHECK(spread[0].at("together").at("deviation_s") == 0);
+  CHECK(spread[1].at("together").at("deviation_s") > 0);
+}
+
 TEST_CASE("the explanation of jobs says what slows what, and explains each job alone") {
   const Finished finished =
       run({"simulate", mirfak::source_root() + "/scenarios/jobs/two-llama2-70b-h100.yaml", "--explain"});

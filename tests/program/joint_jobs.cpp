@@ -3,7 +3,7 @@
 #include "simulation/joint_jobs.hpp"
 
 #include "engine/execute.hpp"
-#include "job_fixture.hpp"
+#include "jobs_on_leaves.hpp"
 #include "program/job_network.hpp"
 #include "program/joint_program.hpp"
 #include "simulation/cluster_draw.hpp"
@@ -21,34 +21,6 @@ using namespace mirfak;
 using namespace mirfak::test;
 
 namespace {
-
-// `nodes` DGX A100 on leaves of four nodes.
-Cluster whole(int nodes, double oversubscription) {
-  return nodes_on("{type: fat-tree, leaf_ports: 32, oversubscription: " + std::to_string(oversubscription) + "}",
-                  nodes);
-}
-
-// A GPT on the nodes of a cluster of which `takes` says so: replicas over all of them, gradients overlapped.
-Job job_on(const Cluster& cluster, int layers, int pipeline, const std::function<bool(int)>& takes) {
-  std::vector<int> devices;
-  for (int device = 0; device < cluster.gpus(); ++device) {
-    if (takes(cluster.place_of(device).node)) devices.push_back(device);
-  }
-  const int nodes = static_cast<int>(devices.size()) / 8;
-  Strategy s = sized(8, nodes / pipeline, pipeline);
-  s.overlap_grad_reduce = true;
-  Job job = small_job(layers, nodes, s, 4 * s.data);
-  NodeAllotment own = cluster.groups()[0];
-  own.count = nodes;
-  job.cluster = Cluster({own}, cluster.fabric());
-  job.part = std::make_shared<const ClusterPart>(ClusterPart{cluster, devices});
-  return job;
-}
-
-bool lower_half(int node) { return node < 8; }
-bool upper_half(int node) { return node >= 8; }
-bool even(int node) { return node % 2 == 0; }
-bool odd(int node) { return node % 2 == 1; }
 
 LoweredJob lowered(const Job& job, bool unfolded = false) {
   const Lowered of(job);
@@ -85,23 +57,23 @@ JointSimulation together(const std::vector<Job>& jobs, int iterations) {
 }  // namespace
 
 TEST_CASE("jobs: one by itself takes its iterations one after the other") {
-  const Job job = job_on(whole(16, 4), 8, 2, even);
+  const Job job = job_on(leaves_of_four(16, 4), 8, 2, even);
   const auto ends = ends_of({job}, 3);
   const Picoseconds time = alone(job);
   CHECK(ends[0] == std::vector<Picoseconds>{time, 2 * time, 3 * time});
 }
 
 TEST_CASE("jobs: a part that is the whole cluster is the cluster") {
-  const Cluster cluster = whole(16, 4);
+  const Cluster cluster = leaves_of_four(16, 4);
   Job job = job_on(cluster, 8, 4, [](int) { return true; });
   const Picoseconds of_part = alone(job);
   job.part = nullptr;
   CHECK(alone(job) == of_part);
-  CHECK(alone(job) > alone(job_on(whole(16, 1), 8, 4, [](int) { return true; })));  // the network counts here
+  CHECK(alone(job) > alone(job_on(leaves_of_four(16, 1), 8, 4, [](int) { return true; })));  // the network counts here
 }
 
 TEST_CASE("jobs: equal jobs on links of their own take the time of one") {
-  const Cluster cluster = whole(16, 4);
+  const Cluster cluster = leaves_of_four(16, 4);
   const Job lower = job_on(cluster, 8, 2, lower_half);
   const Job upper = job_on(cluster, 8, 2, upper_half);
   const Picoseconds time = alone(lower);
@@ -110,7 +82,7 @@ TEST_CASE("jobs: equal jobs on links of their own take the time of one") {
 }
 
 TEST_CASE("jobs: those that send over the same uplinks slow each other down, in whatever order they stand") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const Job first = job_on(cluster, 8, 2, even);
   const Job second = job_on(cluster, 8, 2, odd);
   const auto together = ends_of({first, second}, 1);
@@ -122,7 +94,7 @@ TEST_CASE("jobs: those that send over the same uplinks slow each other down, in 
 }
 
 TEST_CASE("jobs: with room for all that nodes send they do not meet") {
-  const Cluster cluster = whole(16, 1);
+  const Cluster cluster = leaves_of_four(16, 1);
   const Job first = job_on(cluster, 8, 2, even);
   const Job second = job_on(cluster, 4, 1, odd);
   const JointSimulation result = together({first, second}, 3);
@@ -137,13 +109,13 @@ TEST_CASE("jobs: with room for all that nodes send they do not meet") {
 }
 
 TEST_CASE("jobs: folded and unfolded take the same time where replicas lie alike") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const std::vector<Job> jobs = {job_on(cluster, 8, 2, even), job_on(cluster, 8, 2, odd)};
   CHECK(ends_of(jobs, 2) == ends_of(jobs, 2, true));
 }
 
 TEST_CASE("jobs: iterations are counted while all run, and are as long as their mean says") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const JointSimulation result = together({job_on(cluster, 16, 2, even), job_on(cluster, 4, 1, odd)}, 5);
   REQUIRE(result.jobs.size() == 2);
   for (const JobAmongOthers& job : result.jobs) {
@@ -158,7 +130,7 @@ TEST_CASE("jobs: iterations are counted while all run, and are as long as their 
 }
 
 TEST_CASE("jobs: what each job's traffic adds to a link's communication sums to what the link adds") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const JointSimulation result = together({job_on(cluster, 8, 2, even), job_on(cluster, 8, 2, odd)}, 3);
   const NetworkUse use = network_use(result, {"first", "second"});
   REQUIRE(use.binds());
@@ -184,7 +156,7 @@ TEST_CASE("jobs: what each job's traffic adds to a link's communication sums to 
 }
 
 TEST_CASE("jobs: on links of their own they are slowed by their own traffic, as much as alone") {
-  const Cluster cluster = whole(16, 16);
+  const Cluster cluster = leaves_of_four(16, 16);
   const std::vector<Job> jobs = {job_on(cluster, 8, 2, lower_half), job_on(cluster, 8, 2, upper_half)};
   const JointSimulation result = together(jobs, 2);
   const NetworkUse use = network_use(result, {"first", "second"});
@@ -203,7 +175,7 @@ TEST_CASE("jobs: on links of their own they are slowed by their own traffic, as 
 }
 
 TEST_CASE("jobs: of the whole network the same links bind, and add as much") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const JointSimulation result = together({job_on(cluster, 8, 2, even), job_on(cluster, 4, 1, odd)}, 2);
   const NetworkUse use = network_use(result, {"first", "second"});
   const NetworkUse all = whole_network_use(result, {"first", "second"}, {});
@@ -212,7 +184,7 @@ TEST_CASE("jobs: of the whole network the same links bind, and add as much") {
 }
 
 TEST_CASE("jobs: without the only other one a job takes its time alone") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const std::vector<JobAmong> jobs = {{job_on(cluster, 8, 2, even), 0}, {job_on(cluster, 4, 1, odd), 0}};
   const auto without = without_each(jobs, 2);
   for (std::size_t job = 0; job < 2; ++job) {
@@ -221,7 +193,7 @@ TEST_CASE("jobs: without the only other one a job takes its time alone") {
 }
 
 TEST_CASE("jobs: the mean of equal iterations is that iteration; what the others cause is waiting") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const JointSimulation apart = together({job_on(cluster, 8, 2, lower_half), job_on(cluster, 8, 2, upper_half)}, 3);
   for (const JobAmongOthers& job : apart.jobs) {
     CHECK(job.together.iteration_time_s == doctest::Approx(job.alone.iteration_time_s));
@@ -245,7 +217,7 @@ TEST_CASE("jobs: the mean of equal iterations is that iteration; what the others
 }
 
 TEST_CASE("jobs: one that starts later does so, and what counts is when all run") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const Job first = job_on(cluster, 8, 2, even);
   const Job second = job_on(cluster, 8, 2, odd);
   const double time_s = to_seconds(alone(first));
@@ -265,7 +237,7 @@ TEST_CASE("jobs: one that starts later does so, and what counts is when all run"
 }
 
 TEST_CASE("jobs: those whose gradients do not meet slow each other less") {
-  const Cluster cluster = whole(16, 8);
+  const Cluster cluster = leaves_of_four(16, 8);
   const Job first = job_on(cluster, 8, 1, even);
   const Job second = job_on(cluster, 8, 1, odd);
   const double at_once = together({first, second}, 4).jobs[0].mean_s;
@@ -275,7 +247,7 @@ TEST_CASE("jobs: those whose gradients do not meet slow each other less") {
 }
 
 TEST_CASE("jobs: the cluster draws what its jobs and its idle nodes do") {
-  const Cluster cluster = whole(20, 8);  // four nodes are idle
+  const Cluster cluster = leaves_of_four(20, 8);  // four nodes are idle
   const auto first_even = [](int node) { return node < 16 && node % 2 == 0; };
   const auto first_odd = [](int node) { return node < 16 && node % 2 == 1; };
   const JointSimulation result = together({job_on(cluster, 8, 2, first_even), job_on(cluster, 8, 2, first_odd)}, 2);

@@ -45,7 +45,7 @@ struct TwoJobs {
 };
 
 TwoJobs two_jobs() {
-  const std::string root = mirfak::source_root();
+  const std::string& root = mirfak::source_root();
   JobsFile file =
       read_jobs(Document::from_text(kJobs, "jobs.yaml"), ScenarioSources({root + "/models", root + "/hw_profiles"}));
   std::vector<JobAmong> jobs;
