@@ -42,7 +42,8 @@ std::string without_table(const JobsFile& file, const JointSimulation& simulatio
   for (std::size_t i = 0; i < without.size(); ++i) {
     std::vector<std::string> row = {file.jobs[i].name};
     for (std::size_t j = 0; j < without.size(); ++j) {
-      row.push_back(i == j ? "" : format_signed_percent(without[i][j] / simulation.jobs[i].mean_s - 1));
+      const double change = without[i][j] / simulation.jobs[i].mean_s - 1;
+      row.push_back(i == j ? "" : std::abs(change) < 0.0005 ? "-" : format_signed_percent(change));
     }
     table.add_row(std::move(row));
   }

@@ -98,8 +98,7 @@ void replace_own(const Node& section, Perturbations& out) {
     for (const char* key : {"ranks", "nodes", "links", "seed"}) {
       const Value* const value = section.value().find(key);
       if (value == nullptr) continue;
-      section.child(*value, key)
-          .fail("of the cluster, whatever job runs there", "move it to cluster.perturbations");
+      section.child(*value, key).fail("of the cluster, whatever job runs there", "move it to cluster.perturbations");
     }
   }
   const Perturbations own = read_perturbations(section, {});

@@ -23,6 +23,7 @@ struct LinkLog {
     double asked = 0;        // ... at full speed
     double full_speed_s = 0;
     double slowed_s = 0;  // by this link; 0: not at all
+    double links = 1;     // that are equally short, and share what they add
   };
   std::vector<Span> spans;
 };
@@ -48,13 +49,14 @@ void note(const Program& program, const LinkStretch& stretch, const Stretch& wit
   if (from >= to) return;
   const double seconds = to_seconds(to - from);
   const TaskId task = sending_task(program, stretch.tasks);
-  const double slowed_s = (1 - stretch.speed) * seconds / std::max<double>(1, double(stretch.held_by.size()));
+  const double links = std::max<double>(1, double(stretch.held_by.size()));
+  const double slowed_s = (1 - stretch.speed) * seconds / links;
   for (const LinkUse& use : stretch.uses) {
     LinkLog& log = logs[use.link];
     const double asked = use.bytes_per_s / stretch.slower;
     const bool held = std::find(stretch.held_by.begin(), stretch.held_by.end(), use.link) != stretch.held_by.end();
     log.spans.push_back(
-        {task, from, to, asked * stretch.speed, asked, to_seconds(stretch.full_speed), held ? slowed_s : 0});
+        {task, from, to, asked * stretch.speed, asked, to_seconds(stretch.full_speed), held ? slowed_s : 0, links});
   }
 }
 
@@ -213,7 +215,8 @@ class OwnersOfLink {
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (i != own) others += out[i] = std::max(0.0, asked_[i].bytes(span.from, span.to));
     }
-    out[own] = others > 0 ? std::min(span.slowed_s, asked_[own].slowed_s(span.from, span.to)) : span.slowed_s;
+    out[own] =
+        others > 0 ? std::min(span.slowed_s, asked_[own].slowed_s(span.from, span.to) / span.links) : span.slowed_s;
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (i != own && others > 0) out[i] *= (span.slowed_s - out[own]) / others;
     }

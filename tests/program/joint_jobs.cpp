@@ -142,6 +142,8 @@ TEST_CASE("jobs: what each job's traffic adds to a link's communication sums to 
       CHECK(each.by[0] >= 0);
       CHECK(each.by[1] >= 0);
       CHECK(each.by[0] + each.by[1] == doctest::Approx(each.slowed_s));
+      // Equal jobs in step: whatever shares a link of theirs with its like is slower for that.
+      if (kind.kind.find("leaf") != std::string::npos) CHECK(each.by[1 - each.owner] > 0.01 * each.slowed_s);
       by_others += each.by[1 - each.owner];
     }
   }
