@@ -99,7 +99,7 @@ std::string json_report(const Simulation& simulation, std::span<const std::strin
                         const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   nlohmann::ordered_json out = result_json(simulation, so_far.count(), notes);
-  if (links) out["links"] = links_json(*links);
+  if (links) out["links"] = links_json(simulation, *links);
   if (spread) out["spread"] = spread_json(*spread);
   return out.dump(2) + "\n";
 }
@@ -115,7 +115,8 @@ NetworkUse draw_links(const std::string& path, const Scenario& scenario, const S
                       const LoweringOptions& lowering) {
   const Cluster& cluster = scenario.job.cluster;
   NetworkUse use = whole_network_use(simulation, lowering);
-  write_text_file(path, links_svg(cluster_text(cluster) + ", " + scenario.job.model.name, simulation, use));
+  const LinksTitle title{cluster_text(cluster) + ", " + scenario.job.model.name, links_effect_text(simulation, use)};
+  write_text_file(path, links_svg(title, use));
   return use;
 }
 
@@ -143,31 +144,52 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
 }
 
-// What is said of one job, and not of several.
-void refuse_options_of_one_job(const SimulateOptions& options) {
-  const std::vector<std::pair<bool, const char*>> given = {
-      {!options.trace.empty(), "--trace"},        {!options.timeline.empty(), "--timeline"},
-      {!options.links.empty(), "--links"},        {options.explain, "--explain"},
-      {options.samples.has_value(), "--samples"}, {options.seed.has_value(), "--seed"}};
-  for (const auto& [is_given, name] : given) {
-    if (!is_given) continue;
-    fail_input({}, fmt::format("{} is not of several jobs", name), "simulate the scenario of one of them");
-  }
+// Without samples distributions change nothing.
+void note_draws(JobsFile& file) {
+  const auto draws = [](const NamedJob& job) { return job.job().cluster.perturbations().is_drawn(); };
+  if (std::none_of(file.jobs.begin(), file.jobs.end(), draws)) return;
+  file.notes.emplace_back("perturbations: their distributions change nothing without --samples");
 }
 
-CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering) {
-  refuse_options_of_one_job(options);
-  std::vector<Job> jobs;
-  for (const NamedJob& job : file.jobs) jobs.push_back(job.job);
-  const JointResult result = simulate_together(jobs, file.iterations, lowering);
+std::string explain_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
+                         const NetworkUse& links, const LoweringOptions& lowering) {
+  constexpr std::size_t most = 16;  // that are left out one by one
+  std::vector<std::vector<double>> without;
+  if (jobs.size() > 2 && jobs.size() <= most) without = without_each(jobs, file.iterations, lowering);
+  return "\n" + jobs_explanation(file, simulation, links, without);
+}
+
+CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
+                            const std::optional<SpreadOptions>& sampling) {
+  std::vector<JobAmong> jobs;
+  for (const NamedJob& job : file.jobs) jobs.push_back({job.job(), job.start_s});
+  if (!options.links.empty()) check_network(file.cluster);
+  const JointSimulation simulation = simulate_together(jobs, file.iterations, lowering);
+  NetworkUse links = network_use(simulation, file.names());
+  if (!options.trace.empty()) write_trace(options.trace, file, simulation, links);
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation, links);
+  if (!options.links.empty()) {
+    links = whole_network_use(simulation, file.names(), lowering);
+    write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
+  }
   CommandOutput output;
   const bool json = format_choice(options.format) == OutputFormat::json;
-  output.text = json ? jobs_json(file, result).dump(2) + "\n" : jobs_text(file, result);
+  std::optional<JointSpread> spread;
+  if (sampling) spread = sample_together(jobs, file.iterations, *sampling);
+  if (json) {
+    nlohmann::ordered_json out = jobs_json(file, simulation, links);
+    if (spread) out["spread"] = jobs_spread_json(file, *spread);
+    output.text = out.dump(2) + "\n";
+  } else {
+    output.text = jobs_text(file, simulation);
+    if (options.explain) output.text += explain_jobs(file, jobs, simulation, links, lowering);
+    if (spread) output.text += "\n" + jobs_spread_text(file, *spread);
+  }
   for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
-    const IterationResult& alone = result.jobs[i].alone;
+    const IterationResult& alone = simulation.jobs[i].alone;
     if (alone.fits) continue;
     output.complaint = fmt::format("out of memory: {}: {}\n  try {}", file.jobs[i].name, memory_shortage_text(alone),
-                                   memory_remedies(jobs[i]));
+                                   memory_remedies(jobs[i].job));
     output.status = kStatusInfeasible;
   }
   return output;
@@ -187,7 +209,11 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const ScenarioSources sources(data_folders(options.data));
   Document document = Document::from_file(options.scenario);
   for (const std::string& assignment : options.overrides) document.override_value(assignment);
-  if (has_jobs(document)) return simulate_jobs(read_jobs(document, sources), options, lowering);
+  if (has_jobs(document)) {
+    JobsFile file = read_jobs(document, sources);
+    if (!sampling) note_draws(file);
+    return simulate_jobs(file, options, lowering, sampling);
+  }
   const Scenario scenario = parse_scenario(document, sources);
   if (!options.links.empty()) check_network(scenario.job.cluster);
   const Simulation simulation = simulate(scenario.job, lowering);

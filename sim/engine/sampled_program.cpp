@@ -23,6 +23,10 @@ enum Purpose : std::uint32_t {
   of_iterations = 11,
   of_experts = 14
 };
+constexpr std::uint32_t kPurposes = 32;  // of an iteration, and more
+
+// Of what each iteration has its own.
+std::uint32_t purpose_in(const SampleNumber& sample, Purpose purpose) { return purpose + kPurposes * sample.iteration; }
 
 constexpr std::size_t kCommunication = 1;  // of kTimeFactorKeys
 
@@ -107,7 +111,7 @@ TimeFactors SampledProgram::drawn(const DrawnFactors& from, const SampleNumber& 
 
 void SampledProgram::draw(const SampleNumber& sample, SampledFactors& out) const {
   out.sample = sample;
-  out.iteration = drawn(perturbations_.drawn_iterations, sample, of_iterations, 0);
+  out.iteration = drawn(perturbations_.drawn_iterations, sample, purpose_in(sample, of_iterations), 0);
   draw_ranks(out);
   draw_groups(out);
   draw_tokens(out);
@@ -154,7 +158,7 @@ void SampledProgram::draw_tokens(SampledFactors& out) const {
   if (!perturbations_.tokens) return;
   out.tokens.resize(replica_count_ * microbatches_);
   for (std::size_t i = 0; i < out.tokens.size(); ++i) {
-    out.tokens[i] = drawn(perturbations_.tokens, out.sample, of_tokens, i);
+    out.tokens[i] = drawn(perturbations_.tokens, out.sample, purpose_in(out.sample, of_tokens), i);
   }
 }
 
@@ -184,7 +188,7 @@ void SampledProgram::draw_experts(SampledFactors& out) const {
 
 // Of the largest of n draws, a share u^(1/n) is that of the distribution where u is that of the largest.
 double SampledProgram::drawn_load(const SampledExperts::Stage& of, const SampleNumber& sample, std::uint64_t entity) {
-  double u = uniform({sample.seed, sample.number, of_experts, entity});
+  double u = uniform({sample.seed, sample.number, purpose_in(sample, of_experts), entity});
   if (sample.mirrored) u = 1 - u;
   if (of.groups > 1) u = std::pow(u, 1.0 / of.groups);
   const auto count = static_cast<double>(of.loads.size());
@@ -236,7 +240,8 @@ SampledProgram::Factors SampledProgram::factors_of(TaskId task, const SampledFac
   at(Cause::port) = all_alike(1);
   if (group != kNoGroup) at(Cause::port).communication = of.port;
   at(Cause::iteration) = factors.iteration;
-  at(Cause::jitter) = drawn(perturbations_.jitter, factors.sample, of_jitter, together_[task]);
+  at(Cause::jitter) =
+      drawn(perturbations_.jitter, factors.sample, purpose_in(factors.sample, of_jitter), together_[task]);
   at(Cause::tokens) = tokens_of(task, shares_[program_.task_class[task]], factors);
   at(Cause::experts) = experts_of(task, shares_[program_.task_class[task]], factors);
   out.slowest = of.slowest;

@@ -22,6 +22,9 @@ struct SampleNumber {
   std::uint64_t seed = 1;
   std::uint32_t number = 0;
   bool mirrored = false;
+  // Of several that the same machines run one after the other: factors of ranks, nodes and ports are those of the
+  // sample, all others are drawn anew.
+  std::uint32_t iteration = 0;
 };
 
 // What unevenly popular experts do to a program. Of its passes with mixtures of experts, each draws for every layer how

@@ -10,6 +10,7 @@
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
 #include "program/job_layers.hpp"
+#include "program/job_network.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
 #include "sharding/axis_rules.hpp"
@@ -564,13 +565,6 @@ std::vector<CollectiveModel> other_models(const Job& job, std::span<const Replic
   return out;
 }
 
-// On the network that it uses, which may be of a larger cluster.
-bool crosses_leaves(const Job& job, const CommunicationGroup& group, std::vector<int> ranks) {
-  if (!job.part) return group.crosses_leaves;
-  for (int& rank : ranks) rank = job.device_of(rank);
-  return communication_group(job.network(), ranks).crosses_leaves;
-}
-
 }  // namespace
 
 StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, int stage, int own,
@@ -581,10 +575,10 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
       others(other_models(job, classes, stage, own)) {
   kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
   const int first = classes[static_cast<std::size_t>(own)].first();
-  const auto group = [&](const std::vector<int>& ranks) { return communication_group(job.cluster, ranks); };
+  const auto group = [&](const std::vector<int>& ranks) { return communication_group(job, ranks); };
   const auto in_passes = [&](const std::vector<int>& ranks) {
     const CommunicationGroup out = group(ranks);
-    passes_cross_leaves = passes_cross_leaves || crosses_leaves(job, out, ranks);
+    passes_cross_leaves = passes_cross_leaves || out.crosses_leaves;
     return alone(out);
   };
   tensor_group = in_passes(job.tensor_group(stage, first));

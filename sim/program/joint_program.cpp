@@ -13,23 +13,14 @@ namespace mirfak {
 
 namespace {
 
-// Where a job's ids begin in the joint program.
-struct Offsets {
-  std::uint32_t ranks = 0;
-  StreamId streams = 0;
-  ClassId classes = 0;
-  GroupId groups = 0;
-  GroupingId groupings = 0;
-};
-
-Offsets end_of(const Program& program) {
-  return {static_cast<std::uint32_t>(program.ranks.size()), static_cast<StreamId>(program.streams.size()),
-          static_cast<ClassId>(program.classes.size()), static_cast<GroupId>(program.groups.size()),
-          static_cast<GroupingId>(program.groupings.size())};
+JobOffsets end_of(const Program& program) {
+  return {static_cast<std::uint32_t>(program.ranks.size()),  static_cast<StreamId>(program.streams.size()),
+          static_cast<ClassId>(program.classes.size()),      static_cast<GroupId>(program.groups.size()),
+          static_cast<GroupingId>(program.groupings.size()), 0};
 }
 
 // All of a job but its tasks.
-void add_tables(const Program& job, const Offsets& at, Program& out) {
+void add_tables(const Program& job, const JobOffsets& at, Program& out) {
   out.ranks.insert(out.ranks.end(), job.ranks.begin(), job.ranks.end());
   for (const Stream& stream : job.streams) out.streams.push_back({at.ranks + stream.rank, stream.kind});
   for (TaskClass described : job.classes) {
@@ -54,8 +45,12 @@ void finish_groupings(Program& program) {
 }
 
 // The tasks of one iteration. What waits for nothing in it waits for `begin`, and so all of it does.
-void add_iteration(const Program& job, const Offsets& at, TaskId begin, Program& out) {
+void add_iteration(const Program& job, const JobOffsets& at, TaskId begin, Program& out) {
   const auto first = static_cast<TaskId>(out.size());
+  if (!job.slower.empty()) {
+    out.slower.resize(first, 1);
+    out.slower.insert(out.slower.end(), job.slower.begin(), job.slower.end());
+  }
   std::vector<TaskId> after;
   for (TaskId task = 0; task < job.size(); ++task) {
     after.clear();
@@ -101,36 +96,55 @@ void check_size(std::span<const JointJob> jobs) {
                   "simulate them folded, with fewer iterations, or jobs whose iterations are more alike in length");
 }
 
+ClassId add_boundary(const char* name, Program& program) {
+  TaskClass boundary;
+  boundary.kind = TaskKind::meeting;
+  boundary.name = name;
+  return program.add_class(std::move(boundary));
+}
+
 }  // namespace
 
-JointProgram join(std::span<const JointJob> jobs) {
+std::vector<std::uint32_t> JointProgram::job_of_rank() const {
+  std::vector<std::uint32_t> out;
+  for (std::size_t job = 0; job < first.size(); ++job) {
+    const std::size_t end = job + 1 < first.size() ? first[job + 1].ranks : program.ranks.size();
+    out.resize(end, static_cast<std::uint32_t>(job));
+  }
+  return out;
+}
+
+JointProgram join(std::span<const JointJob> jobs, bool all_links) {
   check_size(jobs);
   JointProgram out;
   Program& program = out.program;
-  std::vector<Offsets> offsets;
   std::vector<NetworkLoads> loads;
   for (const JointJob& job : jobs) {
-    offsets.push_back(end_of(program));
-    add_tables(job.lowered->program, offsets.back(), program);
+    out.first.push_back(end_of(program));
+    add_tables(job.lowered->program, out.first.back(), program);
     loads.push_back(job.lowered->loads);
   }
   finish_groupings(program);
-  share_links(program, loads);
+  share_links(program, loads, all_links);
   out.contended_links = links_of_several(program, loads);
-  TaskClass boundary;
-  boundary.kind = TaskKind::meeting;
-  boundary.name = "iteration ends";
-  const ClassId ends = program.add_class(std::move(boundary));
+  const ClassId waits = add_boundary("begins later", program);
+  const ClassId ends = add_boundary("iteration ends", program);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const Program& job = jobs[i].lowered->program;
-    const StreamId boundaries = program.add_stream(offsets[i].ranks, StreamKind::group);
+    const StreamId boundaries = program.add_stream(out.first[i].ranks, StreamKind::group);
+    std::vector<TaskId>& begins = out.begins.emplace_back();
     std::vector<TaskId>& of_job = out.ends.emplace_back();
+    out.first[i].tasks = static_cast<TaskId>(program.size());
+    TaskId begin = jobs[i].begins > 0 ? program.add_task(boundaries, waits, jobs[i].begins, {}) : kNoTask;
     for (int iteration = 0; iteration < jobs[i].iterations; ++iteration) {
       const auto first = static_cast<TaskId>(program.size());
-      add_iteration(job, offsets[i], iteration == 0 ? kNoTask : of_job.back(), program);
-      of_job.push_back(program.add_task(boundaries, ends, 0, last_tasks(job, first)));
+      begins.push_back(first);
+      add_iteration(job, out.first[i], begin, program);
+      begin = program.add_task(boundaries, ends, 0, last_tasks(job, first));
+      of_job.push_back(begin);
     }
   }
+  if (!program.slower.empty()) program.slower.resize(program.size(), 1);
   return out;
 }
 

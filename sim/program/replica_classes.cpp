@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "cost/collective_model.hpp"
 #include "network/cluster_routes.hpp"
+#include "program/job_network.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/rules.hpp"
 
@@ -96,7 +97,7 @@ void check_shaped_stages(const Job& job) {
 }
 
 GroupShape place_of(const Job& job, const std::vector<int>& ranks) {
-  const CommunicationGroup group = communication_group(job.cluster, ranks);
+  const CommunicationGroup group = communication_group(job, ranks);
   return {group.shape.nodes, group.shape.ranks_per_node, group.crosses_leaves, group.shape.domains > 1};
 }
 
@@ -144,21 +145,20 @@ class Signatures {
 
   // As of a group of two, without making one.
   GroupShape place_of_pair(int one, int other) const {
-    const Cluster& cluster = job_.cluster;
-    const DevicePlace a = cluster.place_of(one);
-    const DevicePlace b = cluster.place_of(other);
+    const DevicePlace a = network_place(job_, one);
+    const DevicePlace b = network_place(job_, other);
     const bool one_node = a.node == b.node;
-    const bool crosses = leaf_of(cluster, one) != leaf_of(cluster, other);
+    const bool crosses = leaf_of(job_, one) != leaf_of(job_, other);
     return {one_node ? 1 : 2, one_node ? 2 : 1, crosses, a.domain != b.domain};
   }
 
-  // The same wherever they begin alike, in nodes of one entry of the cluster.
+  // The same wherever they begin alike, in nodes of one entry of the cluster that follow each other.
   Groups groups_of(int stage, int replica) {
     const int first = job_.rank_of(stage, replica, 0);
     const int last = first + job_.strategy.expert_span().data * job_.strategy.team() - 1;
     const Cluster& cluster = job_.cluster;
     const DevicePlace begin = cluster.place_of(first);
-    if (cluster.place_of(last).group != begin.group) return make_groups(stage, replica);
+    if (job_.part || cluster.place_of(last).group != begin.group) return make_groups(stage, replica);
     const NodeGroup& nodes = cluster.group_of(first);
     const int within = first - nodes.first_device;
     const Position position(static_cast<std::size_t>(begin.group), begin.node % nodes_per_leaf(cluster, first),

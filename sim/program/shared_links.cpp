@@ -159,4 +159,11 @@ void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all)
   write_entries(program, jobs);
 }
 
+void remove_links(Program& program) {
+  for (TaskClass& described : program.classes) described.traffic = kNoTraffic;
+  program.links.clear();
+  program.link_uses.clear();
+  program.link_use_begin = {0};
+}
+
 }  // namespace mirfak

@@ -15,4 +15,7 @@ namespace mirfak {
 // `jobs`: of each job in the program, whose classes stand there in this order. All use one fabric.
 void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all = false);
 
+// As if all links had room for everything.
+void remove_links(Program& program);
+
 }  // namespace mirfak

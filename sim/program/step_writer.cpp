@@ -1,5 +1,6 @@
 #include "program/step_writer.hpp"
 
+#include "program/job_network.hpp"
 #include "program/optimizer_step.hpp"
 #include "strategy/rules.hpp"
 
@@ -142,7 +143,7 @@ CommunicationCost StepWriter::cost_between(int replica_class, const Shared& shar
   const StagePlan& last = teams_.plan(shared.stages[1], replica_class);
   const std::array<int, 2> devices = {job_.rank_of(first.stage, first.replicas.first(), 0),
                                       job_.rank_of(last.stage, last.replicas.first(), 0)};
-  const CommunicationGroup group = alone(communication_group(job_.cluster, devices));
+  const CommunicationGroup group = alone(communication_group(job_, devices));
   const double bytes = shared.elements * gradient_bytes(job_);
   CommunicationCost cost;
   for (const StagePlan* end : {&first, &last}) {

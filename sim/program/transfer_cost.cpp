@@ -5,6 +5,7 @@
 
 #include "program/transfer_cost.hpp"
 
+#include "program/job_network.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/rules.hpp"
 
@@ -67,15 +68,14 @@ class CrossTransfer {
 
   void add(const TransferEnd& stage, int rank, const std::vector<int>& others, double bytes, double& on_network,
            Slowest& slowest) const {
-    const Cluster& cluster = stage.job.cluster;
     double within = 0;
     double outside = 0;
     GroupInside inside;
     for (const int other : others) {
-      const bool near = cluster.place_of(rank).domain == cluster.place_of(other).domain;
+      const bool near = network_place(stage.job, rank).domain == network_place(stage.job, other).domain;
       const bool first = within + outside == 0;
       (near ? within : outside) += bytes;
-      const GroupInside own = communication_group(cluster, std::array{rank, other}).inside;
+      const GroupInside own = communication_group(stage.job, std::array{rank, other}).inside;
       inside = first ? own : slower_of(inside, own);
     }
     on_network = std::max(on_network, outside);
@@ -107,10 +107,10 @@ TransferCost between_alike(const TransferEnd& from, const TransferEnd& to) {
   const Job& job = from.job;
   const int sender = job.rank_of(from.stage, from.replica, 0);
   const int receiver = job.rank_of(to.stage, to.replica, 0);
-  const bool same_domain = job.cluster.place_of(sender).domain == job.cluster.place_of(receiver).domain;
+  const bool same_domain = network_place(job, sender).domain == network_place(job, receiver).domain;
   const bool scatter = scatters_transfers(job.strategy, job.framework);
 
-  const GroupInside inside = communication_group(job.cluster, std::array{sender, receiver}).inside;
+  const GroupInside inside = communication_group(job, std::array{sender, receiver}).inside;
   TransferCost out;
   out.bytes = from.stream_bytes / (scatter ? job.strategy.tensor : 1);
   // Both ends must carry it: the slower one decides.

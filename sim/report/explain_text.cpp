@@ -9,6 +9,7 @@
 #include "program/data_parallel.hpp"
 #include "program/exchange_kind.hpp"
 #include "program/expert_load.hpp"
+#include "program/job_network.hpp"
 #include "program/optimizer_offload.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/transfer_cost.hpp"
@@ -265,7 +266,7 @@ void Explainer::add_plain_transfers(StageRows& rows, const StagePlan& from, int 
   const CollectiveModel& model = from.costs.communication;
   const int replica = from.replicas.first();
   const std::array<int, 2> ends = {job_.rank_of(from.stage, replica, 0), job_.rank_of(to, replica, 0)};
-  const GroupInside inside = communication_group(job_.cluster, ends).inside;
+  const GroupInside inside = communication_group(job_, ends).inside;
   Explanation why = model.explain_send(cost.bytes, !cost.on_network, inside);
   const double beyond = cost.seconds - model.price_send(cost.bytes, !cost.on_network, inside).seconds;
   if (beyond > 0) {
@@ -348,7 +349,7 @@ void Explainer::add_reductions(StageRows& rows, const StagePlan& plan) {
     const int replica = plan.replicas.first();
     const std::array<int, 2> ends = {job_.rank_of(first, replica, 0), job_.rank_of(last, replica, 0)};
     add("reduce tied embedding gradients", CollectiveKind::all_reduce, held.tied_elements * gradient_bytes(job_),
-        communication_group(job_.cluster, ends));
+        communication_group(job_, ends));
   }
 }
 

@@ -2,11 +2,16 @@
 
 #include "base/units.hpp"
 #include "report/job_text.hpp"
+#include "report/link_report.hpp"
+#include "report/result_json.hpp"
 #include "report/text_table.hpp"
+#include "simulation/laws.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace mirfak {
 
@@ -27,13 +32,13 @@ std::string short_nodes_text(std::span<const int> nodes) {
   return fmt::format("{}... ({})", out, nodes.size());
 }
 
-std::string jobs_table(const JobsFile& file, const JointResult& result) {
+std::string jobs_table(const JobsFile& file, const JointSimulation& simulation) {
   TextTable table("llrrrrrrr");
   table.add_row({"job", "nodes", "GPUs", "alone", "together", "slower by", "least", "most", "iterations"});
   for (std::size_t i = 0; i < file.jobs.size(); ++i) {
     const NamedJob& job = file.jobs[i];
-    const JobAmongOthers& of = result.jobs[i];
-    table.add_row({job.name, short_nodes_text(job.nodes), std::to_string(job.job.cluster.gpus()),
+    const JobAmongOthers& of = simulation.jobs[i];
+    table.add_row({job.name, short_nodes_text(job.nodes), std::to_string(job.job().cluster.gpus()),
                    job_seconds(of.alone.iteration_time_s), job_seconds(of.mean_s), format_percent(of.slowdown()),
                    job_seconds(of.least_s), job_seconds(of.most_s), std::to_string(of.iterations)});
   }
@@ -43,19 +48,26 @@ std::string jobs_table(const JobsFile& file, const JointResult& result) {
 std::string strategies_table(const JobsFile& file) {
   TextTable table("ll");
   for (const NamedJob& job : file.jobs) {
-    table.add_row({job.name, model_text(job.job.model)});
-    table.add_row({"", strategy_text(job.job)});
+    table.add_row({job.name, model_text(job.job().model)});
+    table.add_row({"", strategy_text(job.job())});
   }
   return table.text();
 }
 
-std::string network_text(const JointResult& result) {
-  if (result.contended_links == 0) {
+// As of a single job; what the simulation took is of all.
+Json iteration_json(const Job& job, const IterationResult& result) {
+  Json out = result_json(job, result, 0);
+  for (const char* key : {"wall_time_s", "events"}) out.erase(key);
+  return out;
+}
+
+std::string network_text(std::size_t contended_links) {
+  if (contended_links == 0) {
     return "  jobs send over no link that could be short: they do not slow each other down\n";
   }
   return fmt::format(
       "  several jobs send over {} link{} between switches that may be short (those that carry the same count once)\n",
-      result.contended_links, result.contended_links == 1 ? "" : "s");
+      contended_links, contended_links == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -72,35 +84,77 @@ std::string nodes_text(std::span<const int> nodes) {
   return out;
 }
 
-std::string jobs_text(const JobsFile& file, const JointResult& result) {
+std::vector<std::string> jobs_notes(const JobsFile& file, const JointSimulation& simulation) {
+  constexpr double settled = 0.005;
+  std::vector<std::string> out = file.notes;
+  for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    for (std::string& note : notes_on(file.jobs[i].job(), simulation.jobs[i].together)) {
+      if (std::find(out.begin(), out.end(), note) == out.end()) out.push_back(std::move(note));
+    }
+    const JobAmongOthers& of = simulation.jobs[i];
+    if (std::abs(of.later_mean_s / of.mean_s - 1) <= settled) continue;
+    out.push_back(
+        fmt::format("{} has not settled: in the second half of its iterations one takes {} on average, over all {}; "
+                    "raise iterations",
+                    file.jobs[i].name, job_seconds(of.later_mean_s), job_seconds(of.mean_s)));
+  }
+  return out;
+}
+
+std::string jobs_text(const JobsFile& file, const JointSimulation& simulation) {
   TextTable head("ll", 0);
   head.add_row({"scenario", file.name});
   head.add_row({"cluster", cluster_text(file.cluster)});
   return head.text() + "\nJobs\n" + strategies_table(file) +
-         fmt::format("\nIterations while all jobs run, {}\n", job_seconds(result.together_s)) +
-         jobs_table(file, result) + "\n" + network_text(result) + notes_text(file.notes);
+         fmt::format("\nIterations while all jobs run, {}\n", job_seconds(simulation.together_s())) +
+         jobs_table(file, simulation) + "\n" + network_text(simulation.joint.contended_links) +
+         jobs_energy_text(file, simulation) + notes_text(jobs_notes(file, simulation));
 }
 
-Json jobs_json(const JobsFile& file, const JointResult& result) {
-  Json out{{"together_s", result.together_s},
-           {"contended_links", result.contended_links},
-           {"events", result.events},
+LinksTitle jobs_links_title(const JobsFile& file, const JointSimulation& simulation) {
+  constexpr std::size_t most = 4;  // that the line has room for
+  const bool all = file.jobs.size() <= most;
+  std::vector<std::string> parts;
+  std::size_t slowest = 0;
+  for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    const JobAmongOthers& of = simulation.jobs[i];
+    if (of.slowdown() > simulation.jobs[slowest].slowdown()) slowest = i;
+    parts.push_back(fmt::format("{} takes {}, {} longer than alone", file.jobs[i].name, job_seconds(of.mean_s),
+                                format_percent(of.slowdown())));
+  }
+  return {fmt::format("{}, {} jobs", cluster_text(file.cluster), file.jobs.size()),
+          "An iteration of " +
+              (all ? fmt::format("{}", fmt::join(parts, "; ")) : parts[slowest] + ", the most of all") + ".",
+          "while all jobs run"};
+}
+
+Json jobs_json(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links) {
+  Json out{{"together_s", simulation.together_s()},
+           {"contended_links", simulation.joint.contended_links},
+           {"events", simulation.timeline.events},
            {"jobs", Json::array()}};
   for (std::size_t i = 0; i < file.jobs.size(); ++i) {
     const NamedJob& job = file.jobs[i];
-    const JobAmongOthers& of = result.jobs[i];
+    const JobAmongOthers& of = simulation.jobs[i];
     out["jobs"].push_back({{"name", job.name},
                            {"nodes", nodes_text(job.nodes)},
-                           {"gpus", job.job.cluster.gpus()},
+                           {"gpus", job.job().cluster.gpus()},
+                           {"unbound_s", unbound_iteration_s(simulation.alone[i])},
                            {"alone_s", of.alone.iteration_time_s},
                            {"mean_s", of.mean_s},
+                           {"later_mean_s", of.later_mean_s},
                            {"least_s", of.least_s},
                            {"most_s", of.most_s},
                            {"slowdown", of.slowdown()},
                            {"iterations", of.iterations},
-                           {"fits", of.alone.fits}});
+                           {"fits", of.alone.fits},
+                           {"waiting_for_others", waiting_json(file, of)},
+                           {"iteration", iteration_json(job.job(), of.together)},
+                           {"slowed", slowed_json(links, i)}});
   }
-  for (const std::string& note : file.notes) out["notes"].push_back(note);
+  out["cluster"] = cluster_json(file, simulation);
+  out["links"] = links_json(links);
+  for (const std::string& note : jobs_notes(file, simulation)) out["notes"].push_back(note);
   return out;
 }
 

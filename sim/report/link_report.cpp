@@ -40,16 +40,33 @@ std::string kinds_table(const NetworkUse& use) {
   return table.text();
 }
 
+// Of jobs: each one's rows, and whose traffic adds how much.
 std::string slowed_table(const NetworkUse& use) {
-  TextTable table("llrrr");
-  table.add_row({"slowed by", "", "times", "at full speed", "added, on average"});
-  for (const LinkKindUse& kind : use.kinds) {
-    for (const SlowedCommunication& each : kind.slowed) {
-      table.add_row({kind.kind, each.name, fmt::format("{:.0f}", each.times),
-                     format_seconds(each.full_speed_s / each.times), format_seconds(each.slowed_s / each.times)});
+  const std::vector<std::string>& owners = use.owners.names;
+  TextTable table((owners.empty() ? "ll" : "lll") + std::string(3 + owners.size(), 'r'));
+  std::vector<std::string> head = {"slowed by", "", "times", "at full speed", "added, on average"};
+  if (!owners.empty()) head.insert(head.begin(), "job");
+  for (const std::string& name : owners) head.push_back("by " + name);
+  table.add_row(head);
+  for (std::size_t owner = 0; owner < std::max<std::size_t>(1, owners.size()); ++owner) {
+    for (const LinkKindUse& kind : use.kinds) {
+      for (const SlowedCommunication& each : kind.slowed) {
+        if (each.owner != owner) continue;
+        std::vector<std::string> row = {kind.kind, each.name, fmt::format("{:.0f}", each.times),
+                                        format_seconds(each.full_speed_s / each.times),
+                                        format_seconds(each.slowed_s / each.times)};
+        if (!owners.empty()) row.insert(row.begin(), owners[owner]);
+        for (const double seconds : each.by) row.push_back(seconds > 0 ? format_seconds(seconds / each.times) : "-");
+        table.add_row(std::move(row));
+      }
     }
   }
   return table.text();
+}
+
+// "reduce gradients", and of jobs whose.
+std::string full_name(const NetworkUse& use, const SlowedCommunication& of) {
+  return use.owners.names.empty() ? of.name : fmt::format("{} ({})", of.name, use.owners.names[of.owner]);
 }
 
 // Links of the same figures are one row.
@@ -68,10 +85,10 @@ std::vector<NamedRow> named_rows(const NetworkUse& use) {
   std::map<std::pair<std::string, std::vector<std::string>>, std::size_t> known;
   for (const LinkId id : longest) {
     const LinkUsage& usage = use.links[id];
-    const SlowedCommunication most = slowed_by_name(use.program, usage.held).front();
+    const SlowedCommunication most = slowed_by_name(use.program, usage.held, use.owners).front();
     const std::vector<std::string> cells = {
         format_seconds(usage.binds_s), format_percent(usage.mean_use), times_text(usage.most_asked),
-        fmt::format("{}, by {} each", most.name, format_seconds(most.slowed_s / most.times))};
+        fmt::format("{}, by {} each", full_name(use, most), format_seconds(most.slowed_s / most.times))};
     const auto [row, is_new] = known.try_emplace({use.kind_of_link[id], cells}, rows.size());
     if (is_new) rows.push_back({use.program.links[id].name, 0, 0, cells});
     ++rows[row->second].links;
@@ -95,14 +112,24 @@ std::string named_table(const NetworkUse& use) {
   return out;
 }
 
-Json slowed_json(const std::vector<SlowedCommunication>& slowed) {
+Json by_owner_json(const NetworkUse& use, const std::vector<double>& numbers) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < numbers.size(); ++i) out[use.owners.names[i]] = numbers[i];
+  return out;
+}
+
+Json one_slowed_json(const NetworkUse& use, const SlowedCommunication& of) {
+  Json out{
+      {"communication", of.name}, {"times", of.times}, {"full_speed_s", of.full_speed_s}, {"slowed_s", of.slowed_s}};
+  if (use.owners.names.empty()) return out;
+  out["job"] = use.owners.names[of.owner];
+  out["by_job"] = by_owner_json(use, of.by);
+  return out;
+}
+
+Json all_slowed_json(const NetworkUse& use, const std::vector<SlowedCommunication>& slowed) {
   Json out = Json::array();
-  for (const SlowedCommunication& each : slowed) {
-    out.push_back({{"communication", each.name},
-                   {"times", each.times},
-                   {"full_speed_s", each.full_speed_s},
-                   {"slowed_s", each.slowed_s}});
-  }
+  for (const SlowedCommunication& each : slowed) out.push_back(one_slowed_json(use, each));
   return out;
 }
 
@@ -115,14 +142,14 @@ void add_use(const Use& of, Json& out) {
 }
 
 template <class Use>
-void add_binding(const Use& of, const std::vector<SlowedCommunication>& slowed, Json& out) {
+void add_binding(const NetworkUse& use, const Use& of, const std::vector<SlowedCommunication>& slowed, Json& out) {
   out["binds_s"] = of.binds_s;
   out["most_asked"] = of.most_asked;
   out["asking"] = of.asking;
-  out["slowed"] = slowed_json(slowed);
+  out["slowed"] = all_slowed_json(use, slowed);
 }
 
-Json kind_json(const LinkKindUse& kind) {
+Json kind_json(const NetworkUse& use, const LinkKindUse& kind) {
   Json out = Json::object();
   out["kind"] = kind.kind;
   out["links"] = kind.links;
@@ -130,7 +157,7 @@ Json kind_json(const LinkKindUse& kind) {
   out["most_bytes_per_s"] = kind.most_bytes_per_s;
   add_use(kind, out);
   out["binding_links"] = kind.binding_links;
-  add_binding(kind, kind.slowed, out);
+  add_binding(use, kind, kind.slowed, out);
   return out;
 }
 
@@ -141,7 +168,8 @@ Json link_json(const NetworkUse& use, LinkId id) {
   out["kind"] = use.kind_of_link[id];
   out["links"] = use.count[id];
   add_use(usage, out);
-  add_binding(usage, slowed_by_name(use.program, usage.held), out);
+  if (!usage.bytes_of.empty()) out["bytes_of"] = by_owner_json(use, usage.bytes_of);
+  add_binding(use, usage, slowed_by_name(use.program, usage.held, use.owners), out);
   return out;
 }
 
@@ -158,22 +186,44 @@ std::string links_text(const Simulation& simulation) {
   const NetworkUse use = network_use(simulation);
   if (!use.binds()) return "\nThe links that bind: no link is short\n";
   const double iteration = to_seconds(simulation.timeline.makespan);
-  const int digits = digits_for_steps(iteration - use.unbound_iteration_s, iteration);
-  std::string out = fmt::format("\nThe links that bind: the iteration takes {}, and {} if no link were short\n",
-                                format_seconds(iteration, digits), format_seconds(use.unbound_iteration_s, digits));
-  out += kinds_table(use) + "\n" + slowed_table(use) + "\n" + named_table(use) + "\n";
+  const double unbound = unbound_iteration_s(simulation);
+  const int digits = digits_for_steps(iteration - unbound, iteration);
+  return fmt::format("\nThe links that bind: the iteration takes {}, and {} if no link were short\n",
+                     format_seconds(iteration, digits), format_seconds(unbound, digits)) +
+         link_tables(use);
+}
+
+std::string link_tables(const NetworkUse& use) {
+  std::string out = kinds_table(use) + "\n" + slowed_table(use) + "\n" + named_table(use) + "\n";
   for (const LinkKindUse& kind : use.kinds) {
     if (kind.binding_links > 0) out += reason(kind);
   }
   return out;
 }
 
+Json slowed_json(const NetworkUse& use, std::size_t owner) {
+  Json out = Json::array();
+  for (const LinkKindUse& kind : use.kinds) {
+    for (const SlowedCommunication& each : kind.slowed) {
+      if (each.owner != owner) continue;
+      Json& entry = out.emplace_back(Json{{"kind", kind.kind}});
+      entry.update(one_slowed_json(use, each));
+    }
+  }
+  return out;
+}
+
+Json links_json(const Simulation& simulation, const NetworkUse& use) {
+  Json out = links_json(use);
+  out["unbound_iteration_s"] = unbound_iteration_s(simulation);
+  return out;
+}
+
 Json links_json(const NetworkUse& use) {
   Json out = Json::object();
   out["slowed_s"] = use.slowed_s;
-  out["unbound_iteration_s"] = use.unbound_iteration_s;
   Json& kinds = out["kinds"] = Json::array();
-  for (const LinkKindUse& kind : use.kinds) kinds.push_back(kind_json(kind));
+  for (const LinkKindUse& kind : use.kinds) kinds.push_back(kind_json(use, kind));
   Json& binding = out["binding"] = Json::array();
   for (std::size_t i = 0; i < std::min(kMaxListed, use.binding.size()); ++i) {
     binding.push_back(link_json(use, use.binding[i]));

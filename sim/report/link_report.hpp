@@ -12,8 +12,14 @@ namespace mirfak {
 // kind slows by how much, the links that add most. One line where no link is short; empty where that is no question.
 std::string links_text(const Simulation& simulation);
 
-// The same as JSON: report/README.md.
+// The tables of that section: of one job's iteration, or of several jobs, with whose traffic slows whose.
+std::string link_tables(const NetworkUse& use);
+
+// The same as JSON: report/README.md. `simulation`: what the use is of.
+nlohmann::ordered_json links_json(const Simulation& simulation, const NetworkUse& use);
 nlohmann::ordered_json links_json(const NetworkUse& use);
+// One owner's part of `kinds` of that: what slows its communication.
+nlohmann::ordered_json slowed_json(const NetworkUse& use, std::size_t owner);
 
 std::string bandwidth_text(const LinkKindUse& kind);  // of each of its links: "50 GB/s", "0.7 to 50 GB/s"
 

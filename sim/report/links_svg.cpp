@@ -80,8 +80,7 @@ std::string short_text(double links, double binds_s) {
 
 class LinksPicture {
  public:
-  LinksPicture(const Simulation& simulation, const NetworkUse& use)
-      : simulation_(simulation), use_(use), map_(network_map(simulation, use)) {
+  LinksPicture(const LinksTitle& title, const NetworkUse& use) : title_(title), use_(use), map_(network_map(use)) {
     double largest = 0;
     for (const Wire& wire : map_.wires) largest = std::max(largest, wire.mean_use);
     std::stable_sort(map_.wires.begin(), map_.wires.end(),
@@ -90,8 +89,8 @@ class LinksPicture {
     place_rows();
   }
 
-  std::string draw(const std::string& title) {
-    std::string body = heading(title);
+  std::string draw() {
+    std::string body = heading();
     std::string marks;
     for (const Wire& wire : map_.wires) {  // the most used above the others
       const Line line = draw_wire(wire);
@@ -106,7 +105,7 @@ class LinksPicture {
     return fmt::format(
                "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' "
                "role='img' aria-labelledby='title desc'>\n<title id='title'>{2}</title>\n<desc id='desc'>{3}</desc>\n",
-               kPage, bottom_, escaped(title), escaped(description())) +
+               kPage, bottom_, escaped(title_.title), escaped(description())) +
            kStyle + fmt::format("<rect width='{:.0f}' height='{:.0f}' class='paper'/>\n", kPage, bottom_) + body +
            "</svg>\n";
   }
@@ -135,7 +134,7 @@ class LinksPicture {
   std::vector<const LinkKindUse*> kinds_in(int gap) const;
   bool has_arcs(int row) const;
   void place_rows();
-  std::string heading(const std::string& title) const;
+  std::string heading() const;
   std::string description() const;
   std::string draw_box(const Box& of) const;
   struct Line {
@@ -156,10 +155,10 @@ class LinksPicture {
   std::string time_axis(double top, double end) const;
   std::vector<LinkId> shown_links() const;
   double time_x(Picoseconds time) const {
-    return kStripLeft + kStripWidth * static_cast<double>(time) / static_cast<double>(simulation_.timeline.makespan);
+    return kStripLeft + kStripWidth * static_cast<double>(time - use_.from) / static_cast<double>(use_.to - use_.from);
   }
 
-  const Simulation& simulation_;
+  const LinksTitle& title_;
   const NetworkUse& use_;
   NetworkMap map_;
   std::vector<double> row_y_;  // tops of boxes
@@ -197,18 +196,12 @@ void LinksPicture::place_rows() {
   bottom_ = y + kBoxHeight;
 }
 
-std::string LinksPicture::heading(const std::string& title) const {
-  const double time = to_seconds(simulation_.timeline.makespan);
-  const int digits = digits_for_steps(time - use_.unbound_iteration_s, time);
-  const std::string effect =
-      use_.binds() ? fmt::format("An iteration takes {}, and {} if no link were short.", format_seconds(time, digits),
-                                 format_seconds(use_.unbound_iteration_s, digits))
-                   : fmt::format("An iteration takes {}. No link is short.", format_seconds(time));
-  return text_at(kMapLeft + 6, 34, title, "h") + text_at(kMapLeft + 6, 56, effect, "s");
+std::string LinksPicture::heading() const {
+  return text_at(kMapLeft + 6, 34, title_.title, "h") + text_at(kMapLeft + 6, 56, title_.effect, "s");
 }
 
 std::string LinksPicture::description() const {
-  std::string out = "Use of the links of a network in one training iteration, from devices upwards.";
+  std::string out = fmt::format("Use of the links of a network {}, from devices upwards.", title_.period);
   for (const LinkKindUse& kind : use_.kinds) {
     out += fmt::format(" {}: {:.0f} links of {}, mean use {}, peak {}", kind.kind, kind.links, bandwidth_text(kind),
                        format_percent(kind.mean_use), format_percent(kind.peak_use));
@@ -334,7 +327,7 @@ std::string LinksPicture::gap_figures(int gap) const {
 std::string LinksPicture::legend() {
   const double y = bottom_ + 34;
   constexpr double step = 34;
-  std::string out = text_at(kMapLeft + 6, y + 4, "Mean use over the iteration", "s");
+  std::string out = text_at(kMapLeft + 6, y + 4, "Mean use " + title_.period, "s");
   for (int shade = 0; shade < kShades; ++shade) {
     const double width = width_of(scale_ * (shade + 0.5) / kShades);
     out += fmt::format("<rect class='f{}' x='{:.1f}' y='{:.1f}' width='{:.0f}' height='{:.1f}'/>\n", shade,
@@ -446,13 +439,15 @@ std::string LinksPicture::strip(const LinkUsage& usage, double top) const {
 
 std::string LinksPicture::time_axis(double top, double end) const {
   constexpr int ticks = 5;
-  const double seconds = to_seconds(simulation_.timeline.makespan);
-  const int digits = digits_for_steps(seconds / ticks, seconds);
+  const double begin = to_seconds(use_.from);
+  const double seconds = to_seconds(use_.to - use_.from);
+  const int digits = digits_for_steps(seconds / ticks, begin + seconds);
   std::string out;
   for (int i = 0; i <= ticks; ++i) {
     const double x = kStripLeft + kStripWidth * i / ticks;
     out += fmt::format("<path class='grid' d='M{0:.1f} {1:.1f}V{2:.1f}'/>\n", x, top, end);
-    out += text_at(x, end + 15, i == 0 ? "0" : format_seconds(seconds * i / ticks, digits), "s",
+    const double time = begin + seconds * i / ticks;
+    out += text_at(x, end + 15, time == 0 ? "0" : format_seconds(time, digits), "s",
                    i == 0       ? "start"
                    : i == ticks ? "end"
                                 : "middle");
@@ -479,8 +474,15 @@ std::string LinksPicture::strips() {
 
 }  // namespace
 
-std::string links_svg(const std::string& title, const Simulation& simulation, const NetworkUse& use) {
-  return LinksPicture(simulation, use).draw(title);
+std::string links_svg(const LinksTitle& title, const NetworkUse& use) { return LinksPicture(title, use).draw(); }
+
+std::string links_effect_text(const Simulation& simulation, const NetworkUse& use) {
+  const double time = to_seconds(simulation.timeline.makespan);
+  if (!use.binds()) return fmt::format("An iteration takes {}. No link is short.", format_seconds(time));
+  const double unbound = unbound_iteration_s(simulation);
+  const int digits = digits_for_steps(time - unbound, time);
+  return fmt::format("An iteration takes {}, and {} if no link were short.", format_seconds(time, digits),
+                     format_seconds(unbound, digits));
 }
 
 }  // namespace mirfak

@@ -20,12 +20,11 @@ constexpr std::size_t kMaxBoxes = 16;  // of a row
 
 class MapMaker {
  public:
-  MapMaker(const Simulation& simulation, const NetworkUse& use)
-      : simulation_(simulation),
-        use_(use),
-        topology_(simulation.job.cluster),
+  explicit MapMaker(const NetworkUse& use)
+      : use_(use),
+        topology_(use.places.network),
         first_(topology_.first_switch()),
-        taken_as_(all_routes_of(simulation.job.network())->taken_as()),
+        taken_as_(all_routes_of(use.places.network)->taken_as()),
         row_(static_cast<std::size_t>(topology_.vertices() - first_), 0),
         box_(row_.size(), -1) {}
 
@@ -38,7 +37,7 @@ class MapMaker {
     add_fabric();
     add_ports();
     for (auto& [ends, wire] : wires_) {
-      wire.mean_use = wire.bytes / (wire.bytes_per_s * to_seconds(simulation_.timeline.makespan));
+      wire.mean_use = wire.bytes / (wire.bytes_per_s * to_seconds(use_.to - use_.from));
       map_.wires.push_back(std::move(wire));
     }
     return std::move(map_);
@@ -168,8 +167,8 @@ class MapMaker {
   }
 
   void add_fabric() {
-    const FabricKinds kinds(simulation_.job.cluster);
-    const auto links = all_routes_of(simulation_.job.network())->links();
+    const FabricKinds kinds(use_.places.network);
+    const auto links = all_routes_of(use_.places.network)->links();
     for (std::size_t i = 0; i < links.size(); ++i) {
       const RoutedLink& link = links[i];
       if (box_[link.from] < 0 || box_[link.to] < 0) continue;
@@ -178,33 +177,19 @@ class MapMaker {
     }
   }
 
-  // Calls visit(device) for each that a rank stands for.
-  template <class Visit>
-  void each_device(const ProgramRank& rank, const Visit& visit) const {
-    if (rank.multiplicity == 1) return visit(static_cast<int>(rank.rank));
-    const Job& job = simulation_.job;
-    const StagePlan& plan = simulation_.plans[rank.plan];
-    const int team = job.strategy.shape_of(plan.stage).tensor * job.strategy.context;
-    for (const int replica : plan.replicas.replicas) {
-      for (int member = 0; member < team; ++member) visit(job.rank_of(plan.stage, replica, member));
-    }
-  }
-
   void add_ports() {
-    const std::vector<ProgramRank>& ranks = use_.program.ranks;
-    for (std::uint32_t index = 0; index < ranks.size(); ++index) {
-      const double share = simulation_.plans[ranks[index].plan].costs.communication.port_share();
-      each_device(ranks[index], [&](int device) {
+    for (std::size_t index = 0; index < use_.places.devices.size(); ++index) {
+      const double share = use_.places.port_share[index];
+      for (const int device : use_.places.devices[index]) {
         const int own = device_box_[static_cast<std::size_t>(device)];
-        if (own < 0) return;
+        if (own < 0) continue;
         const int leaf = box_[at(entry_of(device))];
         add(own, leaf, kPortsOut, 1, share, {LinkKind::port_out, static_cast<int>(index)});
         add(leaf, own, kPortsIn, 1, share, {LinkKind::port_in, static_cast<int>(index)});
-      });
+      }
     }
   }
 
-  const Simulation& simulation_;
   const NetworkUse& use_;
   Topology topology_;
   int first_;
@@ -223,6 +208,6 @@ int NetworkMap::boxes_in(int row) const {
   return static_cast<int>(std::count_if(boxes.begin(), boxes.end(), [row](const Box& box) { return box.row == row; }));
 }
 
-NetworkMap network_map(const Simulation& simulation, const NetworkUse& use) { return MapMaker(simulation, use).make(); }
+NetworkMap network_map(const NetworkUse& use) { return MapMaker(use).make(); }
 
 }  // namespace mirfak

@@ -38,7 +38,7 @@ struct NetworkMap {
   int boxes_in(int row) const;
 };
 
-// `use`: whole_network_use() of the simulation.
-NetworkMap network_map(const Simulation& simulation, const NetworkUse& use);
+// `use`: of the whole network.
+NetworkMap network_map(const NetworkUse& use);
 
 }  // namespace mirfak

@@ -23,8 +23,6 @@ std::string share_of(int samples, const Spread& spread) {
   return format_percent(static_cast<double>(samples) / static_cast<double>(spread.samples.size()));
 }
 
-std::string quantile_name(double share) { return fmt::format("p{:.0f}", share * 100); }
-
 std::string range_text(const SampleQuantile& of) {
   if (!of.low || !of.high)
     return fmt::format("95 % range: more samples are needed{}", of.low ? ", from " + shown(*of.low) : "");
@@ -72,6 +70,12 @@ Json json_of(const std::optional<T>& value) {
 
 }  // namespace
 
+std::string quantile_name(double share) { return fmt::format("p{:.0f}", share * 100); }
+
+Json quantile_json(const SampleQuantile& of) {
+  return {{"value_s", of.value}, {"low_s", json_of(of.low)}, {"high_s", json_of(of.high)}};
+}
+
 std::string spread_text(const Spread& spread) {
   return fmt::format("Spread of {} iterations (seed {}, {})\n", spread.samples.size(), spread.seed,
                      spread.antithetic ? "antithetic pairs" : "independent") +
@@ -90,7 +94,7 @@ Json spread_json(const Spread& spread) {
            {"mean_error_of_independent_samples_s", spread.independent_error_s},
            {"deviation_s", spread.deviation_s}};
   for (const SampleQuantile& of : spread.quantiles) {
-    out[quantile_name(of.share)] = {{"value_s", of.value}, {"low_s", json_of(of.low)}, {"high_s", json_of(of.high)}};
+    out[quantile_name(of.share)] = quantile_json(of);
   }
   out["causes"] = Json::array();
   for (std::size_t cause = 0; cause < kCauses; ++cause) {

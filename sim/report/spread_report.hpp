@@ -12,4 +12,7 @@ namespace mirfak {
 std::string spread_text(const Spread& spread);
 nlohmann::ordered_json spread_json(const Spread& spread);
 
+std::string quantile_name(double share);  // "p95"
+nlohmann::ordered_json quantile_json(const SampleQuantile& of);
+
 }  // namespace mirfak

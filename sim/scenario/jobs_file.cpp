@@ -3,7 +3,6 @@
 #include "network/fabric_file.hpp"
 #include "network/host_list.hpp"
 #include "scenario/named_scenario.hpp"
-#include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
 
@@ -20,20 +19,9 @@ namespace {
 constexpr int kMaxJobs = 1000;
 constexpr int kMaxTogether = 10'000;
 constexpr int kUsualIterations = 10;
-
-// What a part of the cluster cannot be asked for.
-void refuse_keys_of_the_whole(const Node& section) {
-  for (const char* key : {"perturbations", "power_cap_w", "network_power_w", "cooling_power_w"}) {
-    const Value* const value = section.value().find(key);
-    if (value == nullptr) continue;
-    section.child(*value, key)
-        .fail(fmt::format("{} is of the whole cluster, of which each job has a part", key),
-              "leave it out; simulate a job by itself to see its effect");
-  }
-}
+constexpr double kLatestStart_s = 86400;
 
 Cluster read_whole_cluster(const Node& section, const ScenarioSources& sources) {
-  if (section.is_mapping()) refuse_keys_of_the_whole(section);
   Cluster cluster = with_network_files(read_cluster(section, sources.catalog));
   if (cluster.shares_gpus()) {
     section.fail("ranks share GPUs here: among several jobs each rank has its own", "leave out ranks_per_gpu");
@@ -104,8 +92,39 @@ std::vector<int> devices_of(const Cluster& whole, const std::vector<int>& nodes)
   return out;
 }
 
+// What a job says of its own iterations, in place of what the cluster says of all.
+void replace_own(const Node& section, Perturbations& out) {
+  if (section.is_mapping()) {
+    for (const char* key : {"ranks", "nodes", "links", "seed"}) {
+      const Value* const value = section.value().find(key);
+      if (value == nullptr) continue;
+      section.child(*value, key).fail("of the cluster, whatever job runs there", "move it to cluster.perturbations");
+    }
+  }
+  const Perturbations own = read_perturbations(section, {});
+  if (!own.drawn_iterations.empty()) out.drawn_iterations = own.drawn_iterations;
+  if (!own.jitter.empty()) out.jitter = own.jitter;
+  if (own.tokens) out.tokens = own.tokens;
+  if (own.experts) out.experts = own.experts;
+}
+
+// What the cluster's perturbations are to a job on these devices.
+Perturbations perturbations_of(const Cluster& whole, const std::vector<int>& devices, const std::optional<Node>& own) {
+  Perturbations out = whole.perturbations();
+  out.ranks.clear();
+  out.ports.clear();
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    const auto ranks = whole.perturbations().ranks.find(devices[rank]);
+    if (ranks != whole.perturbations().ranks.end()) out.ranks[static_cast<int>(rank)] = ranks->second;
+    const auto ports = whole.perturbations().ports.find(devices[rank]);
+    if (ports != whole.perturbations().ports.end()) out.ports[static_cast<int>(rank)] = ports->second;
+  }
+  if (own) replace_own(*own, out);
+  return out;
+}
+
 // The nodes of these devices as a cluster of their own: what prices and rules are asked of.
-Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices) {
+Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices, Perturbations perturbations) {
   std::vector<NodeAllotment> allotments;
   int last_group = -1;
   int last_node = -1;
@@ -117,7 +136,10 @@ Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices) {
     }
     if (std::exchange(last_node, place.node) != place.node) ++allotments.back().count;
   }
-  return {std::move(allotments), whole.fabric(), {}, whole.facility()};
+  // What there is one of is the whole cluster's, and the GPUs have their limits by now.
+  Facility facility = whole.facility();
+  facility.network_power_w = facility.cooling_power_w = facility.power_cap_w = 0;
+  return {std::move(allotments), whole.fabric(), std::move(perturbations), std::move(facility)};
 }
 
 // A job's scenario, without its cluster.
@@ -138,10 +160,17 @@ bool has_jobs(const Document& document) {
   return document.root().kind == Value::Kind::mapping && document.root().find("jobs") != nullptr;
 }
 
+std::vector<std::string> JobsFile::names() const {
+  std::vector<std::string> out;
+  for (const NamedJob& job : jobs) out.push_back(job.name);
+  return out;
+}
+
 JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
   Mapping root{Node(document)};
   const Node list = root.require("jobs");
-  JobsFile out{document.name(), read_whole_cluster(root.require("cluster"), sources), {}, 0, {}};
+  const Node section = root.require("cluster");
+  JobsFile out{document.name(), document.to_yaml(), read_whole_cluster(section, sources), {}, 0, {}};
   out.iterations = static_cast<int>(root.integer_or("iterations", kUsualIterations, 1, kMaxTogether));
   root.finish();
   const std::vector<Node> items = list.as_items();
@@ -153,11 +182,15 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
     const std::string name = job.string_or("name", fmt::format("job {}", names.size()));
     if (!names.insert(name).second) item.fail(fmt::format("a second job is called '{}'", name), "name each otherwise");
     std::vector<int> own = nodes.take(job);
+    const double start_s = job.number_or("start_s", 0, 0, kLatestStart_s);
+    const std::optional<Node> perturbed = job.find("perturbations");
     const Document described = document_of(document, job, name, out.notes);
     std::vector<int> devices = devices_of(out.cluster, own);
-    Job parsed = parse_job(described, cluster_of(out.cluster, devices), sources);
-    parsed.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, std::move(devices)});
-    out.jobs.push_back({name, std::move(parsed), std::move(own)});
+    Perturbations perturbations = perturbations_of(out.cluster, devices, perturbed);
+    Scenario parsed =
+        parse_scenario(described, cluster_of(out.cluster, devices, std::move(perturbations)), section, sources);
+    parsed.job.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, std::move(devices)});
+    out.jobs.push_back({name, std::move(parsed), std::move(own), start_s});
   }
   return out;
 }

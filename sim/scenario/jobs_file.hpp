@@ -1,8 +1,7 @@
 #pragma once
 
 #include "base/document.hpp"
-#include "program/job.hpp"
-#include "scenario/scenario_sources.hpp"
+#include "scenario/scenario.hpp"
 
 #include <optional>
 #include <string>
@@ -13,17 +12,23 @@ namespace mirfak {
 // A job of several on one cluster.
 struct NamedJob {
   std::string name;
-  Job job;                 // its cluster: the nodes that it has; Job::part says which these are
+  Scenario scenario;       // its job's cluster: the nodes that it has; Job::part says which these are
   std::vector<int> nodes;  // of the whole cluster, ascending
+  double start_s = 0;      // when its first iteration begins
+
+  const Job& job() const { return scenario.job; }
 };
 
 // A scenario of several jobs: `cluster`, `jobs`, `iterations` (sim/scenario/README.md).
 struct JobsFile {
   std::string name;  // of the file
+  std::string text;  // YAML: as read, overrides applied
   Cluster cluster;
   std::vector<NamedJob> jobs;
   int iterations = 0;              // at least, of each job while all others run
   std::vector<std::string> notes;  // of what is read and has no effect
+
+  std::vector<std::string> names() const;  // of the jobs
 };
 
 bool has_jobs(const Document& document);  // whether it is one

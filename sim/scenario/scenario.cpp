@@ -34,22 +34,29 @@ Job job_of(const Document& document, ScenarioSections& sections, const ScenarioS
   return job;
 }
 
-}  // namespace
-
-Job parse_job(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
-  ScenarioSections sections = read_sections(document, cluster, sources);
-  return job_of(document, sections, sources);
-}
-
-Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
-  ScenarioSections sections = read_sections(document, sources);
+Scenario scenario_of(const Document& document, ScenarioSections sections, const Node& cluster_section,
+                     const ScenarioSources& sources) {
   Scenario scenario{
       document.name(), document, job_of(document, sections, sources), {}, std::move(sections.operations), {}};
-  scenario.resolved =
-      resolved_yaml(scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node});
+  scenario.resolved = resolved_yaml(scenario.job, {sections.model_node, cluster_section, sections.operations_node});
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;
+}
+
+}  // namespace
+
+Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
+  ScenarioSections sections = read_sections(document, sources);
+  const Node cluster = sections.cluster_node;
+  return scenario_of(document, std::move(sections), cluster, sources);
+}
+
+Scenario parse_scenario(const Document& document, const Cluster& cluster, const Node& section,
+                        const ScenarioSources& sources) {
+  Scenario out = scenario_of(document, read_sections(document, cluster, sources), section, sources);
+  std::erase_if(out.defaulted, [](const std::string& key) { return key.starts_with("cluster."); });
+  return out;
 }
 
 Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,

@@ -62,16 +62,16 @@ std::uint32_t first_rank_of(const Program& program, std::size_t plan) {
 }
 
 // Of each plan: where the time of its ranks goes, on average where they are perturbed differently.
-std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation) {
+std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, const Timeline& timeline) {
   const Program& program = simulation.program;
   std::vector<ActivitySeconds> out(simulation.plans.size());
   if (folds(simulation.job)) {
     for (std::size_t plan = 0; plan < out.size(); ++plan) {
-      out[plan] = breakdown(program, simulation.timeline, first_rank_of(program, plan));
+      out[plan] = breakdown(program, timeline, first_rank_of(program, plan));
     }
     return out;
   }
-  const std::vector<ActivitySeconds> of_ranks = breakdown_of_all(program, simulation.timeline);
+  const std::vector<ActivitySeconds> of_ranks = breakdown_of_all(program, timeline);
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     const std::uint32_t plan = program.ranks[rank].plan;
     for (std::size_t i = 0; i < kActivities; ++i) {
@@ -81,9 +81,9 @@ std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation) {
   return out;
 }
 
-void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks, IterationResult& result) {
+void break_down(const Simulation& simulation, std::span<const BlockMemory> of_blocks,
+                std::span<const ActivitySeconds> activities, IterationResult& result) {
   const auto memory = account_memory(simulation.job, simulation.blocks, simulation.plans, of_blocks);
-  const std::vector<ActivitySeconds> activities = breakdown_of_plans(simulation);
   const Strategy& strategy = simulation.job.strategy;
   const double stages = strategy.pipeline;
   double fullest = 0;
@@ -167,6 +167,23 @@ Program Simulation::lowered_as(const LoweringOptions& options) const {
   return job.cluster.perturbations().empty() ? out : perturbed(std::move(out), job.cluster);
 }
 
+LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {
+  LoweredJob out = lower_apart(job, blocks, plans, options);
+  if (job.cluster.perturbations().empty()) return out;
+  // Links come later: until then classes remember what they take of them, and tasks by how much longer they take.
+  Program& program_of = out.program;
+  for (ClassId id = 0; id < program_of.classes.size(); ++id) {
+    program_of.classes[id].traffic = out.loads.entry_of_class[id];
+  }
+  program_of.slower.assign(program_of.size(), 1);
+  program_of = perturbed(std::move(program_of), job.cluster);
+  out.loads.entry_of_class.clear();
+  for (TaskClass& described : program_of.classes) {
+    out.loads.entry_of_class.push_back(std::exchange(described.traffic, kNoTraffic));
+  }
+  return out;
+}
+
 Timeline Simulation::times_of(const Program& of, Executor executor) const {
   return job.cluster.shares_gpus() ? execute_sharing_gpus(of, job.cluster, executor) : execute(of, executor);
 }
@@ -193,21 +210,52 @@ void check_length(const IterationResult& result) {
 
 }  // namespace
 
-void Simulation::account(std::span<const BlockMemory> of_blocks) {
-  result = {};
-  result.iteration_time_s = to_seconds(timeline.makespan);
-  result.events = timeline.events;
-  count_work(*this, result);
-  break_down(*this, of_blocks, result);
+namespace {
+
+// All but what is of one timeline only. `activities`: of each plan, where the time of its ranks goes.
+IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
+                          std::span<const ActivitySeconds> activities) {
+  const Job& job = simulation.job;
+  IterationResult result;
+  result.iteration_time_s = seconds;
+  count_work(simulation, result);
+  break_down(simulation, of_blocks, activities, result);
   check_length(result);
-  if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
-  add_up_costs(*this, result);
+  add_up_costs(simulation, result);
   const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
   result.iteration_time_high_s = range.high_s;
   const MemoryRange memory = memory_range(job, result);
   result.memory_peak_low_bytes = memory.low_bytes;
   result.memory_peak_high_bytes = memory.high_bytes;
+  return result;
+}
+
+}  // namespace
+
+void Simulation::account(std::span<const BlockMemory> of_blocks) {
+  result = result_of(*this, of_blocks, to_seconds(timeline.makespan), breakdown_of_plans(*this, timeline));
+  result.events = timeline.events;
+  if (job.cluster.shares_gpus()) result.gpu_of_others_s = seconds_of_others(program, timeline, job.cluster);
+}
+
+IterationResult mean_result(const Simulation& simulation, std::size_t count,
+                            const std::function<Timeline(std::size_t)>& timeline_of) {
+  Picoseconds all = 0;
+  std::vector<ActivitySeconds> activities(simulation.plans.size());
+  const double share = 1 / static_cast<double>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Timeline timeline = timeline_of(i);
+    all += timeline.makespan;
+    const std::vector<ActivitySeconds> one = breakdown_of_plans(simulation, timeline);
+    for (std::size_t plan = 0; plan < one.size(); ++plan) {
+      for (std::size_t activity = 0; activity < kActivities; ++activity) {
+        activities[plan][activity] += one[plan][activity] * share;
+      }
+    }
+  }
+  return result_of(simulation, memory_of_blocks(simulation.job, simulation.blocks),
+                   to_seconds(all) / static_cast<double>(count), activities);
 }
 
 Simulation simulate(Job job, const LoweringOptions& options, Executor executor) {

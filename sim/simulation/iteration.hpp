@@ -9,6 +9,7 @@
 #include "program/program.hpp"
 #include "program/stage_plan.hpp"
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -84,6 +85,8 @@ struct Simulation {
 
   // The iteration as a program, perturbed where the cluster is: with the options that it was simulated with, `program`.
   Program lowered_as(const LoweringOptions& options) const;
+  // The same for jobs that share a network, as lower_apart().
+  LoweredJob lowered_apart_as(const LoweringOptions& options) const;
   // When the tasks of such a program run.
   Timeline times_of(const Program& of, Executor executor = Executor::automatic) const;
 
@@ -108,5 +111,10 @@ Simulation simulate(Job job, const LoweringOptions& options = {}, Executor execu
 Simulation lowered(Job job, const LoweringOptions& options);
 // Gives it the times that it was executed in, and the result that follows from them.
 void set_timeline(Simulation& simulation, Timeline timeline);
+
+// The result of several iterations on average: timeline_of(i) is that of one of `count`, of `simulation.program` and
+// beginning at 0.
+IterationResult mean_result(const Simulation& simulation, std::size_t count,
+                            const std::function<Timeline(std::size_t)>& timeline_of);
 
 }  // namespace mirfak

@@ -2,6 +2,8 @@
 
 #include "simulation/link_replay.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,11 +21,16 @@ struct LinkLog {
     Picoseconds to = 0;
     double bytes_per_s = 0;  // as it ran
     double asked = 0;        // ... at full speed
-    bool held = false;       // by this link
+    double full_speed_s = 0;
+    double slowed_s = 0;  // by this link; 0: not at all
+    double links = 1;     // that are equally short, and share what they add
   };
-  double bytes = 0;
   std::vector<Span> spans;
-  std::vector<HeldActivity> held;
+};
+
+struct Stretch {
+  Picoseconds from = 0;
+  Picoseconds to = 0;
 };
 
 // One task that stands for an activity: of a transfer the sender's, whichever end began first.
@@ -36,18 +43,20 @@ TaskId sending_task(const Program& program, std::span<const TaskId> tasks) {
   return found == tasks.end() ? tasks.front() : *found;
 }
 
-void note(const Program& program, const LinkStretch& stretch, std::vector<LinkLog>& logs) {
-  const double seconds = to_seconds(stretch.to - stretch.from);
+void note(const Program& program, const LinkStretch& stretch, const Stretch& within, std::vector<LinkLog>& logs) {
+  const Picoseconds from = std::max(stretch.from, within.from);
+  const Picoseconds to = std::min(stretch.to, within.to);
+  if (from >= to) return;
+  const double seconds = to_seconds(to - from);
   const TaskId task = sending_task(program, stretch.tasks);
-  const double slowed_s = (1 - stretch.speed) * seconds / std::max<double>(1, double(stretch.held_by.size()));
+  const double links = std::max<double>(1, double(stretch.held_by.size()));
+  const double slowed_s = (1 - stretch.speed) * seconds / links;
   for (const LinkUse& use : stretch.uses) {
     LinkLog& log = logs[use.link];
     const double asked = use.bytes_per_s / stretch.slower;
-    const double moved = asked * stretch.speed;
     const bool held = std::find(stretch.held_by.begin(), stretch.held_by.end(), use.link) != stretch.held_by.end();
-    log.bytes += moved * seconds;
-    log.spans.push_back({task, stretch.from, stretch.to, moved, asked, held});
-    if (held) log.held.push_back({task, to_seconds(stretch.full_speed), slowed_s});
+    log.spans.push_back(
+        {task, from, to, asked * stretch.speed, asked, to_seconds(stretch.full_speed), held ? slowed_s : 0, links});
   }
 }
 
@@ -55,7 +64,7 @@ void note(const Program& program, const LinkStretch& stretch, std::vector<LinkLo
 std::vector<std::pair<Picoseconds, Picoseconds>> binding_times(const std::vector<LinkLog::Span>& spans) {
   std::vector<std::pair<Picoseconds, Picoseconds>> held;
   for (const LinkLog::Span& span : spans) {
-    if (span.held) held.emplace_back(span.from, span.to);
+    if (span.slowed_s > 0) held.emplace_back(span.from, span.to);
   }
   std::sort(held.begin(), held.end());
   std::vector<std::pair<Picoseconds, Picoseconds>> out;
@@ -76,8 +85,8 @@ struct LoadPoint {
   double asked = 0;
 };
 
-// Times ascend strictly, from 0.
-std::vector<LoadPoint> added_up(const std::vector<LinkLog::Span>& spans) {
+// Times ascend strictly, from `begin`.
+std::vector<LoadPoint> added_up(const std::vector<LinkLog::Span>& spans, Picoseconds begin) {
   struct Change {
     LoadPoint by;
     int running = 0;
@@ -88,7 +97,7 @@ std::vector<LoadPoint> added_up(const std::vector<LinkLog::Span>& spans) {
     changes.push_back({{span.to, -span.bytes_per_s, -span.asked}, -1});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.by.time < b.by.time; });
-  std::vector<LoadPoint> out = {{}};
+  std::vector<LoadPoint> out = {{begin, 0, 0}};
   LoadPoint sum;
   int running = 0;
   for (const Change& change : changes) {
@@ -101,22 +110,27 @@ std::vector<LoadPoint> added_up(const std::vector<LinkLog::Span>& spans) {
   return out;
 }
 
-std::vector<std::string> names_at(const Program& program, const std::vector<LinkLog::Span>& spans, Picoseconds time) {
+std::vector<std::string> names_at(const Program& program, const std::vector<LinkLog::Span>& spans, Picoseconds time,
+                                  const LinkOwners& owners) {
   std::set<std::string> names;
   for (const LinkLog::Span& span : spans) {
-    if (span.from <= time && time < span.to) names.insert(program.class_of(span.task).name);
+    if (span.from > time || time >= span.to) continue;
+    const std::string& name = program.class_of(span.task).name;
+    names.insert(owners.names.empty() ? name
+                                      : fmt::format("{} ({})", name, owners.names[owners.of(program, span.task)]));
   }
   return {names.begin(), names.end()};
 }
 
 // Use over time, its peak, and the most that is asked for while the link is short.
-void follow(const Program& program, const LinkLog& log, Picoseconds makespan, LinkUsage& out) {
+void follow(const Program& program, const LinkLog& log, const Stretch& within, const LinkOwners& owners,
+            LinkUsage& out) {
   const double bytes_per_s = program.links[out.link].bytes_per_s;
   out.binding = binding_times(log.spans);
   for (const auto& [from, to] : out.binding) out.binds_s += to_seconds(to - from);
   auto bound = out.binding.begin();
   Picoseconds most_at = 0;
-  for (const LoadPoint& point : added_up(log.spans)) {
+  for (const LoadPoint& point : added_up(log.spans, within.from)) {
     // A sum of shares that make up the whole may be rounded to a little more.
     out.points.push_back({point.time, point.bytes_per_s, point.bytes_per_s / bytes_per_s});
     out.peak_use = std::max(out.peak_use, std::min(1.0, point.bytes_per_s / bytes_per_s));
@@ -126,11 +140,94 @@ void follow(const Program& program, const LinkLog& log, Picoseconds makespan, Li
     out.most_asked = point.asked / bytes_per_s;
     most_at = point.time;
   }
-  if (out.most_asked > 0) out.asking = names_at(program, log.spans, most_at);
+  if (out.most_asked > 0) out.asking = names_at(program, log.spans, most_at, owners);
   LinkUsePoint last = out.points.back();
-  last.time = makespan;
-  if (out.points.back().time != makespan) out.points.push_back(last);
+  last.time = within.to;
+  if (out.points.back().time != within.to) out.points.push_back(last);
 }
+
+void add_to(std::vector<double>& sums, const std::vector<double>& more) {
+  sums.resize(std::max(sums.size(), more.size()), 0);
+  for (std::size_t i = 0; i < more.size(); ++i) sums[i] += more[i];
+}
+
+// What one owner asks of a link of so many bytes/s, added up over time.
+class AskedOverTime {
+ public:
+  AskedOverTime(const std::vector<LinkLog::Span>& spans, double bytes_per_s) {
+    double bytes = 0;
+    double slowed_s = 0;
+    Picoseconds time = 0;
+    double asked = 0;
+    double slower = 0;
+    for (const LoadPoint& point : added_up(spans, 0)) {
+      const double seconds = to_seconds(point.time - time);
+      bytes += asked * seconds;
+      slowed_s += slower * seconds;
+      time = point.time;
+      asked = point.asked;
+      slower = asked > bytes_per_s ? 1 - bytes_per_s / asked : 0;
+      points_.push_back({time, bytes, slowed_s, asked, slower});
+    }
+  }
+
+  double bytes(Picoseconds from, Picoseconds to) const { return at(to).bytes - at(from).bytes; }
+  // How much longer that takes than at full speed if nobody else sends.
+  double slowed_s(Picoseconds from, Picoseconds to) const { return at(to).slowed_s - at(from).slowed_s; }
+
+ private:
+  struct Point {
+    Picoseconds time = 0;
+    double bytes = 0;  // until then
+    double slowed_s = 0;
+    double asked = 0;  // from then on
+    double slower = 0;
+  };
+  Point at(Picoseconds time) const {
+    auto found = std::upper_bound(points_.begin(), points_.end(), time,
+                                  [](Picoseconds t, const Point& point) { return t < point.time; });
+    Point out = *--found;
+    const double seconds = to_seconds(time - out.time);
+    out.bytes += out.asked * seconds;
+    out.slowed_s += out.slower * seconds;
+    return out;
+  }
+
+  std::vector<Point> points_;  // the first at 0
+};
+
+// Divides what a link adds among the owners whose traffic does.
+class OwnersOfLink {
+ public:
+  OwnersOfLink(const Program& program, const LinkLog& log, double bytes_per_s, const LinkOwners& owners)
+      : program_(program), owners_(owners) {
+    if (owners.names.empty()) return;
+    std::vector<std::vector<LinkLog::Span>> spans(owners.names.size());
+    for (const LinkLog::Span& span : log.spans) spans[owners.of(program, span.task)].push_back(span);
+    for (const auto& of_owner : spans) asked_.emplace_back(of_owner, bytes_per_s);
+  }
+
+  std::vector<double> by(const LinkLog::Span& span) const {
+    std::vector<double> out(asked_.size(), 0);
+    if (asked_.empty()) return out;
+    const std::size_t own = owners_.of(program_, span.task);
+    double others = 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i != own) others += out[i] = std::max(0.0, asked_[i].bytes(span.from, span.to));
+    }
+    out[own] =
+        others > 0 ? std::min(span.slowed_s, asked_[own].slowed_s(span.from, span.to) / span.links) : span.slowed_s;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i != own && others > 0) out[i] *= (span.slowed_s - out[own]) / others;
+    }
+    return out;
+  }
+
+ private:
+  const Program& program_;
+  const LinkOwners& owners_;
+  std::vector<AskedOverTime> asked_;
+};
 
 bool earlier(const HeldActivity& a, const HeldActivity& b) { return a.task < b.task; }
 
@@ -143,25 +240,44 @@ std::vector<HeldActivity> merged(std::vector<HeldActivity> held) {
       out.push_back(each);
     } else {
       out.back().slowed_s += each.slowed_s;
+      add_to(out.back().by, each.by);
     }
   }
   return out;
 }
 
+// Adds up what crosses the link and what it holds back.
+void add_up(const Program& program, const LinkLog& log, const LinkOwners& owners, LinkUsage& out) {
+  const OwnersOfLink divided(program, log, program.links[out.link].bytes_per_s, owners);
+  out.bytes_of.assign(owners.names.size(), 0);
+  std::vector<HeldActivity> held;
+  for (const LinkLog::Span& span : log.spans) {
+    const double bytes = span.bytes_per_s * to_seconds(span.to - span.from);
+    out.bytes += bytes;
+    if (!out.bytes_of.empty()) out.bytes_of[owners.of(program, span.task)] += bytes;
+    if (span.slowed_s > 0) held.push_back({span.task, span.full_speed_s, span.slowed_s, divided.by(span)});
+  }
+  out.held = merged(std::move(held));
+}
+
 }  // namespace
 
-std::vector<SlowedCommunication> slowed_by_name(const Program& program, std::vector<HeldActivity> held) {
-  std::map<std::string, SlowedCommunication> by_name;
+std::vector<SlowedCommunication> slowed_by_name(const Program& program, std::vector<HeldActivity> held,
+                                                const LinkOwners& owners) {
+  std::map<std::pair<std::size_t, std::string>, SlowedCommunication> by_name;
   for (const HeldActivity& each : merged(std::move(held))) {
     const double meant = groups_meant(program, program.group_of(each.task), program.rank_of(each.task));
-    SlowedCommunication& out = by_name[program.class_of(each.task).name];
+    SlowedCommunication& out = by_name[{owners.of(program, each.task), program.class_of(each.task).name}];
     out.times += meant;
     out.full_speed_s += meant * each.full_speed_s;
     out.slowed_s += meant * each.slowed_s;
+    out.by.resize(each.by.size(), 0);
+    for (std::size_t i = 0; i < each.by.size(); ++i) out.by[i] += meant * each.by[i];
   }
   std::vector<SlowedCommunication> out;
-  for (auto& [name, slowed] : by_name) {
-    slowed.name = name;
+  for (auto& [key, slowed] : by_name) {
+    slowed.owner = key.first;
+    slowed.name = key.second;
     out.push_back(std::move(slowed));
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.slowed_s > b.slowed_s; });
@@ -181,17 +297,17 @@ double groups_meant(const Program& program, GroupId group, std::uint32_t rank) {
   return ranks / program.groups[group].size;
 }
 
-std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeline) {
+std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeline, const LinkScope& scope) {
+  const Stretch within{scope.from, scope.to.value_or(timeline.makespan)};
   std::vector<LinkLog> logs(program.links.size());
-  for_each_stretch(program, timeline, [&](const LinkStretch& stretch) { note(program, stretch, logs); });
+  for_each_stretch(program, timeline, [&](const LinkStretch& stretch) { note(program, stretch, within, logs); });
   std::vector<LinkUsage> out(program.links.size());
   for (LinkId link = 0; link < out.size(); ++link) {
-    LinkLog& log = logs[link];
+    const LinkLog log = std::move(logs[link]);
     out[link].link = link;
-    out[link].bytes = log.bytes;
-    out[link].mean_use = log.bytes / program.links[link].bytes_per_s / to_seconds(timeline.makespan);
-    follow(program, log, timeline.makespan, out[link]);
-    out[link].held = merged(std::move(log.held));
+    add_up(program, log, scope.owners, out[link]);
+    out[link].mean_use = out[link].bytes / program.links[link].bytes_per_s / to_seconds(within.to - within.from);
+    follow(program, log, within, scope.owners, out[link]);
   }
   return out;
 }

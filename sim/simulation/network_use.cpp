@@ -1,6 +1,7 @@
 #include "simulation/network_use.hpp"
 
 #include "network/cluster_routes.hpp"
+#include "program/shared_links.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -23,7 +24,7 @@ struct Placed {
 
 class Kinds {
  public:
-  Kinds(const Simulation& simulation, NetworkUse& use) : simulation_(simulation), use_(use) {}
+  explicit Kinds(NetworkUse& use) : use_(use) {}
 
   std::vector<Placed> places_of(LinkId id) {
     const Link& link = use_.program.links[id];
@@ -44,9 +45,8 @@ class Kinds {
       if (!used.contains({place.kind, place.index})) out.push_back(placed(place, bytes_per_s));
     };
     for (std::uint32_t i = 0; i < use_.program.ranks.size(); ++i) {
-      const double share = simulation_.plans[use_.program.ranks[i].plan].costs.communication.port_share();
-      add({LinkKind::port_out, i}, share);
-      add({LinkKind::port_in, i}, share);
+      add({LinkKind::port_out, i}, use_.places.port_share[i]);
+      add({LinkKind::port_in, i}, use_.places.port_share[i]);
     }
     for (std::uint32_t i = 0; i < routes()->links().size(); ++i) {
       add({LinkKind::fabric, i}, routes()->links()[i].bytes_per_s);
@@ -75,11 +75,11 @@ class Kinds {
   }
 
   Routes* routes() {
-    if (routes_ == nullptr) routes_ = all_routes_of(simulation_.job.network());
+    if (routes_ == nullptr) routes_ = all_routes_of(use_.places.network);
     return routes_;
   }
   std::string fabric_kind(const RoutedLink& link) {
-    if (!fabric_) fabric_ = std::make_unique<FabricKinds>(simulation_.job.network());
+    if (!fabric_) fabric_ = std::make_unique<FabricKinds>(use_.places.network);
     return fabric_->of(link);
   }
   std::size_t kind(const std::string& name, std::uint32_t place) {
@@ -96,7 +96,6 @@ class Kinds {
     return known->second;
   }
 
-  const Simulation& simulation_;
   NetworkUse& use_;
   Routes* routes_ = nullptr;
   std::unique_ptr<FabricKinds> fabric_;
@@ -107,8 +106,7 @@ class Kinds {
 // Sums over the links of each kind. What a link adds is divided among what it stands for: all of that is as short.
 class KindSums {
  public:
-  KindSums(const Simulation& simulation, NetworkUse& use)
-      : kinds_(simulation, use), use_(use), makespan_s_(to_seconds(simulation.timeline.makespan)) {}
+  explicit KindSums(NetworkUse& use) : kinds_(use), use_(use), seconds_(to_seconds(use.to - use.from)) {}
 
   void add(const LinkUsage& usage) {
     const std::vector<Placed> places = kinds_.places_of(usage.link);
@@ -136,7 +134,7 @@ class KindSums {
   void finish() {
     for (std::size_t i = 0; i < use_.kinds.size(); ++i) {
       use_.kinds[i].mean_use = use_.kinds[i].bytes / could_[i];
-      use_.kinds[i].slowed = slowed_by_name(use_.program, std::move(held_[i]));
+      use_.kinds[i].slowed = slowed_by_name(use_.program, std::move(held_[i]), use_.owners);
       use_.slowed_s += added_by(use_.kinds[i].slowed);
     }
     std::vector<LinkKindUse> ordered;
@@ -152,7 +150,7 @@ class KindSums {
     kind.links += place.links;
     kind.least_bytes_per_s = std::min(kind.least_bytes_per_s, place.bytes_per_s);
     kind.most_bytes_per_s = std::max(kind.most_bytes_per_s, place.bytes_per_s);
-    could_[place.kind] += place.links * place.bytes_per_s * makespan_s_;
+    could_[place.kind] += place.links * place.bytes_per_s * seconds_;
     return kind;
   }
 
@@ -169,7 +167,9 @@ class KindSums {
       const auto of_kind = static_cast<double>(
           std::count_if(places.begin(), places.end(), [&](const Placed& place) { return place.kind == kind; }));
       for (HeldActivity each : usage.held) {
-        each.slowed_s *= of_kind / static_cast<double>(places.size());
+        const double share = of_kind / static_cast<double>(places.size());
+        each.slowed_s *= share;
+        for (double& seconds : each.by) seconds *= share;
         held_[kind].push_back(each);
       }
     }
@@ -177,40 +177,73 @@ class KindSums {
 
   Kinds kinds_;
   NetworkUse& use_;
-  double makespan_s_;
+  double seconds_;
   std::vector<double> could_;  // bytes that all links of a kind could have moved
   std::vector<std::vector<HeldActivity>> held_;
 };
 
-double iteration_without_links(const Simulation& simulation, Program program) {
-  for (TaskClass& described : program.classes) described.traffic = kNoTraffic;
-  program.links.clear();
-  program.link_uses.clear();
-  program.link_use_begin = {0};
-  return to_seconds(simulation.times_of(program).makespan);
-}
-
-NetworkUse use_of(const Simulation& simulation, Program program, bool whole) {
-  NetworkUse use;
-  use.program = std::move(program);
-  use.links = link_usage(use.program, simulation.timeline);
-  KindSums sums(simulation, use);
-  for (const LinkUsage& usage : use.links) sums.add(usage);
-  if (whole) sums.add_idle();
-  sums.finish();
-  use.binding = binding_links(use.program, use.links);
-  use.unbound_iteration_s =
-      use.binds() ? iteration_without_links(simulation, use.program) : to_seconds(simulation.timeline.makespan);
-  return use;
+// The devices that a rank stands for.
+std::vector<int> devices_of(const Simulation& simulation, const ProgramRank& rank) {
+  const Job& job = simulation.job;
+  if (rank.multiplicity == 1) return {job.device_of(static_cast<int>(rank.rank))};
+  const StagePlan& plan = simulation.plans[rank.plan];
+  const int team = job.strategy.shape_of(plan.stage).tensor * job.strategy.context;
+  std::vector<int> out;
+  for (const int replica : plan.replicas.replicas) {
+    for (int member = 0; member < team; ++member) {
+      out.push_back(job.device_of(job.rank_of(plan.stage, replica, member)));
+    }
+  }
+  return out;
 }
 
 }  // namespace
 
-NetworkUse network_use(const Simulation& simulation) { return use_of(simulation, simulation.program, false); }
+NetworkPlaces network_places(const Simulation& simulation) {
+  NetworkPlaces out{simulation.job.network(), {}, {}};
+  for (const ProgramRank& rank : simulation.program.ranks) {
+    out.port_share.push_back(simulation.plans[rank.plan].costs.communication.port_share());
+    out.devices.push_back(devices_of(simulation, rank));
+  }
+  return out;
+}
+
+NetworkUse network_use(Program program, const Timeline& timeline, NetworkPlaces places, LinkScope scope, bool whole) {
+  NetworkUse use{std::move(program),
+                 std::move(places),
+                 scope.from,
+                 scope.to.value_or(timeline.makespan),
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 {},
+                 0};
+  use.links = link_usage(use.program, timeline, scope);
+  use.owners = std::move(scope.owners);
+  KindSums sums(use);
+  for (const LinkUsage& usage : use.links) sums.add(usage);
+  if (whole) sums.add_idle();
+  sums.finish();
+  use.binding = binding_links(use.program, use.links);
+  return use;
+}
+
+NetworkUse network_use(const Simulation& simulation) {
+  return network_use(simulation.program, simulation.timeline, network_places(simulation), {}, false);
+}
 
 NetworkUse whole_network_use(const Simulation& simulation, LoweringOptions options) {
   options.all_links = true;
-  return use_of(simulation, simulation.lowered_as(options), true);
+  return network_use(simulation.lowered_as(options), simulation.timeline, network_places(simulation), {}, true);
+}
+
+double unbound_iteration_s(const Simulation& simulation) {
+  if (!simulation.program.shares_links()) return to_seconds(simulation.timeline.makespan);
+  Program program = simulation.program;
+  remove_links(program);
+  return to_seconds(simulation.times_of(program).makespan);
 }
 
 bool links_may_bind(const Simulation& simulation) {

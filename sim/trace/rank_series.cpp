@@ -51,7 +51,9 @@ std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::spa
       put(points, {span.end, use});
       continue;
     }
-    // Spans of passes stand in the order of the schedule, but of a pair either may be first.
+    // Spans of passes stand in the order of the schedule, but of a pair either may be first. Iterations follow each
+    // other.
+    if (next == plan.order.end()) next = plan.order.begin();
     const Pass& pass = *next++;
     if (is_forward(pass.kind)) use.activations += of(pass).kept;
     use.workspace = of(pass).workspace(pass.kind);

@@ -77,17 +77,22 @@ std::string rank_name(const Simulation& simulation, const ProgramRank& rank) {
 
 class TimelineWriter {
  public:
-  using RankName = std::function<std::string(const ProgramRank&)>;
+  // How things are called. `rank`: of an index into Program::ranks; `process`: of that, its number; `chunked`: whether
+  // names of passes of a class say their chunk.
+  struct Names {
+    std::function<std::string(std::uint32_t)> rank;
+    std::function<std::uint32_t(std::uint32_t)> process;
+    std::function<bool(ClassId)> chunked;
+    std::uint32_t behind = 0;  // the number of the process behind all ranks
+  };
 
-  // `chunked`: names of passes say their chunk.
   // `links`: what became of the program's, to draw those that bind.
-  TimelineWriter(const std::filesystem::path& path, const Program& program, const Timeline& timeline, bool chunked,
-                 RankName rank_name, std::vector<LinkUsage> links = {})
+  TimelineWriter(const std::filesystem::path& path, const Program& program, const Timeline& timeline, Names names,
+                 std::span<const LinkUsage> links = {})
       : program_(program),
         timeline_(timeline),
-        links_(std::move(links)),
-        chunked_(chunked),
-        rank_name_(std::move(rank_name)),
+        links_(links),
+        names_(std::move(names)),
         index_(program_),
         path_(path.string()),
         out_(path, std::ios::binary | std::ios::trunc) {
@@ -140,13 +145,12 @@ class TimelineWriter {
   void write_flow(TaskId send, const Stream& stream);
   void write_links();
   void write_counter(std::uint32_t process, const std::string& name, const LinkUsage& usage);
-  std::uint32_t process(const Stream& stream) const { return program_.ranks[stream.rank].rank; }
+  std::uint32_t process(const Stream& stream) const { return names_.process(stream.rank); }
 
   const Program& program_;
   const Timeline& timeline_;
-  std::vector<LinkUsage> links_;
-  bool chunked_;
-  RankName rank_name_;
+  std::span<const LinkUsage> links_;
+  Names names_;
   StreamIndex index_;
   std::string path_;
   std::ofstream out_;
@@ -156,7 +160,8 @@ class TimelineWriter {
 };
 
 void TimelineWriter::describe_classes() {
-  for (const TaskClass& described : program_.classes) {
+  for (ClassId id = 0; id < program_.classes.size(); ++id) {
+    const TaskClass& described = program_.classes[id];
     ClassText shared;
     std::string name = described.name;
     if (described.kind == TaskKind::forward) name = "F";
@@ -164,7 +169,7 @@ void TimelineWriter::describe_classes() {
     if (described.kind == TaskKind::weight_gradient) name = "W";
     shared.begin = json_text(name);
     shared.begin.pop_back();
-    const bool chunked = chunked_ && described.chunk >= 0;
+    const bool chunked = described.chunk >= 0 && names_.chunked(id);
     shared.end = fmt::format(
         "{}\", \"cat\": \"{}\", \"cname\": \"{}\", \"args\": {{\"stage\": {}, \"chunk\": {}, \"bytes\": {}, "
         "\"flop\": {}, \"energy_j\": {}, \"microbatch\": ",
@@ -176,13 +181,12 @@ void TimelineWriter::describe_classes() {
 }
 
 void TimelineWriter::name_rank(std::uint32_t rank) {
-  const ProgramRank& described = program_.ranks[rank];
   const auto describe = [&](const char* what, int thread, const std::string& args) {
     begin_event();
-    text("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"args\": {{{}}}}}", what, described.rank,
+    text("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": {}, \"args\": {{{}}}}}", what, names_.process(rank),
          thread, args);
   };
-  describe("process_name", 0, "\"name\": " + json_text(rank_name_(described)));
+  describe("process_name", 0, "\"name\": " + json_text(names_.rank(rank)));
   describe("process_sort_index", 0, fmt::format("\"sort_index\": {}", rank));
   for (const StreamId stream : index_.streams_of(rank)) {
     const StreamKind kind = program_.streams[stream].kind;
@@ -235,8 +239,7 @@ void TimelineWriter::write_links() {
   constexpr std::size_t most = 8;
   const std::vector<LinkId> binding = binding_links(program_, links_);
   if (binding.empty()) return;
-  std::uint32_t process = 0;
-  for (const ProgramRank& rank : program_.ranks) process = std::max(process, rank.rank + rank.multiplicity);
+  const std::uint32_t process = names_.behind;
   const auto describe = [&](const char* what, const std::string& args) {
     begin_event();
     text("{{\"ph\": \"M\", \"name\": \"{}\", \"pid\": {}, \"tid\": 0, \"args\": {{{}}}}}", what, process, args);
@@ -257,21 +260,67 @@ void TimelineWriter::write_counter(std::uint32_t process, const std::string& nam
   }
 }
 
+// Ranks are processes by their own numbers.
+TimelineWriter::Names own_names(const Program& program, const std::function<std::string(const ProgramRank&)>& name) {
+  std::uint32_t behind = 0;
+  for (const ProgramRank& rank : program.ranks) behind = std::max(behind, rank.rank + rank.multiplicity);
+  return {[&program, name](std::uint32_t rank) { return name(program.ranks[rank]); },
+          [&program](std::uint32_t rank) { return program.ranks[rank].rank; }, [](ClassId) { return false; }, behind};
+}
+
+// ... of several jobs by those of their devices, named after the jobs.
+class JobNames {
+ public:
+  JobNames(const JointSimulation& simulation, std::span<const std::string> names)
+      : simulation_(simulation), names_(names), job_of_rank_(simulation.joint.job_of_rank()) {}
+
+  std::string rank(std::uint32_t rank) const {
+    return names_[job_of_rank_[rank]] + ": " + rank_name(of(rank), described(rank));
+  }
+  std::uint32_t process(std::uint32_t rank) const {
+    return static_cast<std::uint32_t>(of(rank).job.device_of(static_cast<int>(described(rank).rank)));
+  }
+  bool chunked(ClassId id) const {
+    std::size_t job = simulation_.alone.size() - 1;
+    while (simulation_.joint.first[job].classes > id) --job;
+    return simulation_.alone[job].job.strategy.virtual_pipeline > 1;
+  }
+
+ private:
+  const Simulation& of(std::uint32_t rank) const { return simulation_.alone[job_of_rank_[rank]]; }
+  const ProgramRank& described(std::uint32_t rank) const { return simulation_.joint.program.ranks[rank]; }
+
+  const JointSimulation& simulation_;
+  std::span<const std::string> names_;
+  std::vector<std::uint32_t> job_of_rank_;
+};
+
 }  // namespace
 
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation) {
   StagedFile staged(path);
-  TimelineWriter(
-      staged.path(), simulation.program, simulation.timeline, simulation.job.strategy.virtual_pipeline > 1,
-      [&](const ProgramRank& rank) { return rank_name(simulation, rank); },
-      link_usage(simulation.program, simulation.timeline))
-      .write();
+  TimelineWriter::Names names =
+      own_names(simulation.program, [&](const ProgramRank& rank) { return rank_name(simulation, rank); });
+  names.chunked = [&](ClassId) { return simulation.job.strategy.virtual_pipeline > 1; };
+  const std::vector<LinkUsage> links = link_usage(simulation.program, simulation.timeline);
+  TimelineWriter(staged.path(), simulation.program, simulation.timeline, std::move(names), links).write();
+  staged.commit();
+}
+
+void write_timeline_json(const std::filesystem::path& path, const JointSimulation& simulation,
+                         const NetworkUse& links) {
+  StagedFile staged(path);
+  const JobNames jobs(simulation, links.owners.names);
+  const TimelineWriter::Names names = {
+      [&](std::uint32_t rank) { return jobs.rank(rank); }, [&](std::uint32_t rank) { return jobs.process(rank); },
+      [&](ClassId id) { return jobs.chunked(id); }, static_cast<std::uint32_t>(links.places.network.gpus())};
+  TimelineWriter(staged.path(), simulation.joint.program, simulation.timeline, names, links.links).write();
   staged.commit();
 }
 
 void write_timeline_json(const std::filesystem::path& path, const Program& program, const Timeline& timeline) {
   StagedFile staged(path);
-  TimelineWriter(staged.path(), program, timeline, false, own_name).write();
+  TimelineWriter(staged.path(), program, timeline, own_names(program, own_name)).write();
   staged.commit();
 }
 

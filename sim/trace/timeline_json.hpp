@@ -1,6 +1,6 @@
 #pragma once
 
-#include "simulation/iteration.hpp"
+#include "simulation/joint_links.hpp"
 
 #include <filesystem>
 
@@ -10,6 +10,9 @@ namespace mirfak {
 // per stream, a complete event per task that takes time, a flow from each send to its receive. Times are exact to
 // the picosecond. The file appears under its name when it is complete, or not at all; errors as of write_trace.
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation);
+// The same of several jobs: all their iterations, a process per rank, which is numbered by its device on the cluster
+// and named after its job. `links`: what they take of the network, with the jobs' names.
+void write_timeline_json(const std::filesystem::path& path, const JointSimulation& simulation, const NetworkUse& links);
 // The same of a program that was made from other things than a job: no rank stands for others.
 void write_timeline_json(const std::filesystem::path& path, const Program& program, const Timeline& timeline);
 

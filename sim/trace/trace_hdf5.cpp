@@ -10,6 +10,8 @@
 #include "trace/stream_index.hpp"
 #include "trace/traffic.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -56,25 +58,54 @@ class Columns {
   std::tuple<Hdf5Column<Types>...> columns_;
 };
 
+// What becomes of shared links, and what they hold back. Names of communication are codes of `names`.
+void write_shared_links(Hdf5File& file, const std::string& at, const Program& program,
+                        std::span<const LinkUsage> shared, const LinkOwners& owners, NameTable& names) {
+  Columns<std::uint32_t, double, double, double, double, double, double> links(
+      file, at + "/shared_links", "link", "bandwidth_bytes_per_s", "bytes", "mean_use", "peak_use", "binds_s",
+      "most_asked");
+  Columns<std::uint32_t, std::uint32_t, double, double, double> slowed(file, at + "/slowed", "link", "name", "times",
+                                                                       "full_speed_s", "slowed_s");
+  std::vector<std::uint32_t> owner_of_row;
+  std::vector<std::vector<double>> by(owners.names.size());  // by owner, of each row
+  for (const LinkUsage& usage : shared) {
+    links.append(usage.link, program.links[usage.link].bytes_per_s, usage.bytes, usage.mean_use, usage.peak_use,
+                 usage.binds_s, usage.most_asked);
+    for (const SlowedCommunication& each : slowed_by_name(program, usage.held, owners)) {
+      slowed.append(usage.link, names.code(each.name), each.times, each.full_speed_s, each.slowed_s);
+      owner_of_row.push_back(static_cast<std::uint32_t>(each.owner));
+      for (std::size_t i = 0; i < by.size(); ++i) by[i].push_back(each.by[i]);
+    }
+  }
+  links.finish();
+  slowed.finish();
+  if (owners.names.empty()) return;
+  Hdf5Column<std::uint32_t> jobs(file, at + "/slowed/job");
+  for (const std::uint32_t owner : owner_of_row) jobs.append(owner);
+  jobs.finish();
+  for (std::size_t i = 0; i < by.size(); ++i) {
+    Hdf5Column<double> column(file, fmt::format("{}/slowed/by_job_{}_s", at, i));
+    for (const double seconds : by[i]) column.append(seconds);
+    column.finish();
+  }
+}
+
 class TraceWriter {
  public:
-  // `measurement`: nullptr for a simulated iteration.
-  TraceWriter(Hdf5File& file, const Simulation& simulation, const Measurement* measurement)
+  // `measurement`: nullptr for a simulated iteration. `at`: the group that holds it, "" or "/jobs/0".
+  TraceWriter(Hdf5File& file, const Simulation& simulation, const Measurement* measurement, std::string at = {})
       : file_(file),
+        at_(std::move(at)),
         simulation_(simulation),
         program_(simulation.program),
         index_(program_),
         measurement_(measurement) {}
 
   void write(const Scenario& scenario) {
-    file_.write_attribute("/", "filetype", std::string_view("mirfak trace"));
-    file_.write_attribute("/", "schema_version", kSchemaVersion);
-    file_.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
-    file_.write_attribute("/", "origin", std::string_view(measurement_ == nullptr ? "simulated" : "measured"));
-    file_.write("/scenario", scenario.resolved);
+    file_.write(at_ + "/scenario", scenario.resolved);
     for (const char* group : {"/names", "/summary", "/stages", "/ranks", "/groups", "/tasks", "/links", "/shared_links",
                               "/slowed", "/memory", "/power"}) {
-      file_.add_group(group);
+      file_.add_group(at_ + group);
     }
     write_names();
     write_summary(scenario);
@@ -102,11 +133,11 @@ class TraceWriter {
   void write_tasks();
   void write_dependencies();
   void write_links();
-  void write_shared_links(std::span<const LinkUsage> shared);
   void write_memory();
   void write_power();
 
   Hdf5File& file_;
+  std::string at_;
   const Simulation& simulation_;
   const Program& program_;
   StreamIndex index_;
@@ -118,11 +149,11 @@ void TraceWriter::write_names() {
   for (std::size_t i = 0; i < kStreamKinds; ++i) streams.emplace_back(name_of(static_cast<StreamKind>(i)));
   std::vector<std::string> kinds;
   for (std::size_t i = 0; i < kTaskKinds; ++i) kinds.emplace_back(name_of(static_cast<TaskKind>(i)));
-  file_.write("/names/stream", streams);
-  file_.write("/names/kind", kinds);
+  file_.write(at_ + "/names/stream", streams);
+  file_.write(at_ + "/names/kind", kinds);
   std::vector<std::string> groups;
   for (std::size_t i = 0; i < kGroupKinds; ++i) groups.emplace_back(name_of(static_cast<GroupKind>(i)));
-  file_.write("/names/group", groups);
+  file_.write(at_ + "/names/group", groups);
 }
 
 // What follows from the times of tasks and from the job.
@@ -143,32 +174,32 @@ bool is_measured(std::string_view key) {
 }
 
 void TraceWriter::write_measurement() {
-  file_.write_attribute("/summary", "machine", std::string_view(measurement_->machine));
-  file_.write_attribute("/summary", "backend", std::string_view(measurement_->backend));
-  file_.write_attribute("/summary", "iterations", static_cast<double>(measurement_->iterations));
-  file_.write_attribute("/summary", "shortest_iteration_s", measurement_->shortest_s);
-  file_.write_attribute("/summary", "longest_iteration_s", measurement_->longest_s);
-  file_.write_attribute("/summary", "clock_error_s", measurement_->clock_error_s);
-  if (measurement_->stolen_share) file_.write_attribute("/summary", "stolen_share", *measurement_->stolen_share);
+  file_.write_attribute(at_ + "/summary", "machine", std::string_view(measurement_->machine));
+  file_.write_attribute(at_ + "/summary", "backend", std::string_view(measurement_->backend));
+  file_.write_attribute(at_ + "/summary", "iterations", static_cast<double>(measurement_->iterations));
+  file_.write_attribute(at_ + "/summary", "shortest_iteration_s", measurement_->shortest_s);
+  file_.write_attribute(at_ + "/summary", "longest_iteration_s", measurement_->longest_s);
+  file_.write_attribute(at_ + "/summary", "clock_error_s", measurement_->clock_error_s);
+  if (measurement_->stolen_share) file_.write_attribute(at_ + "/summary", "stolen_share", *measurement_->stolen_share);
 }
 
 void TraceWriter::write_summary(const Scenario& scenario) {
-  file_.write_attribute("/summary", "scenario", std::string_view(scenario.name));
-  file_.write_attribute("/summary", "model", std::string_view(simulation_.job.model.name));
+  file_.write_attribute(at_ + "/summary", "scenario", std::string_view(scenario.name));
+  file_.write_attribute(at_ + "/summary", "model", std::string_view(simulation_.job.model.name));
   if (measurement_ != nullptr) write_measurement();
   for (const SummaryValue& value : summary_values(simulation_.result)) {
     if (measurement_ != nullptr && !is_measured(value.key)) continue;
-    if (value.known) file_.write_attribute("/summary", value.key, value.number);
+    if (value.known) file_.write_attribute(at_ + "/summary", value.key, value.number);
   }
 }
 
 void TraceWriter::write_stages() {
   const auto column = [&](const std::string& name, auto value_of) {
-    Hdf5Column<double> values(file_, "/stages/" + name);
+    Hdf5Column<double> values(file_, at_ + "/stages/" + name);
     for (const StageResult& stage : simulation_.result.stages) values.append(value_of(stage));
     values.finish();
   };
-  Hdf5Column<std::int32_t> stages(file_, "/stages/stage");
+  Hdf5Column<std::int32_t> stages(file_, at_ + "/stages/stage");
   for (const StagePlan& plan : simulation_.plans) stages.append(plan.stage);
   stages.finish();
   if (has_mixed_replicas(simulation_)) write_classes();
@@ -187,10 +218,10 @@ void TraceWriter::write_stages() {
 
 // With mixed replicas: which class each row of /stages and /ranks is of.
 void TraceWriter::write_classes() {
-  Hdf5Column<std::int32_t> of_ranks(file_, "/ranks/replica_class");
+  Hdf5Column<std::int32_t> of_ranks(file_, at_ + "/ranks/replica_class");
   for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) of_ranks.append(plan_of(rank).replica_class);
   of_ranks.finish();
-  Columns<std::int32_t, std::int32_t, std::int32_t> columns(file_, "/stages", "replica_class", "replicas",
+  Columns<std::int32_t, std::int32_t, std::int32_t> columns(file_, at_ + "/stages", "replica_class", "replicas",
                                                             "microbatches");
   for (const StagePlan& plan : simulation_.plans) {
     columns.append(plan.replica_class, plan.replicas.count(), plan.replicas.microbatches);
@@ -200,7 +231,7 @@ void TraceWriter::write_classes() {
 
 void TraceWriter::write_ranks() {
   Columns<std::uint32_t, std::int32_t, std::int32_t, std::int32_t, std::int32_t, std::uint32_t, std::uint32_t> columns(
-      file_, "/ranks", "rank", "stage", "tensor", "context", "data", "multiplicity", "gpu");
+      file_, at_ + "/ranks", "rank", "stage", "tensor", "context", "data", "multiplicity", "gpu");
   NameTable gpus;
   for (std::uint32_t i = 0; i < program_.ranks.size(); ++i) {
     const ProgramRank& rank = program_.ranks[i];
@@ -209,12 +240,12 @@ void TraceWriter::write_ranks() {
                    gpus.code(plan_of(i).costs.hardware->hardware.gpu.name));
   }
   columns.finish();
-  file_.write("/names/gpu", gpus.names());
+  file_.write(at_ + "/names/gpu", gpus.names());
 }
 
 void TraceWriter::write_groups() {
-  Columns<std::uint32_t, std::uint8_t, std::uint32_t, std::uint32_t> columns(file_, "/groups", "group", "kind", "size",
-                                                                             "rank");
+  Columns<std::uint32_t, std::uint8_t, std::uint32_t, std::uint32_t> columns(file_, at_ + "/groups", "group", "kind",
+                                                                             "size", "rank");
   for (GroupId id = 0; id < program_.groups.size(); ++id) {
     const Group& group = program_.groups[id];
     for (const std::uint32_t rank : group.ranks) {
@@ -227,8 +258,8 @@ void TraceWriter::write_groups() {
 void TraceWriter::write_tasks() {
   Columns<std::uint32_t, std::uint8_t, std::uint8_t, std::uint32_t, std::int32_t, std::int32_t, std::int32_t,
           std::int32_t, double, double, double, double, double>
-      columns(file_, "/tasks", "rank", "stream", "kind", "name", "group", "stage", "chunk", "microbatch", "start_s",
-              "end_s", "bytes", "flop", "energy_j");
+      columns(file_, at_ + "/tasks", "rank", "stream", "kind", "name", "group", "stage", "chunk", "microbatch",
+              "start_s", "end_s", "bytes", "flop", "energy_j");
   NameTable names;
   std::vector<std::uint32_t> name_of_class;
   for (const TaskClass& described : program_.classes) name_of_class.push_back(names.code(described.name));
@@ -243,21 +274,21 @@ void TraceWriter::write_tasks() {
                    measurement_ == nullptr ? described.energy_j : std::numeric_limits<double>::quiet_NaN());
   }
   columns.finish();
-  file_.write("/names/task", names.names());
+  file_.write(at_ + "/names/task", names.names());
 }
 
 void TraceWriter::write_dependencies() {
-  file_.add_group("/dependencies");
-  Hdf5Column<std::int64_t> begin(file_, "/dependencies/begin");
+  file_.add_group(at_ + "/dependencies");
+  Hdf5Column<std::int64_t> begin(file_, at_ + "/dependencies/begin");
   for (const TaskId first : program_.dependency_begin) begin.append(first);
   begin.finish();
-  Hdf5Column<std::uint32_t> tasks(file_, "/dependencies/task");
+  Hdf5Column<std::uint32_t> tasks(file_, at_ + "/dependencies/task");
   for (const TaskId task : program_.dependencies) tasks.append(task);
   tasks.finish();
 }
 
 void TraceWriter::write_links() {
-  Columns<std::uint32_t, std::int32_t, double, double, double> columns(file_, "/links", "link", "rank", "time_s",
+  Columns<std::uint32_t, std::int32_t, double, double, double> columns(file_, at_ + "/links", "link", "rank", "time_s",
                                                                        "bytes_per_s", "utilisation");
   std::vector<std::string> names;
   const std::vector<LinkUsage> shared = link_usage(program_, simulation_.timeline);
@@ -271,33 +302,15 @@ void TraceWriter::write_links() {
     }
   });
   columns.finish();
-  file_.write("/names/link", names);
-  write_shared_links(shared);
-}
-
-// In a measured iteration tasks take longer for other reasons.
-void TraceWriter::write_shared_links(std::span<const LinkUsage> shared) {
-  Columns<std::uint32_t, double, double, double, double, double, double> links(
-      file_, "/shared_links", "link", "bandwidth_bytes_per_s", "bytes", "mean_use", "peak_use", "binds_s",
-      "most_asked");
-  Columns<std::uint32_t, std::uint32_t, double, double, double> slowed(file_, "/slowed", "link", "name", "times",
-                                                                       "full_speed_s", "slowed_s");
-  NameTable names;  // as write_tasks() numbers them
-  for (const TaskClass& described : program_.classes) names.code(described.name);
-  for (std::size_t i = 0; measurement_ == nullptr && i < shared.size(); ++i) {
-    const LinkUsage& usage = shared[i];
-    links.append(usage.link, program_.links[usage.link].bytes_per_s, usage.bytes, usage.mean_use, usage.peak_use,
-                 usage.binds_s, usage.most_asked);
-    for (const SlowedCommunication& each : slowed_by_name(program_, usage.held)) {
-      slowed.append(usage.link, names.code(each.name), each.times, each.full_speed_s, each.slowed_s);
-    }
-  }
-  links.finish();
-  slowed.finish();
+  file_.write(at_ + "/names/link", names);
+  // In a measured iteration tasks take longer for other reasons.
+  NameTable tasks;  // as write_tasks() numbers them
+  for (const TaskClass& described : program_.classes) tasks.code(described.name);
+  write_shared_links(file_, at_, program_, measurement_ == nullptr ? shared : std::vector<LinkUsage>(), {}, tasks);
 }
 
 void TraceWriter::write_memory() {
-  Columns<std::uint32_t, double, double, double, double> columns(file_, "/memory", "rank", "time_s", "bytes",
+  Columns<std::uint32_t, double, double, double, double> columns(file_, at_ + "/memory", "rank", "time_s", "bytes",
                                                                  "activation_bytes", "workspace_bytes");
   int stage = -1;
   std::vector<BlockMemory> blocks;  // as the stage holds them
@@ -316,7 +329,7 @@ void TraceWriter::write_memory() {
 }
 
 void TraceWriter::write_power() {
-  Columns<std::uint32_t, double, double> columns(file_, "/power", "rank", "time_s", "watts");
+  Columns<std::uint32_t, double, double> columns(file_, at_ + "/power", "rank", "time_s", "watts");
   for (std::uint32_t rank = 0; measurement_ == nullptr && rank < program_.ranks.size(); ++rank) {
     for (const PowerPoint& point : power_over_time(simulation_, plan_of(rank), index_.compute_tasks_of(rank))) {
       columns.append(global_rank(rank), to_seconds(point.time), point.watts);
@@ -325,16 +338,80 @@ void TraceWriter::write_power() {
   columns.finish();
 }
 
+void write_head(Hdf5File& file, std::string_view filetype, bool measured) {
+  file.write_attribute("/", "filetype", filetype);
+  file.write_attribute("/", "schema_version", kSchemaVersion);
+  file.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
+  file.write_attribute("/", "origin", std::string_view(measured ? "measured" : "simulated"));
+}
+
 void write(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
            const Measurement* measurement) {
   StagedFile staged(path);
   Hdf5File file = Hdf5File::create(staged.path());
+  write_head(file, "mirfak trace", measurement != nullptr);
   TraceWriter(file, simulation, measurement).write(scenario);
   file.write_out();
   staged.commit();
 }
 
+// One of several jobs: all its iterations, as one.
+void write_job(Hdf5File& file, const NamedJob& job, const JointSimulation& simulation, std::size_t index) {
+  const std::string at = fmt::format("/jobs/{}", index);
+  file.add_group(at);
+  file.write_attribute(at, "name", std::string_view(job.name));
+  const Simulation run = simulation.run_of(index);
+  TraceWriter(file, run, nullptr, at).write(job.scenario);
+  Hdf5Column<std::uint32_t> devices(file, at + "/ranks/device");
+  for (const ProgramRank& rank : run.program.ranks) {
+    devices.append(static_cast<std::uint32_t>(job.job().device_of(static_cast<int>(rank.rank))));
+  }
+  devices.finish();
+  file.add_group(at + "/iterations");
+  Columns<double, double, std::uint8_t> iterations(file, at + "/iterations", "begin_s", "end_s", "counts");
+  const JobAmongOthers& of = simulation.jobs[index];
+  for (std::size_t i = 0; i < simulation.joint.ends[index].size(); ++i) {
+    const auto number = static_cast<int>(i);
+    iterations.append(to_seconds(simulation.begin_of(index, i)), to_seconds(simulation.end_of(index, i)),
+                      number >= of.first && number < of.first + of.iterations ? 1 : 0);
+  }
+  iterations.finish();
+}
+
+void write_links_of_jobs(Hdf5File& file, const NetworkUse& links) {
+  Columns<std::uint32_t, double, double, double> columns(file, "/links", "link", "time_s", "bytes_per_s",
+                                                         "utilisation");
+  std::vector<std::string> names;
+  for (const LinkUsage& usage : links.links) {
+    names.push_back(full_name(links.program.links[usage.link]));
+    for (const LinkUsePoint& point : usage.points) {
+      columns.append(usage.link, to_seconds(point.time), point.bytes_per_s, point.use);
+    }
+  }
+  columns.finish();
+  file.write("/names/link", names);
+  NameTable tasks;
+  write_shared_links(file, "", links.program, links.links, links.owners, tasks);
+  file.write("/names/task", tasks.names());
+}
+
 }  // namespace
+
+void write_trace(const std::filesystem::path& path, const JobsFile& jobs, const JointSimulation& simulation,
+                 const NetworkUse& links) {
+  StagedFile staged(path);
+  Hdf5File file = Hdf5File::create(staged.path());
+  write_head(file, "mirfak trace of jobs", false);
+  file.write("/scenario", jobs.text);
+  for (const char* group : {"/names", "/summary", "/links", "/shared_links", "/slowed", "/jobs"}) file.add_group(group);
+  file.write("/names/job", jobs.names());
+  file.write_attribute("/summary", "from_s", to_seconds(simulation.from));
+  file.write_attribute("/summary", "to_s", to_seconds(simulation.to));
+  write_links_of_jobs(file, links);
+  for (std::size_t job = 0; job < jobs.jobs.size(); ++job) write_job(file, jobs.jobs[job], simulation, job);
+  file.write_out();
+  staged.commit();
+}
 
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation) {
   write(path, scenario, simulation, nullptr);

@@ -1,7 +1,8 @@
 #pragma once
 
+#include "scenario/jobs_file.hpp"
 #include "scenario/scenario.hpp"
-#include "simulation/iteration.hpp"
+#include "simulation/joint_links.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -31,5 +32,10 @@ void write_trace(const std::filesystem::path& path, const Scenario& scenario, co
 // is not there: energy, power, memory, money.
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
                  const Measurement& measurement);
+
+// The same of several jobs on one cluster: all their iterations, each job in a group of its own, with the links that
+// they share. `simulation` is that of the file's jobs, `links` what these take of the network.
+void write_trace(const std::filesystem::path& path, const JobsFile& jobs, const JointSimulation& simulation,
+                 const NetworkUse& links);
 
 }  // namespace mirfak

@@ -1,5 +1,6 @@
 #include "trace/traffic.hpp"
 
+#include "program/job_network.hpp"
 #include "program/transfer_cost.hpp"
 
 #include <fmt/format.h>
@@ -108,7 +109,7 @@ class LineRates {
     const Job& job = simulation_.job;
     const int replica = plan_.replicas.first();
     const std::array<int, 2> ends = {job.rank_of(plan_.stage, replica, 0), job.rank_of(other, replica, 0)};
-    return of_group(communication_group(job.cluster, ends));
+    return of_group(communication_group(job, ends));
   }
   double of_transfer(int other) const {
     const auto cost = transfer_cost(simulation_.job, simulation_.plans, simulation_.blocks,
@@ -121,12 +122,6 @@ class LineRates {
   double scale_up_;
   double port_;
 };
-
-// With the number of those alike.
-std::string full_name(const Link& link) {
-  const std::size_t alike = link.stands_for.size();
-  return alike < 2 ? link.name : fmt::format("{} ({} links alike)", link.name, alike);
-}
 
 void shared_links(const Program& program, std::span<const LinkUsage> shared,
                   const std::function<void(const LinkTraffic&)>& take) {
@@ -158,6 +153,11 @@ void stream_traffic(const Simulation& simulation, std::span<const TaskId> tasks,
 }
 
 }  // namespace
+
+std::string full_name(const Link& link) {
+  const std::size_t alike = link.stands_for.size();
+  return alike < 2 ? link.name : fmt::format("{} ({} links alike)", link.name, alike);
+}
 
 void for_each_link(const Simulation& simulation, const StreamIndex& index, std::span<const LinkUsage> shared,
                    const std::function<void(const LinkTraffic&)>& take) {

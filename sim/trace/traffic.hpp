@@ -25,6 +25,8 @@ struct LinkTraffic {
   std::vector<TrafficPoint> points;  // as the series of rank_series.hpp
 };
 
+std::string full_name(const Link& link);  // with the number of those alike
+
 // Hands over each shared link's traffic (tasks cross it at the speeds at which the engine ran them), then each
 // communication stream's that has tasks, rank by rank (a task's bytes cross evenly from its start to its end). The line
 // rate of a shared link is its own. That of a stream is the scale-up link's, or that of the share of network ports that

@@ -91,10 +91,47 @@ TEST_CASE("jobs that meet on uplinks are slower than alone, and apart they are n
     CHECK(job.at("slowdown") > 0.02);
     CHECK(job.at("iterations") >= 10);
     CHECK(job.at("fits") == true);
+    CHECK(job.at("unbound_s") < job.at("alone_s"));
+    CHECK(job.at("iteration").at("iteration_time_s") == job.at("mean_s"));
+    CHECK(job.at("iteration").at("notes").empty());
+    CHECK(job.at("waiting_for_others").at("energy_j") > 0);
+    double by_other = 0;
+    const std::string other = job.at("name") == "first" ? "second" : "first";
+    for (const json& slowed : job.at("slowed")) by_other += slowed.at("by_job").at(other).get<double>();
+    CHECK(by_other > 0);
   }
+  CHECK_FALSE(meeting.at("links").at("binding").empty());
   const json apart = jobs_of({"--set", "jobs[0].nodes=0-31"});
   CHECK(apart.at("contended_links") == 0);
   for (const json& job : apart.at("jobs")) CHECK(job.at("mean_s") == job.at("alone_s"));
+}
+
+TEST_CASE("perturbations of the cluster reach the job whose nodes they are of, and jobs have their own") {
+  const std::string file = mirfak::source_root() + "/scenarios/jobs/two-llama2-70b-h100.yaml";
+  const Finished slow = run({"simulate", file, "--format", "json", "--set", "iterations=1", "--set",
+                             "cluster.perturbations={nodes: [{node: 1, compute: 2}]}"});
+  REQUIRE(slow.status == 0);
+  const json jobs = json::parse(slow.out).at("jobs");
+  CHECK(jobs[1].at("alone_s") > 1.3 * jobs[0].at("alone_s").get<double>());
+  CHECK(jobs[0].at("slowed").empty() == false);
+  const Finished drawn = run({"simulate", file, "--format", "json", "--set", "iterations=1", "--set",
+                              "jobs[1].perturbations={iterations: {compute: {lognormal: {sigma: 0.05}}}}", "--set",
+                              "jobs[0].nodes=0-31", "--samples", "4"});
+  REQUIRE(drawn.status == 0);
+  const json spread = json::parse(drawn.out).at("spread").at("jobs");
+  CHECK(spread[0].at("together").at("deviation_s") == 0);
+  CHECK(spread[1].at("together").at("deviation_s") > 0);
+}
+
+TEST_CASE("the explanation of jobs says what slows what, and explains each job alone") {
+  const Finished finished =
+      run({"simulate", mirfak::source_root() + "/scenarios/jobs/two-llama2-70b-h100.yaml", "--explain"});
+  REQUIRE(finished.status == 0);
+  for (const char* expected : {"the others add", "leaf to spine", "by second", "reduce gradients (first)",
+                               "The job first alone", "The job second alone", "Sources"}) {
+    CAPTURE(expected);
+    CHECK(finished.out.find(expected) != std::string::npos);
+  }
 }
 
 TEST_CASE("every search finds strategies that fit") {

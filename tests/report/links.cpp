@@ -48,7 +48,7 @@ TEST_CASE("links: the picture is XML with a title and a description, its figures
     CAPTURE(fabric);
     const Example e = on_fabric(fabric);
     const NetworkUse use = whole_network_use(e.simulation, {});
-    const std::string svg = links_svg("A <title> & more", e.simulation, use);
+    const std::string svg = links_svg({"A <title> & more", links_effect_text(e.simulation, use)}, use);
     const XmlElement root = parse_xml(svg, "links.svg");
     CHECK(root.name == "svg");
     CHECK(root.attribute("role") == "img");
@@ -80,7 +80,7 @@ TEST_CASE("links: of the whole network or of what can be short, folded or not, t
     const NetworkUse use = network_use(folded.simulation);
     const NetworkUse whole = whole_network_use(folded.simulation, {});
     CHECK(whole.slowed_s == doctest::Approx(use.slowed_s).epsilon(1e-7));
-    CHECK(whole.unbound_iteration_s == use.unbound_iteration_s);
+    CHECK(whole.binds() == use.binds());
     if (!alike) continue;
     const LoweringOptions all_ranks{.unfolded = true};
     const Example unfolded = on_fabric(fabric, all_ranks);
