@@ -118,7 +118,7 @@ class RunSampler {
       const double by = job.sampled.factor(task, factors_);
       into.duration[first + task] =
           static_cast<Picoseconds>(std::llround(static_cast<double>(even.duration[task]) * by));
-      if (!into.slower.empty()) into.slower[first + task] = by;
+      if (!into.slower.empty()) into.slower[first + task] = job.sampled.slower(task, factors_);
     }
   }
 
