@@ -65,8 +65,8 @@ double ExpectedFinish::at(double iteration_s) const {
   const double lasting = interval + renewal_.stall_s;
   const double cycle =
       rate > 0 ? std::exp(rate * (renewal_.restart_s + renewal_.write_s)) * std::expm1(rate * lasting) / rate : lasting;
-  const double share = iteration_s < interval ? iteration_s / interval : 1;  // of the states that an iteration saves
-  const double finish = (static_cast<double>(iterations_) * share * cycle + pauses_s_) * stretch_;
+  const double saves = interval > 0 ? all / interval : 1;
+  const double finish = (saves * cycle + pauses_s_) * stretch_;
   return std::isfinite(finish) ? finish : std::numeric_limits<double>::infinity();
 }
 

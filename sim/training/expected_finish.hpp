@@ -14,7 +14,8 @@ namespace mirfak {
 // in the mean (D over the goodput), it is
 //   F(t) = (n t C(D) / D + pauses) x maintenance.
 // F never falls as t rises, so that a bound of t makes one of F: while t is below the interval, D and C are constant
-// and F is linear in t; above, D = t and F has n C(t), where C rises; both meet at t = D.
+// and F is linear in t; above, D = t and F has n C(t), where C rises; both meet at t = D. Where all of it is shorter
+// than the interval, D = n t: the last state is saved once.
 class ExpectedFinish {
  public:
   // `job`: its model, training and framework, and the nodes that are used; its strategy does not matter.

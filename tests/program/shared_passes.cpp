@@ -59,10 +59,13 @@ TEST_CASE("exchanges inside passes: gradients and transfers between stages take 
   for (const ExpertDispatcher dispatcher : {ExpertDispatcher::all_to_all, ExpertDispatcher::deep_ep}) {
     for (const int pipeline : {1, 2}) {
       CAPTURE(pipeline);
-      const Job job = mixture_on("{type: full-bisection}", pipeline, true, dispatcher, 24);
+      Job job = mixture_on("{type: full-bisection}", pipeline, true, dispatcher, 24);
+      job.training.sequence_length = job.model.max_sequence = 4096;
+      job.model.mixture.ffn = 4096;
       const Picoseconds time = time_of(job);
       CHECK(time == time_of(job, kUnfolded));
       CHECK(time == time_of(job, kOperators));
+      CHECK(Lowered(job).program().shares_links());
       CHECK(time > time_of(job, kWholePasses));
       CHECK(time < time_of(job, kWholePasses) * 3 / 2);
     }

@@ -87,7 +87,8 @@ TEST_CASE("without failures the training is its iterations, saves and pauses") {
 TEST_CASE("the end never comes before that of a shorter iteration, from below the interval to far above") {
   const ExpectedFinish finish(job_on(kNodes), failing());
   double before = finish.at(0);
-  CHECK(before == 0);
+  CHECK(before >= 10);  // the state at the end is saved
+  CHECK(before < 11);
   for (double iteration_s = 1e-3; iteration_s < 1e5; iteration_s *= 1.001) {
     const double now = finish.at(iteration_s);
     CHECK(now >= before);
