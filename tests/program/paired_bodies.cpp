@@ -91,7 +91,11 @@ TEST_CASE("four layers of DeepSeek-V3 each way on 64 H800: communication hides")
                           << 4e3 * to_seconds(on(pair, true)) << " ms");
   CHECK(span >= on(pair, true));
   CHECK(span <= apart);
-  CHECK(4 * to_seconds(span) == doctest::Approx(0.129).epsilon(0.05));
-  // 113.4 ms of which 4.2 show in the profile (deepseek-ai/profile-data, train): most of it hides.
+  // The profile (deepseek-ai/profile-data, train): 129.0 ms, kernels of some 124; exchanges of some 80 without those that
+  // wait for counts, of which 4.2 show.
+  CHECK(4 * to_seconds(span) > 0.8 * 0.129);
+  CHECK(4 * to_seconds(span) < 1.05 * 0.129);
+  CHECK(4 * to_seconds(communication) > 0.9 * 0.080);
+  CHECK(4 * to_seconds(communication) < 1.1 * 0.080);
   CHECK(to_seconds(span - on(pair, true)) <= 0.25 * to_seconds(communication));
 }
