@@ -92,6 +92,8 @@ namespace {
 // 16). The bytes count what stays on the device.
 constexpr double kHybridShare = 2 / (900 / 616.0 + 900 / 520.0);
 constexpr int kHybridMultiprocessors = 32;
+// What DeepEP's take, in DeepSeek-V3's training (arXiv 2412.19437, section 3.2.2) and by default.
+constexpr int kDeepMultiprocessors = 20;
 
 // The two parts of an exchange of tokens, and the bytes of each.
 struct TokenExchange {
@@ -120,6 +122,7 @@ TokenExchange token_exchange(double bytes, const CommunicationGroup& group, cons
 CommunicationCost price_inside(const CollectiveModel& model, const TokenExchange& parts,
                                const ExpertExchange& exchange) {
   CommunicationCost cost = model.price(CollectiveKind::all_to_all, parts.inside, parts.domain);
+  cost.multiprocessors = kDeepMultiprocessors;
   if (exchange.dispatcher != ExpertDispatcher::hybrid_ep) return cost;
   const double kernels_s = parts.inside / (kHybridShare * model.link_share(parts.domain));
   cost.transfer_s = std::max(cost.transfer_s, kernels_s * model.time_factor());
@@ -154,7 +157,7 @@ CommunicationCost price_expert_exchange(const CollectiveModel& model, Collective
   cost.flows = FlowPattern::rail;
   cost.network_bytes_per_s = over_network / cost.seconds;
   cost.bytes_sent += inside.bytes_sent;
-  cost.multiprocessors = std::max(cost.multiprocessors, inside.multiprocessors);
+  cost.multiprocessors = inside.multiprocessors;
   return cost;
 }
 

@@ -99,6 +99,7 @@ TEST_CASE("over the network a rank sends through its own share of the ports, and
     CHECK(cost.transfer_s >= over_network / model.port_share());
     CHECK(cost.transfer_s <= 1.5 * over_network / model.port_share());
     CHECK(cost.flows == FlowPattern::rail);
+    CHECK(cost.multiprocessors == (dispatcher == ExpertDispatcher::deep_ep ? 20 : 32));
     CHECK(cost.network_bytes_per_s * cost.seconds == doctest::Approx(over_network));
   }
 }
