@@ -79,7 +79,7 @@ CondensedBody condensed(const Body& body, const std::vector<bool>& of_second) {
     std::fill(at.begin() + static_cast<std::ptrdiff_t>(first), at.begin() + static_cast<std::ptrdiff_t>(last),
               static_cast<int>(out.body.steps.size()));
     out.body.steps.push_back(std::move(step));
-    out.runs.push_back(std::move(run));
+    out.runs.push_back(run);
     first = last;
   }
   return out;

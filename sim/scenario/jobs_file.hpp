@@ -33,8 +33,8 @@ struct JobsFile {
 
 bool has_jobs(const Document& document);  // whether it is one
 
-// Error(input) for what cannot be understood, nodes that two jobs have, or of which there are not enough, and for keys
-// of the cluster that say something of all its ranks or its power together; Error(infeasible) for a strategy that
+// Error(input) for what cannot be understood, nodes that two jobs have, or of which there are not enough, and for
+// perturbations of a job that are of the cluster's ranks, nodes or links; Error(infeasible) for a strategy that
 // breaks a rule; at the place that is wrong.
 JobsFile read_jobs(const Document& document, const ScenarioSources& sources);
 

@@ -42,7 +42,8 @@ bool are_jobs(const std::string& text) {
     const Document document = Document::from_text(text, "none/s.yaml");
     if (!has_jobs(document)) return false;
     for (const NamedJob& job : read_jobs(document, ScenarioSources(kFolders)).jobs) {
-      require(job.job.part != nullptr && std::ssize(job.job.part->devices) == job.job.cluster.gpus());
+      const Job& of = job.job();
+      require(of.part != nullptr && std::ssize(of.part->devices) == of.cluster.gpus());
     }
   } catch (const Error& error) {
     require(error.kind() != ErrorKind::internal && error.where().known(), error.what());
