@@ -1,11 +1,22 @@
 #include "program/program_size.hpp"
 
 #include "base/error.hpp"
+#include "program/condensed_body.hpp"
 #include "program/data_parallel.hpp"
 
 #include <fmt/format.h>
 
 namespace mirfak {
+
+namespace {
+
+// Of a body that is written step by step, each of which the host issues.
+double tasks_of(const Body& body, const LoweringOptions& options) {
+  const std::size_t steps = options.operators ? body.steps.size() : condensed(body).body.steps.size();
+  return 2 * static_cast<double>(steps);
+}
+
+}  // namespace
 
 void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
   constexpr double tasks_per_piece = 5;  // a pass, or a part of one with its collectives
@@ -17,15 +28,15 @@ void check_program_size(const Job& job, std::span<const StagePlan> stages, const
       steps += 2 * tasks_per_piece * (gathers ? 2 * chunk.blocks() : 1);
       for (const BlockRun& run : chunk.runs) {
         const BlockBodies& block = plan.bodies_of(run.block);
-        const std::size_t kernels = block.forward.steps.size() + block.backward.steps.size();
-        if (!options.whole_passes()) steps += 2.0 * run.count * static_cast<double>(kernels);
+        if (!options.whole_passes())
+          steps += run.count * (tasks_of(block.forward, options) + tasks_of(block.backward, options));
       }
     }
     tasks += steps * plan.replicas.microbatches * (options.unfolded ? plan.ranks : 1);
   }
   if (tasks <= kMaxTasks) return;
   fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, kMaxTasks),
-                  "simulate it folded, or at --detail passes");
+                  options.operators ? "simulate it folded, or at --detail passes" : "simulate it folded");
 }
 
 }  // namespace mirfak
