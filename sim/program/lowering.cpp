@@ -473,11 +473,16 @@ void Lowering::send_among(const Way& way, std::span<const Seat> senders, std::sp
 
 }  // namespace
 
+bool shares_switches_in_passes(const Job& job, std::span<const StagePlan> plans) {
+  const bool crosses =
+      std::any_of(plans.begin(), plans.end(), [](const StagePlan& plan) { return plan.costs.passes_cross_leaves; });
+  return crosses && routes_of(job.network()) != nullptr;
+}
+
 bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
-  const bool fabric = routes_of(job.network()) != nullptr;
-  return std::any_of(plans.begin(), plans.end(), [&](const StagePlan& plan) {
-    return (fabric && plan.costs.passes_cross_leaves) || (passes_use_ports(plan) && others_use_ports(job, plan));
-  });
+  return shares_switches_in_passes(job, plans) || std::any_of(plans.begin(), plans.end(), [&](const StagePlan& plan) {
+           return passes_use_ports(plan) && others_use_ports(job, plan);
+         });
 }
 
 LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,

@@ -24,7 +24,9 @@ struct LoweringOptions {
   bool whole_passes() const { return !operators && passes_alone; }
 };
 
-// Whether collectives inside a job's passes may be short of links between switches.
+// Whether collectives inside a job's passes may be short of links between switches; whether of these, or of ports that
+// others use at the same time.
+bool shares_switches_in_passes(const Job& job, std::span<const StagePlan> plans);
 bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans);
 
 // Lowers one iteration of a job. What each rank runs, by stream:

@@ -42,7 +42,8 @@ std::string times_text(const Spread& spread) {
   }
   table.add_row({"standard deviation", format_seconds(spread.deviation_s),
                  format_percent(spread.deviation_s / spread.time.value), "of samples"});
-  return table.text();
+  const char* note = spread.passes_alone ? "  in samples, what passes exchange has its ports for itself\n" : "";
+  return table.text() + note;
 }
 
 std::string binding_text(const Spread& spread) {
@@ -89,6 +90,7 @@ Json spread_json(const Spread& spread) {
            {"seed", spread.seed},
            {"sampling", spread.antithetic ? "antithetic" : "random"},
            {"without_perturbations_s", spread.without_s},
+           {"passes_alone", spread.passes_alone},
            {"mean_s", spread.time.value},
            {"mean_error_s", spread.time.error},
            {"mean_error_of_independent_samples_s", spread.independent_error_s},

@@ -29,7 +29,7 @@ struct SampledJob {
         begins(to_picoseconds(among.begins_s)),
         blocks(shard_blocks(job)),
         plans(plan_stages(job, blocks)),
-        lowered(lower_apart(job, blocks, plans, {true, false})),
+        lowered(lower_apart(job, blocks, plans, sampled_lowering(job, plans))),
         sampled(lowered.program, job.cluster, sampled_experts(job, blocks, plans)),
         alone(lowered.program) {
     share_links(alone, std::span(&lowered.loads, 1));

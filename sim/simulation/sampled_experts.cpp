@@ -48,10 +48,17 @@ std::vector<Picoseconds> durations(const Job& job, std::span<const StagePlan> or
   const ShardedBlocks blocks = shard_blocks(job);
   std::vector<StagePlan> plans = plan_stages(job, blocks);
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].order = ordered[i].order;  // where they follow from times
-  return lower(job, blocks, plans, {true, false}).duration;
+  return lower(job, blocks, plans, sampled_lowering(job, ordered)).duration;
 }
 
 }  // namespace
+
+LoweringOptions sampled_lowering(const Job& job, std::span<const StagePlan> plans) {
+  LoweringOptions out;
+  out.unfolded = true;
+  out.passes_alone = !shares_switches_in_passes(job, plans);
+  return out;
+}
 
 SampledExperts sampled_experts(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans) {
   SampledExperts out;

@@ -27,7 +27,7 @@ struct Subject {
   explicit Subject(const Job& job)
       : blocks(shard_blocks(job)),
         plans(plan_stages(job, blocks)),
-        program(lower(job, blocks, plans, {true, false})),
+        program(lower(job, blocks, plans, sampled_lowering(job, plans))),
         sampled(program, job.cluster, sampled_experts(job, blocks, plans)) {
     before_on_stream.assign(program.size(), kNoTask);
     std::vector<TaskId> last(program.streams.size(), kNoTask);
@@ -216,6 +216,7 @@ Spread sample_iterations(const Job& job, const SpreadOptions& options) {
   out.seed = options.seed.value_or(perturbations.seed);
   out.antithetic = options.antithetic;
   out.without_s = SampleRunner(subject).run_even();
+  out.passes_alone = shares_links_in_passes(job, subject.plans) && !shares_switches_in_passes(job, subject.plans);
   const auto count = static_cast<std::size_t>(options.samples);
   out.samples.resize(count);
   const std::size_t blocks = std::min(kBlocks, count);

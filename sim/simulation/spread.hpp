@@ -39,7 +39,8 @@ struct BindingRank {
 struct Spread {
   std::uint64_t seed = 0;
   bool antithetic = true;
-  double without_s = 0;  // with no factors at all
+  double without_s = 0;       // with no factors at all
+  bool passes_alone = false;  // whether what passes exchange had ports for itself that others use (sampled_lowering)
   std::vector<SampledIteration> samples;
   SampleMean time;
   double independent_error_s = 0;         // what the error of the mean would be if as many samples were independent

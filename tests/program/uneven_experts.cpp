@@ -191,17 +191,25 @@ TEST_CASE("placements of popular experts are drawn for each layer and microbatch
   CHECK(spread.binds[static_cast<std::size_t>(Cause::experts)] == 60);
 }
 
-// Exchanges of two nodes, beside gradients.
-TEST_CASE("drawn experts have more to exchange over shared ports, at the same rate") {
+// Exchanges of two nodes, beside gradients, over half the links that both need.
+TEST_CASE("drawn experts have more to exchange over shared links, at the same rate") {
   const auto over_nodes = [](Job job) {
     job.strategy.overlap_grad_reduce = true;
+    const Cluster nodes = nodes_on("{type: fat-tree, leaf_ports: 8, oversubscription: 2}", 2);
+    const std::vector<NodeAllotment> groups(nodes.groups().begin(), nodes.groups().end());
+    job.cluster = Cluster(groups, nodes.fabric(), job.cluster.perturbations());
     return job;
   };
   const Job job = over_nodes(mixture(kExperts));
   CHECK(simulate(job).program.shares_links());
   const std::vector<double> loads = ExpertPopularity{0.5, {}}.loads(kExperts, 2);
   const double expected = result_of(over_nodes(with_tokens(mixture(kExperts), loads))).iteration_time_s;
-  CHECK(expected > result_of(job).iteration_time_s);
-  for (const double time : sample_times(over_nodes(with_skew(mixture(kExperts), 0.5)), 4))
-    CHECK(time == doctest::Approx(expected).epsilon(1e-6));
+  const double even = result_of(job).iteration_time_s;
+  CHECK(expected > even);
+  // The latency weighs less in a longer exchange, which so asks for a little more of the links.
+  for (const double time : sample_times(over_nodes(with_skew(mixture(kExperts), 0.5)), 4)) {
+    CHECK(time > even);
+    CHECK(time > 0.9 * expected);
+    CHECK(time < expected * (1 + 1e-6));
+  }
 }
