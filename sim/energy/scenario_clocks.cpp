@@ -66,8 +66,7 @@ class ClockedJob {
     const std::vector<StagePlan> plans = plans_at(0);
     out_.program = lower_whole(plans);
     if (shares_links_in_passes(job_, plans)) {
-      out_.left_out.emplace_back(
-          "what passes exchange between leaves has the network for itself while clocks are planned");
+      out_.left_out.emplace_back("what passes exchange has the network for itself while clocks are planned");
     }
     find_passes();
     price_clocks();
