@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
+#include <vector>
 
 namespace mirfak {
 
@@ -43,24 +44,21 @@ double none_between(const ExpertExchange& of, double first, double last) {
     const double chosen = of.groups_per_token / of.groups;
     return 1 - chosen + chosen * none_of(of.per_token, last - first, reachable);
   }
-  const std::array<double, 2> parts = {begins * size - first, last - ends * size};
+  std::vector<double> parts;  // of groups that lie there in part
+  for (const double part : {begins * size - first, last - ends * size}) {
+    if (part > kWhole) parts.push_back(part);
+  }
   const int whole = ends - begins;
-  const int partly = (parts[0] > kWhole ? 1 : 0) + (parts[1] > kWhole ? 1 : 0);
   const auto groups = static_cast<int>(of.groups);
   const auto per_token = static_cast<int>(of.groups_per_token);
+  const int elsewhere = groups - whole - static_cast<int>(parts.size());
   double none = 0;
-  for (unsigned chosen_parts = 0; chosen_parts < 4; ++chosen_parts) {
+  for (unsigned chosen = 0; chosen < 1U << parts.size(); ++chosen) {
     double here = 0;
-    int of_parts = 0;
-    bool there = true;
-    for (std::size_t i = 0; i < 2; ++i) {
-      if ((chosen_parts >> i & 1U) == 0) continue;
-      there = there && parts[i] > kWhole;
-      here += parts[i];
-      ++of_parts;
-    }
-    for (int j = 0; there && j <= whole; ++j) {
-      const double ways = choices(whole, j) * choices(groups - whole - partly, per_token - j - of_parts);
+    for (std::size_t i = 0; i < parts.size(); ++i) here += (chosen >> i & 1U) != 0 ? parts[i] : 0;
+    const int left = per_token - std::popcount(chosen);
+    for (int j = 0; j <= whole; ++j) {
+      const double ways = choices(whole, j) * choices(elsewhere, left - j);
       if (ways > 0) none += ways * none_of(of.per_token, here + j * size, reachable);
     }
   }

@@ -177,7 +177,10 @@ InsideWay NodeInside::ring_of(const std::vector<Set>& sets) const {
 
 // All pairs of a group, or each with the next.
 InsideWay NodeInside::pairs_of(const std::vector<Set>& sets, bool all) const {
-  if (kind_ == ScaleUpKind::switched) return ring_of(sets).over_pcie ? pairs_over_pcie(sets, all) : ring_of(sets);
+  if (kind_ == ScaleUpKind::switched) {
+    const InsideWay ring = ring_of(sets);
+    return ring.over_pcie ? pairs_over_pcie(sets, all) : ring;
+  }
   double least = kind_ == ScaleUpKind::none ? 0 : std::numeric_limits<double>::infinity();
   for (const Set& set : sets) {
     for (std::size_t i = 0; i < set.size(); ++i) {

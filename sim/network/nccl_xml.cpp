@@ -50,7 +50,7 @@ const std::map<std::string, std::set<std::string>>& known_attributes() {
   return known;
 }
 
-constexpr int kMostRank = 10'000'000;
+constexpr int kMaxRank = 10'000'000;
 constexpr int kGfxOfMi200 = 0x90a;
 
 // gcn="908" or gcn="gfx90a": the digits of a gfx number are hexadecimal.
@@ -205,9 +205,9 @@ class NcclReader {
     const auto whole = [&](const char* key) {
       if (gpu.find(key) == nullptr) return -1;
       const double number = gpu.number(key, 0);
-      if (number > kMostRank || number != std::floor(number)) {
+      if (number > kMaxRank || number != std::floor(number)) {
         fail_input(gpu.where, fmt::format("{} of <gpu>: expected a whole number, found {}", key, number),
-                   fmt::format("at most {}", kMostRank));
+                   fmt::format("at most {}", kMaxRank));
       }
       return static_cast<int>(number);
     };

@@ -21,7 +21,7 @@ namespace {
 
 // Line rates are rounded in data sheets and counted before encoding in files.
 constexpr double kSameRate = 0.01;
-constexpr int kMostLinks = 1000;  // between two GPUs, or of one to a switch
+constexpr int kMaxLinks = 1000;  // between two GPUs, or of one to a switch
 
 bool same_rate(double a, double b) { return std::abs(a - b) <= kSameRate * b; }
 
@@ -72,9 +72,9 @@ class NodeFromFile {
       const std::string& type = file.graph.link_types[static_cast<std::size_t>(link.type)];
       if (type != "nvlink" && type != "xgmi") continue;
       const double count = file.links[l];
-      if (count < 1 || count > kMostLinks || count != std::floor(count)) {
+      if (count < 1 || count > kMaxLinks || count != std::floor(count)) {
         fail_input(file.graph.vertices[static_cast<std::size_t>(link.a)].where,
-                   fmt::format("a count of {} links", count), fmt::format("expected 1 to {}", kMostLinks));
+                   fmt::format("a count of {} links", count), fmt::format("expected 1 to {}", kMaxLinks));
       }
       if (link.bandwidth != kNotStated) continue;
       fail_input(file.graph.vertices[static_cast<std::size_t>(link.a)].where,

@@ -42,10 +42,15 @@ bool passes_use_ports(const StagePlan& plan) {
   return leaves_domain(costs.tensor_group) || leaves_domain(costs.context_group) || leaves_domain(costs.expert_group);
 }
 
-// Whether transfers between stages or collectives of replicas use a stage's ports while its passes run.
+// Whether collectives of its replicas use a stage's ports while its passes run.
+bool replicas_use_ports(const DataParallelPlan& data_parallel, const StagePlan& plan) {
+  return overlaps_replicas(data_parallel) && leaves_domain(plan.costs.data_group);
+}
+
+// ... or transfers between stages.
 bool others_use_ports(const Job& job, const StagePlan& plan) {
   if (job.strategy.pipeline > 1) return true;
-  return leaves_domain(plan.costs.data_group) && overlaps_replicas(data_parallel_plan(job));
+  return replicas_use_ports(data_parallel_plan(job), plan);
 }
 
 std::vector<DataParallelPlan> plans_of_stages(const Job& job, const ShardedBlocks& blocks) {
@@ -181,11 +186,10 @@ void Lowering::reserve(std::span<const StagePlan> plans) {
 bool Lowering::contends(std::span<const StagePlan> plans) const {
   if (job_.strategy.pipeline == 1) return false;
   if (job_.strategy.stages.empty()) {
-    return overlaps_replicas(data_parallel(0)) && plans.front().costs.data_group.shape.domains > 1;
+    return replicas_use_ports(data_parallel(0), plans.front());
   }
-  return std::any_of(plans.begin(), plans.end(), [&](const StagePlan& plan) {
-    return overlaps_replicas(data_parallel(plan.stage)) && plan.costs.data_group.shape.domains > 1;
-  });
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](const StagePlan& plan) { return replicas_use_ports(data_parallel(plan.stage), plan); });
 }
 
 void Lowering::add_work(const ShardedBlocks& blocks, const StagePlan& plan) {

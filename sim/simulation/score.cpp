@@ -54,13 +54,13 @@ std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlock
   };
   IterationScore out = score(Sweep().makespan(program));
   if (hopeless && hopeless(out)) return std::nullopt;
-  if (shares_links_in_passes(job, plans)) {
+  const bool cut = shares_links_in_passes(job, plans);
+  if (cut) {
     plans = plan_stages(job, blocks, {}, bodies.with_steps());
     program = lower(job, blocks, plans);
-    out = score(Sweep().makespan(program));
   }
-  if (program.shares_links()) out = score(execute_events(program).makespan);
-  return out;
+  if (program.shares_links()) return score(execute_events(program).makespan);
+  return cut ? score(Sweep().makespan(program)) : out;
 }
 
 }  // namespace mirfak
