@@ -90,7 +90,7 @@ class Lowering {
     const SharedNetwork network = options_.all_links
                                       ? SharedNetwork{true, all_routes_of(cluster)}
                                       : SharedNetwork{!options_.passes_alone || contends(plans_), routes_of(cluster)};
-    NetworkLoads loads = network_loads(program_, groups_, job_, plans_, network, !options_.unfolded);
+    NetworkLoads loads = network_loads(program_, job_, plans_, network, !options_.unfolded);
     return {std::move(program_), std::move(loads)};
   }
 

@@ -33,9 +33,9 @@ StreamKind stream_of(GroupKind kind) {
 
 class LoadTable {
  public:
-  LoadTable(const Program& program, const RankGroups& groups, const Job& job, std::span<const StagePlan> plans,
-            const SharedNetwork& network, bool folded)
-      : program_(program), job_(job), network_(network), real_(program, groups, job, plans, folded) {
+  LoadTable(const Program& program, const Job& job, std::span<const StagePlan> plans, const SharedNetwork& network,
+            bool folded)
+      : program_(program), job_(job), network_(network), real_(program, job, plans, folded) {
     if (network.routes != nullptr) fabric_.assign(network.routes->links().size(), 0);
     out_.routes = network.routes;
     out_.ranks = static_cast<std::uint32_t>(program.ranks.size());
@@ -168,15 +168,15 @@ void LoadTable::load(std::uint32_t link, double bytes_per_s) {
 
 }  // namespace
 
-NetworkLoads network_loads(const Program& program, const RankGroups& groups, const Job& job,
-                           std::span<const StagePlan> plans, const SharedNetwork& network, bool folded) {
+NetworkLoads network_loads(const Program& program, const Job& job, std::span<const StagePlan> plans,
+                           const SharedNetwork& network, bool folded) {
   if (!network.ports && network.routes == nullptr) {
     NetworkLoads none;
     none.entry_of_class.assign(program.classes.size(), kNoTraffic);
     none.ranks = static_cast<std::uint32_t>(program.ranks.size());
     return none;
   }
-  return LoadTable(program, groups, job, plans, network, folded).finished();
+  return LoadTable(program, job, plans, network, folded).finished();
 }
 
 }  // namespace mirfak

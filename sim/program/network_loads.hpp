@@ -3,7 +3,6 @@
 #include "network/routes.hpp"
 #include "program/job.hpp"
 #include "program/program.hpp"
-#include "program/rank_groups.hpp"
 #include "program/stage_plan.hpp"
 
 #include <span>
@@ -58,7 +57,7 @@ struct NetworkLoads {
 
 // In a folded program a rank stands for others, which act when it does: links between switches carry what all of these
 // send.
-NetworkLoads network_loads(const Program& program, const RankGroups& groups, const Job& job,
-                           std::span<const StagePlan> plans, const SharedNetwork& network, bool folded);
+NetworkLoads network_loads(const Program& program, const Job& job, std::span<const StagePlan> plans,
+                           const SharedNetwork& network, bool folded);
 
 }  // namespace mirfak

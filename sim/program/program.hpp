@@ -4,6 +4,7 @@
 #include "network/collective_flows.hpp"
 #include "program/task_work.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -151,6 +152,9 @@ struct Grouping {
   std::vector<GroupId> of_rank;  // by index into Program::ranks; kNoGroup: in none
   GroupId first = 0;             // its groups are numbered first, first + 1, ...
   std::uint32_t count = 0;
+  // Which of the divisions of this kind: between two stages these; over axes of the mesh one bit for each, in the order
+  // of its axes.
+  std::array<std::int32_t, 2> which{};
 };
 
 // What an activity takes of a shared link at full speed.

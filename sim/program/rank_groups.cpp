@@ -57,7 +57,7 @@ template <class SizeOf, class KeyOf>
 GroupingId RankGroups::divide(const Name& name, const SizeOf& size_of, const KeyOf& key_of) {
   const auto [known, added] = known_.try_emplace(name, static_cast<GroupingId>(program_.groupings.size()));
   if (!added) return known->second;
-  const GroupKind kind = std::get<GroupKind>(name);
+  const GroupKind kind = name.first;
   std::vector<std::pair<Key, std::uint32_t>> places;
   for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
     if (const std::optional<Key> key = key_of(program_.ranks[rank])) places.emplace_back(*key, rank);
@@ -65,6 +65,7 @@ GroupingId RankGroups::divide(const Name& name, const SizeOf& size_of, const Key
   std::sort(places.begin(), places.end());
   Grouping& grouping = program_.groupings.emplace_back();
   grouping.kind = kind;
+  grouping.which = name.second;
   grouping.first = static_cast<GroupId>(program_.groups.size());
   grouping.of_rank.assign(program_.ranks.size(), kNoGroup);
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -89,7 +90,7 @@ GroupingId RankGroups::over(MeshAxisSet axes, const Strategy& own) {
                              axes.contains(MeshAxis::context) ? 0 : rank.context,
                              axes.contains(MeshAxis::tensor) ? 0 : rank.tensor});
   };
-  return divide({kind_over(axes, own), bits, 0}, size_of, key_of);
+  return divide({kind_over(axes, own), {bits, 0}}, size_of, key_of);
 }
 
 GroupingId RankGroups::among(ReplicaGroup replicas) {
@@ -125,7 +126,7 @@ GroupingId RankGroups::among(ReplicaGroup replicas) {
     }
     return s.replicas();
   };
-  return divide({kind_among(replicas), 0, 0}, size_of, key_of);
+  return divide({kind_among(replicas), {}}, size_of, key_of);
 }
 
 // Stages of different shape have ranks of different number in a group (sharding/cross_mesh.hpp).
@@ -144,20 +145,18 @@ GroupingId RankGroups::between(GroupKind kind, int stage, int other) {
                rank.tensor / static_cast<std::uint32_t>(shape.tensor / groups.tensor), 0};
   };
   return divide(
-      {kind, first, second}, [&](const ProgramRank& /*rank*/) { return size; }, key_of);
+      {kind, {first, second}}, [&](const ProgramRank& /*rank*/) { return size; }, key_of);
 }
 
 GroupingId RankGroups::all() {
   return divide(
-      {GroupKind::all, 0, 0}, [&](const ProgramRank& /*rank*/) { return job_.strategy.ranks(); },
+      {GroupKind::all, {}}, [&](const ProgramRank& /*rank*/) { return job_.strategy.ranks(); },
       [](const ProgramRank&) { return std::optional(Key{}); });
 }
 
-GroupingId RankGroups::like(const RankGroups& other, GroupingId id) {
-  const auto found =
-      std::find_if(other.known_.begin(), other.known_.end(), [id](const auto& known) { return known.second == id; });
-  const auto [kind, first, second] = found->first;
-  switch (kind) {
+GroupingId RankGroups::like(const Grouping& other) {
+  const auto [first, second] = other.which;
+  switch (other.kind) {
     case GroupKind::data:
       return among(ReplicaGroup::all);
     case GroupKind::shard:
@@ -169,7 +168,7 @@ GroupingId RankGroups::like(const RankGroups& other, GroupingId id) {
     case GroupKind::transfer:
     case GroupKind::tied_embedding:
     case GroupKind::part:
-      return between(kind, first, second);
+      return between(other.kind, first, second);
     case GroupKind::all:
       return all();
     default:

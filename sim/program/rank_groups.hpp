@@ -4,9 +4,10 @@
 #include "program/job.hpp"
 #include "program/program.hpp"
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,8 +29,8 @@ class RankGroups {
   // The ranks that have the same place on two stages, or hold together what they send each other.
   GroupingId between(GroupKind kind, int stage, int other);
   GroupingId all();
-  // The division that another program of the job has as `id`.
-  GroupingId like(const RankGroups& other, GroupingId id);
+  // The division that another program of the job has as `other`.
+  GroupingId like(const Grouping& other);
 
   std::span<const std::uint32_t> ranks_of(GroupId group) const { return program_.groups[group].ranks; }
 
@@ -39,7 +40,7 @@ class RankGroups {
               std::int32_t microbatch = -1);
 
  private:
-  using Name = std::tuple<GroupKind, int, int>;
+  using Name = std::pair<GroupKind, std::array<std::int32_t, 2>>;  // Grouping::kind and ::which
   // `key_of`: says which ranks belong together; in the order of the keys groups are numbered. `size_of`: of the group
   // of a rank, how many it has.
   template <class SizeOf, class KeyOf>

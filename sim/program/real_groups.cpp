@@ -38,10 +38,12 @@ RealGroups::Members members_of(const Program& program, GroupId group, int stage)
 
 }  // namespace
 
-RealGroups::RealGroups(const Program& program, const RankGroups& groups, const Job& job,
-                       std::span<const StagePlan> plans, bool folded)
-    : program_(program), groups_(groups), plans_(plans), folded_(folded) {
-  if (!folded) return;
+RealGroups::RealGroups(const Program& program, const Job& job, std::span<const StagePlan> plans, bool folded)
+    : program_(program), plans_(plans), folded_(folded) {
+  if (!folded) {
+    number_ranks();
+    return;
+  }
   add_all_ranks(all_, job);
   real_ = std::make_unique<RankGroups>(all_, job, false);
   class_of_.resize(static_cast<std::size_t>(job.strategy.pipeline));
@@ -52,9 +54,46 @@ RealGroups::RealGroups(const Program& program, const RankGroups& groups, const J
       of_stage[static_cast<std::size_t>(replica)] = plan.replica_class;
     }
   }
+  number_ranks();
 }
 
 RealGroups::~RealGroups() = default;
+
+void RealGroups::number_ranks() {
+  std::map<std::pair<std::uint32_t, int>, std::uint32_t> first_of;  // by stage and class
+  for (std::uint32_t i = 0; i < program_.ranks.size(); ++i) {
+    first_of.try_emplace({program_.ranks[i].stage, plans_[program_.ranks[i].plan].replica_class}, i);
+  }
+  const std::vector<ProgramRank>& all = folded_ ? all_.ranks : program_.ranks;
+  cluster_ranks_.resize(all.size());
+  index_of_.resize(all.size());
+  standing_for_.resize(all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const ProgramRank& rank = all[i];
+    cluster_ranks_[rank.rank] = rank;
+    index_of_[rank.rank] = i;
+    standing_for_[rank.rank] = folded_ ? first_of.at({rank.stage, class_of_[rank.stage][rank.data]}) : i;
+  }
+}
+
+std::vector<GroupId> RealGroups::groups_of_ranks(GroupingId grouping) {
+  const GroupingId real = folded_ ? real_->like(program_.groupings[grouping]) : grouping;
+  const std::vector<GroupId>& of_rank = (folded_ ? all_ : program_).groupings[real].of_rank;
+  std::vector<GroupId> out;
+  out.reserve(index_of_.size());
+  for (const std::uint32_t index : index_of_) out.push_back(of_rank[index]);
+  return out;
+}
+
+std::vector<int> RealGroups::members(GroupId group) const {
+  const Program& program = folded_ ? all_ : program_;
+  std::vector<int> out;
+  for (const std::uint32_t member : program.groups[group].ranks) {
+    out.push_back(static_cast<int>(program.ranks[member].rank));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 // By the class of replicas of their first rank on the stage.
 const RealGroups::OfClasses& RealGroups::real_groups(GroupingId grouping, int stage) {
@@ -62,7 +101,7 @@ const RealGroups::OfClasses& RealGroups::real_groups(GroupingId grouping, int st
   OfClasses& out = known->second;
   if (!is_new) return out;
   out.resize(static_cast<std::size_t>(classes_of(plans_)));
-  const Grouping& real = all_.groupings[real_->like(groups_, grouping)];
+  const Grouping& real = all_.groupings[real_->like(program_.groupings[grouping])];
   for (GroupId group = real.first; group < real.first + real.count; ++group) {
     for (const std::uint32_t index : all_.groups[group].ranks) {
       const ProgramRank& rank = all_.ranks[index];

@@ -18,8 +18,7 @@ namespace mirfak {
 class RealGroups {
  public:
   // References must outlive this.
-  RealGroups(const Program& program, const RankGroups& groups, const Job& job, std::span<const StagePlan> plans,
-             bool folded);
+  RealGroups(const Program& program, const Job& job, std::span<const StagePlan> plans, bool folded);
   ~RealGroups();
 
   // The ranks of a group on the stage that is asked for, and its others.
@@ -30,17 +29,29 @@ class RealGroups {
   // Visits the real groups that a group stands for and that have ranks on a stage.
   void for_each(GroupingId grouping, GroupId group, int stage, const std::function<void(const Members&)>& visit);
 
+  // All ranks of the cluster, by number.
+  const std::vector<ProgramRank>& cluster_ranks() const { return cluster_ranks_; }
+  // Of the program's ranks the one that stands for a rank of the cluster: an index into Program::ranks.
+  std::uint32_t standing_for(int rank) const { return standing_for_[static_cast<std::size_t>(rank)]; }
+  // By rank of the cluster, its group of a grouping, among the cluster's own; kNoGroup: in none.
+  std::vector<GroupId> groups_of_ranks(GroupingId grouping);
+  // The ranks of such a group, ascending.
+  std::vector<int> members(GroupId group) const;
+
  private:
   using OfClasses = std::vector<std::vector<Members>>;  // by class of replicas
   const OfClasses& real_groups(GroupingId grouping, int stage);
+  void number_ranks();
 
   const Program& program_;
-  const RankGroups& groups_;
   std::span<const StagePlan> plans_;
   bool folded_;
   Program all_;  // the ranks of the cluster and their groups, without tasks
   std::unique_ptr<RankGroups> real_;
   std::vector<std::vector<int>> class_of_;  // of each stage's replicas
+  std::vector<ProgramRank> cluster_ranks_;
+  std::vector<std::uint32_t> index_of_;      // of each rank of the cluster, in what has its groups
+  std::vector<std::uint32_t> standing_for_;  // ... in the program
   std::map<std::pair<GroupingId, int>, OfClasses> real_groups_;
 };
 

@@ -20,8 +20,9 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 13> kOwnedLibraries{{{"yaml.h", "base"},
+constexpr std::array<OwnedLibrary, 14> kOwnedLibraries{{{"yaml.h", "base"},
                                                         {"expat.h", "network"},
+                                                        {"google/protobuf/", "chakra"},
                                                         {"rapidjson/", "recording"},
                                                         {"zlib.h", "base"},
                                                         {"sqlite3.h", "recording"},
@@ -130,9 +131,10 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 
 const std::vector<std::string>& rooms() {
   static const std::vector<std::string> list{
-      "base", "graph",     "block",       "model",      "schedule", "strategy", "sharding",   "cluster",  "network",
-      "cost", "recording", "calibration", "program",    "engine",   "replay",   "simulation", "training", "energy",
-      "plan", "alpa",      "scenario",    "validation", "trace",    "launch",   "report",     "sweep",    "cli"};
+      "base",       "graph",      "block",    "model",     "schedule",    "strategy", "sharding",
+      "cluster",    "network",    "cost",     "recording", "calibration", "program",  "engine",
+      "replay",     "simulation", "training", "energy",    "plan",        "alpa",     "scenario",
+      "validation", "trace",      "chakra",   "launch",    "report",      "sweep",    "cli"};
   return list;
 }
 
