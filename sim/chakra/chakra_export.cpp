@@ -262,9 +262,7 @@ ChakraNode Exporter::node(const Entry& entry, int rank, std::map<std::pair<int, 
   const StreamKind stream = program_.streams[program_.stream[entry.task]].kind;
   ChakraNode out;
   out.name = described.name;
-  if (const std::int32_t microbatch = program_.microbatch[entry.task]; microbatch >= 0) {
-    out.name += fmt::format(" mb {}", microbatch);
-  }
+  out.microbatch = program_.microbatch[entry.task];
   out.kind = entry.kind;
   out.collective = entry.collective;
   out.on_host = stream == StreamKind::host;

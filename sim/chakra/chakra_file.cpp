@@ -172,6 +172,7 @@ void take_number(ChakraNode& node, std::string_view name, double value) {
   if (name == "comm_dst" && node.kind == ChakraNodeKind::send) node.peer = whole(name, value);
   if (name == "comm_src" && node.kind == ChakraNodeKind::receive) node.peer = whole(name, value);
   if (name == "rendezvous") node.rendezvous = value != 0;
+  if (name == "microbatch") node.microbatch = static_cast<std::int32_t>(std::clamp(value, -1.0, 1e9));
 }
 
 void take_attribute(ChakraNode& node, const TraceAttribute& attribute) {
@@ -438,6 +439,7 @@ void ChakraWriter::add(const ChakraNode& node) {
   }
   if (node.duration_ps) attribute(list, "duration_ps").set_uint64_value(*node.duration_ps);
   if (!node.stream.empty()) attribute(list, "stream").set_string_value(node.stream);
+  if (node.microbatch >= 0) attribute(list, "microbatch").set_int32_value(node.microbatch);
   write_message(out_, wire);
 }
 

@@ -366,7 +366,8 @@ void Joiner::write(const std::vector<Index>& order) {
     }
     const StreamId stream = stream_for(index, trace_[index]);
     stream_of_[index] = stream;
-    task_[index] = last_on_[stream] = program.add_task(stream, class_for(index), duration_[index], after);
+    task_[index] = last_on_[stream] =
+        program.add_task(stream, class_for(index), duration_[index], after, node(index).microbatch);
     out_.task_of[trace_[index]][index - first_[trace_[index]]] = task_[index];
   }
 }

@@ -60,6 +60,7 @@ struct ChakraNode {
   std::int64_t tag = 0;              // comm_tag
   bool rendezvous = false;           // a send or receive that waits for its other end ("rendezvous")
   std::string stream;                // on which it ran ("stream"); empty: not said
+  std::int32_t microbatch = -1;      // ("microbatch"); -1: of none, or not said
 };
 
 // A group of ranks, as nodes name it.

@@ -1,8 +1,11 @@
 #include "replay/replay.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "cli/replay_arguments.hpp"
+#include "cli/replay_chakra.hpp"
 #include "engine/execute.hpp"
 #include "replay/derived_graph.hpp"
 #include "replay/straggler_analysis.hpp"
@@ -22,7 +25,9 @@ namespace {
 namespace po = boost::program_options;
 
 struct ReplayOptions {
-  std::string trace;
+  std::vector<std::string> traces;
+  std::string nodes;
+  std::string data;
   std::string dependencies;
   std::string groups;
   std::string ideal;
@@ -34,11 +39,13 @@ struct ReplayOptions {
 
 CommandSyntax syntax_for(ReplayOptions& options) {
   CommandSyntax syntax(
-      "mirfak replay TRACE [OPTION]...",
+      "mirfak replay TRACE... [OPTION]...",
       "Executes the recorded steps of a real training again, and says what its stragglers cost, and what if. TRACE\n"
       "is a table of operations, plain or compressed by gzip, with the columns dp_rank, stage, rank, step, optype,\n"
-      "start_ts, duration, seq_id, mc, mb_id and gmc.");
-  syntax.operand = &options.trace;
+      "start_ts, duration, seq_id, mc, mb_id and gmc. Or it executes Chakra execution traces of some ranks of one "
+      "run,\n"
+      "NAME.<rank>.et, and says where their time goes and what decides it.");
+  syntax.operands = &options.traces;
   auto add = syntax.options.add_options();
   syntax.add_file(FileRole::input, "dependencies", options.dependencies, "D.csv",
                   "what waits for what: a table with columns op, depends_on; without it, that follows from TRACE");
@@ -58,6 +65,9 @@ CommandSyntax syntax_for(ReplayOptions& options) {
                   "write a timeline of one replayed step for Perfetto or chrome://tracing");
   add("step", po::value<int>()->notifier([&](int step) { options.step = step; })->value_name("N"),
       "the step of --timeline; default the first");
+  add("nodes", po::value(&options.nodes)->value_name("TYPE:COUNT"),
+      "of Chakra traces: prices communication that has no recorded duration, rank r on GPU r of these");
+  add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
 
@@ -84,13 +94,38 @@ std::size_t step_index(const ReplayOptions& options, const MeasuredTrace& trace)
              fmt::format("it has {}", fmt::join(trace.steps, ", ")));
 }
 
+// Of Chakra traces, what else is said would have no effect.
+ChakraReplayOptions of_chakra(const ReplayOptions& options, OutputFormat format) {
+  const ReplayQuestions& asked = options.questions;
+  const bool of_tables = !options.dependencies.empty() || !options.groups.empty() || !options.ideal.empty() ||
+                         !asked.ranks.empty() || !asked.data_ranks.empty() || !asked.stages.empty() ||
+                         !asked.operations.empty() || !asked.speeds.empty() || options.step;
+  if (of_tables) {
+    fail_input({}, "Chakra traces have one step, say themselves what waits for what, and take no what-ifs",
+               "leave out all options but --nodes, --timeline, --format and --data");
+  }
+  return {options.nodes, options.data, options.timeline, format == OutputFormat::json};
+}
+
+void check_table(const ReplayOptions& options) {
+  if (options.traces.size() > 1) {
+    fail_input({}, fmt::format("unexpected argument '{}'", excerpt(options.traces[1])),
+               "a table of operations is one file; Chakra traces are files NAME.<rank>.et");
+  }
+  if (!options.nodes.empty()) fail_input({}, "--nodes prices communication of Chakra traces", "leave it out");
+}
+
 }  // namespace
 
 CommandOutput run_replay(std::span<const std::string> arguments, const Surroundings& surroundings) {
   ReplayOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
-  MeasuredTrace trace = read_measured_trace(options.trace);
+  if (are_chakra_traces(options.traces)) {
+    return replay_chakra(options.traces, of_chakra(options, format), surroundings);
+  }
+  check_table(options);
+  MeasuredTrace trace = read_measured_trace(options.traces.front());
   const std::optional<WhatIf> question = what_if(options.questions, trace);
   const std::size_t drawn = step_index(options, trace);
   std::vector<std::string> notes;

@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/graphviz.hpp"
+#include "cli/nodes_argument.hpp"
 #include "cli/options.hpp"
 #include "cluster/cluster.hpp"
 #include "graph/backward.hpp"
@@ -139,23 +140,6 @@ bool is_block_file(const std::string& path) {
   return document.root().kind == Value::Kind::mapping && document.root().find("text") != nullptr;
 }
 
-std::optional<Cluster> cluster_of(const std::string& text, const std::filesystem::path& profiles) {
-  if (text.empty()) return std::nullopt;
-  const Location at{fmt::format("--nodes {}", excerpt(text)), 0, 0};
-  const std::size_t colon = text.rfind(':');
-  int count = 0;
-  if (colon != std::string::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, count);
-    if (error != std::errc() || stop != end) count = 0;
-  }
-  if (count < 1) fail_input(at, "expected a type of node and how many", "for example --nodes dgx-a100-80g:4");
-  NodeAllotment nodes;
-  nodes.hardware = Catalog(profiles).node(FileReference(text.substr(0, colon)));
-  nodes.count = count;
-  return Cluster({std::move(nodes)}, default_fabric());
-}
-
 }  // namespace
 
 CommandOutput run_shard(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
@@ -188,7 +172,7 @@ CommandOutput run_shard(std::span<const std::string> arguments, const Surroundin
     blocks = blocks_of_model(spec, batch, sequence);
   }
   const ShardedModel sharded =
-      shard_model(std::move(blocks), mesh, annotations, cluster_of(options.nodes, folders.hardware));
+      shard_model(std::move(blocks), mesh, annotations, cluster_of_nodes(options.nodes, folders.hardware));
   if (!options.svg.empty()) write_text_file(options.svg, drawn_by_graphviz(shard_dot(sharded)));
   if (format == 2) return {shard_dot(sharded), {}};
   if (format == 1) return {shard_json(sharded, options.model, batch, sequence), {}};

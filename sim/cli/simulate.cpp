@@ -1,5 +1,6 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "cli/chakra_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
@@ -19,6 +20,7 @@
 #include "simulation/iteration.hpp"
 #include "simulation/joint_jobs.hpp"
 #include "simulation/spread.hpp"
+#include "trace/memory_snapshot.hpp"
 #include "trace/timeline_json.hpp"
 #include "trace/trace_hdf5.hpp"
 
@@ -43,6 +45,9 @@ struct SimulateOptions {
   std::string trace;
   std::string timeline;
   std::string links;
+  std::string memory_snapshot;
+  std::string chakra;
+  std::string chakra_ranks;
   bool explain = false;
   std::optional<int> samples;
   std::optional<std::uint64_t> seed;
@@ -67,6 +72,15 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline for Perfetto or chrome://tracing");
   syntax.add_file(FileRole::output, "links", options.links, "FILE.svg", "draw the use of the network's links");
+  syntax.add_file(FileRole::output, "memory-snapshot", options.memory_snapshot, "FILE.pickle",
+                  "write the predicted memory for PyTorch's memory viewer");
+  syntax.add_file(FileRole::as_added, "chakra", options.chakra, "PREFIX",
+                  "write Chakra execution traces PREFIX.<rank>.et, and PREFIX.comm_groups.json");
+  syntax.more_files = [&options](std::vector<FileArgument>& files) {
+    if (!options.chakra.empty()) files.push_back({FileRole::output, "--chakra", options.chakra + ".comm_groups.json"});
+  };
+  add("chakra-ranks", po::value(&options.chakra_ranks)->value_name("RANKS"),
+      "of which ranks, such as 0-7,64; default all");
   add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
       "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
@@ -139,6 +153,12 @@ std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
   return out;
 }
 
+void refuse_of_several_jobs(const SimulateOptions& options) {
+  if (options.chakra.empty() && options.memory_snapshot.empty()) return;
+  fail_input({}, fmt::format("{} is of one job", options.chakra.empty() ? "--memory-snapshot" : "--chakra"),
+             "leave it out, or give the scenario of one of the jobs");
+}
+
 // One iteration takes no notice of what is drawn for many.
 void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
@@ -209,7 +229,11 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const ScenarioSources sources(data_folders(options.data));
   Document document = Document::from_file(options.scenario);
   for (const std::string& assignment : options.overrides) document.override_value(assignment);
+  if (!options.chakra_ranks.empty() && options.chakra.empty()) {
+    fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
+  }
   if (has_jobs(document)) {
+    refuse_of_several_jobs(options);
     JobsFile file = read_jobs(document, sources);
     if (!sampling) note_draws(file);
     return simulate_jobs(file, options, lowering, sampling);
@@ -219,6 +243,8 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const Simulation simulation = simulate(scenario.job, lowering);
   if (!options.trace.empty()) write_trace(options.trace, scenario, simulation);
   if (!options.timeline.empty()) write_timeline_json(options.timeline, simulation);
+  if (!options.memory_snapshot.empty()) write_memory_snapshot(options.memory_snapshot, simulation);
+  if (!options.chakra.empty()) write_chakra_files(options.chakra, options.chakra_ranks, scenario, simulation);
 
   std::optional<NetworkUse> links;
   if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);

@@ -1,6 +1,7 @@
 #include "trace/rank_series.hpp"
 
 #include "program/sharded_state.hpp"
+#include "trace/stream_index.hpp"
 
 #include <algorithm>
 
@@ -27,48 +28,77 @@ void close_at(std::vector<Point>& points, Picoseconds end) {
 
 }  // namespace
 
-std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
-                                          const StagePlan& plan, std::span<const PassSpan> spans) {
+RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory> blocks, const StagePlan& plan,
+                       std::span<const PassSpan> spans) {
+  using Part = MemoryEvent::Part;
   const Job& job = job_at(simulation.job, simulation.blocks, plan.stage);
   const ShardedBlocks& own = simulation.blocks.at(plan.stage);
   std::vector<ChunkMemory> chunks;
   for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, blocks, chunk));
-  MemoryUse use = resident_memory(job, own, plan);
-  std::vector<MemoryPoint> points = {{0, use}};
+  RankMemory out;
+  out.resident = resident_memory(job, own, plan);
+  const auto put_event = [&](Picoseconds time, Part part, double bytes, const PassSpan& span) {
+    out.events.push_back({time, part, bytes, span.kind, span.chunk, span.microbatch});
+  };
   const auto of = [&](const Pass& pass) -> const ChunkMemory& { return chunks[static_cast<std::size_t>(pass.chunk)]; };
-  const auto end = [&](const Pass& pass) {
-    if (makes_input_gradient(pass.kind)) use.activations -= of(pass).kept;
-    if (pass.kind == Pass::Kind::backward_input) use.activations += of(pass).due;
-    if (pass.kind == Pass::Kind::backward_weight) use.activations -= of(pass).due;
+  const auto end = [&](const Pass& pass, Picoseconds time, const PassSpan& span) {
+    if (makes_input_gradient(pass.kind)) put_event(time, Part::kept, -of(pass).kept, span);
+    if (pass.kind == Pass::Kind::backward_input) put_event(time, Part::due, of(pass).due, span);
+    if (pass.kind == Pass::Kind::backward_weight) put_event(time, Part::due, -of(pass).due, span);
   };
   auto next = plan.order.begin();
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const PassSpan& span = spans[i];
     if (span.kind == TaskKind::optimizer) {
-      use.workspace = step_workspace(job, plan);
-      put(points, {span.start, use});
-      use.workspace = 0;
-      put(points, {span.end, use});
+      const double workspace = step_workspace(job, plan);
+      put_event(span.start, Part::workspace, workspace, span);
+      put_event(span.end, Part::workspace, -workspace, span);
       continue;
     }
     // Spans of passes stand in the order of the schedule, but of a pair either may be first. Iterations follow each
     // other.
     if (next == plan.order.end()) next = plan.order.begin();
     const Pass& pass = *next++;
-    if (is_forward(pass.kind)) use.activations += of(pass).kept;
-    use.workspace = of(pass).workspace(pass.kind);
-    if (pass.with_next) use.workspace += of(*next).workspace(next->kind);
-    put(points, {span.start, use});
-    use.workspace = 0;
-    Picoseconds until = span.end;
-    if (pass.with_next) {  // what a pair makes leaves when both have ended
-      until = std::max(until, spans[++i].end);
-      end(*next++);
-    }
-    end(pass);
-    put(points, {until, use});
+    const PassSpan& beside = pass.with_next ? spans[++i] : span;
+    const bool swapped = pass.with_next && is_forward(pass.kind) != (span.kind == TaskKind::forward);
+    const PassSpan& own_span = swapped ? beside : span;
+    if (is_forward(pass.kind)) put_event(span.start, Part::kept, of(pass).kept, own_span);
+    double workspace = of(pass).workspace(pass.kind);
+    if (pass.with_next) workspace += of(*next).workspace(next->kind);
+    put_event(span.start, Part::workspace, workspace, own_span);
+    const Picoseconds until = std::max(span.end, beside.end);  // what a pair makes leaves when both have ended
+    put_event(until, Part::workspace, -workspace, own_span);
+    if (pass.with_next) end(*next++, until, swapped ? span : beside);
+    end(pass, until, own_span);
   }
-  close_at(points, simulation.timeline.makespan);
+  return out;
+}
+
+void for_each_memory(const Simulation& simulation, const std::function<void(std::uint32_t, const RankMemory&)>& visit) {
+  const Program& program = simulation.program;
+  const StreamIndex index(program);
+  int stage = -1;
+  std::vector<BlockMemory> blocks;  // as the stage holds them
+  for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {
+    const StagePlan& plan = simulation.plans[program.ranks[rank].plan];
+    if (plan.stage != stage && (stage < 0 || !simulation.blocks.stages.empty())) {
+      blocks =
+          memory_of_blocks(job_at(simulation.job, simulation.blocks, plan.stage), simulation.blocks.at(plan.stage));
+      stage = plan.stage;
+    }
+    const auto spans = pass_spans(program, simulation.timeline, index.compute_tasks_of(rank));
+    visit(rank, rank_memory(simulation, blocks, plan, spans));
+  }
+}
+
+std::vector<MemoryPoint> memory_over_time(const RankMemory& rank, Picoseconds end) {
+  MemoryUse use = rank.resident;
+  std::vector<MemoryPoint> points = {{0, use}};
+  for (const MemoryEvent& event : rank.events) {
+    (event.part == MemoryEvent::Part::workspace ? use.workspace : use.activations) += event.bytes;
+    put(points, {event.time, use});
+  }
+  close_at(points, end);
   return points;
 }
 

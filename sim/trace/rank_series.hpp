@@ -3,6 +3,8 @@
 #include "simulation/iteration.hpp"
 #include "trace/pass_spans.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,10 +21,36 @@ struct PowerPoint {
   double watts = 0;
 };
 
-// As account_memory counts it: the largest total is StageMemory::peak's, to the bit. `blocks`: memory_of_blocks of the
-// plan's stage. `spans`: of a rank of `plan`.
-std::vector<MemoryPoint> memory_over_time(const Simulation& simulation, std::span<const BlockMemory> blocks,
-                                          const StagePlan& plan, std::span<const PassSpan> spans);
+// Memory that a pass or step takes or gives back.
+struct MemoryEvent {
+  enum class Part : std::uint8_t {
+    kept,      // by a forward pass for its backward pass
+    due,       // by a backward pass for the gradients of weights
+    workspace  // of what runs
+  };
+  Picoseconds time = 0;
+  Part part{};
+  double bytes = 0;  // below 0: given back
+  TaskKind kind{};   // of what runs
+  std::int32_t chunk = -1;
+  std::int32_t microbatch = -1;
+};
+
+// Of one rank: what it holds all the time, and what comes and goes, in the order of time but for passes beside each
+// other.
+struct RankMemory {
+  MemoryUse resident;
+  std::vector<MemoryEvent> events;
+};
+
+// `blocks`: memory_of_blocks of the plan's stage. `spans`: of a rank of `plan`.
+RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory> blocks, const StagePlan& plan,
+                       std::span<const PassSpan> spans);
+// Of all ranks of the program, in its order; the first argument is the index into Program::ranks.
+void for_each_memory(const Simulation& simulation, const std::function<void(std::uint32_t, const RankMemory&)>& visit);
+
+// As account_memory counts it: the largest total is StageMemory::peak's, to the bit.
+std::vector<MemoryPoint> memory_over_time(const RankMemory& rank, Picoseconds end);
 
 // Blocked power, and above it the energy of each task of the compute stream spread evenly over the task. Its
 // integral is the rank's energy.

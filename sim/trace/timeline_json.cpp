@@ -8,6 +8,7 @@
 #include "base/staged_file.hpp"
 #include "simulation/link_use.hpp"
 #include "simulation/replica_labels.hpp"
+#include "trace/rank_series.hpp"
 #include "trace/stream_index.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,8 @@
 namespace mirfak {
 
 namespace {
+
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -86,12 +89,13 @@ class TimelineWriter {
     std::uint32_t behind = 0;  // the number of the process behind all ranks
   };
 
-  // `links`: what became of the program's, to draw those that bind.
+  // `links`: what became of the program's, to draw those that bind. `simulation`: of one job, to draw memory and power.
   TimelineWriter(const std::filesystem::path& path, const Program& program, const Timeline& timeline, Names names,
-                 std::span<const LinkUsage> links = {})
+                 std::span<const LinkUsage> links = {}, const Simulation* simulation = nullptr)
       : program_(program),
         timeline_(timeline),
         links_(links),
+        simulation_(simulation),
         names_(std::move(names)),
         index_(program_),
         path_(path.string()),
@@ -106,6 +110,7 @@ class TimelineWriter {
     for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
       for (const StreamId stream : index_.streams_of(rank)) write_stream(stream);
     }
+    write_memory_and_power();
     write_links();
     text("\n]}}\n");
     flush();
@@ -144,12 +149,15 @@ class TimelineWriter {
   void write_task(TaskId task, const Stream& stream);
   void write_flow(TaskId send, const Stream& stream);
   void write_links();
-  void write_counter(std::uint32_t process, const std::string& name, const LinkUsage& usage);
+  void write_use(std::uint32_t process, const std::string& name, const LinkUsage& usage);
+  void write_point(std::uint32_t process, const std::string& name, Picoseconds time, const char* unit, double value);
+  void write_memory_and_power();
   std::uint32_t process(const Stream& stream) const { return names_.process(stream.rank); }
 
   const Program& program_;
   const Timeline& timeline_;
   std::span<const LinkUsage> links_;
+  const Simulation* simulation_;
   Names names_;
   StreamIndex index_;
   std::string path_;
@@ -248,15 +256,36 @@ void TimelineWriter::write_links() {
   describe("process_sort_index", fmt::format("\"sort_index\": {}", program_.ranks.size()));
   for (std::size_t i = 0; i < std::min(most, binding.size()); ++i) {
     const LinkUsage& usage = links_[binding[i]];
-    write_counter(process, json_text(program_.links[usage.link].name), usage);
+    write_use(process, json_text(program_.links[usage.link].name), usage);
   }
 }
 
-void TimelineWriter::write_counter(std::uint32_t process, const std::string& name, const LinkUsage& usage) {
+void TimelineWriter::write_point(std::uint32_t process, const std::string& name, Picoseconds time, const char* unit,
+                                 double value) {
+  begin_event();
+  text("{{\"ph\": \"C\", \"pid\": {}, \"name\": {}, \"ts\": {}, \"args\": {{\"{}\": {}}}}}", process, name,
+       microseconds(time), unit, value);
+}
+
+void TimelineWriter::write_use(std::uint32_t process, const std::string& name, const LinkUsage& usage) {
   for (const LinkUsePoint& point : usage.points) {
-    begin_event();
-    text("{{\"ph\": \"C\", \"pid\": {}, \"name\": {}, \"ts\": {}, \"args\": {{\"use\": {}}}}}", process, name,
-         microseconds(point.time), std::min(point.use, 1.0));
+    write_point(process, name, point.time, "use", std::min(point.use, 1.0));
+  }
+}
+
+// Of every rank, where it is known what was simulated.
+void TimelineWriter::write_memory_and_power() {
+  if (simulation_ == nullptr) return;
+  for_each_memory(*simulation_, [&](std::uint32_t rank, const RankMemory& memory) {
+    for (const MemoryPoint& point : memory_over_time(memory, timeline_.makespan)) {
+      write_point(names_.process(rank), "\"memory\"", point.time, "GiB", point.use.total() / kGibibyte);
+    }
+  });
+  for (std::uint32_t rank = 0; rank < program_.ranks.size(); ++rank) {
+    const StagePlan& plan = simulation_->plans[program_.ranks[rank].plan];
+    for (const PowerPoint& point : power_over_time(*simulation_, plan, index_.compute_tasks_of(rank))) {
+      write_point(names_.process(rank), "\"power\"", point.time, "W", point.watts);
+    }
   }
 }
 
@@ -303,7 +332,7 @@ void write_timeline_json(const std::filesystem::path& path, const Simulation& si
       own_names(simulation.program, [&](const ProgramRank& rank) { return rank_name(simulation, rank); });
   names.chunked = [&](ClassId) { return simulation.job.strategy.virtual_pipeline > 1; };
   const std::vector<LinkUsage> links = link_usage(simulation.program, simulation.timeline);
-  TimelineWriter(staged.path(), simulation.program, simulation.timeline, std::move(names), links).write();
+  TimelineWriter(staged.path(), simulation.program, simulation.timeline, std::move(names), links, &simulation).write();
   staged.commit();
 }
 

@@ -312,19 +312,13 @@ void TraceWriter::write_links() {
 void TraceWriter::write_memory() {
   Columns<std::uint32_t, double, double, double, double> columns(file_, at_ + "/memory", "rank", "time_s", "bytes",
                                                                  "activation_bytes", "workspace_bytes");
-  int stage = -1;
-  std::vector<BlockMemory> blocks;  // as the stage holds them
-  for (std::uint32_t rank = 0; measurement_ == nullptr && rank < program_.ranks.size(); ++rank) {
-    if (const int own = plan_of(rank).stage; own != stage && (stage < 0 || !simulation_.blocks.stages.empty())) {
-      blocks = memory_of_blocks(job_at(simulation_.job, simulation_.blocks, own), simulation_.blocks.at(own));
-      stage = own;
-    }
-    const auto spans = pass_spans(program_, simulation_.timeline, index_.compute_tasks_of(rank));
-    for (const MemoryPoint& point : memory_over_time(simulation_, blocks, plan_of(rank), spans)) {
+  const auto write = [&](std::uint32_t rank, const RankMemory& memory) {
+    for (const MemoryPoint& point : memory_over_time(memory, simulation_.timeline.makespan)) {
       columns.append(global_rank(rank), to_seconds(point.time), point.use.total(), point.use.activations,
                      point.use.workspace);
     }
-  }
+  };
+  if (measurement_ == nullptr) for_each_memory(simulation_, write);
   columns.finish();
 }
 

@@ -31,7 +31,7 @@ struct Writer {
 
 // Inputs are read in no case here: they may hold anything.
 const std::vector<Writer> kWriters = {
-    {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline", "--links"}},
+    {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline", "--links", "--memory-snapshot"}},
     {{"train"}, {" s.yaml"}, {"--trace"}},
     {{"search"}, {" s.yaml"}, {"--out"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
@@ -169,7 +169,7 @@ TEST_CASE("a file that only a scenario names is no output either") {
   folder.write("own.yaml", model);
   folder.write("s.yaml",
                std::string(kScenario).replace(0, std::string("model: gpt3-1.3b").size(), "model: ./own.yaml"));
-  for (const char* option : {"--trace", "--timeline", "--links"}) {
+  for (const char* option : {"--trace", "--timeline", "--links", "--memory-snapshot"}) {
     check_refused(run({{"simulate", "s.yaml", option, "sub/../own.yaml"}, folder.path()}), "cannot be written");
     check_refused(run({{"simulate", "s.yaml", option, "own.yaml", "--set", "cluster.nodes[0].count=2"}, folder.path()}),
                   "was read as an input");

@@ -73,7 +73,8 @@ TEST_CASE("memory over time peaks where accounting says, and ends as it began") 
     for (std::uint32_t rank = 0; rank < s.program.ranks.size(); ++rank) {
       const std::uint32_t stage = s.program.ranks[rank].stage;
       const auto spans = pass_spans(s.program, s.timeline, index.compute_tasks_of(rank));
-      const auto points = memory_over_time(s, memory_of_blocks(s.job, s.blocks), s.plans[stage], spans);
+      const auto points = memory_over_time(rank_memory(s, memory_of_blocks(s.job, s.blocks), s.plans[stage], spans),
+                                           s.timeline.makespan);
       double peak = 0;
       for (std::size_t i = 0; i < points.size(); ++i) {
         peak = std::max(peak, points[i].use.total());

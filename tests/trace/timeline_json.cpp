@@ -49,7 +49,7 @@ std::map<Row, std::vector<std::pair<Picoseconds, Picoseconds>>> busy_times(const
 TEST_CASE("links that bind are counters, as they are used") {
   const Example plain = example();
   const Json without = timeline(plain.simulation);
-  for (const Json& event : without["traceEvents"]) CHECK(event["ph"] != "C");
+  for (const Json& event : without["traceEvents"]) CHECK((event["ph"] != "C" || !event["args"].contains("use")));
 
   const Example e = example({"cluster.nodes[0].count=4", "strategy.tensor=8", "strategy.pipeline=2",
                              "strategy.overlap_grad_reduce=true", "training.framework=megatron-core"});
@@ -59,7 +59,7 @@ TEST_CASE("links that bind are counters, as they are used") {
   std::map<std::string, std::pair<double, double>> last;
   const Json shown = timeline(e.simulation);
   for (const Json& event : shown["traceEvents"]) {
-    if (event["ph"] != "C") continue;
+    if (event["ph"] != "C" || !event["args"].contains("use")) continue;
     auto& [time, level] = last[event["name"]];
     const double now = event["ts"].get<double>() * 1e-6;
     CHECK(now >= time);
@@ -73,6 +73,33 @@ TEST_CASE("links that bind are counters, as they are used") {
     CHECK(seconds.at(use.program.links[usage.link].name) ==
           doctest::Approx(usage.mean_use * to_seconds(e.simulation.timeline.makespan)));
   }
+}
+
+TEST_CASE("memory and power of every rank are counters: the peak, and the energy") {
+  const Example e = example();
+  std::map<int, double> peak_gib;
+  std::map<int, double> energy_j;
+  std::map<int, std::pair<double, double>> last;
+  const Json shown = timeline(e.simulation);
+  for (const Json& event : shown["traceEvents"]) {
+    if (event["ph"] != "C") continue;
+    const int rank = event["pid"];
+    if (event["name"] == "memory") peak_gib[rank] = std::max(peak_gib[rank], event["args"]["GiB"].get<double>());
+    if (event["name"] != "power") continue;
+    auto& [time, watts] = last[rank];
+    energy_j[rank] += (event["ts"].get<double>() * 1e-6 - time) * watts;
+    time = event["ts"].get<double>() * 1e-6;
+    watts = event["args"]["W"];
+  }
+  const std::vector<ProgramRank>& ranks = e.simulation.program.ranks;
+  REQUIRE(peak_gib.size() == ranks.size());
+  double all_j = 0;
+  for (const ProgramRank& rank : ranks) {
+    const StageResult& stage = e.simulation.result.stages[rank.plan];
+    CHECK(peak_gib.at(static_cast<int>(rank.rank)) * 1024 * 1024 * 1024 == doctest::Approx(stage.memory.peak.total()));
+    all_j += energy_j.at(static_cast<int>(rank.rank)) * rank.multiplicity;
+  }
+  CHECK(all_j == doctest::Approx(e.simulation.result.energy_j));
 }
 
 TEST_CASE("every task that takes time has an event; events of a row do not overlap") {
