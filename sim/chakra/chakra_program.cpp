@@ -336,11 +336,11 @@ ClassId Joiner::class_for(Index index) {
 void Joiner::write(const std::vector<Index>& order) {
   Program& program = out_.program;
   program.reserve(order.size(), 64);
-  for (std::size_t t = 0; t < traces_.size(); ++t) {
+  for (const ChakraTrace& trace : traces_) {
     ProgramRank rank;
-    rank.rank = static_cast<std::uint32_t>(traces_[t].rank);
+    rank.rank = static_cast<std::uint32_t>(trace.rank);
     program.ranks.push_back(rank);
-    out_.task_of.emplace_back(traces_[t].nodes.size(), kNoTask);
+    out_.task_of.emplace_back(trace.nodes.size(), kNoTask);
   }
   TaskClass meeting;
   meeting.kind = TaskKind::meeting;
