@@ -28,6 +28,9 @@ constexpr std::array kCommands = {
     Command{"schedule", "the order of passes of a pipeline schedule, drawn, checked, and as PyTorch's CSV",
             run_schedule},
     Command{"topology", "the graph of a network, drawn, with its bisection, diameter and bandwidths", run_topology},
+    Command{"doctor", "what is installed and works", run_doctor},
+    Command{"completion", "a script that completes commands and options in bash, zsh or fish", run_completion},
+    Command{"man", "the manual page of the program or of a command", run_man},
     Command{"bench", "fixed scenarios: one hash of all that happened, and events per second", run_bench},
 };
 
@@ -49,6 +52,8 @@ CommandOutput refuse(const std::string& name) {
 }
 
 }  // namespace
+
+std::span<const Command> commands() { return kCommands; }
 
 CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings) {
   if (arguments.empty()) return {{}, "no command\n\n" + help(), kStatusInput};

@@ -52,7 +52,13 @@ CommandOutput run_shard(std::span<const std::string> arguments, const Surroundin
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_completion(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_man(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
+
+// All of them, in the order in which help lists them.
+std::span<const Command> commands();
 
 // The whole command line, the program's name left out: "--help", "--version", or a command with its arguments.
 CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings);

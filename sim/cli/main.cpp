@@ -47,7 +47,8 @@ Surroundings look_around() {
   }
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return surroundings;
   surroundings.columns = size.ws_col;
-  surroundings.colour = std::getenv("NO_COLOR") == nullptr;
+  const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any text but an empty one
+  surroundings.colour = no_colour == nullptr || *no_colour == '\0';
   return surroundings;
 }
 

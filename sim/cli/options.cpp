@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak {
 
@@ -18,6 +19,11 @@ constexpr unsigned kHelpColumns = 100;
 
 // Options in full only: an abbreviation that works today is ambiguous after the next option is added.
 constexpr int kStyle = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+
+std::function<void(const CommandSyntax&)>& observer() {
+  thread_local std::function<void(const CommandSyntax&)> visit;
+  return visit;
+}
 
 std::string help(const CommandSyntax& syntax) {
   std::ostringstream out;
@@ -79,8 +85,16 @@ CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)
   options.add_options()("help", "show this help");
 }
 
+SyntaxObserver::SyntaxObserver(std::function<void(const CommandSyntax&)> visit) { observer() = std::move(visit); }
+
+SyntaxObserver::~SyntaxObserver() { observer() = nullptr; }
+
 std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments) {
   refuse_undeclared_files(syntax);
+  if (observer()) {
+    observer()(syntax);
+    return "";
+  }
   const auto asks_for_help = [](const std::string& argument) { return argument == "--help" || argument == "-h"; };
   if (std::any_of(arguments.begin(), arguments.end(), asks_for_help)) return help(syntax);
 

@@ -46,6 +46,16 @@ struct CommandSyntax {
 // a missing operand, and as check_files() says for the files among them; operands that are files are inputs.
 std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span<const std::string> arguments);
 
+// While one lives, read_arguments() of this thread hands over what commands take and reads nothing: it returns an
+// empty text, as if help was asked for.
+class SyntaxObserver {
+ public:
+  explicit SyntaxObserver(std::function<void(const CommandSyntax&)> visit);
+  ~SyntaxObserver();
+  SyntaxObserver(const SyntaxObserver&) = delete;
+  SyntaxObserver& operator=(const SyntaxObserver&) = delete;
+};
+
 // The index of `value` in `names`. Throws Error(input) naming the option or operand and the nearest choice.
 std::size_t choice(std::string_view option, const std::string& value, std::span<const std::string> names);
 
