@@ -2,6 +2,7 @@
 
 #include "base/characters.hpp"
 #include "base/key_path.hpp"
+#include "base/placeholder.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
@@ -101,6 +102,7 @@ Document Document::from_text(std::string text, std::string name) {
   document.name_ = std::move(name);
   document.text_ = std::move(text);
   document.root_ = parse_yaml(document.text_, document.name_);
+  refuse_placeholders(document.root_, document.text_, document.name_);
   return document;
 }
 

@@ -40,7 +40,8 @@ class Document {
  public:
   // Throws Error(input) with file:line:column on a missing or unreadable file, a syntax error, a duplicate key, a
   // key of more than 128 bytes, a tag, a second document, text that is not UTF-8, or input larger than 2 MiB, nested
-  // deeper than 64 or holding more than 200,000 keys and values (aliases expanded).
+  // deeper than 64 or holding more than 200,000 keys and values (aliases expanded); and for values that are still to
+  // be filled in, all at once (placeholder.hpp).
   static Document from_file(const std::filesystem::path& path);
   static Document from_text(std::string text, std::string name);
 

@@ -28,6 +28,7 @@ constexpr std::array kCommands = {
     Command{"schedule", "the order of passes of a pipeline schedule, drawn, checked, and as PyTorch's CSV",
             run_schedule},
     Command{"topology", "the graph of a network, drawn, with its bisection, diameter and bandwidths", run_topology},
+    Command{"init", "a file of your own from a template: scenario, search, sweep, GPU, node", run_init},
     Command{"doctor", "what is installed and works", run_doctor},
     Command{"completion", "a script that completes commands and options in bash, zsh or fish", run_completion},
     Command{"man", "the manual page of the program or of a command", run_man},

@@ -29,6 +29,8 @@ struct Surroundings {
   // Writes to standard error while a command works; empty where that is no terminal.
   std::function<void(std::string_view)> progress;
   int progress_columns = 80;  // of that terminal
+  // Asks the user and waits for a line; empty where input or that terminal is none.
+  std::function<std::string(std::string_view)> ask = {};
 };
 
 // A command: arguments (those after its name) in, output out. Throws Error; Error(input) for arguments that it
@@ -52,6 +54,7 @@ CommandOutput run_shard(std::span<const std::string> arguments, const Surroundin
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_init(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_completion(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_man(std::span<const std::string> arguments, const Surroundings& surroundings);

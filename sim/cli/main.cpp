@@ -34,6 +34,15 @@ void occupy_standard_streams() {
   }
 }
 
+// At the end of input an empty line.
+std::string ask(std::string_view question) {
+  std::fwrite(question.data(), 1, question.size(), stderr);
+  std::fflush(stderr);
+  std::string line;
+  for (int c = std::getchar(); c != EOF && c != '\n'; c = std::getchar()) line += static_cast<char>(c);
+  return line;
+}
+
 Surroundings look_around() {
   Surroundings surroundings;
   surroundings.started = std::chrono::steady_clock::now();
@@ -45,6 +54,7 @@ Surroundings look_around() {
       std::fflush(stderr);
     };
   }
+  if (isatty(STDIN_FILENO) != 0 && surroundings.progress) surroundings.ask = ask;
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return surroundings;
   surroundings.columns = size.ws_col;
   const char* no_colour = std::getenv("NO_COLOR");  // no-color.org: any text but an empty one

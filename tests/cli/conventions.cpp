@@ -77,3 +77,65 @@ TEST_CASE("doctor says what works, and fails where something does not") {
   CHECK(broken.err.find("data folder: ") != std::string::npos);
   CHECK(broken.out.find("processors") != std::string::npos);
 }
+
+TEST_CASE("templates become files of one's own, and all that is missing is said at once") {
+  const ScratchFolder folder;
+  const auto in_folder = [&](const std::string& line) { return run_shell(line, folder.path()); };
+  const Finished open = in_folder("mirfak init scenario --set model=llama3-8b --out mine.yaml");
+  CHECK(open.status == 0);
+  CHECK(open.out.find("3 values are still to be filled in") != std::string::npos);
+  const Finished refused = in_folder("mirfak simulate mine.yaml");
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("mine.yaml:5:13: 3 values are still to be filled in:") != std::string::npos);
+  CHECK(refused.err.find("cluster.nodes[0].count: nodes of this type") != std::string::npos);
+  CHECK(refused.err.find("training.global_batch: sequences per iteration") != std::string::npos);
+  const Finished again = in_folder("mirfak init scenario --out mine.yaml");
+  CHECK(again.status == 2);
+  CHECK(again.err.find("this file exists, and is not replaced") != std::string::npos);
+  const std::string values =
+      "--set model=llama3-8b --set cluster.nodes[0].type=hgx-h100 --set cluster.nodes[0].count=2 "
+      "--set training.global_batch=128";
+  CHECK(in_folder("mirfak init scenario " + values + " --out full.yaml").out == "full.yaml is written.\n");
+  CHECK(in_folder("mirfak simulate full.yaml").status == 0);
+  CHECK(in_folder("mirfak init search " + values + " --set training.tokens=1e12 --out s.yaml").status == 0);
+  CHECK(in_folder("mirfak search s.yaml --top 1").status == 0);
+  CHECK(in_folder("mirfak init sweep --set scenario=full.yaml --out sweep.yaml").status == 0);
+  CHECK(in_folder("mirfak sweep sweep.yaml --estimate").status == 0);
+}
+
+TEST_CASE("a GPU and a node of one's own are profiles once all is filled in") {
+  const ScratchFolder folder;
+  const std::string gpu =
+      "mirfak init gpu --set title=Mine --set architecture=hopper --set multiprocessors=100 --set "
+      "peak_flops.fp32=50e12 "
+      "--set peak_flops.tf32=300e12 --set peak_flops.fp16=600e12 --set peak_flops.bf16=600e12 --set memory_bytes=80e9 "
+      "--set memory_bandwidth=3e12 --set l2_bytes=50e6 --set tdp_w=600 --set idle_w=70 --set blocked_w=130 "
+      "--set clock_peak_hz=1.8e9 --set clock_max_hz=1.9e9 --set clock_min_hz=200e6 --set gemm_like=h100 --out gpu.yaml";
+  const Finished finished = run_shell(gpu, folder.path());
+  CHECK(finished.out == "gpu.yaml is written.\n");
+  CHECK(finished.err.empty());
+  const std::string node =
+      "mirfak init node --set title=Mine --set gpu=./gpu.yaml --set gpus=8 --set scale_up=nvlink4 --set network=ib-ndr "
+      "--set ports=8 --set host_memory_bytes=2e12 --set host_memory_bandwidth=6e11 --set host_power_w=4000 --out "
+      "node.yaml";
+  CHECK(run_shell(node, folder.path()).out == "node.yaml is written.\n");
+  const std::string scenario =
+      "mirfak init scenario --set model=llama3-8b --set cluster.nodes[0].type=./node.yaml "
+      "--set cluster.nodes[0].count=2 --set training.global_batch=128 --out s.yaml";
+  CHECK(run_shell(scenario, folder.path()).status == 0);
+  const Finished simulated = run_shell("mirfak simulate s.yaml", folder.path());
+  CHECK(simulated.status == 0);
+  CHECK(simulated.out.find("Mine") != std::string::npos);
+}
+
+TEST_CASE("templates keep their comments, and know their keys") {
+  const Finished text = run({"init", "scenario", "--set", "training.global_batch=64"});
+  CHECK(text.status == 0);
+  CHECK(text.out.find("  global_batch: 64  # sequences per iteration\n") != std::string::npos);
+  const Finished wrong = run({"init", "scenario", "--set", "training.global_bach=64"});
+  CHECK(wrong.status == 2);
+  CHECK(wrong.err.find("did you mean 'training.global_batch'?") != std::string::npos);
+  const Finished list = run({"init", "scenario", "--set", "model=[1, 2]"});
+  CHECK(list.status == 2);
+  for (const std::string what : {"scenario", "search", "sweep", "gpu", "node"}) CHECK(run({"init", what}).status == 0);
+}
