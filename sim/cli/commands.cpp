@@ -18,6 +18,7 @@ constexpr std::array kCommands = {
     Command{"search", "the best strategies to train a model on a cluster", run_search},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
     Command{"train", "a whole training: failures, checkpoints, when it ends, what it costs and emits", run_train},
+    Command{"diff", "where the seconds of two scenarios differ", run_diff},
     Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
     Command{"calibrate", "fits the constants of kernels and links to measured tables", run_calibrate},

@@ -50,7 +50,8 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
 std::size_t choice(std::string_view option, const std::string& value, std::span<const std::string> names);
 
 // What --format takes.
-enum class OutputFormat { text, json };
-OutputFormat format_choice(const std::string& value);
+enum class OutputFormat { text, json, csv };
+OutputFormat format_choice(const std::string& value);         // text or json
+OutputFormat format_or_csv_choice(const std::string& value);  // ... or csv
 
 }  // namespace mirfak

@@ -69,11 +69,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
   };
   const std::vector<Case> cases = {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
-      {{"--hlep"},
-       "unknown command '--hlep'",
-       "expected simulate, search, frontier, train, sweep, validate, calibrate, replay, block, shard, list, schedule, "
-       "topology or "
-       "bench"},
+      {{"--hlep"}, "unknown command '--hlep'", "expected simulate, search, frontier, train, "},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
       {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
@@ -88,11 +84,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"list"}, "an argument is missing", "usage: mirfak list models|"},
       {{"bench", "--threads", "some"}, "--threads", "usage: mirfak bench"},
       {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
-      {{""},
-       "unknown command ''",
-       "expected simulate, search, frontier, train, sweep, validate, calibrate, replay, block, shard, list, schedule, "
-       "topology or "
-       "bench"},
+      {{""}, "unknown command ''", "expected simulate, search, frontier, train, "},
   };
   for (const Case& wrong : cases) {
     CAPTURE(wrong.arguments);
