@@ -18,6 +18,8 @@ constexpr std::array kCommands = {
     Command{"search", "the best strategies to train a model on a cluster", run_search},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
     Command{"train", "a whole training: failures, checkpoints, when it ends, what it costs and emits", run_train},
+    Command{"compare", "one job on several clusters and clouds: days, money, energy, or how many GPUs a date needs",
+            run_compare},
     Command{"diff", "where the seconds of two scenarios differ", run_diff},
     Command{"sweep", "every point of a scenario with axes, as one table", run_sweep_command},
     Command{"validate", "how far predictions are from tables of measured runs", run_validate},
