@@ -42,6 +42,8 @@ struct Command {
 };
 
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_compare(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_diff(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_search(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_frontier(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_sweep_command(std::span<const std::string> arguments, const Surroundings& surroundings);

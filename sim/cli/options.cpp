@@ -142,4 +142,9 @@ OutputFormat format_choice(const std::string& value) {
   return static_cast<OutputFormat>(choice("--format", value, names));
 }
 
+OutputFormat format_or_csv_choice(const std::string& value) {
+  static const std::vector<std::string> names = {"text", "json", "csv"};
+  return static_cast<OutputFormat>(choice("--format", value, names));
+}
+
 }  // namespace mirfak

@@ -60,7 +60,8 @@ class SyntaxObserver {
 std::size_t choice(std::string_view option, const std::string& value, std::span<const std::string> names);
 
 // What --format takes.
-enum class OutputFormat { text, json };
-OutputFormat format_choice(const std::string& value);
+enum class OutputFormat { text, json, csv };
+OutputFormat format_choice(const std::string& value);         // text or json
+OutputFormat format_or_csv_choice(const std::string& value);  // ... or csv
 
 }  // namespace mirfak

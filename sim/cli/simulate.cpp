@@ -11,6 +11,7 @@
 #include "report/links_svg.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
+#include "report/sensitivity_report.hpp"
 #include "report/spread_report.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
@@ -19,6 +20,7 @@
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/joint_jobs.hpp"
+#include "simulation/sensitivity.hpp"
 #include "simulation/spread.hpp"
 #include "trace/memory_snapshot.hpp"
 #include "trace/timeline_json.hpp"
@@ -52,6 +54,8 @@ struct SimulateOptions {
   std::optional<int> samples;
   std::optional<std::uint64_t> seed;
   std::string sampling;
+  bool sensitivity = false;
+  std::optional<double> factor;
   std::string data;
 };
 
@@ -63,10 +67,10 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key of the scenario, such as strategy.tensor=4; may be given several times");
+      "override a key, such as strategy.tensor=4; as often as wanted");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
-      "one task per pass of a chunk, or one per kernel and collective");
+      "a task for each pass, or each kernel and collective");
   add("unfolded", po::bool_switch(&options.unfolded), "simulate every rank, not one for all that behave alike");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write all tasks, memory and power as HDF5");
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
@@ -81,13 +85,16 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   };
   add("chakra-ranks", po::value(&options.chakra_ranks)->value_name("RANKS"),
       "of which ranks, such as 0-7,64; default all");
-  add("explain", po::bool_switch(&options.explain), "also print every cost with its formula, inputs and sources");
+  add("explain", po::bool_switch(&options.explain), "also print every cost with formula and sources");
   add("samples", po::value<int>()->notifier([&](int count) { options.samples = count; })->value_name("N"),
       "also simulate N iterations, each with a draw of cluster.perturbations: median, 95 % and 99 %, what binds");
   add("seed", po::value<std::uint64_t>()->notifier([&](std::uint64_t seed) { options.seed = seed; })->value_name("S"),
       "of --samples; default cluster.perturbations.seed");
   add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
       "of --samples: every second one the mirror image of the one before, or all independent");
+  add("sensitivity", po::bool_switch(&options.sensitivity), "also say what more of each resource would gain");
+  add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
+      "of --sensitivity: how many times as much; default 1.1");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -108,13 +115,20 @@ std::string text_report(const Scenario& scenario, const Simulation& simulation, 
   return out;
 }
 
-std::string json_report(const Simulation& simulation, std::span<const std::string> notes,
-                        const std::optional<NetworkUse>& links, const std::optional<Spread>& spread,
+// What is asked for beside the iteration.
+struct Sections {
+  const std::optional<NetworkUse>& links;
+  const std::optional<Spread>& spread;
+  const std::optional<Sensitivity>& gains;
+};
+
+std::string json_report(const Simulation& simulation, std::span<const std::string> notes, const Sections& sections,
                         const Surroundings& surroundings) {
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   nlohmann::ordered_json out = result_json(simulation, so_far.count(), notes);
-  if (links) out["links"] = links_json(simulation, *links);
-  if (spread) out["spread"] = spread_json(*spread);
+  if (sections.links) out["links"] = links_json(simulation, *sections.links);
+  if (sections.spread) out["spread"] = spread_json(*sections.spread);
+  if (sections.gains) out["sensitivity"] = sensitivity_json(*sections.gains);
   return out.dump(2) + "\n";
 }
 
@@ -157,6 +171,18 @@ void refuse_of_several_jobs(const SimulateOptions& options) {
   if (options.chakra.empty() && options.memory_snapshot.empty()) return;
   fail_input({}, fmt::format("{} is of one job", options.chakra.empty() ? "--memory-snapshot" : "--chakra"),
              "leave it out, or give the scenario of one of the jobs");
+}
+
+// nullopt: not asked.
+std::optional<double> factor_of(const SimulateOptions& options) {
+  constexpr double usual = 1.1;
+  if (!options.sensitivity) {
+    if (!options.factor) return std::nullopt;
+    fail_input({}, "--factor needs --sensitivity", "it says by how much each resource is varied");
+  }
+  const double factor = options.factor.value_or(usual);
+  if (factor >= 0.1 && factor <= 10) return factor;
+  fail_input({}, fmt::format("--factor: expected a number from 0.1 to 10, found {:g}", factor));
 }
 
 // One iteration takes no notice of what is drawn for many.
@@ -226,6 +252,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     fail_input({}, "--explain prints text, not JSON", "leave out --format json");
 
   const std::optional<SpreadOptions> sampling = sampling_of(options);
+  const std::optional<double> factor = factor_of(options);
   const ScenarioSources sources(data_folders(options.data));
   Document document = Document::from_file(options.scenario);
   for (const std::string& assignment : options.overrides) document.override_value(assignment);
@@ -234,6 +261,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   }
   if (has_jobs(document)) {
     refuse_of_several_jobs(options);
+    if (factor) fail_input({}, "--sensitivity is of one job, and this file has several", "simulate a job of it alone");
     JobsFile file = read_jobs(document, sources);
     if (!sampling) note_draws(file);
     return simulate_jobs(file, options, lowering, sampling);
@@ -249,6 +277,8 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   std::optional<NetworkUse> links;
   if (!options.links.empty()) links = draw_links(options.links, scenario, simulation, lowering);
 
+  std::optional<Sensitivity> gains;
+  if (factor) gains = sensitivity(simulation, *factor, lowering);
   std::optional<Spread> spread;
   if (sampling) spread = sample_iterations(scenario.job, *sampling);
   CommandOutput output;
@@ -256,9 +286,10 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   std::vector<std::string> notes =
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   if (spread) leave_out_perturbations(notes);
-  output.text = format == OutputFormat::json ? json_report(simulation, notes, links, spread, surroundings)
+  output.text = format == OutputFormat::json ? json_report(simulation, notes, {links, spread, gains}, surroundings)
                                              : text_report(scenario, simulation, notes, options.explain, surroundings);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
+  if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
   if (!simulation.result.fits) {
     output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(simulation.result),
                                    memory_remedies(scenario.job));

@@ -57,7 +57,8 @@ std::vector<std::shared_ptr<const Cluster>> in_every_order(const Cluster& cluste
       NodeAllotment& allotment = nodes.emplace_back(cluster.groups()[i]);
       allotment.count = counts[i];
     }
-    out.push_back(std::make_shared<const Cluster>(std::move(nodes), cluster.fabric()));
+    out.push_back(
+        std::make_shared<const Cluster>(std::move(nodes), cluster.fabric(), Perturbations{}, cluster.facility()));
   } while (std::next_permutation(used.begin(), used.end()));
   return out;
 }

@@ -134,7 +134,7 @@ const std::vector<std::string>& rooms() {
       "base",       "graph",      "block",    "model",     "schedule",    "strategy", "sharding",
       "cluster",    "network",    "cost",     "recording", "calibration", "program",  "engine",
       "replay",     "simulation", "training", "energy",    "plan",        "alpa",     "scenario",
-      "validation", "trace",      "chakra",   "launch",    "report",      "sweep",    "cli"};
+      "comparison", "validation", "trace", "chakra", "launch", "report", "sweep", "cli"};
   return list;
 }
 
