@@ -1,5 +1,7 @@
 #include "base/parallel.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -11,7 +13,13 @@ namespace mirfak {
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& body, int threads) {
   const int cores = tbb::info::default_concurrency();  // TBB prints a warning when it is asked for more
   tbb::task_arena arena(threads > 0 ? std::min(threads, cores) : cores);
-  arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, body); });
+  const std::atomic<bool>* flag = cancellation_flag();
+  const auto checked = [&](std::size_t index) {
+    const CancellationScope scope(flag);
+    check_cancelled();
+    body(index);
+  };
+  arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, checked); });
 }
 
 }  // namespace mirfak

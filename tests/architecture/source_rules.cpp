@@ -43,9 +43,9 @@ constexpr std::array<std::string_view, 3> kUnfinished{
     "XX"
     "X"};
 
-constexpr std::array<std::string_view, 13> kTopLevel{
+constexpr std::array<std::string_view, 14> kTopLevel{
     "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE",   "CONTRIBUTING.md", "CHANGELOG.md", "sim",
-    "models",         "hw_profiles",       "validate",  "scenarios", "tests",           "notebooks",
+    "pyproject.toml", "models",         "hw_profiles",       "validate",  "scenarios", "tests",           "notebooks",
 };
 
 struct Include {
@@ -132,7 +132,7 @@ const std::vector<std::string>& rooms() {
   static const std::vector<std::string> list{
       "base", "graph",     "block",       "model",      "schedule", "strategy", "sharding",   "cluster",  "network",
       "cost", "recording", "calibration", "program",    "engine",   "replay",   "simulation", "training", "energy",
-      "plan", "alpa",      "scenario",    "validation", "trace",    "launch",   "report",     "sweep",    "cli"};
+      "plan", "alpa",      "scenario",    "validation", "trace",    "launch",   "report",     "sweep",    "cli", "python"};
   return list;
 }
 
