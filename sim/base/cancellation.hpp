@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 namespace mirfak {
 
@@ -12,13 +13,15 @@ struct Cancelled {};
 // `flag` is set: where check_cancelled() is called. Without one, work is never given up. Scopes nest; the inner counts.
 class CancellationScope {
  public:
-  explicit CancellationScope(const std::atomic<bool>* flag);
+  // `look`: called on this thread alone, before the flag is looked at: for who has nobody else to set it.
+  explicit CancellationScope(const std::atomic<bool>* flag, const std::function<void()>* look = nullptr);
   ~CancellationScope();
   CancellationScope(const CancellationScope&) = delete;
   CancellationScope& operator=(const CancellationScope&) = delete;
 
  private:
-  const std::atomic<bool>* outer_;
+  const std::atomic<bool>* outer_flag_;
+  const std::function<void()>* outer_look_;
 };
 
 const std::atomic<bool>* cancellation_flag();  // of this thread; nullptr: none

@@ -268,7 +268,7 @@ void add_iteration(nb::module_& module) {
       [](const Input& input, bool unfolded, bool operators, int samples, std::optional<std::uint64_t> seed,
          bool antithetic) {
         const IterationOptions options{unfolded, operators, samples, seed, antithetic};
-        return wait_for(nb::none(), [&](Reporter& /*unused*/) { return simulated(input, options); });
+        return work_here([&] { return simulated(input, options); });
       },
       "input"_a, "unfolded"_a, "operators"_a, "samples"_a, "seed"_a.none(), "antithetic"_a,
       "Simulates one iteration: see mirfak.simulate().");

@@ -100,4 +100,27 @@ void run_beside_interpreter(const nb::object& progress, const std::function<void
   if (worker.failure()) std::rethrow_exception(worker.failure());
 }
 
+void run_here(const std::function<void()>& work) {
+  std::atomic<bool> given_up{false};
+  std::optional<nb::python_error> raised;
+  auto looked_at = std::chrono::steady_clock::now();
+  const std::function<void()> look = [&] {
+    const auto now = std::chrono::steady_clock::now();
+    if (given_up || now - looked_at < kBetweenLooks) return;
+    looked_at = now;
+    const nb::gil_scoped_acquire held;
+    if (PyErr_CheckSignals() == 0) return;
+    raised.emplace();
+    given_up = true;
+  };
+  try {
+    const nb::gil_scoped_release released;
+    const CancellationScope scope(&given_up, &look);
+    work();
+  } catch (const Cancelled&) {
+    if (!raised) throw;
+  }
+  if (raised) throw nb::python_error(*raised);
+}
+
 }  // namespace mirfak::python

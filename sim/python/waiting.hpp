@@ -47,6 +47,17 @@ class Stopwatch {
 // work throws is thrown here.
 void run_beside_interpreter(const nanobind::object& progress, const std::function<void(Reporter&)>& work);
 
+// Runs `work` on this thread, which holds the GIL and lets it go meanwhile: for work that is mostly too short for a
+// thread of its own. Signals are looked for as above, where the work calls check_cancelled().
+void run_here(const std::function<void()>& work);
+
+template <typename Work>
+auto work_here(const Work& work) {
+  std::optional<std::invoke_result_t<Work>> result;
+  run_here([&] { result.emplace(work()); });
+  return *std::move(result);
+}
+
 template <typename Work>
 auto wait_for(const nanobind::object& progress, const Work& work) {
   std::optional<std::invoke_result_t<Work, Reporter&>> result;

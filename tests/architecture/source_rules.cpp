@@ -44,8 +44,10 @@ constexpr std::array<std::string_view, 3> kUnfinished{
     "X"};
 
 constexpr std::array<std::string_view, 14> kTopLevel{
-    "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE",   "CONTRIBUTING.md", "CHANGELOG.md", "sim",
-    "pyproject.toml", "models",         "hw_profiles",       "validate",  "scenarios", "tests",           "notebooks",
+    "CMakeLists.txt",  "CMakePresets.json", "README.md", "LICENSE",
+    "CONTRIBUTING.md", "CHANGELOG.md",      "sim",       "pyproject.toml",
+    "models",          "hw_profiles",       "validate",  "scenarios",
+    "tests",           "notebooks",
 };
 
 struct Include {
@@ -130,9 +132,10 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 
 const std::vector<std::string>& rooms() {
   static const std::vector<std::string> list{
-      "base", "graph",     "block",       "model",      "schedule", "strategy", "sharding",   "cluster",  "network",
-      "cost", "recording", "calibration", "program",    "engine",   "replay",   "simulation", "training", "energy",
-      "plan", "alpa",      "scenario",    "validation", "trace",    "launch",   "report",     "sweep",    "cli", "python"};
+      "base",       "graph",      "block",    "model",     "schedule",    "strategy", "sharding",
+      "cluster",    "network",    "cost",     "recording", "calibration", "program",  "engine",
+      "replay",     "simulation", "training", "energy",    "plan",        "alpa",     "scenario",
+      "validation", "trace",      "launch",   "report",    "sweep",       "cli",      "python"};
   return list;
 }
 
