@@ -1,7 +1,5 @@
 #include "cli/data_folders.hpp"
 
-#include "base/error.hpp"
-
 #include <cstdlib>
 #include <system_error>
 
@@ -32,18 +30,5 @@ boost::program_options::typed_value<std::string>* data_folder_option(std::string
       ->default_value(default_data_folder().string(), folder_of_environment() ? "$MIRFAK_DATA" : "built-in")
       ->value_name("FOLDER");
 }
-
-DataFolders data_folders(const fs::path& data) {
-  DataFolders folders{data / "models", data / "hw_profiles"};
-  for (const fs::path& folder : {folders.models, folders.hardware}) {
-    std::error_code unknown;
-    if (fs::is_directory(folder, unknown)) continue;
-    fail_input({folder.string(), 0, 0}, "there is no such folder; models and hardware are read from it",
-               "name the folder that holds models/ and hw_profiles/ with --data or in the environment as MIRFAK_DATA");
-  }
-  return folders;
-}
-
-fs::path mapping_folder(const fs::path& data) { return data / "validate" / "published"; }
 
 }  // namespace mirfak

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "scenario/scenario.hpp"
+#include "scenario/data_folders.hpp"
 
 #include <boost/program_options/value_semantic.hpp>
 
@@ -15,11 +15,5 @@ std::filesystem::path default_data_folder();
 
 // The option that says otherwise. Help does not print the folder's path, so that it looks the same for every user.
 boost::program_options::typed_value<std::string>* data_folder_option(std::string& data);
-
-// The folders of models and hardware in `data`. Throws Error(input) if one of them is not there.
-DataFolders data_folders(const std::filesystem::path& data);
-
-// Where the vocabulary of measured runs and the mappings of published tables are found in `data`.
-std::filesystem::path mapping_folder(const std::filesystem::path& data);
 
 }  // namespace mirfak

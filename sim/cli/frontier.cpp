@@ -4,12 +4,9 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
-#include "energy/job_stragglers.hpp"
 #include "energy/profiled_pipeline.hpp"
-#include "energy/scenario_clocks.hpp"
-#include "network/node_topology.hpp"
 #include "report/frontier_report.hpp"
-#include "scenario/idle_keys.hpp"
+#include "report/frontier_subject.hpp"
 #include "scenario/scenario.hpp"
 #include "schedule/schedule_file.hpp"
 
@@ -118,20 +115,6 @@ void check_shape(const Schedule& schedule, PipelineShape& shape) {
   if (const auto unfit = schedule.unfit(shape)) fail_infeasible({}, unfit->message);
 }
 
-// What a frontier is computed for, and what to call it.
-struct ClockedSubject {
-  std::string title;
-  ClockedProgram clocked;
-  std::vector<double> stragglers;
-  std::vector<std::string> notes;
-};
-
-// "1 stage", "8 stages", "12 microbatches"
-std::string counted(std::int64_t count, const std::string& noun) {
-  const char* plural = noun.ends_with("ch") ? "es" : "s";
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : plural);
-}
-
 ClockedSubject profiled(const FrontierOptions& options) {
   if (!options.overrides.empty()) fail_input({}, "--set belongs to a scenario, not to a profile");
   PipelineShape shape;
@@ -146,9 +129,9 @@ ClockedSubject profiled(const FrontierOptions& options) {
   const Schedule& schedule = schedule_of(asked);
   check_shape(schedule, shape);
   ClockedSubject out;
-  out.title = fmt::format("{}: {}{}, {}, {}", options.profile, counted(shape.stages, "stage"),
+  out.title = fmt::format("{}: {}{}, {}, {}", options.profile, counted_text(shape.stages, "stage"),
                           shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
-                          counted(shape.microbatches, "microbatch"), schedule.name);
+                          counted_text(shape.microbatches, "microbatch"), schedule.name);
   out.stragglers = options.stragglers;
   out.clocked = profiled_pipeline(read_stage_profile(options.profile), shape, asked, options.blocking_power);
   out.notes = notes_on_choices(out.clocked);
@@ -165,24 +148,7 @@ ClockedSubject simulated(const FrontierOptions& options) {
                "a scenario states these itself; override its keys with --set");
   }
   const ScenarioSources sources(data_folders(options.data));
-  const Scenario scenario = load_scenario(options.scenario, options.overrides, sources);
-  ClockedSubject out;
-  out.title = fmt::format("{}: {}, {}", options.scenario, counted(scenario.job.strategy.ranks(), "GPU"),
-                          counted(scenario.job.strategy.pipeline, "stage"));
-  JobStragglers perturbed = job_stragglers(scenario.job);
-  out.clocked = clocked_program(perturbed.even);
-  out.notes = notes_on_choices(out.clocked);
-  for (std::string& note : topology_notes(scenario.job.cluster)) out.notes.push_back(std::move(note));
-  out.stragglers = options.stragglers;
-  if (options.stragglers.empty()) {
-    out.stragglers = perturbed.slowdowns;
-    out.notes.insert(out.notes.end(), perturbed.notes.begin(), perturbed.notes.end());
-  } else if (!perturbed.slowdowns.empty()) {
-    out.notes.emplace_back("--straggler takes the place of cluster.perturbations");
-  }
-  const std::vector<std::string> idle = notes_on_keys(scenario, sources, simulate(scenario.job).result);
-  out.notes.insert(out.notes.end(), idle.begin(), idle.end());
-  return out;
+  return clocked_subject(load_scenario(options.scenario, options.overrides, sources), sources, options.stragglers);
 }
 
 }  // namespace

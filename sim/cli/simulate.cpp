@@ -149,7 +149,6 @@ NetworkUse draw_links(const std::string& path, const Scenario& scenario, const S
 }
 
 std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
-  constexpr int most = 10'000'000;
   static const std::vector<std::string> names = {"antithetic", "random"};
   const bool antithetic = choice("--sampling", options.sampling, names) == 0;
   if (!options.samples) {
@@ -157,8 +156,8 @@ std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
     fail_input({}, fmt::format("{} needs --samples", options.seed ? "--seed" : "--sampling"),
                "say how many iterations, such as --samples 1000");
   }
-  if (*options.samples < 2 || *options.samples > most) {
-    fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", most, *options.samples));
+  if (*options.samples < 2 || *options.samples > kMostSamples) {
+    fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", kMostSamples, *options.samples));
   }
   SpreadOptions out;
   out.samples = *options.samples;

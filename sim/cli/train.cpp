@@ -15,8 +15,6 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr int kMaxSamples = 10'000'000;
-
 struct TrainOptions {
   std::string scenario;
   std::vector<std::string> overrides;
@@ -51,16 +49,12 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   TrainOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
-  if (options.samples < 1 || options.samples > kMaxSamples) {
+  if (options.samples < 1 || options.samples > kMostTrainingRuns) {
     fail_input({}, "--samples: expected 1 to 10000000 runs", "leave it out for 1000");
   }
   const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
-  if (!scenario.operations) {
-    fail_input({scenario.name, 0, 0}, "the section `operations` is missing: it says what happens beside the iterations",
-               "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
-  }
   const TrainingPrediction prediction =
-      predict_training(scenario.job, *scenario.operations, options.samples, options.seed);
+      predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
   CommandOutput output;
   if (format == OutputFormat::json) {

@@ -150,20 +150,6 @@ CommandOutput row_at(const ValidationTable& table, int line) {
   fail_input({table.name, line, 0}, "no row of the table begins at this line");
 }
 
-// Letters that no table uses would silently leave out all rows.
-void check_tiers(const std::string& tiers, const RunMapping& vocabulary) {
-  std::string known;
-  if (const ColumnMapping* column = vocabulary.find("tier")) {
-    for (const WordRule& rule : column->rules) {
-      for (const WordPattern& word : rule.words) known += word.text();
-    }
-  }
-  const std::size_t unknown = tiers.find_first_not_of(known);
-  if (tiers.empty() || unknown != std::string::npos) {
-    fail_input({}, fmt::format("--tiers: expected letters among {}, found '{}'", known, excerpt(tiers)));
-  }
-}
-
 bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".h5"; }
 
 // A prediction and what a profiler recorded of one rank.
@@ -212,7 +198,7 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   const DataFolders folders = data_folders(options.data);
 
   const RunMappings mappings = RunMappings::from_folder(mapping_folder(options.data));
-  check_tiers(options.tiers, mappings.vocabulary());
+  check_tiers("--tiers", options.tiers, mappings.vocabulary());
   std::optional<RunMapping> own;
   if (!options.map.empty()) own = mappings.own(options.map);
 

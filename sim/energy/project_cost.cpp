@@ -38,6 +38,7 @@
 
 #include "energy/project_cost.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/error.hpp"
 
 #include <algorithm>
@@ -47,6 +48,7 @@ namespace mirfak {
 
 namespace {
 
+constexpr std::uint64_t kPivotsBetweenChecks = 1024;
 constexpr double kJoulesPerMicrowattPicosecond = 1e-18;
 
 double cost_of(Microwatts price, Picoseconds shortened) {
@@ -140,6 +142,7 @@ std::optional<ArcId> ProjectCost::next_tight(Picoseconds deadline) {
 void ProjectCost::shorten_to(Picoseconds deadline, Microwatts price) {
   while (!finished_) {
     if (price_ >= price) return;
+    if (effort_.pivots % kPivotsBetweenChecks == 0) check_cancelled();
     const auto arc = next_tight(deadline);
     if (!arc) break;
     makespan_ = cheapest_makespan_ - tightening_.now();

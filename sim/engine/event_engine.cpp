@@ -1,5 +1,6 @@
 #include "engine/event_engine.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/error.hpp"
 #include "engine/activities.hpp"
 #include "engine/fair_share.hpp"
@@ -34,6 +35,7 @@ namespace {
 
 constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
 constexpr TaskId kAlarm = kNone - 1;
+constexpr std::uint64_t kEventsBetweenChecks = 1 << 14;
 
 class EventEngine {
  public:
@@ -147,7 +149,10 @@ void EventEngine::queue_end(TaskId task) {
 Timeline EventEngine::run() {
   const auto start = [this](TaskId task) { queue_end(task); };
   open_streams(start);
-  while (!queue_.empty()) finish(pop(), start);
+  while (!queue_.empty()) {
+    finish(pop(), start);
+    if (ended_ % kEventsBetweenChecks == 0) check_cancelled();
+  }
   return timeline({});
 }
 
@@ -178,6 +183,7 @@ Timeline EventEngine::run_sharing_links() {
   while (!queue_.empty()) {
     const Event event = pop();
     if (event.task != kAlarm) finish(event, start);
+    if (ended_ % kEventsBetweenChecks == 0) check_cancelled();
     // Speeds are settled when all that happens at this instant has happened; that may bring an end to this instant.
     while (!queue_.next_is_now()) {
       if (shares.first_end() == queue_.now()) {

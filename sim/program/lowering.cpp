@@ -5,6 +5,7 @@
 
 #include "program/lowering.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/error.hpp"
 #include "network/cluster_routes.hpp"
 #include "program/communication_classes.hpp"
@@ -273,6 +274,7 @@ void Lowering::emit_passes() {
   for (bool progress = true; progress;) {
     progress = false;
     for (int stage = 0; stage < teams_.stages(); ++stage) {
+      check_cancelled();
       while (emit_whole(stage) || emit_cut(stage)) progress = true;
     }
   }

@@ -1,5 +1,6 @@
 #include "scenario/scenario.hpp"
 
+#include "base/error.hpp"
 #include "scenario/job_check.hpp"
 #include "scenario/resolved.hpp"
 #include "scenario/search_section.hpp"
@@ -45,6 +46,12 @@ Scenario scenario_of(const Document& document, ScenarioSections sections, const 
 }
 
 }  // namespace
+
+const Operations& operations_of(const Scenario& scenario) {
+  if (scenario.operations) return *scenario.operations;
+  fail_input({scenario.name, 0, 0}, "the section `operations` is missing: it says what happens beside the iterations",
+             "write operations: {failures: {rate_per_node_day: 0.004}, restart_s: 600, checkpoint: {write_s: 10}}");
+}
 
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
   ScenarioSections sections = read_sections(document, sources);

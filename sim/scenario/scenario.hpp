@@ -24,6 +24,9 @@ struct Scenario {
   std::vector<std::string> defaulted;    // keys of `resolved` that the file and the overrides leave out
 };
 
+// Its operations. Error(input) where the file has none.
+const Operations& operations_of(const Scenario& scenario);
+
 // Reads a scenario (sim/scenario/README.md: every key, its default, its range). `overrides` are "key=value" texts
 // applied in order. Error(input) for anything that cannot be understood, Error(infeasible) for a strategy that
 // breaks a rule (strategy/rules.hpp), both at the place that is wrong.

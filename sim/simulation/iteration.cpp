@@ -1,5 +1,6 @@
 #include "simulation/iteration.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "engine/perturbed.hpp"
@@ -189,8 +190,11 @@ Timeline Simulation::times_of(const Program& of, Executor executor) const {
 }
 
 void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
+  check_cancelled();
   program = lowered_as(options);
+  check_cancelled();
   timeline = times_of(program, executor);
+  check_cancelled();
   account(of_blocks);
 }
 

@@ -11,8 +11,10 @@
 
 namespace mirfak {
 
+inline constexpr int kMostSamples = 10'000'000;
+
 struct SpreadOptions {
-  int samples = 1000;
+  int samples = 1000;                 // 2 to kMostSamples
   std::optional<std::uint64_t> seed;  // nullopt: that of the scenario's perturbations
   bool antithetic = true;             // every second sample mirrors the one before it
   int threads = 0;                    // 0: all cores

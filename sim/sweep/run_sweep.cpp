@@ -181,6 +181,7 @@ bool SweepRun::simulate_block(PointEvaluation& evaluation, std::uint64_t block, 
   }
   journal_->append(record.bytes());
   finished_ += end - begin;
+  if (options_.counted) options_.counted(finished_, outcome_.points);
   progress.add(end - begin);
   return true;
 }

@@ -22,7 +22,9 @@ struct SweepOptions {
   bool resume = false;
   std::function<bool()> interrupted = {};  // asked between points; empty: never
   Progress::Print progress = {};           // empty: none
-  int columns = 80;                        // of the terminal that shows it
+  // Told how many points are finished, and how many there are, by the threads that work. Empty: nobody.
+  std::function<void(std::uint64_t done, std::uint64_t total)> counted = {};
+  int columns = 80;  // of the terminal that shows it
 };
 
 // What a run of a sweep, or of a shard of it, came to.

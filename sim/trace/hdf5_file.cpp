@@ -40,6 +40,7 @@ herr_t keep_innermost(unsigned, const H5E_error2_t* error, void* out) {
 std::string last_reason() {
   std::string reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &reason);
+  H5Eclear2(H5E_DEFAULT);  // of this thread: one that ends with errors on its stack keeps the library from closing
   return reason.empty() ? "no reason given" : reason;
 }
 
@@ -99,7 +100,13 @@ Hdf5Handle::Id Hdf5File::checked(Hdf5Handle::Id result, const std::string& what)
   return result;
 }
 
+Hdf5File::Turn Hdf5File::take_turn() {
+  static std::recursive_mutex turn;
+  return Turn(turn);
+}
+
 Hdf5File Hdf5File::create(const std::filesystem::path& path) {
+  const Turn turn = take_turn();
   quieten();
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.id(), kMemoryStep, false);
@@ -108,16 +115,17 @@ Hdf5File Hdf5File::create(const std::filesystem::path& path) {
   // Small index nodes: most datasets have one chunk.
   const Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_istore_k(creation.id(), kIndexRank);
-  Hdf5File file(path, Hdf5Handle());
+  Hdf5File file(path, take_turn(), Hdf5Handle());
   file.file_ = Hdf5Handle(
       file.checked(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.id(), access.id()), "creating the file"), H5Fclose);
   return file;
 }
 
 Hdf5File Hdf5File::open(const std::filesystem::path& path) {
+  const Turn turn = take_turn();
   quieten();
   note_read_file(path);
-  Hdf5File file(path, Hdf5Handle());
+  Hdf5File file(path, take_turn(), Hdf5Handle());
   file.file_ =
       Hdf5Handle(file.checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "opening the file"), H5Fclose);
   return file;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,7 +45,8 @@ enum class Hdf5Bool : std::int8_t { no, yes };
 
 // One HDF5 file. All failures are Error(internal) with the file's name and HDF5's reason; the library prints nothing.
 // Names of groups and datasets are paths ("/tasks/start_s") whose groups exist. Bytes depend only on what is written:
-// no dates. One thread at a time in the whole process: the library has global state.
+// no dates. The library has global state and serves one thread at a time: whoever has a file keeps other threads
+// waiting for theirs. A thread may have several.
 class Hdf5File {
  public:
   static Hdf5File create(const std::filesystem::path& path);  // in memory, until write_out()
@@ -71,13 +73,17 @@ class Hdf5File {
  private:
   template <typename T>
   friend class Hdf5Column;
-  Hdf5File(const std::filesystem::path& path, Hdf5Handle file) : path_(path.string()), file_(std::move(file)) {}
+  using Turn = std::unique_lock<std::recursive_mutex>;
+  static Turn take_turn();
+  Hdf5File(const std::filesystem::path& path, Turn turn, Hdf5Handle file)
+      : path_(path.string()), turn_(std::move(turn)), file_(std::move(file)) {}
   Hdf5Handle::Id checked(Hdf5Handle::Id result, const std::string& what) const;
   void write_attribute(const std::string& object, const char* name, Hdf5Handle::Id type, const void* value);
   void write_fixed_texts(const std::string& name, std::span<const std::string_view> texts, bool scalar);
   std::vector<std::string> read_fixed_texts(const std::string& name) const;
 
   std::string path_;
+  Turn turn_;  // outlives the next
   Hdf5Handle file_;
 };
 

@@ -25,8 +25,7 @@ struct Measurement {
 
 // Writes the trace of one iteration (schema: README.md of this folder). The same simulation gives the same bytes.
 // The file appears under its name when it is complete, replacing what was there, or not at all. Throws Error(input)
-// where there is no folder to write to, Error(internal) when writing fails. Needs some 10 bytes of memory a task. HDF5
-// serves one thread at a time.
+// where there is no folder to write to, Error(internal) when writing fails. Needs some 10 bytes of memory a task.
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation);
 // The same of an iteration that was executed on real hardware; its timeline is what was measured. What was not measured
 // is not there: energy, power, memory, money.

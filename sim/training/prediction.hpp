@@ -8,6 +8,8 @@
 
 namespace mirfak {
 
+inline constexpr int kMostTrainingRuns = 10'000'000;
+
 // A training that was simulated, with all that it was made from.
 struct TrainingPrediction {
   TrainingCourse course;

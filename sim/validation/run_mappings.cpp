@@ -1,5 +1,10 @@
 #include "validation/run_mappings.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <system_error>
@@ -67,6 +72,19 @@ std::optional<fs::path> mapping_beside(const fs::path& table) {
   std::error_code unknown;
   if (!fs::exists(file, unknown)) return std::nullopt;
   return file;
+}
+
+void check_tiers(std::string_view what, const std::string& tiers, const RunMapping& vocabulary) {
+  std::string known;
+  if (const ColumnMapping* column = vocabulary.find("tier")) {
+    for (const WordRule& rule : column->rules) {
+      for (const WordPattern& word : rule.words) known += word.text();
+    }
+  }
+  const std::size_t unknown = tiers.find_first_not_of(known);
+  if (tiers.empty() || unknown != std::string::npos) {
+    fail_input({}, fmt::format("{}: expected letters among {}, found '{}'", what, known, excerpt(tiers)));
+  }
 }
 
 }  // namespace mirfak

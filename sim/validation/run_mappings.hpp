@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,10 @@ class RunMappings {
   RunMapping vocabulary_;
   std::vector<RunMapping> mappings_;
 };
+
+// Error(input) for letters of tiers that no row has by this vocabulary: they would silently leave out all rows. `what`:
+// where they stand, for the error.
+void check_tiers(std::string_view what, const std::string& tiers, const RunMapping& vocabulary);
 
 // NAME.map.yaml beside NAME.csv, if there is one.
 std::optional<std::filesystem::path> mapping_beside(const std::filesystem::path& table);

@@ -44,9 +44,11 @@ constexpr std::array<std::string_view, 3> kUnfinished{
     "XX"
     "X"};
 
-constexpr std::array<std::string_view, 13> kTopLevel{
-    "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE",   "CONTRIBUTING.md", "CHANGELOG.md", "sim",
-    "models",         "hw_profiles",       "validate",  "scenarios", "tests",           "notebooks",
+constexpr std::array<std::string_view, 14> kTopLevel{
+    "CMakeLists.txt",  "CMakePresets.json", "README.md", "LICENSE",
+    "CONTRIBUTING.md", "CHANGELOG.md",      "sim",       "pyproject.toml",
+    "models",          "hw_profiles",       "validate",  "scenarios",
+    "tests",           "notebooks",
 };
 
 struct Include {
@@ -134,7 +136,7 @@ const std::vector<std::string>& rooms() {
       "base",       "graph",      "block",    "model",     "schedule",    "strategy", "sharding",
       "cluster",    "network",    "cost",     "recording", "calibration", "program",  "engine",
       "replay",     "simulation", "training", "energy",    "plan",        "alpa",     "scenario",
-      "comparison", "validation", "trace", "chakra", "launch", "report", "sweep", "cli"};
+      "comparison", "validation", "trace", "chakra", "launch", "report", "sweep", "cli", "python"};
   return list;
 }
 

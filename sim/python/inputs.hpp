@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/document.hpp"
+#include "scenario/scenario_sources.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mirfak::python {
+
+// A scenario, a search or a sweep as Python hands it over.
+struct Input {
+  std::string text;  // YAML or JSON, or the path of a file of it
+  bool is_file = false;
+  std::vector<std::string> overrides;  // "key=value"
+  std::string data;                    // the folder that holds models/ and hw_profiles/
+
+  Document document() const;  // overrides applied; errors as of Document
+};
+
+void add_input(nanobind::module_& module);
+
+// What scenarios are read with, from this folder. Kept from call to call, so that hardware and frameworks are read
+// once; forget_sources() has them read anew.
+std::shared_ptr<const ScenarioSources> sources_of(const std::filesystem::path& data);
+void forget_sources();
+
+}  // namespace mirfak::python

@@ -1,0 +1,277 @@
+#include "python/iteration.hpp"
+
+#include "base/error.hpp"
+#include "python/figures.hpp"
+#include "python/json.hpp"
+#include "python/timeline.hpp"
+#include "python/waiting.hpp"
+#include "report/explain_text.hpp"
+#include "report/result_json.hpp"
+#include "report/spread_report.hpp"
+#include "report/summary_text.hpp"
+#include "scenario/idle_keys.hpp"
+#include "scenario/jobs_file.hpp"
+#include "simulation/laws.hpp"
+#include "trace/timeline_json.hpp"
+#include "trace/trace_hdf5.hpp"
+
+#include <fmt/format.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mirfak::python {
+
+Iteration::Iteration(Scenario scenario, std::shared_ptr<const ScenarioSources> sources, const LoweringOptions& lowering)
+    : scenario_(std::move(scenario)), sources_(std::move(sources)), lowering_(lowering) {
+  const Stopwatch watch;
+  result_ = simulate(scenario_.job, lowering_).result;
+  wall_time_s_ = watch.seconds();
+  summary_ = summary_values(result_);
+}
+
+const std::vector<std::string>& Iteration::notes() const {
+  const std::lock_guard lock(mutex_);
+  if (notes_) return *notes_;
+  std::vector<std::string> all = notes_on(scenario_.job, result_);
+  const bool as_usual = !lowering_.unfolded && !lowering_.operators;
+  for (std::string& note :
+       notes_on_keys(scenario_, *sources_, as_usual ? result_ : mirfak::simulate(scenario_.job).result)) {
+    const bool of_draws = spread_ && note.find("cluster.perturbations") != std::string::npos;
+    if (!of_draws) all.push_back(std::move(note));
+  }
+  notes_ = std::move(all);
+  return *notes_;
+}
+
+std::shared_ptr<const Simulation> Iteration::simulation() const {
+  const std::lock_guard lock(mutex_);
+  if (!simulation_) simulation_ = std::make_shared<const Simulation>(simulate(scenario_.job, lowering_));
+  return simulation_;
+}
+
+nlohmann::ordered_json Iteration::json() const { return result_json(scenario_.job, result_, wall_time_s_); }
+
+nlohmann::ordered_json Iteration::whole_json() const {
+  nlohmann::ordered_json out = json();
+  out["notes"] = notes();
+  if (spread_) out["spread"] = spread_json(*spread_);
+  return out;
+}
+
+namespace {
+
+struct IterationOptions {
+  bool unfolded = false;
+  bool operators = false;
+  int samples = 0;
+  std::optional<std::uint64_t> seed;
+  bool antithetic = true;
+};
+
+void check_samples(const IterationOptions& options) {
+  if (options.samples == 0 && !options.seed) return;
+  if (options.samples == 0) fail_input({}, "seed needs samples", "say how many iterations, such as samples=1000");
+  if (options.samples < 2 || options.samples > kMostSamples) {
+    fail_input({}, fmt::format("samples: expected a number from 2 to {}, found {}", kMostSamples, options.samples));
+  }
+}
+
+std::unique_ptr<Iteration> simulated(const Input& input, const IterationOptions& options) {
+  check_samples(options);
+  std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
+  const Document document = input.document();
+  if (has_jobs(document)) {
+    fail_input({document.name(), 0, 0}, "these are several jobs on one cluster", "call mirfak.simulate_jobs()");
+  }
+  auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources),
+                                         LoweringOptions{options.unfolded, options.operators});
+  if (options.samples > 0) {
+    SpreadOptions sampling;
+    sampling.samples = options.samples;
+    sampling.seed = options.seed;
+    sampling.antithetic = options.antithetic;
+    out->sample(sampling);
+  }
+  return out;
+}
+
+nb::object number_of(const SummaryValue& value) {
+  if (!value.known) return nb::none();
+  if (value.whole) return nb::int_(static_cast<std::int64_t>(value.number));
+  return nb::float_(value.number);
+}
+
+using IterationClass = nb::class_<Iteration>;
+
+// A property for each figure that JSON has, under the same name.
+void add_figures(IterationClass& type) {
+  const std::vector<SummaryValue> some = summary_values(IterationResult{});
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const char* returns = some[i].whole ? "int" : some[i].known ? "float" : "float | None";
+    const std::string signature = fmt::format("def {}(self) -> {}", some[i].key, returns);
+    type.def_prop_ro(
+        some[i].key, [i](const Iteration& self) { return number_of(self.summary()[i]); },
+        nb::for_getter(nb::sig(signature.c_str())), meaning_of(some[i].key));
+  }
+}
+
+// The keys that are there where the cluster says anything of its facility.
+void add_facility(IterationClass& type) {
+  const auto add = [&](const char* key, double IterationResult::*member, const char* meaning) {
+    const std::string signature = fmt::format("def {}(self) -> float | None", key);
+    type.def_prop_ro(
+        key,
+        [key, member](const Iteration& self) -> nb::object {
+          const CarbonIntensity& carbon = self.scenario().job.cluster.facility().carbon;
+          const bool known =
+              self.scenario().job.cluster.facility().asked && (std::string_view(key) != "co2_kg" || carbon.known());
+          return known ? nb::object(nb::float_(self.result().*member)) : nb::object(nb::none());
+        },
+        nb::for_getter(nb::sig(signature.c_str())), meaning);
+  };
+  add("machine_energy_j", &IterationResult::machine_energy_j,
+      "Joules of GPUs, hosts and network; None: the cluster says nothing of its facility.");
+  add("facility_energy_j", &IterationResult::facility_energy_j,
+      "Joules of the whole facility; None: the cluster says nothing of it.");
+  add("co2_kg", &IterationResult::co2_kg, "Kilograms of CO2 of the facility's energy; None: no intensity is known.");
+  add("embodied_co2_kg", &IterationResult::embodied_co2_kg,
+      "The iteration's share of the kilograms of CO2 of making the GPUs; None: the cluster says nothing of its "
+      "facility.");
+}
+
+void add_tables(IterationClass& type) {
+  type.def_prop_ro(
+          "fits", [](const Iteration& self) { return self.result().fits; },
+          "Whether every stage has the memory that it needs.")
+      .def_prop_ro(
+          "fullest_stage", [](const Iteration& self) { return self.result().fullest_stage; },
+          "The stage with the largest share of its memory in use, from 0.")
+      .def_prop_ro("wall_time_s", &Iteration::wall_time_s, "Seconds that the simulation itself took.")
+      .def_prop_ro(
+          "activities", [](const Iteration& self) { return to_python(self.json()["activities"]); },
+          nb::for_getter(nb::sig("def activities(self) -> dict[str, float]")),
+          "Where the time of an iteration goes, in seconds, mean over stages: adds up to iteration_time_s.")
+      .def_prop_ro(
+          "stages",
+          [](const Iteration& self) {
+            return nb::module_::import_("mirfak._frames").attr("stages_frame")(to_python(self.json()["stages"]));
+          },
+          nb::for_getter(nb::sig("def stages(self) -> pandas.DataFrame")),
+          "A row for each pipeline stage (and class of replicas): its GPU, power in watts, seconds by activity, bytes "
+          "of memory by part.")
+      .def_prop_ro(
+          "notes",
+          [](const Iteration& self) {
+            return wait_for(nb::none(), [&](Reporter& /*unused*/) { return self.notes(); });
+          },
+          "Sentences on the result: keys of the scenario that change nothing, figures that stand in for hardware "
+          "that was not measured.")
+      .def_prop_ro(
+          "spread",
+          [](const Iteration& self) -> nb::object {
+            return self.spread() ? to_python(spread_json(*self.spread())) : nb::object(nb::none());
+          },
+          nb::for_getter(nb::sig("def spread(self) -> dict[str, typing.Any] | None")),
+          "Of many iterations, each with its own draw of cluster.perturbations: mean, quantiles, causes, in seconds; "
+          "None without samples.");
+}
+
+void add_texts(IterationClass& type) {
+  type.def_prop_ro(
+          "name", [](const Iteration& self) { return self.scenario().name; }, "The scenario's file, or 'scenario'.")
+      .def_prop_ro(
+          "resolved", [](const Iteration& self) { return self.scenario().resolved; },
+          "The scenario as YAML with every default written out and overrides applied.")
+      .def_prop_ro(
+          "defaulted", [](const Iteration& self) { return self.scenario().defaulted; },
+          "The keys of `resolved` that the scenario leaves out.")
+      .def(
+          "to_dict",
+          [](const Iteration& self) {
+            return to_python(wait_for(nb::none(), [&](Reporter& /*unused*/) { return self.whole_json(); }));
+          },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"),
+          "All of it, with the keys of `mirfak simulate --format json`.")
+      .def(
+          "summary",
+          [](const Iteration& self) {
+            return wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              return summary_text(self.scenario(), *self.simulation(), self.notes());
+            });
+          },
+          "The tables that `mirfak simulate` prints.")
+      .def(
+          "explain",
+          [](const Iteration& self) {
+            return wait_for(nb::none(),
+                            [&](Reporter& /*unused*/) { return explain_text(self.scenario(), *self.simulation()); });
+          },
+          "Every cost with its formula, inputs and sources.")
+      .def("__repr__", [](const Iteration& self) {
+        return fmt::format("<mirfak.Result of {}: {:.4g} s an iteration on {} GPUs{}>", self.scenario().name,
+                           self.result().iteration_time_s, self.result().gpus,
+                           self.result().fits ? "" : ", which have too little memory");
+      });
+}
+
+void add_files(IterationClass& type) {
+  type.def_prop_ro(
+          "timeline",
+          [](const Iteration& self) {
+            return wait_for(nb::none(), [&](Reporter& /*unused*/) { return Execution(self.simulation()); });
+          },
+          "When each task began and ended. Simulated again when it is first asked for, to the same bits: results do "
+          "not keep their programs.")
+      .def(
+          "write_trace",
+          [](const Iteration& self, const std::filesystem::path& path) {
+            wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              write_trace(path, self.scenario(), *self.simulation());
+              return true;
+            });
+          },
+          "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
+          "Writes all tasks, memory and power as HDF5 (sim/trace/README.md has the format).")
+      .def(
+          "write_timeline",
+          [](const Iteration& self, const std::filesystem::path& path) {
+            wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              write_timeline_json(path, *self.simulation());
+              return true;
+            });
+          },
+          "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
+          "Writes a timeline for Perfetto or chrome://tracing.");
+}
+
+}  // namespace
+
+void add_iteration(nb::module_& module) {
+  IterationClass type(module, "Result",
+                      "A simulated iteration. Its attributes are the keys of `mirfak simulate --format json`.");
+  add_figures(type);
+  add_facility(type);
+  add_tables(type);
+  add_texts(type);
+  add_files(type);
+  module.def(
+      "simulate",
+      [](const Input& input, bool unfolded, bool operators, int samples, std::optional<std::uint64_t> seed,
+         bool antithetic) {
+        const IterationOptions options{unfolded, operators, samples, seed, antithetic};
+        return work_here([&] { return simulated(input, options); });
+      },
+      "input"_a, "unfolded"_a, "operators"_a, "samples"_a, "seed"_a.none(), "antithetic"_a,
+      "Simulates one iteration: see mirfak.simulate().");
+}
+
+}  // namespace mirfak::python

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "python/inputs.hpp"
+#include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "simulation/spread.hpp"
+#include "simulation/summary_values.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mirfak::python {
+
+// A simulated iteration: its figures. What takes memory (the program and its timeline) or time (notes on the scenario)
+// is made when it is asked for.
+class Iteration {
+ public:
+  Iteration(Scenario scenario, std::shared_ptr<const ScenarioSources> sources, const LoweringOptions& lowering);
+
+  const Scenario& scenario() const { return scenario_; }
+  const IterationResult& result() const { return result_; }
+  const std::vector<SummaryValue>& summary() const { return summary_; }
+  double wall_time_s() const { return wall_time_s_; }
+  const std::optional<Spread>& spread() const { return spread_; }
+
+  void sample(const SpreadOptions& options) { spread_ = sample_iterations(scenario_.job, options); }
+
+  // Thread-safe, as the next.
+  const std::vector<std::string>& notes() const;
+  // Simulated again, with the same bits.
+  std::shared_ptr<const Simulation> simulation() const;
+
+  nlohmann::ordered_json json() const;        // of report/, without notes on the scenario
+  nlohmann::ordered_json whole_json() const;  // with them, and with the spread
+
+ private:
+  Scenario scenario_;
+  std::shared_ptr<const ScenarioSources> sources_;
+  LoweringOptions lowering_;
+  IterationResult result_;
+  double wall_time_s_ = 0;
+  std::vector<SummaryValue> summary_;
+  std::optional<Spread> spread_;
+  mutable std::mutex mutex_;  // of the next
+  mutable std::optional<std::vector<std::string>> notes_;
+  mutable std::shared_ptr<const Simulation> simulation_;
+};
+
+void add_iteration(nanobind::module_& module);
+
+}  // namespace mirfak::python

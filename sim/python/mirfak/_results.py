@@ -1,0 +1,161 @@
+"""Results whose attributes are the keys of JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _frames, _mirfak
+
+if TYPE_CHECKING:
+    import pandas
+
+
+class Record:
+    """A result: its attributes are its JSON's keys, in SI units that stand at the end of their names."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            try:
+                return self._values[name]
+            except KeyError:
+                pass
+        raise AttributeError(f"{type(self).__name__} has no {name!r}; it has {', '.join(sorted(dir(self)))}")
+
+    def __dir__(self) -> Sequence[str]:
+        own = [name for name in super().__dir__() if not name.startswith("_")]
+        return sorted({*own, *self.__dict__.get("_values", {})})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it."""
+        return dict(self._values)
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in self._values.items() if isinstance(v, (int, float, bool)) and v is not None}
+        return f"<mirfak.{type(self).__name__}: {', '.join(f'{k}={v:.6g}' for k, v in list(shown.items())[:6])}>"
+
+
+class SearchResult(Record):
+    """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
+
+    strategies: list[dict[str, Any]]
+    notes: list[str]
+
+    def __init__(self, found: _mirfak.FoundStrategies) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The first of `strategies`."""
+        best: dict[str, Any] = self.strategies[0]
+        return best
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        """A row for each strategy, best first: figures as in JSON, its keys as "strategy.tensor"."""
+        kept = [{k: v for k, v in found.items() if k not in ("variants", "activities")} for found in self.strategies]
+        return _frames.frame_of(kept)
+
+    @property
+    def resolved(self) -> str:
+        """The scenario as YAML, with every limit of the search written out."""
+        return self._found.resolved
+
+    def scenario(self, place: int = 0) -> str:
+        """A strategy as a scenario (YAML) for simulate(); place: from 0, the best."""
+        return self._found.scenario(self._checked(place))
+
+    def emit(self, target: str, place: int = 0) -> str:
+        """The arguments or files with which a program ("megatron", "torchtitan", "deepspeed") runs a strategy.
+
+        Raises InfeasibleError at the first key that the program cannot express.
+        """
+        return self._found.emit(target, self._checked(place))
+
+    def summary(self) -> str:
+        """What `mirfak search` prints."""
+        return self._found.summary()
+
+    def _checked(self, place: int) -> int:
+        if not 0 <= place < len(self):
+            raise IndexError(f"place {place} of {len(self)} strategies")
+        return place
+
+
+class FrontierResult(Record):
+    """The least energy for every iteration time; keys as of `mirfak frontier --format json`, two of them frames."""
+
+    def __init__(self, found: _mirfak.FoundFrontier) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
+    @property
+    def plans(self) -> pandas.DataFrame:
+        """A row for each straggler, the first without one: seconds, joules, the share that is saved."""
+        kept = [{k: v for k, v in plan.items() if k != "baselines"} for plan in self._values["plans"]]
+        return _frames.frame_of(kept)
+
+    @property
+    def points(self) -> pandas.DataFrame:
+        """The corners of the curve: iteration_time_s and energy_j; linear between."""
+        return _frames.frame_of(self._values["points"])
+
+    def clock_plan(self) -> dict[str, Any]:
+        """By straggler, stage and pass, the clock to set in MHz: keys as of `mirfak frontier --plan`."""
+        return self._found.clock_plan()
+
+    def summary(self) -> str:
+        """What `mirfak frontier` prints."""
+        return self._found.summary()
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with the frontier and the clocks."""
+        self._found.write_report(path)
+
+
+class TrainingResult(Record):
+    """A whole training; keys as of `mirfak train --format json`."""
+
+    def __init__(self, found: _mirfak.PredictedTraining) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
+    def summary(self) -> str:
+        """What `mirfak train` prints."""
+        return self._found.summary()
+
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the run that ends at the median as HDF5."""
+        self._found.write_trace(path)
+
+
+class ValidationResult(Record):
+    """Predictions beside measured runs; keys as of `mirfak validate --format json`, two of them frames."""
+
+    @property
+    def rows(self) -> pandas.DataFrame:
+        """A row for each run that was predicted: line, table, predicted and measured seconds, error."""
+        return _frames.frame_of(self._values["rows"])
+
+    @property
+    def skipped_rows(self) -> pandas.DataFrame:
+        """A row for each run that was not, with the reason."""
+        return _frames.frame_of(self._values["skipped_rows"])
+
+
+class JobsResult(Record):
+    """Several jobs on one cluster; keys as of `mirfak simulate --format json` of a scenario with `jobs`."""
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        """A row for each job: seconds alone and beside the others, what an iteration takes."""
+        kept = [{k: v for k, v in job.items() if k not in ("slowed",)} for job in self._values["jobs"]]
+        return _frames.frame_of(kept)

@@ -1,0 +1,27 @@
+// mirfak._mirfak: the functions that the Python package mirfak (mirfak/__init__.py) is made of.
+
+#include "python/errors.hpp"
+#include "python/functions.hpp"
+#include "python/inputs.hpp"
+#include "python/iteration.hpp"
+#include "python/timeline.hpp"
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+NB_MODULE(_mirfak, module) {
+  using namespace mirfak::python;
+  module.doc() = "What the package mirfak is made of; use that.";
+  module.attr("__version__") = MIRFAK_VERSION;
+  translate_errors();
+  add_input(module);
+  add_timeline(module);
+  add_iteration(module);
+  add_jobs(module);
+  add_search(module);
+  add_frontier(module);
+  add_training(module);
+  add_sweep(module);
+  add_validation(module);
+}

@@ -1,0 +1,115 @@
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "launch/launch_arguments.hpp"
+#include "plan/search_outcome.hpp"
+#include "python/functions.hpp"
+#include "python/inputs.hpp"
+#include "python/json.hpp"
+#include "python/waiting.hpp"
+#include "report/search_json.hpp"
+#include "report/search_report.hpp"
+#include "report/search_text.hpp"
+#include "scenario/idle_keys.hpp"
+#include "scenario/search_scenario.hpp"
+
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mirfak::python {
+
+namespace {
+
+// What a search found, with all that its reports look at.
+struct FoundStrategies {
+  SearchScenario scenario;
+  SearchOutcome outcome;
+  std::vector<std::string> notes;
+  double wall_time_s = 0;
+
+  SearchReport report() const { return {scenario, outcome, notes}; }
+  const Job& job(std::size_t place) const { return outcome.strategies.at(place).found.job; }
+};
+
+std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int threads, double time_limit_s,
+                                                  Reporter& reporter) {
+  const Stopwatch watch;
+  const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
+  auto out =
+      std::make_unique<FoundStrategies>(FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0});
+  const auto show = [&](std::int64_t done, std::int64_t total) {
+    reporter.report(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+  };
+  const auto stop = [&] { return reporter.given_up() || (time_limit_s > 0 && watch.seconds() >= time_limit_s); };
+  out->outcome = search_and_simulate(out->scenario.job, out->scenario.search.spec, threads, show, stop);
+  if (out->outcome.strategies.empty()) {
+    const SearchFailure failure = search_failure(out->report());
+    fail_infeasible({out->scenario.name, 0, 0}, failure.reason, failure.hint);
+  }
+  out->notes = notes_on_keys(out->scenario, out->job(0), *sources);
+  out->wall_time_s = watch.seconds();
+  return out;
+}
+
+LaunchTarget target_of(const std::string& name) {
+  const std::vector<std::string> names = launch_target_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    fail_input({}, fmt::format("target: expected {}, found '{}'", join_or(names), excerpt(name)),
+               did_you_mean(name, names, ""));
+  }
+  return static_cast<LaunchTarget>(found - names.begin());
+}
+
+void add_found(nb::module_& module) {
+  nb::class_<FoundStrategies>(module, "FoundStrategies", "What mirfak.search() found.")
+      .def("__len__", [](const FoundStrategies& self) { return self.outcome.strategies.size(); })
+      .def(
+          "to_dict",
+          [](const FoundStrategies& self) { return to_python(search_json(self.report(), self.wall_time_s)); },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak search --format json`.")
+      .def(
+          "summary", [](const FoundStrategies& self) { return search_text(self.report()); },
+          "What `mirfak search` prints.")
+      .def_prop_ro(
+          "resolved", [](const FoundStrategies& self) { return self.scenario.resolved; },
+          "The scenario as YAML, with every limit of the search written out.")
+      .def(
+          "scenario",
+          [](const FoundStrategies& self, std::size_t place) {
+            return found_scenario(self.scenario, self.job(place), {});
+          },
+          "place"_a = 0, "A strategy as a scenario (YAML) to simulate; place: from 0, the best.")
+      .def(
+          "emit",
+          [](const FoundStrategies& self, const std::string& target, std::size_t place) {
+            return launch_arguments(self.job(place), target_of(target));
+          },
+          "target"_a, "place"_a = 0, "The arguments or files with which a program runs a strategy.");
+}
+
+}  // namespace
+
+void add_search(nb::module_& module) {
+  add_found(module);
+  module.def(
+      "search",
+      [](const Input& input, int threads, double time_limit_s, const nb::object& progress) {
+        return wait_for(progress,
+                        [&](Reporter& reporter) { return found_strategies(input, threads, time_limit_s, reporter); });
+      },
+      "input"_a, "threads"_a, "time_limit_s"_a, "progress"_a.none(), "Finds the best strategies: see mirfak.search().");
+  module.def("launch_targets", &launch_target_names, "The programs that emit() knows.");
+}
+
+}  // namespace mirfak::python

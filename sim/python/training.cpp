@@ -1,0 +1,73 @@
+#include "base/error.hpp"
+#include "python/functions.hpp"
+#include "python/inputs.hpp"
+#include "python/json.hpp"
+#include "python/waiting.hpp"
+#include "report/train_report.hpp"
+#include "trace/training_trace.hpp"
+#include "training/prediction.hpp"
+
+#include <fmt/format.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <memory>
+#include <utility>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace mirfak::python {
+
+namespace {
+
+struct PredictedTraining {
+  Scenario scenario;
+  TrainingPrediction prediction;
+  double wall_time_s = 0;
+};
+
+std::unique_ptr<PredictedTraining> predicted_training(const Input& input, int samples, std::uint64_t seed) {
+  if (samples < 1 || samples > kMostTrainingRuns) {
+    fail_input({}, fmt::format("samples: expected 1 to {} runs, found {}", kMostTrainingRuns, samples));
+  }
+  const Stopwatch watch;
+  Scenario scenario = parse_scenario(input.document(), *sources_of(input.data));
+  TrainingPrediction prediction = predict_training(scenario.job, operations_of(scenario), samples, seed);
+  return std::make_unique<PredictedTraining>(
+      PredictedTraining{std::move(scenario), std::move(prediction), watch.seconds()});
+}
+
+}  // namespace
+
+void add_training(nb::module_& module) {
+  nb::class_<PredictedTraining>(module, "PredictedTraining", "What mirfak.train() found.")
+      .def(
+          "to_dict",
+          [](const PredictedTraining& self) {
+            return to_python(train_json(self.scenario.job, self.prediction, self.wall_time_s));
+          },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak train --format json`.")
+      .def(
+          "summary", [](const PredictedTraining& self) { return train_text(self.scenario, self.prediction); },
+          "What `mirfak train` prints.")
+      .def(
+          "write_trace",
+          [](const PredictedTraining& self, const std::filesystem::path& path) {
+            wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              write_training_trace(path, self.scenario, self.prediction);
+              return true;
+            });
+          },
+          "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
+          "Writes the run that ends at the median as HDF5.");
+  module.def(
+      "train",
+      [](const Input& input, int samples, std::uint64_t seed) {
+        return wait_for(nb::none(), [&](Reporter& /*unused*/) { return predicted_training(input, samples, seed); });
+      },
+      "input"_a, "samples"_a, "seed"_a, "Simulates whole trainings: see mirfak.train().");
+}
+
+}  // namespace mirfak::python

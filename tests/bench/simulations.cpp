@@ -1,0 +1,43 @@
+// A thousand simulations one after the other, as a C++ program writes them: each reads its scenario, with another
+// batch, and simulates it; hardware is read once. What tests/python/bench_simulations.py compares Python's loop with.
+//   mirfak_bench_simulations [--smoke | COUNT SCENARIO]     prints the scenario's name and milliseconds a simulation
+
+#include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+
+namespace {
+
+// The sum of the iterations' times, so that nothing is left out.
+double simulate_all(const std::string& scenario, int count, const ScenarioSources& sources) {
+  double sum = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::vector<std::string> overrides = {fmt::format("training.global_batch={}", 1536 * (1 + i % 4))};
+    sum += simulate(load_scenario(scenario, overrides, sources).job).result.iteration_time_s;
+  }
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool given = argc > 2;
+  const int count = given ? std::atoi(argv[1]) : 3;
+  const std::string scenario = given ? argv[2] : source_root() + "/scenarios/gpt3-175b-a100.yaml";
+  const ScenarioSources sources(data_folders(source_root()));
+  simulate_all(scenario, 1, sources);  // reads the hardware
+  const auto begin = std::chrono::steady_clock::now();
+  const double sum = simulate_all(scenario, count, sources);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  fmt::print("{} {:.6f} {:.9g}\n", scenario.substr(scenario.rfind('/') + 1), took.count() / count, sum);
+  return 0;
+}

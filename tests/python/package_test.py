@@ -1,0 +1,108 @@
+"""The package as installed: its version, data, documentation and types."""
+
+import ast
+import importlib.metadata
+import inspect
+import os
+import pathlib
+import re
+import unittest
+
+import mirfak
+from mirfak import _mirfak
+
+SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
+FOLDER = pathlib.Path(mirfak.__file__).parent
+
+
+def stub():
+    return ast.parse((FOLDER / "_mirfak.pyi").read_text())
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
+
+
+class Package(unittest.TestCase):
+    def test_it_is_the_installed_one(self):
+        self.assertFalse(FOLDER.is_relative_to(SOURCE / "sim"))
+
+    def test_version(self):
+        (expected,) = re.findall(r"project\(mirfak VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text())
+        self.assertEqual(mirfak.__version__, expected)
+        self.assertEqual(importlib.metadata.version("mirfak"), expected)
+
+    def test_data(self):
+        for folder in ("models", "hw_profiles"):
+            ours = {path.relative_to(SOURCE / folder) for path in (SOURCE / folder).rglob("*.yaml")}
+            theirs = {path.relative_to(FOLDER / "data" / folder) for path in (FOLDER / "data" / folder).rglob("*.yaml")}
+            self.assertTrue(ours)
+            self.assertEqual(ours, theirs)
+
+    def test_nothing_else_is_in_it(self):
+        files = {str(path).split("/")[0] for path in importlib.metadata.files("mirfak")}
+        self.assertEqual({name for name in files if not name.endswith(".dist-info")} - {"__pycache__"}, {"mirfak"})
+
+
+class Documentation(unittest.TestCase):
+    def test_everything_public_is_documented(self):
+        for name in mirfak.__all__:
+            thing = getattr(mirfak, name)
+            if inspect.isclass(thing) or inspect.isroutine(thing):
+                self.assertTrue(inspect.getdoc(thing), name)
+            if inspect.isclass(thing):
+                for member in public(vars(thing)):
+                    if callable(getattr(thing, member)) or isinstance(vars(thing)[member], property):
+                        self.assertTrue(inspect.getdoc(vars(thing)[member]), f"{name}.{member}")
+
+    def test_arguments_are_documented(self):
+        for name in mirfak.__all__:
+            function = getattr(mirfak, name)
+            if not inspect.isfunction(function):
+                continue
+            said = inspect.getdoc(function)
+            for argument in inspect.signature(function).parameters.values():
+                if argument.kind is inspect.Parameter.KEYWORD_ONLY and "as of simulate()" not in said:
+                    if argument.name != "data":
+                        self.assertIn(argument.name, said, name)
+
+
+class Types(unittest.TestCase):
+    def test_it_says_that_it_has_types(self):
+        self.assertTrue((FOLDER / "py.typed").exists())
+
+    def test_functions_are_annotated(self):
+        for path in FOLDER.glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef) and node.name != "<lambda>":
+                    with self.subTest(f"{path.name}: {node.name}"):
+                        self.assertIsNotNone(node.returns)
+                        every = node.args.args + node.args.kwonlyargs
+                        self.assertTrue(all(a.annotation or a.arg in ("self", "cls") for a in every))
+
+    def test_the_stub_has_what_the_extension_exports(self):
+        body = stub().body
+        classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+        functions = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+        exported = public(vars(_mirfak))
+        self.assertEqual({name for name in exported if inspect.isclass(getattr(_mirfak, name))}, set(classes))
+        self.assertEqual({name for name in exported if not inspect.isclass(getattr(_mirfak, name))}, functions)
+        for name, node in classes.items():
+            known = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+            known |= {member.target.id for member in node.body if isinstance(member, ast.AnnAssign)}
+            self.assertEqual(public(vars(getattr(_mirfak, name))), public(known), name)
+
+    def test_the_stub_says_what_comes_back(self):
+        classes = {node.name: node for node in stub().body if isinstance(node, ast.ClassDef)}
+        says = {node.name: ast.unparse(node.returns) for node in classes["Result"].body
+                if isinstance(node, ast.FunctionDef)}
+        self.assertEqual(says["iteration_time_s"], "float")
+        self.assertEqual(says["gpus"], "int")
+        self.assertEqual(says["training_time_s"], "float | None")
+        self.assertIn("DataFrame", says["stages"])
+        untyped = {name for name, of in says.items() if of in ("object", "Any", "typing.Any")}
+        self.assertFalse(untyped)
+
+
+if __name__ == "__main__":
+    unittest.main()

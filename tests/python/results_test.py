@@ -1,0 +1,283 @@
+"""What functions of the package return: the figures of the program, in Python's words."""
+
+import gc
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import unittest
+
+import numpy as np
+import pandas as pd
+
+import mirfak
+
+SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
+SCENARIOS = SOURCE / "scenarios"
+SMALL = SCENARIOS / "gpt-22b-a100-seqpar.yaml"
+
+JOB = {
+    "model": "gpt3-13b",
+    "cluster": {"nodes": [{"type": "dgx-a100-80g", "count": 4}]},
+    "training": {"global_batch": 64},
+    "strategy": {"tensor": 2, "pipeline": 4},
+}
+
+
+def of_program(*arguments):
+    run = subprocess.run(
+        [os.environ["MIRFAK_PROGRAM"], *map(str, arguments), "--data", SOURCE, "--format", "json"],
+        capture_output=True, text=True,
+    )
+    if run.returncode not in (0, 3):
+        raise AssertionError(run.stderr)
+    return json.loads(run.stdout)
+
+
+def without_clock(result):
+    """A result but for how long it took to find."""
+    if isinstance(result, list):
+        return [without_clock(item) for item in result]
+    if not isinstance(result, dict):
+        return result
+    clocks = ("wall_time_s", "search_time_s", "funnel", "simulated_days_per_s")
+    return {key: without_clock(value) for key, value in result.items() if key not in clocks}
+
+
+class Simulate(unittest.TestCase):
+    def test_figures_are_those_of_the_program(self):
+        for name in ("gpt-22b-a100-seqpar.yaml", "llama2-70b-h100-a100.yaml", "gpt3-175b-a100.yaml"):
+            with self.subTest(name):
+                expected = of_program("simulate", SCENARIOS / name)
+                result = mirfak.simulate(SCENARIOS / name)
+                self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+                for key, value in expected.items():
+                    if key not in ("wall_time_s", "stages"):
+                        self.assertEqual(getattr(result, key), value, key)
+                self.assertEqual(len(result.stages), len(expected["stages"]))
+
+    def test_overrides_are_those_of_the_command_line(self):
+        expected = of_program("simulate", SMALL, "--set", "strategy.micro_batch=2", "--set", "strategy.recompute=full")
+        for overrides in (
+            {"strategy.micro_batch": 2, "strategy.recompute": "full"},
+            {"strategy.micro_batch": np.int64(2), "strategy.recompute": "full"},
+            ["strategy.micro_batch=2", "strategy.recompute=full"],
+        ):
+            result = mirfak.simulate(str(SMALL), overrides)
+            self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+
+    def test_a_scenario_is_a_dictionary_or_a_text_or_a_file(self):
+        times = {mirfak.simulate(form).iteration_time_s for form in (JOB, json.dumps(JOB, indent=1))}
+        path = pathlib.Path("job.json")
+        path.write_text(json.dumps(JOB))
+        times |= {mirfak.simulate(path).iteration_time_s, mirfak.simulate("job.json").iteration_time_s}
+        times.add(mirfak.simulate(mirfak.simulate(JOB).resolved).iteration_time_s)
+        self.assertEqual(len(times), 1, times)
+
+    def test_detail_and_ranks(self):
+        whole = mirfak.simulate(JOB)
+        fine = mirfak.simulate(JOB, detail="operators", unfolded=True)
+        self.assertGreater(fine.events, 10 * whole.events)
+        self.assertAlmostEqual(fine.iteration_time_s, whole.iteration_time_s, delta=0.01 * whole.iteration_time_s)
+
+    def test_stages_add_up(self):
+        result = mirfak.simulate(JOB)
+        seconds = result.stages[list(result.activities)].sum(axis=1)
+        np.testing.assert_allclose(seconds, result.iteration_time_s, rtol=1e-9)
+        self.assertEqual(result.stages["memory_peak_bytes"].max(), result.memory_peak_bytes)
+
+    def test_samples_have_a_spread(self):
+        scenario = SCENARIOS / "llama2-70b-h100-perturbed.yaml"
+        result = mirfak.simulate(scenario, samples=8, seed=7)
+        expected = of_program("simulate", scenario, "--samples", 8, "--seed", 7)
+        self.assertEqual(result.spread, expected["spread"])
+        self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+        with self.assertRaisesRegex(mirfak.InputError, "samples: expected"):
+            mirfak.simulate(scenario, samples=1)
+        with self.assertRaisesRegex(mirfak.InputError, "needs samples"):
+            mirfak.simulate(scenario, seed=1)
+
+    def test_text_for_people(self):
+        result = mirfak.simulate(SMALL)
+        self.assertIn("memory", result.summary())
+        self.assertIn("flop", result.explain().lower())
+        self.assertIn("8 GPUs", repr(result))
+
+
+class Timelines(unittest.TestCase):
+    def test_arrays_are_views(self):
+        timeline = mirfak.simulate(JOB).timeline
+        for name in ("start_ps", "end_ps", "stream", "task_class", "stream_kind", "class_kind", "rank", "class_flop"):
+            array, again = getattr(timeline, name), getattr(timeline, name)
+            self.assertFalse(array.flags.owndata, name)
+            self.assertFalse(array.flags.writeable, name)
+            self.assertTrue(np.shares_memory(array, again), name)
+        self.assertEqual(timeline.start_ps.dtype, np.int64)
+        self.assertEqual(len(timeline.start_ps), len(timeline))
+
+    def test_arrays_outlive_what_they_look_into(self):
+        ends = mirfak.simulate(JOB).timeline.end_ps
+        expected = ends.copy()
+        gc.collect()
+        for _ in range(3):  # would be written over it
+            mirfak.simulate(JOB).timeline.start_ps.sum()
+        np.testing.assert_array_equal(ends, expected)
+
+    def test_it_is_the_iteration(self):
+        result = mirfak.simulate(JOB)
+        timeline = result.timeline
+        self.assertEqual(timeline.makespan_ps, timeline.end_ps.max())
+        self.assertAlmostEqual(timeline.makespan_ps * 1e-12, result.iteration_time_s, places=9)
+        self.assertTrue((timeline.end_ps >= timeline.start_ps).all())
+        # A stream runs one task at a time.
+        frame = timeline.frame()
+        compute = frame[frame["stream"] == "compute"]
+        for _, tasks in compute.groupby("rank"):
+            self.assertTrue((tasks["start_s"].to_numpy()[1:] >= tasks["end_s"].to_numpy()[:-1] - 1e-12).all())
+        self.assertEqual(sorted(frame["stage"].unique()), [0, 1, 2, 3])
+
+    def test_a_trace_is_read_back(self):
+        result = mirfak.simulate(JOB, detail="operators")
+        result.write_trace("trace.h5")
+        result.write_timeline(pathlib.Path("timeline.json"))
+        self.assertIn("traceEvents", json.loads(pathlib.Path("timeline.json").read_text()))
+        trace = mirfak.read_trace("trace.h5")
+        self.assertFalse(trace.measured)
+        self.assertEqual(trace.iteration_time_s, result.iteration_time_s)
+        self.assertFalse(trace.start_s.flags.owndata)
+        end = trace.frame()["end_s"]
+        del trace
+        gc.collect()
+        self.assertAlmostEqual(end.max(), result.iteration_time_s, places=9)
+        with self.assertRaises(mirfak.InputError):
+            mirfak.read_trace("timeline.json")
+
+
+class Errors(unittest.TestCase):
+    def test_a_wrong_key_has_its_place(self):
+        path = pathlib.Path("wrong.yaml")
+        path.write_text("model: gpt3-13b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\n"
+                        "training: {global_batch: 8}\nstrategy:\n  tensr: 2\n")
+        with self.assertRaises(mirfak.InputError) as caught:
+            mirfak.simulate(path)
+        error = caught.exception
+        self.assertEqual((error.file, error.line, error.column), ("wrong.yaml", 5, 3))
+        self.assertEqual(error.message, "strategy.tensr: unknown key")
+        self.assertEqual(error.hint, "did you mean 'tensor'?")
+        self.assertIn("wrong.yaml:5:3: strategy.tensr: unknown key", str(error))
+        self.assertIsInstance(error, mirfak.Error)
+
+    def test_so_has_one_in_a_dictionary_and_in_an_override(self):
+        with self.assertRaises(mirfak.InputError) as caught:
+            mirfak.simulate(dict(JOB, strategy={"tensor": "two"}))
+        self.assertIn('"tensor": "two"', str(caught.exception))
+        with self.assertRaises(mirfak.InputError) as caught:
+            mirfak.simulate(JOB, {"strategy.tensr": 4})
+        self.assertEqual(caught.exception.file, "override strategy.tensr=4")
+        self.assertNotIn("--set", str(caught.exception))
+
+    def test_kinds(self):
+        with self.assertRaises(mirfak.InfeasibleError):
+            mirfak.simulate(JOB, {"strategy.tensor": 48})
+        with self.assertRaises(mirfak.InputError):
+            mirfak.simulate("there-is-no-such-file.yaml")
+        with self.assertRaises(mirfak.InputError):
+            mirfak.simulate(dict(JOB, training={"global_batch": float("nan")}))
+        with self.assertRaises(mirfak.InputError):
+            mirfak.simulate(dict(JOB, training={"global_batch": object()}))
+        with self.assertRaises(mirfak.InputError):
+            mirfak.simulate(JOB, detail="kernels")
+        with self.assertRaises(mirfak.InputError):
+            mirfak.simulate(JOB, data="/nonexistent")
+        with self.assertRaises(TypeError):
+            mirfak.simulate(7)
+        too_large = mirfak.simulate(JOB, {"strategy.tensor": 1, "strategy.pipeline": 1, "strategy.zero": 0})
+        self.assertFalse(too_large.fits)
+
+    def test_they_travel_between_processes(self):
+        try:
+            mirfak.simulate(JOB, {"strategy.tensr": 4})
+        except mirfak.InputError as error:
+            other = pickle.loads(pickle.dumps(error))
+            self.assertEqual(vars(other), vars(error))
+            self.assertEqual(str(other), str(error))
+
+
+class Search(unittest.TestCase):
+    def test_it_is_the_program_s(self):
+        scenario = SCENARIOS / "search-llama2-70b-h100.yaml"
+        said = []
+        result = mirfak.search(scenario, {"search.top": 3}, progress=lambda done, total: said.append((done, total)))
+        expected = of_program("search", scenario, "--top", 3)
+        self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+        self.assertEqual(len(result.frame), 3)
+        self.assertEqual(result.best, result.strategies[0])
+        self.assertTrue(all(0 <= done <= total for done, total in said))
+        best = mirfak.simulate(result.scenario())
+        self.assertEqual(best.iteration_time_s, result.best["iteration_time_s"])
+        self.assertIn("--tensor-model-parallel-size", result.emit("megatron"))
+        with self.assertRaisesRegex(mirfak.InputError, "did you mean 'megatron'"):
+            result.emit("megatrn")
+        with self.assertRaises(IndexError):
+            result.scenario(3)
+
+    def test_nothing_found_is_infeasible(self):
+        with self.assertRaises(mirfak.InfeasibleError) as caught:
+            mirfak.search(SCENARIOS / "search-llama2-70b-h100.yaml", {"search.budget_usd": 1})
+        self.assertTrue(caught.exception.hint)
+
+
+class Others(unittest.TestCase):
+    def test_frontier(self):
+        scenario = SCENARIOS / "llama2-70b-h100-a100.yaml"
+        result = mirfak.frontier(scenario, stragglers=[1.2])
+        expected = of_program("frontier", scenario, "--straggler", 1.2)
+        self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+        self.assertEqual(list(result.plans["slowdown"]), [1, 1.2])
+        self.assertTrue(result.points["energy_j"].is_monotonic_decreasing)
+        self.assertTrue(result.clock_plan()["plans"])
+        result.write_report("frontier.html")
+        self.assertIn("<html", pathlib.Path("frontier.html").read_text())
+        with self.assertRaises(mirfak.InputError):
+            mirfak.frontier(scenario, stragglers=[0.5])
+
+    def test_train(self):
+        scenario = SCENARIOS / "train-llama3-405b-h100.yaml"
+        result = mirfak.train(scenario, samples=50)
+        expected = of_program("train", scenario, "--samples", 50)
+        self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+        self.assertGreater(result.goodput, 0.5)
+        result.write_trace("training.h5")
+        self.assertTrue(pathlib.Path("training.h5").exists())
+        with self.assertRaisesRegex(mirfak.InputError, "operations"):
+            mirfak.train(SMALL)
+        with self.assertRaises(AttributeError):
+            result.godput
+
+    def test_validate(self):
+        rows = ("gpu,n_gpus,n_layers,hidden,n_heads,seq_len,micro_batch,global_batch,dtype,s_per_iter_derived\n"
+                "A100,8,24,1024,16,1024,4,64,float16,1\n"
+                "A100,8,24,1024,16,1024,4,64,float8,1\n")
+        pathlib.Path("runs.csv").write_text(rows)
+        expected = of_program("validate", "runs.csv")
+        result = mirfak.validate("runs.csv")
+        self.assertEqual(result.to_dict(), expected)
+        self.assertEqual((len(result.rows), len(result.skipped_rows)), (1, 1))
+        with self.assertRaisesRegex(mirfak.InputError, "tiers"):
+            mirfak.validate("runs.csv", tiers="Z")
+
+    def test_several_jobs(self):
+        scenario = SCENARIOS / "jobs" / "two-llama2-70b-h100.yaml"
+        result = mirfak.simulate_jobs(scenario)
+        self.assertEqual(result.to_dict(), of_program("simulate", scenario))
+        self.assertEqual(len(result.frame), 2)
+        with self.assertRaisesRegex(mirfak.InputError, "simulate_jobs"):
+            mirfak.simulate(scenario)
+        with self.assertRaisesRegex(mirfak.InputError, "simulate()"):
+            mirfak.simulate_jobs(SMALL)
+
+
+if __name__ == "__main__":
+    pd.set_option("display.width", 200)
+    unittest.main()
