@@ -99,6 +99,10 @@ void ImportDraft::doubt(const Setting& setting, std::string reason) {
   join(line_of(setting, Verdict::unknown).reason, reason, "; ");
 }
 
+void ImportDraft::obstruct(const Location& where, std::string reason) {
+  obstacles_.push_back({where, std::move(reason)});
+}
+
 std::vector<const Setting*> ImportDraft::open() const {
   std::vector<const Setting*> out;
   for (const Entry& entry : entries_) {

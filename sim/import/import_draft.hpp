@@ -17,6 +17,8 @@ struct Setting {
   Value value;       // null: an option without a value; a sequence: several words behind it
   Location where;    // of the option, in the user's file
   std::string text;  // as it stands there: "--micro-batch-size 2"
+  // Names whose values the file does not say and the value needs: variables of the environment, outputs of commands.
+  std::vector<std::string> missing = {};
 };
 
 enum class Verdict : std::uint8_t {
@@ -35,6 +37,25 @@ struct ImportLine {
   Verdict verdict = Verdict::unknown;
   std::string key;     // `taken`, `assumed`: what it decides: "strategy.tensor: 4"; several are joined by ", "
   std::string reason;  // why, where that is not plain
+};
+
+// What the launch says of the machines, before anybody says which type of node they are.
+struct ImportedMachine {
+  std::optional<std::int64_t> nodes;
+  std::optional<std::int64_t> gpus_per_node;
+  std::string gpu;      // as a scheduler calls it: "H100", "a100-sxm4-80gb"; "": not said
+  std::string said_by;  // "--nnodes 8 --nproc_per_node 8"
+
+  std::optional<std::int64_t> gpus() const {
+    if (!nodes || !gpus_per_node) return std::nullopt;
+    return *nodes * *gpus_per_node;
+  }
+};
+
+// Why the scenario is not, or not quite, the training that the files start.
+struct ImportObstacle {
+  Location where;
+  std::string reason;
 };
 
 // A scenario in the making. Readers of a program's options ask for settings by name and say what follows; whatever
@@ -61,6 +82,12 @@ class ImportDraft {
   void leave(const Setting& setting, std::string reason);  // no effect
   void doubt(const Setting& setting, std::string reason);  // unknown, and why
 
+  // The layout is read, but mirfak cannot simulate this training, or only a part of it, and why.
+  void obstruct(const Location& where, std::string reason);
+  const std::vector<ImportObstacle>& obstacles() const { return obstacles_; }
+
+  ImportedMachine machine;
+
   // Names that nobody asked for yet, in their order: for tables of options without effect.
   std::vector<const Setting*> open() const;
 
@@ -78,6 +105,7 @@ class ImportDraft {
 
   std::vector<Entry> entries_;
   std::vector<ImportLine> assumed_;
+  std::vector<ImportObstacle> obstacles_;
   Value root_;
 };
 

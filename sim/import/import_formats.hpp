@@ -3,6 +3,8 @@
 #include "import/import_draft.hpp"
 #include "scenario/scenario_sources.hpp"
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,7 +21,11 @@ struct ImportFile {
 
 // What readers may look at beside the files.
 struct ImportContext {
-  const ScenarioSources& sources;  // models, hardware, frameworks that a file may name
+  const ScenarioSources& sources;                       // models, hardware, frameworks that a file may name
+  std::map<std::string, std::string> environment = {};  // of --env: variables that files leave to the environment
+  std::vector<std::string> parameters = {};             // of a script: its words behind --
+  std::optional<std::int64_t> gpus = {};                // in all, where --nodes says so
+  std::optional<int> launch = {};                       // of a script that starts several trainings: which, from 1
 };
 
 // A kind of file that people start trainings with.
