@@ -20,8 +20,9 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 13> kOwnedLibraries{{{"yaml.h", "base"},
+constexpr std::array<OwnedLibrary, 14> kOwnedLibraries{{{"yaml.h", "base"},
                                                         {"expat.h", "network"},
+                                                        {"toml++/", "import"},
                                                         {"rapidjson/", "recording"},
                                                         {"zlib.h", "base"},
                                                         {"sqlite3.h", "recording"},
