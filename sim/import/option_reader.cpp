@@ -76,13 +76,13 @@ bool Option::is_none() const {
   return value.scalar.empty() || (!value.quoted && (value.scalar == "None" || value.scalar == "null"));
 }
 
-OptionReader::OptionReader(ImportDraft& draft, const Value& defaults, std::string program)
-    : draft_(draft), defaults_(settings_of(defaults)), program_(std::move(program)) {}
+OptionReader::OptionReader(ImportDraft& draft, const Value& defaults, std::string program, std::string prefix)
+    : draft_(draft), defaults_(settings_of(defaults)), program_(std::move(program)), prefix_(std::move(prefix)) {}
 
 Option OptionReader::option(std::string_view name) {
   Option out;
   out.name = name;
-  out.setting = draft_.find(name);
+  out.setting = draft_.find(prefix_.empty() ? std::string(name) : prefix_ + out.name);
   if (out.setting != nullptr) {
     out.value = out.setting->value;
     return out;
@@ -142,10 +142,21 @@ std::string OptionReader::word(const Option& option) const {
 }
 
 std::string OptionReader::word(const Option& option, const std::vector<std::string_view>& words) const {
-  const std::string said = word(option);
-  if (std::find(words.begin(), words.end(), said) != words.end()) return said;
+  std::string found = word(option);
+  if (std::find(words.begin(), words.end(), found) != words.end()) return found;
   const std::vector<std::string> all(words.begin(), words.end());
   fail(option, join_or(all));
+}
+
+std::string OptionReader::said(std::string_view key) const {
+  const Value* at = &draft_.scenario();
+  while (at != nullptr && !key.empty()) {
+    if (at->kind != Value::Kind::mapping) return "";
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    at = at->find(key.substr(0, dot));
+    key.remove_prefix(std::min(dot + 1, key.size()));
+  }
+  return at == nullptr ? std::string() : emit_flow_yaml(*at);
 }
 
 void OptionReader::put(const Option& option, std::string_view key, Value value, const std::string& reason) {

@@ -14,7 +14,7 @@ namespace mirfak {
 // `sign`: what stands between name and value in the file, ": " of YAML or " = " of TOML. Error(input) for more than
 // `kMaxSettings` of them.
 std::vector<Setting> settings_of(const Value& root, std::string_view sign = ": ");
-inline constexpr std::size_t kMaxSettings = 100'000;
+inline constexpr std::size_t kMaxSettings = 20'000;
 
 // An option of a program: what the file says, or the default.
 struct Option {
@@ -29,10 +29,13 @@ struct Option {
 // Error(input) at their place: a word of a template or a variable that nobody resolved never becomes a default.
 class OptionReader {
  public:
-  // `defaults`: a mapping, in sections or with dotted names; `program`: for reasons, "torchtitan".
-  OptionReader(ImportDraft& draft, const Value& defaults, std::string program);
+  // `defaults`: a mapping, in sections or with dotted names; `program`: for reasons, "torchtitan"; `prefix`: what the
+  // draft has in front of the program's names, where it holds settings of several.
+  OptionReader(ImportDraft& draft, const Value& defaults, std::string program, std::string prefix = "");
 
   ImportDraft& draft() { return draft_; }
+  const std::string& program() const { return program_; }
+  const std::string& prefix() const { return prefix_; }
   Option option(std::string_view name);
   // The first of these that the file says, else the default of the first.
   Option option_of(const std::vector<std::string_view>& names);
@@ -42,6 +45,9 @@ class OptionReader {
   bool flag(const Option& option) const;
   std::string word(const Option& option) const;                                              // a scalar
   std::string word(const Option& option, const std::vector<std::string_view>& words) const;  // one of them
+
+  // What the draft's scenario says under this key so far, "" where nothing.
+  std::string said(std::string_view key) const;
 
   // A key of the scenario follows from the option: taken, or assumed as the program's default.
   void put(const Option& option, std::string_view key, Value value, const std::string& reason = {});
@@ -55,6 +61,7 @@ class OptionReader {
   ImportDraft& draft_;
   std::vector<Setting> defaults_;
   std::string program_;
+  std::string prefix_;
 };
 
 // A list of these numbers as a value that stands at `where`.

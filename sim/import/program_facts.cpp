@@ -1,12 +1,14 @@
 #include "import/program_facts.hpp"
 
 #include "base/text.hpp"
+#include "base/yaml.hpp"
 #include "import/option_reader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace mirfak {
 
@@ -41,6 +43,36 @@ std::string text_of(const Value& mapping, std::string_view key) {
   return found == nullptr ? std::string() : found->scalar;
 }
 
+const Value* rule_of(const Value& rules, const std::string& name) {
+  const auto at = std::find_if(rules.items.begin(), rules.items.end(),
+                               [&](const Value& rule) { return matches_any(rule.find("options"), name); });
+  return at == rules.items.end() ? nullptr : &*at;
+}
+
+// Sections that say themselves that they are not used: "fp16." of "fp16.enabled: false".
+std::set<std::string> switched_off(const std::vector<const Setting*>& settings) {
+  std::set<std::string> out;
+  for (const Setting* setting : settings) {
+    if (setting->value.kind != Value::Kind::scalar ||
+        (setting->value.scalar != "false" && setting->value.scalar != "False")) {
+      continue;
+    }
+    for (const std::string_view switch_name : {"shared_parameters.enabled", "enabled", "enable"}) {
+      if (!setting->name.ends_with("." + std::string(switch_name))) continue;
+      out.insert(setting->name.substr(0, setting->name.size() - switch_name.size()));
+      break;
+    }
+  }
+  return out;
+}
+
+bool is_off(const std::string& name, const std::set<std::string>& off) {
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    if (off.contains(name.substr(0, dot + 1))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name)
@@ -65,23 +97,27 @@ void ProgramFacts::rename(std::vector<Setting>& settings) const {
   }
 }
 
-void ProgramFacts::judge_rest(ImportDraft& draft) const {
-  for (const Setting* setting : draft.open()) {
-    for (const Value& rule : section("without_effect").items) {
-      if (!matches_any(rule.find("options"), setting->name)) continue;
-      draft.leave(*setting, text_of(rule, "reason"));
-      break;
-    }
-  }
-  for (const Setting* setting : draft.open()) {
-    for (const Value& rule : section("not_predicted").items) {
-      if (!matches_any(rule.find("options"), setting->name)) continue;
-      if (is_among(rule.find("unless"), setting->value)) {
+void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const {
+  judge_options(draft, prefix, section("without_effect"), section("not_predicted"));
+}
+
+void judge_options(ImportDraft& draft, std::string_view prefix, const Value& without_effect,
+                   const Value& not_predicted) {
+  const std::vector<const Setting*> all = draft.open();
+  const std::set<std::string> off = switched_off(all);
+  for (const Setting* setting : all) {
+    if (!setting->name.starts_with(prefix)) continue;
+    const std::string name = setting->name.substr(prefix.size());
+    if (const Value* rule = rule_of(without_effect, name)) {
+      draft.leave(*setting, text_of(*rule, "reason"));
+    } else if (const Value* other = rule_of(not_predicted, name)) {
+      if (is_among(other->find("unless"), setting->value)) {
         draft.leave(*setting, "not used");
+      } else if (is_off(setting->name, off)) {
+        draft.leave(*setting, "what it belongs to is switched off");
       } else {
-        draft.doubt(*setting, text_of(rule, "reason"));
+        draft.doubt(*setting, text_of(*other, "reason"));
       }
-      break;
     }
   }
 }
@@ -116,6 +152,18 @@ std::optional<KnownModel> hugging_face_model(std::string_view id, const Scenario
   const Value* entry = facts.section("models").find(id);
   if (entry == nullptr) return std::nullopt;
   return known_model(*entry, facts.section("common"), id, sources);
+}
+
+bool is_model_file(const std::string& text, const std::string& name) {
+  if (!name.ends_with(".json") && !name.ends_with(".yaml") && !name.ends_with(".yml")) return false;
+  try {
+    const Value root = parse_yaml(text, name);
+    if (root.kind != Value::Kind::mapping) return false;
+    const bool hub = root.find("model_type") != nullptr || root.find("architectures") != nullptr;
+    return hub || (root.find("layers") != nullptr && root.find("hidden") != nullptr);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 std::optional<std::int64_t> layers_of_model(const Value& model, const ScenarioSources& sources) {

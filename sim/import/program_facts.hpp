@@ -25,12 +25,17 @@ class ProgramFacts {
   void rename(std::vector<Setting>& settings) const;
 
   // Verdicts of the options that nobody asked for: without effect, or with an effect that no prediction has. Call it
-  // when all others are read.
-  void judge_rest(ImportDraft& draft) const;
+  // when all others are read. `prefix`: what the draft has in front of this program's names; others are left alone.
+  void judge_rest(ImportDraft& draft, std::string_view prefix = "") const;
 
  private:
   Document document_;
 };
+
+// The same by rules that stand elsewhere. Where a section of the settings is switched off ("fp16.enabled: false"), what
+// else it says has no effect.
+void judge_options(ImportDraft& draft, std::string_view prefix, const Value& without_effect,
+                   const Value& not_predicted);
 
 // A model as a scenario says it (a name of models/, or a mapping of a model file's keys), or none.
 struct KnownModel {
@@ -45,6 +50,8 @@ KnownModel known_model(const Value& entry, const Value& common, std::string_view
 // The model that Hugging Face calls so ("meta-llama/Llama-3.1-8B"), by hw_profiles/launch/hugging-face.yaml.
 std::optional<KnownModel> hugging_face_model(std::string_view id, const ScenarioSources& sources);
 
+// Files that say what the model is: a config.json of Hugging Face's, or a model file of mirfak's.
+bool is_model_file(const std::string& text, const std::string& name);
 // Layers of a model as a scenario says it, where it says them.
 std::optional<std::int64_t> layers_of_model(const Value& model, const ScenarioSources& sources);
 
