@@ -235,8 +235,8 @@ void DeepSpeedReader::read_optimizer() {
   if (note != nullptr) options_.doubt(type, note->scalar);
 }
 
-std::optional<Setting> model_beside(std::span<const ImportFile> files) {
-  for (const ImportFile& file : files.subspan(std::min<std::size_t>(1, files.size()))) {
+std::optional<Setting> model_among(std::span<const ImportFile> files) {
+  for (const ImportFile& file : files) {
     if (!is_model_file(file.text, file.name)) continue;
     const Location where{file.name, 1, 1};
     return Setting{std::string(kModelFile), scalar_value(std::filesystem::absolute(file.name).string(), where), where,
@@ -245,14 +245,13 @@ std::optional<Setting> model_beside(std::span<const ImportFile> files) {
   return std::nullopt;
 }
 
-bool take_model_beside(std::span<const ImportFile> files, ImportDraft& draft) {
+void take_model(std::span<const ImportFile> files, ImportDraft& draft) {
   const Setting* model = draft.find(kModelFile);
   if (model != nullptr) draft.take(*model, "model", model->value);
   if (model == nullptr) {
     draft.obstruct({files.front().name, 1, 1},
                    "it does not say what the model is: give its config.json beside it, or --set model=NAME");
   }
-  return model != nullptr;
 }
 
 bool is_deepspeed_json(const ImportFile& file) {
@@ -274,9 +273,9 @@ ImportDraft read_deepspeed_json(std::span<const ImportFile> files, const ImportC
   const ImportFile& file = files.front();
   const ProgramFacts facts(context.sources, "deepspeed");
   std::vector<Setting> settings = settings_of(parse_json_file(file.text, file.name, context.environment));
-  if (std::optional<Setting> model = model_beside(files)) settings.push_back(std::move(*model));
+  if (std::optional<Setting> model = model_among(files.subspan(1))) settings.push_back(std::move(*model));
   ImportDraft draft(std::move(settings));
-  take_model_beside(files, draft);
+  take_model(files, draft);
   DeepSpeedReader(draft, facts, context, "", "").read();
   return draft;
 }

@@ -49,9 +49,13 @@ bool is_deepspeed_json(const ImportFile& file);
 // With a Hugging Face config.json, or a model file, among the files it says the model, too.
 ImportDraft read_deepspeed_json(std::span<const ImportFile> files, const ImportContext& context);
 
-// The model that one of the files behind the first says; whether there is one.
-bool take_model_beside(std::span<const ImportFile> files, ImportDraft& draft);
-// A setting for it, to be in the draft from the beginning.
-std::optional<Setting> model_beside(std::span<const ImportFile> files);
+inline constexpr ImportFormat kDeepSpeedJson = {
+    "deepspeed-json", "DeepSpeed's configuration (ds_config.json), v0.19.5: \"zero_optimization\", ...",
+    is_deepspeed_json, read_deepspeed_json};
+
+// A setting that stands for the first of these files that says what the model is: config.json, or a model file.
+std::optional<Setting> model_among(std::span<const ImportFile> files);
+// Puts it, or an obstacle at the first file where the draft has none.
+void take_model(std::span<const ImportFile> files, ImportDraft& draft);
 
 }  // namespace mirfak

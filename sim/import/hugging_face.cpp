@@ -272,16 +272,6 @@ const ImportFile* deepspeed_file(std::span<const ImportFile> files, const std::v
   return here;
 }
 
-std::optional<Setting> model_among(std::span<const ImportFile> files) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!is_model_file(files[i].text, files[i].name)) continue;
-    const Location where{files[i].name, 1, 1};
-    return Setting{"config.json", scalar_value(std::filesystem::absolute(files[i].name).string(), where), where,
-                   files[i].name};
-  }
-  return std::nullopt;
-}
-
 bool has_any(const Value& root, std::initializer_list<std::string_view> keys) {
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return root.find(key) != nullptr; });
 }

@@ -41,5 +41,7 @@ struct ImportFormat {
 
 // All formats; each stands in a file of its own name.
 std::span<const ImportFormat> import_formats();
+// The first that recognises a file, by what it holds; nullptr: none does.
+const ImportFormat* format_of(const ImportFile& file);
 
 }  // namespace mirfak
