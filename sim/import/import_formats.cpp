@@ -2,6 +2,7 @@
 
 #include "import/deepspeed_json.hpp"
 #include "import/hugging_face.hpp"
+#include "import/megatron_bridge.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/torchtitan.hpp"
 
@@ -15,7 +16,7 @@ namespace mirfak {
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
   static const std::array formats = {kMegatronTest,  kMegatronYaml,   kMegatronArguments, kTorchtitanToml,
-                                     kDeepSpeedJson, kAccelerateYaml, kTrainerSettings};
+                                     kDeepSpeedJson, kAccelerateYaml, kTrainerSettings,   kMegatronBridgeYaml};
   return formats;
 }
 

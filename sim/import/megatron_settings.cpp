@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "import/megatron_reading.hpp"
+#include "model/model_loader.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -105,6 +106,21 @@ void require_known(MegatronReading& reading) {
              fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
 }
 
+// The model is known by name: its sizes are not among the options.
+void read_named_model(MegatronReading& reading, const ImportContext& context) {
+  const ModelSpec model = load_model(reading.run.model, context.sources.folders.models, reading.run.where);
+  reading.draft.assume("model", reading.run.model, reading.run.model_reason);
+  reading.layers = model.layers;
+  reading.hidden = model.hidden;
+  reading.heads = model.heads;
+  reading.experts = model.mixture.experts;
+  const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
+  reading.sequence = length.value_or(model.max_sequence);
+  if (!length) return;
+  reading.draft.take(*reading.options.said({"seq-length", "encoder-seq-length"}), "training.sequence_length",
+                     std::to_string(*length));
+}
+
 }  // namespace
 
 std::string megatron_option_name(std::string_view name) {
@@ -145,7 +161,8 @@ void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const Im
   const Setting* deepspeed = reading.options.flag({"deepspeed"});
   reading.deepspeed = deepspeed != nullptr;
   read_megatron_parallelism(reading);
-  read_megatron_model(reading);
+  if (run.model.empty()) read_megatron_model(reading);
+  if (!run.model.empty()) read_named_model(reading, context);
   read_megatron_pipeline(reading);
   read_megatron_strategy(reading);
   read_megatron_training(reading);

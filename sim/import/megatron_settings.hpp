@@ -16,6 +16,9 @@ std::string megatron_option_name(std::string_view name);
 struct MegatronRun {
   std::string program;  // the script that is started: "pretrain_gpt.py"; "" where a file does not say it
   Location where;       // of the program, or of the file
+  // A name of models/ where the options do not say what the model is, and how that is known; "": they do.
+  std::string model = {};
+  std::string model_reason = {};
 };
 
 // Understands Megatron-LM's options, and Megatron-DeepSpeed's beside them, into `model`, `training` and `strategy` of

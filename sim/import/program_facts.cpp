@@ -97,6 +97,10 @@ void ProgramFacts::rename(std::vector<Setting>& settings) const {
   }
 }
 
+bool ProgramFacts::judges(const std::string& name) const {
+  return rule_of(section("without_effect"), name) != nullptr || rule_of(section("not_predicted"), name) != nullptr;
+}
+
 void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const {
   judge_options(draft, prefix, section("without_effect"), section("not_predicted"));
 }
@@ -112,7 +116,8 @@ void judge_options(ImportDraft& draft, std::string_view prefix, const Value& wit
       draft.leave(*setting, text_of(*rule, "reason"));
     } else if (const Value* other = rule_of(not_predicted, name)) {
       if (is_among(other->find("unless"), setting->value)) {
-        draft.leave(*setting, "not used");
+        const std::string otherwise = text_of(*other, "otherwise");
+        draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
       } else if (is_off(setting->name, off)) {
         draft.leave(*setting, "what it belongs to is switched off");
       } else {

@@ -24,6 +24,9 @@ class ProgramFacts {
   // Options that are called otherwise in other releases get the names that the reader asks for.
   void rename(std::vector<Setting>& settings) const;
 
+  // Whether the verdict of an option stands here.
+  bool judges(const std::string& name) const;
+
   // Verdicts of the options that nobody asked for: without effect, or with an effect that no prediction has. Call it
   // when all others are read. `prefix`: what the draft has in front of this program's names; others are left alone.
   void judge_rest(ImportDraft& draft, std::string_view prefix = "") const;

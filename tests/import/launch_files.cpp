@@ -52,6 +52,21 @@ Scenario scenario_of(const ImportDraft& draft, const std::string& nodes, int cou
   return parse_scenario(document, import_sources());
 }
 
+std::string why_it_cannot_run(const std::function<ImportDraft(std::int64_t gpus)>& read, const std::string& nodes,
+                              int gpus_of_node) {
+  std::string why;
+  for (int count = 1; count <= 128; count *= 2) {
+    try {
+      scenario_of(read(std::int64_t{count} * gpus_of_node), nodes, count);
+      return "";
+    } catch (const Error& error) {
+      CHECK(error.kind() != ErrorKind::internal);
+      why = error.message();
+    }
+  }
+  return why;
+}
+
 std::string said(const ImportDraft& draft, std::string_view key) {
   const Value* at = &draft.scenario();
   const KeyPath path(key, {});

@@ -6,6 +6,7 @@
 #include "scenario/scenario.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,11 @@ std::vector<std::string> formats_of(const ImportFile& file);
 
 // The draft's scenario on so many nodes of a type.
 Scenario scenario_of(const ImportDraft& draft, const std::string& nodes, int count);
+
+// Why the scenario cannot run on any number of these nodes from 1 to 128, doubling; "": on one of them it can. `read`
+// imports it for so many GPUs.
+std::string why_it_cannot_run(const std::function<ImportDraft(std::int64_t gpus)>& read, const std::string& nodes,
+                              int gpus_of_node);
 
 // "key: value" of what the scenario says, in flow form; "" where it does not.
 std::string said(const ImportDraft& draft, std::string_view key);
