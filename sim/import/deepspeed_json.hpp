@@ -34,7 +34,7 @@ class DeepSpeedReader {
   void read_overlap(std::int64_t stage);
   void read_groups(std::int64_t stage);
   void read_batch();
-  void put_batch(std::optional<std::int64_t> micro, std::optional<std::int64_t> steps);
+  void put_batch(std::optional<std::int64_t> known, std::optional<std::int64_t> steps);
   void read_precision();
   void read_optimizer();
 

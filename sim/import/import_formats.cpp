@@ -4,6 +4,7 @@
 #include "import/hugging_face.hpp"
 #include "import/megatron_bridge.hpp"
 #include "import/megatron_formats.hpp"
+#include "import/nemo.hpp"
 #include "import/torchtitan.hpp"
 
 #include <fmt/format.h>
@@ -15,8 +16,9 @@ namespace mirfak {
 
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest,  kMegatronYaml,   kMegatronArguments, kTorchtitanToml,
-                                     kDeepSpeedJson, kAccelerateYaml, kTrainerSettings,   kMegatronBridgeYaml};
+  static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronArguments,
+                                     kTorchtitanToml,  kDeepSpeedJson,      kAccelerateYaml,
+                                     kTrainerSettings, kMegatronBridgeYaml, kNemoYaml};
   return formats;
 }
 

@@ -56,7 +56,7 @@ Value list_text(const Value& list) {
 }
 
 constexpr std::string_view kNothing = "nothing:";
-constexpr std::string_view kDense = "dense:";
+constexpr std::string_view kOff = "off:";
 
 bool is_python(std::string_view name) {
   return name.ends_with("_target_") || name.ends_with("_call_") || name.ends_with("_partial_") ||
@@ -76,17 +76,31 @@ bool says_nothing_here(const Setting& setting, const Value& rules) {
          });
 }
 
-// Options of experts in a model that has none.
-void set_experts_aside(std::vector<Setting>& settings, const Value& rule) {
-  const Value* said_by = rule.kind == Value::Kind::mapping ? rule.find("said_by") : nullptr;
-  const Value* begin = said_by == nullptr ? nullptr : rule.find("begin");
-  if (begin == nullptr) return;
-  const bool has = std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
-    return setting.name == said_by->scalar && !says_nothing(setting.value) && setting.value.scalar != "0";
-  });
-  for (Setting& setting : settings) {
-    if (!has && setting.name.starts_with(begin->scalar)) setting.name.insert(0, kDense);
+// Options that mean nothing without another one, such as those of experts in a model that has none.
+void set_switched_off_aside(std::vector<Setting>& settings, const Value& rules) {
+  for (const Value& rule : rules.items) {
+    const std::string& said_by = rule.find("said_by")->scalar;
+    const std::string& begin = rule.find("begin")->scalar;
+    const bool on = std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+      return setting.name == said_by && !says_nothing(setting.value) && !is_false(setting.value) &&
+             setting.value.scalar != "0";
+    });
+    for (Setting& setting : settings) {
+      if (!on && setting.name.starts_with(begin)) setting.name.insert(0, kOff);
+    }
   }
+}
+
+// A word that is an option without a value in Megatron-LM, or none at all.
+void translate_flag(Setting& setting, const Value& flags) {
+  const Value* flag = flags.find(setting.value.scalar);
+  if (flag == nullptr) return;
+  if (flag->scalar == "none") {
+    setting.name.insert(0, kNothing);
+    return;
+  }
+  setting.name = megatron_option_name(flag->scalar);
+  setting.value.scalar = "true";
 }
 
 void translate(Setting& setting, const Value& rule) {
@@ -94,6 +108,7 @@ void translate(Setting& setting, const Value& rule) {
     setting.name = megatron_option_name(rule.scalar);
     return;
   }
+  if (const Value* flags = rule.find("flags")) return translate_flag(setting, *flags);
   const Value* values = rule.find("values");
   const Value* value = values == nullptr ? nullptr : values->find(setting.value.scalar);
   if (values != nullptr && value == nullptr) return;
@@ -129,9 +144,9 @@ std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const Prog
     return std::none_of(last.items.begin(), last.items.end(),
                         [&](const Value& section) { return begins_with(setting, section); });
   });
-  set_experts_aside(settings, part("experts"));
+  set_switched_off_aside(settings, part("switches"));
   for (Setting& setting : settings) {
-    if (says_nothing(setting.value) || setting.name.starts_with(kDense)) continue;
+    if (says_nothing(setting.value) || setting.name.starts_with(kOff)) continue;
     if (says_nothing_here(setting, part("nothing"))) {
       setting.name.insert(0, kNothing);
       continue;
@@ -153,8 +168,8 @@ void leave_python(ImportDraft& draft) {
   for (const Setting* setting : draft.open()) {
     if (is_python(setting->name)) {
       draft.leave(*setting, "how Python builds an object");
-    } else if (setting->name.starts_with(kDense)) {
-      draft.leave(*setting, "the model has no experts");
+    } else if (setting->name.starts_with(kOff)) {
+      draft.leave(*setting, "what it belongs to is not used");
     } else if (says_nothing(setting->value) || setting->name.starts_with(kNothing)) {
       draft.leave(*setting, "says nothing");
     }

@@ -94,7 +94,7 @@ TEST_CASE("resolved files of Megatron-Bridge have the layouts of the table, and 
   CHECK(table.rows() == files.size());
   std::size_t runs = 0;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    const std::string name = table.text(row, table.require("file"));
+    const std::string& name = table.text(row, table.require("file"));
     CAPTURE(name);
     const ImportFile file = import_file(source_root() + "/../shared/launch-configs/" + name);
     CHECK(formats_of(file) == std::vector<std::string>{"megatron-bridge-yaml"});
@@ -103,9 +103,9 @@ TEST_CASE("resolved files of Megatron-Bridge have the layouts of the table, and 
     CHECK(unexplained(draft) == 0);
     const std::string why = why_it_cannot_run([&](std::int64_t gpus) { return bridge(file, gpus); }, "hgx-b200", 8);
     if (why.empty()) ++runs;
-    if (!why.empty()) MESSAGE(name, ": ", why);
+    if (!why.empty()) CHECK(name.ends_with("deepseek_v3_pretrain_h100_fp8_sc_v2.yaml"));  // 61 layers on 16 chunks
   }
-  MESSAGE(runs, " of ", table.rows());
+  CHECK(runs == 31);
 }
 
 TEST_CASE("overrides and performance settings of Megatron-Bridge") {
@@ -123,7 +123,13 @@ TEST_CASE("overrides and performance settings of Megatron-Bridge") {
     if (matrix) CHECK(draft.machine.gpus().has_value());
     const std::string why = why_it_cannot_run([&](std::int64_t gpus) { return bridge(file, gpus, 1); }, "hgx-b200", 8);
     if (why.empty()) ++runs;
-    if (!why.empty()) MESSAGE(path.filename().string(), ": ", why);
   }
-  MESSAGE(runs, " of ", read);
+  if (read == 0) {
+    MESSAGE("skipped: no ../shared/launch-configs/megatron-bridge-yaml");
+    return;
+  }
+  // Seven override recipes whose models are not here, two have experts beside tensor ranks that do not divide tokens,
+  // one 126 layers on 64 chunks.
+  CHECK(read == 14);
+  CHECK(runs == 4);
 }
