@@ -316,6 +316,8 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
 }
 
 bool is_trainer_file(const ImportFile& file) {
+  const auto mentions = [&](std::string_view word) { return file.text.find(word) != std::string::npos; };
+  if (!mentions("train_batch_size") && !mentions("gradient_checkpointing") && !mentions("output_dir")) return false;
   return reads_as(file, [](const Value& root) {
     return has_any(root, {"per_device_train_batch_size", "gradient_checkpointing", "per_gpu_train_batch_size"}) ||
            (has_any(root, {"output_dir"}) && has_any(root, {"learning_rate", "num_train_epochs", "max_steps"}));
@@ -327,6 +329,7 @@ ImportDraft read_trainer_file(std::span<const ImportFile> files, const ImportCon
 }
 
 bool is_accelerate_yaml(const ImportFile& file) {
+  if (file.text.find("distributed_type") == std::string::npos) return false;
   return reads_as(file, [](const Value& root) {
     return has_any(root, {"distributed_type"}) &&
            has_any(root, {"num_processes", "num_machines", "compute_environment", "mixed_precision"});

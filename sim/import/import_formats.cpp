@@ -5,6 +5,7 @@
 #include "import/megatron_bridge.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/nemo.hpp"
+#include "import/primus.hpp"
 #include "import/torchtitan.hpp"
 
 #include <fmt/format.h>
@@ -16,9 +17,9 @@ namespace mirfak {
 
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronArguments,
-                                     kTorchtitanToml,  kDeepSpeedJson,      kAccelerateYaml,
-                                     kTrainerSettings, kMegatronBridgeYaml, kNemoYaml};
+  static const std::array formats = {kMegatronTest,  kMegatronYaml,   kMegatronArguments, kTorchtitanToml,
+                                     kDeepSpeedJson, kAccelerateYaml, kTrainerSettings,   kMegatronBridgeYaml,
+                                     kNemoYaml,      kPrimusYaml};
   return formats;
 }
 

@@ -181,6 +181,9 @@ ImportDraft import_megatron_bridge(std::vector<Setting> settings, const Location
 }
 
 bool is_megatron_bridge_yaml(const ImportFile& file) {
+  const bool may = file.text.find("ConfigContainer") != std::string::npos ||
+                   file.text.find("perf_matrix:") != std::string::npos || file.text.find("model:") != std::string::npos;
+  if (!may) return false;
   try {
     const Value root = parse_yaml(file.text, file.name);
     if (root.kind != Value::Kind::mapping) return false;

@@ -52,6 +52,15 @@ void read_selective(MegatronReading& reading) {
   reading.draft.assume("strategy.recompute_modules", words_value({"core_attn"}, {}), "the program's default");
 }
 
+// Layers of the largest chunk, were they evenly divided.
+std::int64_t largest_chunk(MegatronReading& reading) {
+  const Value* strategy = reading.draft.scenario().find("strategy");
+  const Value* said = strategy == nullptr ? nullptr : strategy->find("virtual_pipeline");
+  const std::int64_t chunks = said == nullptr ? 1 : std::max<std::int64_t>(1, std::atoll(said->scalar.c_str()));
+  const std::int64_t parts = reading.pipeline * chunks;
+  return std::max<std::int64_t>(1, (reading.layers + parts - 1) / parts);
+}
+
 // Full recomputation: the method, and layers of a group (uniform) or of a chunk (block).
 void read_full(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
@@ -62,6 +71,14 @@ void read_full(MegatronReading& reading) {
   const std::int64_t layers = options.count(counts).value_or(1);
   const Setting* setting = options.said(methods);
   const Setting* number = options.said(counts);
+  if (method == "block" && number != nullptr && layers == 0) {
+    if (setting != nullptr) reading.draft.use(*setting, "none of a chunk's layers");
+    return reading.draft.take(*number, "strategy.recompute", "none", "none of a chunk's layers");
+  }
+  if (method == "block" && number != nullptr && layers >= largest_chunk(reading)) {
+    if (setting != nullptr) reading.draft.use(*setting, "all of a chunk's layers");
+    return reading.draft.use(*number, "all of a chunk's layers");
+  }
   if (method == "uniform" && layers <= 1) {
     if (setting != nullptr) reading.draft.use(*setting, "each layer from its own input");
     if (number != nullptr) reading.draft.use(*number, "each layer from its own input");

@@ -73,6 +73,7 @@ void read_machine(ImportDraft& draft) {
 }  // namespace
 
 bool is_nemo_yaml(const ImportFile& file) {
+  if (file.text.find("trainer:") == std::string::npos) return false;
   try {
     const Value root = parse_yaml(file.text, file.name);
     if (root.kind != Value::Kind::mapping) return false;

@@ -355,7 +355,7 @@ ImportDraft import_torchtitan(std::vector<Setting> settings, const ImportContext
 }
 
 bool is_torchtitan_toml(const ImportFile& file) {
-  if (!file.name.ends_with(".toml") && file.text.find('[') == std::string::npos) return false;
+  if (file.text.find("[model") == std::string::npos || file.text.find("[training") == std::string::npos) return false;
   try {
     const Value root = parse_toml(file.text, file.name);
     const Value* training = root.find("training");
