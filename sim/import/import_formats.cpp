@@ -5,6 +5,7 @@
 #include "import/megatron_bridge.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/nemo.hpp"
+#include "import/option_words.hpp"
 #include "import/primus.hpp"
 #include "import/torchtitan.hpp"
 
@@ -19,7 +20,7 @@ namespace mirfak {
 std::span<const ImportFormat> import_formats() {
   static const std::array formats = {kMegatronTest,  kMegatronYaml,   kMegatronArguments, kTorchtitanToml,
                                      kDeepSpeedJson, kAccelerateYaml, kTrainerSettings,   kMegatronBridgeYaml,
-                                     kNemoYaml,      kPrimusYaml};
+                                     kNemoYaml,      kPrimusYaml,     kConfigCommand};
   return formats;
 }
 

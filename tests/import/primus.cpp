@@ -57,6 +57,18 @@ std::string stated(const ImportFile& file, const std::string& key) {
   return std::regex_search(file.text, found, line) ? found[1].str() : "";
 }
 
+void check_layout(const ImportFile& file, const ImportDraft& draft) {
+  static const std::map<std::string, std::string> keys = {{"strategy.tensor", "tensor_model_parallel_size"},
+                                                          {"strategy.pipeline", "pipeline_model_parallel_size"},
+                                                          {"strategy.context", "context_parallel_size"},
+                                                          {"training.sequence_length", "seq_length"}};
+  for (const auto& key : keys) {
+    CAPTURE(key.first);
+    const std::string number = stated(file, key.second);
+    if (!number.empty()) CHECK(said(draft, key.first) == number);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("an experiment of Primus is its module, its model and its overrides, in this order") {
@@ -108,14 +120,7 @@ TEST_CASE("all of Primus's experiments import to the layout that they state") {
     try {
       const ImportDraft draft = primus(file, 8);
       ++read;
-      for (const auto& [key, name] : {std::pair{"strategy.tensor", "tensor_model_parallel_size"},
-                                      {"strategy.pipeline", "pipeline_model_parallel_size"},
-                                      {"strategy.context", "context_parallel_size"},
-                                      {"training.sequence_length", "seq_length"}}) {
-        CAPTURE(std::string(name));
-        const std::string number = stated(file, name);
-        if (!number.empty()) CHECK(said(draft, key) == number);
-      }
+      check_layout(file, draft);
       scenario_of(draft, "mi355x-8", 1);
       ++runs;
     } catch (const Error& error) {
