@@ -91,7 +91,8 @@ void DeepSpeedReader::read_ranks() {
 void DeepSpeedReader::read_sharding() {
   const Option option = options_.option("zero_optimization.stage");
   const std::int64_t stage = options_.integer(option, 0, 3);
-  put(option, "strategy.zero", std::to_string(stage));
+  // What the program around it says of it is at most a guess.
+  options_.put(option, "strategy.zero", std::to_string(stage));
   read_offload(stage);
   read_overlap(stage);
   read_groups(stage);

@@ -3,6 +3,7 @@
 #include "import/deepspeed_json.hpp"
 #include "import/hugging_face.hpp"
 #include "import/megatron_bridge.hpp"
+#include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/nemo.hpp"
 #include "import/option_words.hpp"
@@ -18,9 +19,9 @@ namespace mirfak {
 
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest,  kMegatronYaml,   kMegatronArguments, kTorchtitanToml,
-                                     kDeepSpeedJson, kAccelerateYaml, kTrainerSettings,   kMegatronBridgeYaml,
-                                     kNemoYaml,      kPrimusYaml,     kConfigCommand};
+  static const std::array formats = {kMegatronTest,       kMegatronYaml,  kMegatronDeepSpeed, kMegatronArguments,
+                                     kTorchtitanToml,     kDeepSpeedJson, kAccelerateYaml,    kTrainerSettings,
+                                     kMegatronBridgeYaml, kNemoYaml,      kPrimusYaml,        kConfigCommand};
   return formats;
 }
 

@@ -67,9 +67,12 @@ void read_expert_parallelism(MegatronReading& reading) {
   const MegatronOptions::Names names = {"expert-model-parallel-size", "moe-expert-parallel-size"};
   if (reading.experts == 0) return leave_experts(reading, names);
   reading.count_or(names, "strategy.expert", 1, "the program's default");
-  reading.count_or({"expert-tensor-parallel-size"}, "strategy.expert_tensor", reading.deepspeed ? 1 : reading.tensor,
-                   reading.deepspeed ? "Megatron-DeepSpeed does not divide experts over tensor ranks"
-                                     : "as --tensor-model-parallel-size");
+  const Setting* divided = reading.deepspeed ? reading.options.flag({"enable-expert-tensor-parallelism"}) : nullptr;
+  if (divided != nullptr) reading.draft.use(*divided, "tensor ranks divide each expert");
+  const bool whole = reading.deepspeed && divided == nullptr;
+  reading.count_or(
+      {"expert-tensor-parallel-size"}, "strategy.expert_tensor", whole ? 1 : reading.tensor,
+      whole ? "Megatron-DeepSpeed does not divide experts over tensor ranks" : "as --tensor-model-parallel-size");
   read_dispatcher(reading);
   reading.flag({"overlap-moe-expert-parallel-comm"}, "strategy.overlap_expert");
 }
