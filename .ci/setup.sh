@@ -7,7 +7,7 @@ set -euo pipefail
 packages=(
   git cmake ninja-build g++ ccache
   libboost-dev libboost-graph-dev libeigen3-dev libboost-program-options-dev libhdf5-dev libfmt-dev
-  libyaml-dev nlohmann-json3-dev rapidjson-dev zlib1g-dev libsqlite3-dev libexpat1-dev libprotobuf-dev protobuf-compiler libtbb-dev libopenmpi-dev openmpi-bin coinor-libcbc-dev doctest-dev libbenchmark-dev
+  libyaml-dev nlohmann-json3-dev rapidjson-dev zlib1g-dev libsqlite3-dev libexpat1-dev libtomlplusplus-dev libprotobuf-dev protobuf-compiler libtbb-dev libopenmpi-dev openmpi-bin coinor-libcbc-dev doctest-dev libbenchmark-dev
 )
 # clang-format is pinned, because each version formats differently; the Python package and the notebooks are tested in
 # the system's own Python.

@@ -81,7 +81,8 @@ bool is_null_word(std::string_view word) {
 
 class ValueBuilder {
  public:
-  ValueBuilder(std::string name, const std::string& text) : name_(std::move(name)), text_(text) {
+  ValueBuilder(std::string name, const std::string& text, bool unique_keys)
+      : name_(std::move(name)), text_(text), unique_keys_(unique_keys) {
     root_.where = {name_, 1, 1};  // of a file without a value
   }
 
@@ -208,7 +209,7 @@ class ValueBuilder {
   void set_key(Unfinished& mapping, const Value& key) {
     if (key.kind != Value::Kind::scalar) fail(key.where, "a key must be a plain word");
     if (key.scalar.size() > kMaxKeyBytes) fail(key.where, fmt::format("a key longer than {} bytes", kMaxKeyBytes));
-    if (!mapping.keys.insert(key.scalar).second) {
+    if (!mapping.keys.insert(key.scalar).second && unique_keys_) {
       fail(key.where, fmt::format("the key '{}' stands here twice", excerpt(key.scalar)));
     }
     mapping.key = key.scalar;
@@ -254,6 +255,7 @@ class ValueBuilder {
 
   std::string name_;
   const std::string& text_;
+  bool unique_keys_;
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
   int documents_ = 0;
@@ -354,7 +356,12 @@ class Writer {
 
 Value parse_yaml(const std::string& text, const std::string& name) {
   check_characters(text, name, "expected YAML or JSON text in UTF-8");
-  return ValueBuilder(name, text).read();
+  return ValueBuilder(name, text, true).read();
+}
+
+Value parse_foreign_yaml(const std::string& text, const std::string& name) {
+  check_characters(text, name, "expected YAML or JSON text in UTF-8");
+  return ValueBuilder(name, text, false).read();
 }
 
 std::string emit_yaml(const Value& value) { return Writer(false).write(value) + "\n"; }

@@ -11,6 +11,9 @@ namespace mirfak {
 // second document, or more depth, values or expanded text than Document allows. Time and memory are bounded by the
 // length of the text and those limits, whatever the text says.
 Value parse_yaml(const std::string& text, const std::string& name);
+// The same of files of other programs, whose readers take the last of equal keys: all of them stand in the mapping, in
+// their order.
+Value parse_foreign_yaml(const std::string& text, const std::string& name);
 
 // Text that parse_yaml reads back as an equal value, places apart; words that could be taken for YAML's own signs
 // come back quoted.

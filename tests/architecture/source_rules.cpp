@@ -20,9 +20,10 @@ struct OwnedLibrary {
   std::string_view header;
   std::string_view room;
 };
-constexpr std::array<OwnedLibrary, 14> kOwnedLibraries{{{"yaml.h", "base"},
+constexpr std::array<OwnedLibrary, 15> kOwnedLibraries{{{"yaml.h", "base"},
                                                         {"expat.h", "network"},
                                                         {"google/protobuf/", "chakra"},
+                                                        {"toml++/", "import"},
                                                         {"rapidjson/", "recording"},
                                                         {"zlib.h", "base"},
                                                         {"sqlite3.h", "recording"},
@@ -136,7 +137,7 @@ const std::vector<std::string>& rooms() {
       "base",       "graph",      "block",    "model",     "schedule",    "strategy", "sharding",
       "cluster",    "network",    "cost",     "recording", "calibration", "program",  "engine",
       "replay",     "simulation", "training", "energy",    "plan",        "alpa",     "scenario",
-      "comparison", "validation", "trace", "chakra", "launch", "report", "sweep", "cli", "python"};
+      "comparison", "validation", "trace", "chakra", "launch", "import", "report", "sweep", "cli", "python"};
   return list;
 }
 

@@ -1,0 +1,124 @@
+#include "import/import_draft.hpp"
+
+#include "base/key_path.hpp"
+#include "base/yaml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+void join(std::string& text, const std::string& more, std::string_view between) {
+  if (more.empty()) return;
+  text += (text.empty() ? "" : std::string(between)) + more;
+}
+
+std::string key_and_value(std::string_view key, const Value& value) {
+  return fmt::format("{}: {}", key, emit_flow_yaml(value));
+}
+
+}  // namespace
+
+Value scalar_value(std::string_view text, const Location& where) {
+  Value out;
+  out.kind = Value::Kind::scalar;
+  out.scalar = text;
+  out.where = out.key_where = where;
+  return out;
+}
+
+ImportDraft::ImportDraft(std::vector<Setting> settings) {
+  root_.kind = Value::Kind::mapping;
+  entries_.reserve(settings.size());
+  for (Setting& setting : settings) entries_.push_back({std::move(setting), {}});
+}
+
+const Setting* ImportDraft::find(std::string_view name) { return find_any({name}); }
+
+const Setting* ImportDraft::find_any(const std::vector<std::string_view>& names) {
+  const Setting* last = nullptr;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (std::find(names.begin(), names.end(), entry->setting.name) == names.end()) continue;
+    if (last == nullptr) {
+      last = &entry->setting;
+    } else if (!entry->line) {
+      entry->line = ImportLine{entry->setting.where, entry->setting.text, Verdict::superseded, "",
+                               fmt::format("said again at {}", last->where.text())};
+    }
+  }
+  return last;
+}
+
+ImportLine& ImportDraft::line_of(const Setting& setting, Verdict verdict) {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& candidate) { return &candidate.setting == &setting; });
+  if (entry == entries_.end()) fail_internal("a setting is not of this draft");
+  if (!entry->line) entry->line = ImportLine{setting.where, setting.text, verdict, "", ""};
+  entry->line->verdict = verdict;
+  return *entry->line;
+}
+
+void ImportDraft::take(const Setting& setting, std::string_view key, Value value, std::string reason) {
+  ImportLine& line = line_of(setting, Verdict::taken);
+  join(line.key, key_and_value(key, value), ", ");
+  join(line.reason, reason, "; ");
+  KeyPath(key, setting.where).assign(root_, std::move(value), setting.where);
+}
+
+void ImportDraft::take(const Setting& setting, std::string_view key, std::string_view scalar, std::string reason) {
+  take(setting, key, scalar_value(scalar, setting.where), std::move(reason));
+}
+
+void ImportDraft::use(const Setting& setting, std::string reason) {
+  join(line_of(setting, Verdict::taken).reason, reason, "; ");
+}
+
+void ImportDraft::assume(std::string_view key, std::string_view scalar, std::string reason) {
+  assume(key, scalar_value(scalar, {}), std::move(reason));
+}
+
+void ImportDraft::assume(std::string_view key, Value value, std::string reason) {
+  ImportLine line;
+  line.verdict = Verdict::assumed;
+  line.key = key_and_value(key, value);
+  line.reason = std::move(reason);
+  assumed_.push_back(std::move(line));
+  const Location where = value.where;
+  KeyPath(key, where).assign(root_, std::move(value), where);
+}
+
+void ImportDraft::leave(const Setting& setting, std::string reason) {
+  join(line_of(setting, Verdict::no_effect).reason, reason, "; ");
+}
+
+void ImportDraft::doubt(const Setting& setting, std::string reason) {
+  join(line_of(setting, Verdict::unknown).reason, reason, "; ");
+}
+
+void ImportDraft::obstruct(const Location& where, std::string reason) {
+  obstacles_.push_back({where, std::move(reason)});
+}
+
+std::vector<const Setting*> ImportDraft::open() const {
+  std::vector<const Setting*> out;
+  for (const Entry& entry : entries_) {
+    if (!entry.line) out.push_back(&entry.setting);
+  }
+  return out;
+}
+
+std::vector<ImportLine> ImportDraft::lines() const {
+  std::vector<ImportLine> out;
+  for (const Entry& entry : entries_) {
+    const Setting& setting = entry.setting;
+    out.push_back(entry.line.value_or(ImportLine{setting.where, setting.text, Verdict::unknown, "", ""}));
+  }
+  out.insert(out.end(), assumed_.begin(), assumed_.end());
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,113 @@
+#include "import/launch_command.hpp"
+
+#include "import/megatron_settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kLauncherModules = {"torch.distributed.launch", "torch.distributed.run",
+                                                              "accelerate.commands.launch", "deepspeed.launcher.runner",
+                                                              "nvidia_resiliency_ext.fault_tolerance.launcher"};
+constexpr std::array<std::string_view, 6> kLaunchers = {"torchrun",    "deepspeed", "accelerate",
+                                                        "ft_launcher", "python",    "colossalai"};
+
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
+bool is_python(std::string_view name) {
+  return name == "python" || name == "python3" || name == "pythonx" ||
+         (name.starts_with("python3.") && name.size() <= 11);
+}
+
+template <typename Names>
+bool among(const Names& names, std::string_view word) {
+  return std::find(names.begin(), names.end(), word) != names.end();
+}
+
+// "8", "4:8" (from, to), "H100:8": the last number.
+std::optional<std::int64_t> number_in(std::string_view text) {
+  text = text.substr(text.rfind(':') + 1);
+  std::int64_t out = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, out);
+  if (error != std::errc{} || behind != end || out < 1 || out > 10'000'000) return std::nullopt;
+  return out;
+}
+
+struct LauncherOption {
+  std::string_view name;
+  std::optional<std::int64_t> ImportedMachine::*into;
+};
+constexpr std::array kOptions = {LauncherOption{"--nnodes", &ImportedMachine::nodes},
+                                 LauncherOption{"--num-nodes", &ImportedMachine::nodes},
+                                 LauncherOption{"--num-machines", &ImportedMachine::nodes},
+                                 LauncherOption{"--nodes", &ImportedMachine::nodes},
+                                 LauncherOption{"-N", &ImportedMachine::nodes},
+                                 LauncherOption{"--nproc-per-node", &ImportedMachine::gpus_per_node},
+                                 LauncherOption{"--num-gpus", &ImportedMachine::gpus_per_node},
+                                 LauncherOption{"--gpus-per-node", &ImportedMachine::gpus_per_node}};
+
+void read_machine(std::span<const ArgumentWord> words, ImportedMachine& machine) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (!word.starts_with('-')) continue;
+    const std::size_t equals = word.find('=');
+    const bool inside = equals != std::string::npos;
+    const std::string name =
+        word.starts_with("--") ? megatron_option_name(word.substr(0, equals)) : word.substr(0, equals);
+    const auto* const option =
+        std::find_if(kOptions.begin(), kOptions.end(), [&](const LauncherOption& one) { return one.name == name; });
+    if (option == kOptions.end() || (!inside && i + 1 == words.size())) continue;
+    const auto number =
+        number_in(inside ? std::string_view(word).substr(equals + 1) : std::string_view(words[i + 1].text));
+    if (!number) continue;
+    machine.*(option->into) = number;
+    machine.said_by += (machine.said_by.empty() ? "" : " ") + word + (inside ? "" : " " + words[i + 1].text);
+  }
+}
+
+// A plain python process is one GPU's; deepspeed and torchrun start a node of their own where no count is given.
+void complete_machine(LaunchCommand& out) {
+  if (out.machine.gpus_per_node && !out.machine.nodes && out.launcher != "python") {
+    out.machine.nodes = 1;
+    out.machine.said_by += ", one node by default";
+  }
+}
+
+}  // namespace
+
+std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words) {
+  LaunchCommand out;
+  std::size_t program = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string name = base_name(words[i].text);
+    if (out.launcher.empty() || is_python(name)) {
+      if (is_python(name)) out.launcher = "python";
+      if (among(kLaunchers, name)) out.launcher = name;
+      continue;
+    }
+    if (words[i].text == "-c") return std::nullopt;  // a text of Python
+    const bool module = (words[i].text == "-m" || words[i].text == "--module") && i + 1 < words.size();
+    if (module && among(kLauncherModules, words[i + 1].text)) {
+      out.launcher = words[++i].text;
+    } else if (module || name.ends_with(".py")) {
+      program = module ? i + 1 : i;
+      break;
+    }
+  }
+  if (program == 0) return std::nullopt;
+  out.where = words.front().where;
+  read_machine(words.first(program), out.machine);
+  complete_machine(out);
+  out.program = base_name(words[program].text);
+  out.program_where = words[program].where;
+  out.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(program) + 1, words.end());
+  return out;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "import/import_formats.hpp"
+
+#include <vector>
+
+namespace mirfak {
+
+// Megatron-DeepSpeed's arguments with the DeepSpeed JSON that they name: behind them in one text, as mirfak writes it,
+// or among the files. Where it is not there, what it would say is an obstacle.
+bool is_megatron_deepspeed(const ImportFile& file);
+ImportDraft read_megatron_deepspeed(std::span<const ImportFile> files, const ImportContext& context);
+inline constexpr ImportFormat kMegatronDeepSpeed = {
+    "megatron-deepspeed",
+    "Megatron-DeepSpeed's arguments ('--deepspeed' among them), with their JSON behind them or beside",
+    is_megatron_deepspeed, read_megatron_deepspeed};
+
+// The same from settings that were read elsewhere, of a script or a command line; `files`: what stands beside.
+ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const Location& where,
+                                      std::span<const ImportFile> files, const ImportContext& context);
+
+}  // namespace mirfak

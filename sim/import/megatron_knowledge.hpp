@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// What hw_profiles/launch/megatron.yaml says of Megatron-LM's arguments beside their names.
+struct MegatronKnowledge {
+  struct Vocabulary {
+    std::string of;  // a type of tokenizer, or a part of a model's name
+    std::int64_t tokens = 0;
+    std::string source;
+  };
+
+  std::map<std::string, std::string, std::less<>> without_effect;  // "lr": "the learning rate ..."
+  std::vector<std::pair<std::string, std::string>> starts;         // "inference-": the same of all that begin so
+  std::map<std::string, std::string, std::less<>> not_distinguished;
+  std::vector<Vocabulary> tokenizer_types;
+  std::vector<Vocabulary> models;
+
+  // Why the option `name` ("lr") has no effect; nullptr: it is none of those.
+  const std::string* reason_without_effect(std::string_view name) const;
+};
+
+// Error(input) for a file that is not as hw_profiles/launch/README.md says. `hardware`: the folder hw_profiles/.
+MegatronKnowledge read_megatron_knowledge(const std::filesystem::path& hardware);
+
+}  // namespace mirfak

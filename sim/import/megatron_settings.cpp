@@ -1,0 +1,175 @@
+// Names, defaults and what goes together: NVIDIA/Megatron-LM core_v0.19.0, megatron/training/arguments.py (and what it
+// makes arguments of), older names of the releases since 2.0, and those of Megatron-DeepSpeed.
+
+#include "import/megatron_settings.hpp"
+
+#include "base/text.hpp"
+#include "import/megatron_reading.hpp"
+#include "model/model_loader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+bool mentions(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+// Programs go by the script's name, else by options that only they have.
+MegatronProgram program_of(MegatronReading& reading) {
+  MegatronOptions& options = reading.options;
+  const std::string& script = reading.run.program;
+  if (mentions(script, "t5")) return MegatronProgram::t5;
+  if (mentions(script, "bert")) return MegatronProgram::bert;
+  if (options.said({"hybrid-layer-pattern", "hybrid-override-pattern"}) != nullptr) return MegatronProgram::hybrid;
+  if (mentions(script, "gpt")) return MegatronProgram::gpt;
+  if (options.said({"encoder-seq-length"}) != nullptr && options.said({"decoder-seq-length"}) != nullptr) {
+    return MegatronProgram::t5;
+  }
+  const Setting* data = options.said({"data-path"});
+  const bool named = data != nullptr && mentions(word_of(data->value), "bert");
+  return named ? MegatronProgram::bert : MegatronProgram::gpt;
+}
+
+struct BeyondMegatron {
+  MegatronOptions::Names names;
+  std::string_view reason;
+};
+
+// Parts of models that no model of mirfak has.
+void obstruct_parts(MegatronReading& reading) {
+  static const BeyondMegatron parts[] = {
+      {{"vision-model-type", "img-h", "img-w", "patch-dim", "language-model-type"},
+       "a vision tower stands before the language model, which mirfak does not describe"},
+      {{"model-provider", "audio-encoder-model", "encoder-tp", "encoder-dp", "llm-tp", "llm-pp", "llm-dp", "llm-cp",
+        "llm-ep"},
+       "encoders of other kinds of data stand before the language model, which mirfak does not describe"},
+      {{"experimental-attention-variant", "linear-attention-type", "linear-attention-freq"},
+       "attention of another kind than softmax over all tokens, which mirfak does not describe"},
+      {{"moe-latent-size"}, "experts in a narrower space than the layer's, which mirfak does not describe"},
+      {{"mlp-type"}, "experts beside a residual MLP, which mirfak does not describe"},
+      {{"retro-project-dir", "retro-add-retriever"}, "RETRO's retrieval, which mirfak does not describe"},
+      {{"ds-sequence-parallel-fpdt"}, "sequences that are computed in pieces (FPDT), which mirfak does not describe"},
+      {{"use-torch-fsdp2"}, "PyTorch's FSDP2 under Megatron Core, which has no framework file"},
+      {{"fine-grained-activation-offloading", "offload-modules"},
+       "activations of single modules that wait in the host's memory, which mirfak does not describe"},
+      {{"freeze-LM", "freeze-ViT"}, "parts of the model are frozen, which mirfak does not describe"}};
+  for (const BeyondMegatron& part : parts) {
+    const Setting* first = nullptr;
+    for (const std::string_view name : part.names) {
+      const Setting* setting = reading.options.said({name});
+      if (setting == nullptr) continue;
+      reading.draft.doubt(*setting, std::string(part.reason));
+      if (first == nullptr) first = setting;
+    }
+    if (first != nullptr) reading.draft.obstruct(first->where, fmt::format("{}: {}", first->name, part.reason));
+  }
+}
+
+void judge_the_rest(MegatronReading& reading) {
+  ImportDraft& draft = reading.draft;
+  std::vector<std::string> known;
+  for (const auto& entry : reading.knowledge.without_effect) known.push_back("--" + entry.first);
+  for (const auto& entry : reading.knowledge.not_distinguished) known.push_back("--" + entry.first);
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with("--")) continue;
+    const std::string name = setting->name.substr(2);
+    const Setting* last = draft.find(setting->name);
+    if (last != setting) continue;  // superseded now
+    const auto alike = reading.knowledge.not_distinguished.find(name);
+    if (const std::string* reason = reading.knowledge.reason_without_effect(name)) {
+      draft.leave(*setting, *reason);
+    } else if (alike != reading.knowledge.not_distinguished.end()) {
+      draft.doubt(*setting, "known, and not distinguished by predictions: " + alike->second);
+    } else {
+      draft.doubt(*setting, did_you_mean(setting->name, known, "an option that mirfak does not know"));
+    }
+  }
+}
+
+void require_known(MegatronReading& reading) {
+  const std::vector<std::string>& missing = reading.options.missing();
+  if (missing.empty()) return;
+  Location where = reading.run.where;
+  std::string option;
+  for (const ImportLine& line : reading.draft.lines()) {
+    if (!option.empty() || !mentions(line.reason, "its value is not known")) continue;
+    where = line.where;
+    option = line.text;
+  }
+  fail_input(where,
+             fmt::format("{}: what the layout is hangs on values that are not known: {}", excerpt(option),
+                         fmt::join(missing, ", ")),
+             fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
+}
+
+// The model is known by name: its sizes are not among the options.
+void read_named_model(MegatronReading& reading, const ImportContext& context) {
+  const ModelSpec model = load_model(reading.run.model, context.sources.folders.models, reading.run.where);
+  reading.draft.assume("model", reading.run.model, reading.run.model_reason);
+  reading.layers = model.layers;
+  reading.hidden = model.hidden;
+  reading.heads = model.heads;
+  reading.experts = model.mixture.experts;
+  const std::optional<std::int64_t> length = reading.options.count({"seq-length", "encoder-seq-length"});
+  reading.sequence = length.value_or(model.max_sequence);
+  if (!length) return;
+  reading.draft.take(*reading.options.said({"seq-length", "encoder-seq-length"}), "training.sequence_length",
+                     std::to_string(*length));
+}
+
+}  // namespace
+
+std::string megatron_option_name(std::string_view name) {
+  while (name.starts_with('-')) name.remove_prefix(1);
+  std::string out = "--" + std::string(name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+std::int64_t MegatronReading::count_or(const MegatronOptions::Names& names, std::string_view key, std::int64_t fallback,
+                                       const std::string& reason) {
+  const std::optional<std::int64_t> value = options.count(names);
+  if (!value) {
+    draft.assume(key, std::to_string(fallback), reason);
+    return fallback;
+  }
+  draft.take(*options.said(names), key, std::to_string(*value));
+  return *value;
+}
+
+bool MegatronReading::flag(const MegatronOptions::Names& names, std::string_view key, std::string_view value) {
+  const Setting* setting = options.flag(names);
+  if (setting == nullptr) return false;
+  draft.take(*setting, key, value);
+  return true;
+}
+
+std::optional<std::int64_t> MegatronReading::replicas() const {
+  if (!gpus || *gpus % (tensor * pipeline) != 0) return std::nullopt;
+  return *gpus / (tensor * pipeline);
+}
+
+void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const ImportContext& context) {
+  const MegatronKnowledge knowledge = read_megatron_knowledge(context.sources.folders.hardware);
+  MegatronReading reading{draft, MegatronOptions(draft), run, knowledge, context.gpus};
+  if (!reading.gpus) reading.gpus = draft.machine.gpus();
+  reading.program = program_of(reading);
+  const Setting* deepspeed = reading.options.flag({"deepspeed"});
+  reading.deepspeed = deepspeed != nullptr;
+  read_megatron_parallelism(reading);
+  if (run.model.empty()) read_megatron_model(reading);
+  if (!run.model.empty()) read_named_model(reading, context);
+  read_megatron_pipeline(reading);
+  read_megatron_strategy(reading);
+  read_megatron_training(reading);
+  read_megatron_framework(reading);
+  obstruct_parts(reading);
+  require_known(reading);
+  judge_the_rest(reading);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,118 @@
+#include "import/nemo.hpp"
+
+#include "base/yaml.hpp"
+#include "import/interpolation.hpp"
+#include "import/megatron_dialect.hpp"
+#include "import/megatron_settings.hpp"
+#include "import/option_reader.hpp"
+#include "import/yaml_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::string_view kEncoder = "model.encoder.";
+constexpr std::string_view kDecoder = "model.decoder.";
+constexpr std::string_view kOtherHalf = "decoder:";  // what is left of the decoder's
+
+bool has_prefix(const std::vector<Setting>& settings, std::string_view prefix) {
+  return std::any_of(settings.begin(), settings.end(),
+                     [&](const Setting& setting) { return setting.name.starts_with(prefix); });
+}
+
+// T5 says sizes of the encoder and of the decoder, which are the same but for the number of layers. `differing`: names
+// that are not.
+void join_halves(std::vector<Setting>& settings, std::vector<std::string>& differing) {
+  for (Setting& setting : settings) {
+    if (setting.name == "model.encoder.num_layers") setting.name = megatron_option_name("encoder-num-layers");
+    if (setting.name == "model.decoder.num_layers") setting.name = megatron_option_name("decoder-num-layers");
+  }
+  for (Setting& setting : settings) {
+    if (!setting.name.starts_with(kDecoder)) continue;
+    const std::string name = std::string(kEncoder) + setting.name.substr(kDecoder.size());
+    const auto other =
+        std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return one.name == name; });
+    const bool same = other != settings.end() && emit_flow_yaml(other->value) == emit_flow_yaml(setting.value);
+    setting.name.replace(0, kDecoder.size(), kOtherHalf);
+    if (!same) differing.push_back(setting.name);
+  }
+  for (Setting& setting : settings) {
+    if (setting.name.starts_with(kEncoder)) setting.name.replace(0, kEncoder.size(), "model.");
+  }
+}
+
+// A tokenizer of Hugging Face's goes by its model's name, others by their kind.
+void name_tokenizer(std::vector<Setting>& settings) {
+  if (has_prefix(settings, "model.override_vocab_size")) return;
+  for (Setting& setting : settings) {
+    if (setting.name != "model.tokenizer.type" || setting.value.kind != Value::Kind::scalar) continue;
+    const bool hub = setting.value.scalar.find('/') != std::string::npos;
+    setting.name = megatron_option_name(hub ? "tokenizer-name-or-path" : "tokenizer-type");
+  }
+}
+
+std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name, const Value& defaults) {
+  OptionReader options(draft, defaults, "NeMo");
+  const Option option = options.option(name);
+  if (option.setting == nullptr) return std::nullopt;
+  const std::int64_t value = options.integer(option, 1, 1 << 20);
+  options.use(option, "GPUs of the job");
+  return value;
+}
+
+void read_machine(ImportDraft& draft) {
+  draft.machine.nodes = number_of(draft, "trainer.num_nodes", {});
+  draft.machine.gpus_per_node = number_of(draft, "trainer.devices", {});
+  draft.machine.said_by = "trainer.num_nodes and trainer.devices";
+}
+
+}  // namespace
+
+bool is_nemo_yaml(const ImportFile& file) {
+  if (file.text.find("trainer:") == std::string::npos) return false;
+  try {
+    const Value root = parse_yaml(file.text, file.name);
+    if (root.kind != Value::Kind::mapping) return false;
+    const Value* trainer = root.find("trainer");
+    const Value* model = root.find("model");
+    return trainer != nullptr && trainer->kind == Value::Kind::mapping && trainer->find("devices") != nullptr &&
+           model != nullptr && model->kind == Value::Kind::mapping;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContext& context) {
+  const ImportFile& file = files.front();
+  const ProgramFacts facts(context.sources, "nemo");
+  Value root = parse_yaml(file.text, file.name);
+  fill_interpolations(root, context.environment);
+  std::vector<Setting> settings = settings_of(root);
+  for (Setting& setting : settings) setting.missing = missing_names(setting.value);
+  const bool halves = has_prefix(settings, kDecoder);
+  const bool encoder = has_prefix(settings, "model.bert_binary_head");
+  std::vector<std::string> differing;
+  if (halves) join_halves(settings, differing);
+  name_tokenizer(settings);
+  ImportDraft draft(in_megatron_words(std::move(settings), facts));
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with(kOtherHalf)) continue;
+    if (std::find(differing.begin(), differing.end(), setting->name) == differing.end()) {
+      draft.leave(*setting, "as the encoder's");
+    } else {
+      draft.doubt(*setting, "the encoder's differs, and is taken for both");
+    }
+  }
+  leave_python(draft);
+  facts.judge_rest(draft);
+  read_machine(draft);
+  const char* program = halves ? "pretrain_t5.py" : encoder ? "pretrain_bert.py" : "pretrain_gpt.py";
+  read_megatron_settings(draft, {program, {file.name, 1, 1}}, context);
+  return draft;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,151 @@
+#include "import/option_words.hpp"
+
+#include "base/text.hpp"
+#include "base/yaml.hpp"
+#include "import/hugging_face.hpp"
+#include "import/option_reader.hpp"
+#include "import/program_facts.hpp"
+#include "import/toml.hpp"
+#include "import/torchtitan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace mirfak {
+
+namespace {
+
+bool is_torchtitan(const LaunchCommand& command) {
+  return command.program == "torchtitan.train" || command.program.ends_with("torchtitan/train.py");
+}
+
+bool has_word(const LaunchCommand& command, std::string_view name) {
+  return std::any_of(command.arguments.begin(), command.arguments.end(), [&](const ArgumentWord& word) {
+    return word.text == name || (word.text.starts_with(name) && word.text.substr(name.size()).starts_with('='));
+  });
+}
+
+bool is_trainer(const LaunchCommand& command) {
+  return has_word(command, "--per_device_train_batch_size") || has_word(command, "--output_dir");
+}
+
+// Names as in Python; an option without a value is true, and one of tyro's "no-" options false.
+std::vector<Setting> python_settings(std::span<const ArgumentWord> words) {
+  std::vector<Setting> out = settings_of_arguments(words);
+  for (Setting& setting : out) {
+    setting.name = setting.name.substr(std::min(setting.name.find_first_not_of('-'), setting.name.size()));
+    std::replace(setting.name.begin(), setting.name.end(), '-', '_');
+    if (setting.value.kind != Value::Kind::null) continue;
+    setting.value = scalar_value("true", setting.where);
+    const std::size_t no = setting.name.find(".no_");
+    if (no == std::string::npos) continue;
+    setting.name.erase(no + 1, 3);
+    setting.value.scalar = "false";
+  }
+  return out;
+}
+
+// Settings of a named configuration stand where the option does.
+void add_named(std::vector<Setting>& out, const Setting& option, const ProgramFacts& facts) {
+  const Value& configs = facts.section("configs");
+  const Value* named = configs.find(option.value.scalar);
+  if (named == nullptr) {
+    std::vector<std::string> names;
+    for (const Value::Field& field : configs.fields) names.push_back(field.key);
+    fail_input(
+        option.value.where,
+        fmt::format("--config: no configuration of torchtitan is known by the name {}", excerpt(option.value.scalar)),
+        did_you_mean(option.value.scalar, names, "known: " + join_or(names)));
+  }
+  for (Setting& setting : settings_of(*named)) {
+    setting.where = setting.value.where = setting.value.key_where = option.where;
+    setting.text = fmt::format("{} ({})", option.text, setting.text);
+    out.push_back(std::move(setting));
+  }
+}
+
+void add_file(std::vector<Setting>& out, const Setting& option, std::span<const ImportFile> files) {
+  const std::filesystem::path asked = option.value.scalar;
+  const auto file = std::find_if(files.begin(), files.end(), [&](const ImportFile& one) {
+    return std::filesystem::path(one.name).filename() == asked.filename();
+  });
+  if (file == files.end()) {
+    fail_input(option.value.where, fmt::format("{} is not among the files", excerpt(option.value.scalar)),
+               "give it, too");
+  }
+  for (Setting& setting : settings_of(parse_toml(file->text, file->name), " = ")) out.push_back(std::move(setting));
+}
+
+ImportDraft import_torchtitan_command(const LaunchCommand& command, std::span<const ImportFile> files,
+                                      const ImportContext& context) {
+  const ProgramFacts facts(context.sources, "torchtitan");
+  const std::vector<Setting> said = python_settings(command.arguments);
+  std::vector<Setting> settings;
+  std::vector<Setting> overrides;
+  std::vector<Setting> sources;
+  for (const Setting& setting : said) {
+    if (setting.name == "config" || setting.name == "job.config_file") {
+      if (setting.name == "config") add_named(settings, setting, facts);
+      if (setting.name != "config") add_file(settings, setting, files);
+      sources.push_back(setting);
+    } else if (setting.name == "module") {
+      sources.push_back(setting);
+    } else {
+      overrides.push_back(setting);
+    }
+  }
+  settings.insert(settings.end(), overrides.begin(), overrides.end());
+  settings.insert(settings.end(), sources.begin(), sources.end());
+  ImportContext inside = context;
+  if (!inside.gpus) inside.gpus = command.machine.gpus();
+  ImportDraft draft = import_torchtitan(std::move(settings), inside);
+  for (const Setting* setting : draft.open()) {
+    const bool source = setting->name == "config" || setting->name == "module" || setting->name == "job.config_file";
+    if (source) draft.use(*setting, "its settings stand above");
+  }
+  return draft;
+}
+
+std::vector<ArgumentWord> words_in(const ImportFile& file) { return words_of_text(file.text, file.name); }
+
+}  // namespace
+
+std::optional<ImportDraft> import_command_of_config(const LaunchCommand& command, std::span<const ImportFile> files,
+                                                    const ImportContext& context) {
+  std::optional<ImportDraft> out;
+  if (is_torchtitan(command)) out = import_torchtitan_command(command, files, context);
+  if (!out && is_trainer(command)) {
+    ImportContext inside = context;
+    if (!inside.gpus) inside.gpus = command.machine.gpus();
+    out = import_trainer(python_settings(command.arguments), files, inside);
+  }
+  if (out && !out->machine.gpus()) out->machine = command.machine;
+  return out;
+}
+
+bool is_config_command(const ImportFile& file) {
+  const bool may = file.text.find("torchtitan") != std::string::npos ||
+                   file.text.find("--per_device_train_batch_size") != std::string::npos ||
+                   file.text.find("--output_dir") != std::string::npos;
+  if (!may || file.text.starts_with("#!")) return false;
+  try {
+    const std::vector<ArgumentWord> words = words_in(file);
+    const std::optional<LaunchCommand> command = launch_command(words);
+    return command && (is_torchtitan(*command) || is_trainer(*command));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+ImportDraft read_config_command(std::span<const ImportFile> files, const ImportContext& context) {
+  const std::optional<LaunchCommand> command = launch_command(words_in(files.front()));
+  std::optional<ImportDraft> out;
+  if (command) out = import_command_of_config(*command, files.subspan(1), context);
+  if (!out)
+    fail_input({files.front().name, 1, 1}, "expected a command line that starts torchtitan or a Trainer's script");
+  return std::move(*out);
+}
+
+}  // namespace mirfak

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "import/import_draft.hpp"
+#include "import/import_formats.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mirfak {
+
+// Replaces ${NAME} and ${NAME:default} in every scalar by what the environment says, else by the default. Names without
+// either stay as they stand, and missing_names() finds them.
+void replace_variables(Value& value, const std::map<std::string, std::string>& environment);
+std::vector<std::string> missing_names(const Value& value);
+
+// One setting for each key of a mapping: `name_of` makes its name of the key.
+std::vector<Setting> settings_of_mapping(const Value& mapping,
+                                         const std::function<std::string(std::string_view)>& name_of);
+// The same of a tree of mappings: `name_of` gets the whole path, "trainer.strategy.sequence_parallel".
+std::vector<Setting> settings_of_tree(const Value& root, const std::function<std::string(std::string_view)>& name_of);
+
+}  // namespace mirfak

@@ -1,0 +1,72 @@
+#include "launch_files.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace mirfak;
+
+namespace {
+
+ImportDraft deepspeed(const ImportFile& file, std::optional<std::int64_t> gpus = {},
+                      std::map<std::string, std::string> words = {}) {
+  ImportContext context{import_sources()};
+  context.gpus = gpus;
+  context.environment = std::move(words);
+  return import_format("deepspeed-json").read(std::span(&file, 1), context);
+}
+
+std::string place_of_refusal(const ImportFile& file) {
+  try {
+    deepspeed(file, 64);
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::input);
+    return error.where().text();
+  }
+  return "read";
+}
+
+}  // namespace
+
+TEST_CASE("words of a template in DeepSpeed JSON are refused at their place, or filled from the environment") {
+  const ImportFile file{
+      "ds.json",
+      "{\n  \"train_batch_size\": CONFIG_BATCH_SIZE,\n\t\"zero_optimization\": {\"stage\": ${zero_stage}}\n}"};
+  CHECK(place_of_refusal(file) == "ds.json:2:23");
+  const ImportDraft draft = deepspeed(file, 64, {{"CONFIG_BATCH_SIZE", "256"}, {"zero_stage", "2"}});
+  CHECK(said(draft, "training.global_batch") == "256");
+  CHECK(said(draft, "strategy.zero") == "2");
+  CHECK(said(draft, "strategy.micro_batch") == "4");
+  CHECK(place_of_refusal({"ds.json", "{\"train_batch_size\": \"many\"}"}) == "ds.json:1:22");
+  CHECK(place_of_refusal({"ds.json", "{\"train_batch_size\": 8,,}"}) == "ds.json:1:24");
+  CHECK(place_of_refusal({"ds.json", "{\"zero_optimization\": {\"stage\": 4}}"}) == "ds.json:1:33");
+}
+
+TEST_CASE("all DeepSpeed files are read, or refused at the word of a template") {
+  std::size_t read = 0;
+  std::size_t templates = 0;
+  for (const auto& path : launch_configs("deepspeed", ".json")) {
+    CAPTURE(path.string());
+    const ImportFile file = import_file(path);
+    CHECK(formats_of(file) == std::vector<std::string>{"deepspeed-json"});
+    try {
+      const ImportDraft draft = deepspeed(file, 64);
+      ++read;
+      CHECK_FALSE(said(draft, "strategy.zero").empty());
+      for (const ImportLine& line : draft.lines()) {
+        const bool explained = line.verdict != Verdict::unknown || !line.reason.empty();
+        CHECK_MESSAGE(explained, line.text);
+      }
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::input);
+      CHECK(error.message().starts_with("expected a JSON value, found the word"));
+      ++templates;
+    }
+  }
+  if (read == 0) {
+    MESSAGE("skipped: no ../shared/launch-configs/deepspeed");
+    return;
+  }
+  CHECK(read == 75);
+  CHECK(templates == 24);
+}

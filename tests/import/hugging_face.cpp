@@ -1,0 +1,141 @@
+#include "launch_files.hpp"
+#include "support/scratch_folder.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+using namespace mirfak;
+
+namespace {
+
+ImportDraft read_as(const char* format, const std::vector<ImportFile>& files, std::optional<std::int64_t> gpus = {}) {
+  ImportContext context{import_sources()};
+  context.gpus = gpus;
+  return import_format(format).read(files, context);
+}
+
+const ImportFile kTrainer{"sft.yaml",
+                          "model_name_or_path: meta-llama/Llama-3.1-8B\n"
+                          "per_device_train_batch_size: 2\n"
+                          "gradient_accumulation_steps: 4\n"
+                          "gradient_checkpointing: true\n"
+                          "bf16: true\n"
+                          "optim: adamw_8bit\n"
+                          "max_seq_length: 4096\n"
+                          "learning_rate: 2.0e-5\n"
+                          "output_dir: out\n"};
+
+const ImportFile kFsdp{"fsdp.yaml",
+                       "compute_environment: LOCAL_MACHINE\n"
+                       "distributed_type: FSDP\n"
+                       "fsdp_config:\n"
+                       "  fsdp_sharding_strategy: HYBRID_SHARD\n"
+                       "  fsdp_offload_params: false\n"
+                       "  fsdp_state_dict_type: SHARDED_STATE_DICT\n"
+                       "mixed_precision: bf16\n"
+                       "num_machines: 4\n"
+                       "num_processes: 32\n"};
+
+std::size_t unknown_lines(const ImportDraft& draft) {
+  std::size_t out = 0;
+  for (const ImportLine& line : draft.lines()) {
+    if (line.verdict == Verdict::unknown) MESSAGE(line.text, ": ", line.reason);
+    if (line.verdict == Verdict::unknown) ++out;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("Trainer's settings alone are data parallelism on the given nodes") {
+  const ImportDraft draft = read_as("trainer", {kTrainer}, 16);
+  CHECK(formats_of(kTrainer) == std::vector<std::string>{"trainer"});
+  CHECK(unknown_lines(draft) == 0);
+  CHECK(said(draft, "model") == "llama3-8b");
+  CHECK(said(draft, "training.global_batch") == "128");
+  CHECK(said(draft, "training.optimizer") == "adam-8bit");
+  CHECK(said(draft, "strategy.recompute") == "full");
+  CHECK(said(draft, "strategy.zero") == "0");
+  CHECK(scenario_of(draft, "hgx-h100", 2).job.strategy.data == 16);
+}
+
+TEST_CASE("Accelerate's FSDP and Trainer's settings together, in either order") {
+  CHECK(formats_of(kFsdp) == std::vector<std::string>{"accelerate-yaml"});
+  for (const bool trainer_first : {true, false}) {
+    CAPTURE(trainer_first);
+    const ImportDraft draft =
+        trainer_first ? read_as("trainer", {kTrainer, kFsdp}) : read_as("accelerate-yaml", {kFsdp, kTrainer});
+    CHECK(unknown_lines(draft) == 0);
+    CHECK(draft.machine.gpus() == 32);
+    CHECK(said(draft, "training.global_batch") == "256");
+    CHECK(said(draft, "strategy.zero") == "3");
+    CHECK(said(draft, "strategy.zero_group") == "8");
+    CHECK(said(draft, "training.framework") == "pytorch-fsdp");
+    CHECK(scenario_of(draft, "hgx-h100", 4).job.strategy.zero == 3);
+  }
+}
+
+TEST_CASE("a DeepSpeed file beside Trainer's settings fills its auto from them") {
+  const ImportFile zero{
+      "zero3.json",
+      "{\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}},\n"
+      " \"bf16\": {\"enabled\": \"auto\"}, \"optimizer\": {\"type\": \"AdamW\", \"params\": {\"lr\": \"auto\"}},\n"
+      " \"train_micro_batch_size_per_gpu\": \"auto\", \"train_batch_size\": \"auto\",\n"
+      " \"gradient_accumulation_steps\": \"auto\"}"};
+  ImportFile trainer = kTrainer;
+  trainer.text += "deepspeed: configs/zero3.json\n";
+  trainer.text.replace(trainer.text.find("adamw_8bit"), 10, "adamw_torch");
+  const ImportDraft draft = read_as("trainer", {trainer, zero}, 16);
+  CHECK(unknown_lines(draft) == 0);
+  CHECK(said(draft, "strategy.zero") == "3");
+  CHECK(said(draft, "strategy.offload_optimizer") == "1");
+  CHECK(said(draft, "training.precision") == "bf16");
+  const Scenario scenario = scenario_of(draft, "hgx-h100", 2);
+  CHECK(scenario.job.framework.is_like("deepspeed"));
+  CHECK_THROWS_AS(read_as("trainer", {trainer}, 16), Error);  // it names a file that is not given
+
+  ImportFile other = zero;
+  other.text.replace(other.text.find("\"auto\", \"train_batch"), 6, "8");
+  try {
+    read_as("trainer", {trainer, other}, 16);
+    CHECK(false);
+  } catch (const Error& error) {
+    CHECK(error.where().text() == "zero3.json:3:36");
+  }
+}
+
+TEST_CASE("the model of a DeepSpeed file is the config.json beside it, or nothing says it") {
+  const ImportFile zero{
+      "ds.json", "{\"zero_optimization\": {\"stage\": 2}, \"train_batch_size\": 64, \"bf16\": {\"enabled\": true}}"};
+  const ImportDraft alone = read_as("deepspeed-json", {zero}, 16);
+  CHECK(said(alone, "model").empty());
+  CHECK(alone.obstacles().size() == 1);
+  const ScratchFolder folder;
+  const std::filesystem::path config = folder / "config.json";
+  std::ofstream(config)
+      << "{\"model_type\": \"llama\", \"hidden_size\": 2048, \"intermediate_size\": 8192, \"num_hidden_layers\": 16,\n"
+         "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"vocab_size\": 128256,\n"
+         "\"max_position_embeddings\": 4096, \"tie_word_embeddings\": true, \"hidden_act\": \"silu\"}";
+  const ImportDraft draft = read_as("deepspeed-json", {zero, import_file(config)}, 16);
+  CHECK(draft.obstacles().empty());
+  const Scenario scenario = scenario_of(draft, "hgx-h100", 2);
+  CHECK(scenario.job.model.layers == 16);
+  CHECK(scenario.job.strategy.zero == 2);
+  CHECK(scenario.job.strategy.micro_batch == 4);
+}
+
+TEST_CASE("adapters, and values that nobody takes") {
+  ImportFile file = kTrainer;
+  file.text += "use_peft: true\nlora_r: 8\nlora_target_modules: [q_proj, v_proj, down_proj]\n";
+  const ImportDraft draft = read_as("trainer", {file}, 8);
+  CHECK(said(draft, "training.lora.rank") == "8");
+  CHECK(said(draft, "training.lora.targets") == "[fc2, qkv]");
+  file.text += "fsdp: ${SHARD}\n";
+  try {
+    read_as("trainer", {file}, 8);
+    CHECK(false);
+  } catch (const Error& error) {
+    CHECK(error.where().text() == "sft.yaml:13:7");
+  }
+}
