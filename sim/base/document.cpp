@@ -3,6 +3,7 @@
 #include "base/characters.hpp"
 #include "base/key_path.hpp"
 #include "base/placeholder.hpp"
+#include "base/reading_observer.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
@@ -18,6 +19,16 @@
 namespace mirfak {
 
 namespace {
+
+void tell(const Node& node, ReadValue::Kind kind, double minimum = 0, double maximum = 0) {
+  if (auto* observer = reading_observer()) observer->value(node, {kind, minimum, maximum});
+}
+
+// `json`: makes the text.
+template <class Json>
+void tell_fallback(const Node& mapping, std::string_view key, const Json& json) {
+  if (auto* observer = reading_observer()) observer->fallback(mapping, key, json());
+}
 
 constexpr std::size_t kMaxFileBytes = 2U << 20U;
 
@@ -192,12 +203,14 @@ void Node::fail_at(std::size_t offset, std::string message, std::string hint) co
 
 std::string Node::as_string() const {
   if (!is_scalar()) fail("expected a word, found " + described());
+  tell(*this, ReadValue::Kind::word);
   return value_->scalar;
 }
 
 bool Node::as_bool() const {
   if (is_scalar() && !value_->quoted) {
     const std::string& word = value_->scalar;
+    tell(*this, ReadValue::Kind::truth);
     if (word == "true" || word == "True" || word == "TRUE") return true;
     if (word == "false" || word == "False" || word == "FALSE") return false;
   }
@@ -221,6 +234,7 @@ std::optional<double> Node::parse_number() const {
 double Node::as_number(double minimum, double maximum) const {
   const std::optional<double> number = parse_number();
   if (!number) fail("expected a number, found " + described());
+  tell(*this, ReadValue::Kind::number, minimum, maximum);
   if (*number < minimum || *number > maximum) {
     fail(fmt::format("expected a number from {:g} to {:g}, found {}", minimum, maximum, described()));
   }
@@ -231,6 +245,7 @@ std::int64_t Node::as_integer(std::int64_t minimum, std::int64_t maximum) const 
   constexpr double exact = 9007199254740992;  // 2^53: below it, every whole number is a double
   const std::optional<double> number = parse_number();
   if (!number || *number != std::floor(*number)) fail("expected a whole number, found " + described());
+  tell(*this, ReadValue::Kind::whole_number, static_cast<double>(minimum), static_cast<double>(maximum));
   if (std::abs(*number) > exact || *number < static_cast<double>(minimum) || *number > static_cast<double>(maximum)) {
     fail(static_cast<double>(maximum) >= exact
              ? fmt::format("expected a whole number of at least {}, found {}", minimum, described())
@@ -240,15 +255,19 @@ std::int64_t Node::as_integer(std::int64_t minimum, std::int64_t maximum) const 
 }
 
 std::size_t Node::as_choice(const std::vector<std::string>& names) const {
-  const std::string word = as_string();
+  if (!is_scalar()) fail("expected a word, found " + described());
+  const std::string& word = value_->scalar;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == word) return i;
+    if (names[i] != word) continue;
+    if (auto* observer = reading_observer()) observer->value(*this, {ReadValue::Kind::word, 0, 0, names});
+    return i;
   }
   fail(fmt::format("expected {}, found {}", join_or(names), described()), did_you_mean(word, names, ""));
 }
 
 std::vector<Node> Node::as_items() const {
   if (!is_sequence()) fail("expected a list, found " + described());
+  tell(*this, ReadValue::Kind::list);
   std::vector<Node> items;
   for (std::size_t i = 0; i < value_->items.size(); ++i) {
     items.emplace_back(*document_, value_->items[i], fmt::format("{}[{}]", path_, i));
@@ -258,6 +277,7 @@ std::vector<Node> Node::as_items() const {
 
 Mapping::Mapping(const Node& node) : node_(node) {
   if (!node.is_mapping() && !node.is_null()) node.fail("expected a mapping (key: value), found " + node.described());
+  tell(node, ReadValue::Kind::mapping);
 }
 
 bool Mapping::has(std::string_view key) const {
@@ -267,6 +287,7 @@ bool Mapping::has(std::string_view key) const {
 
 std::optional<Node> Mapping::find(std::string_view key) {
   known_.emplace(key);
+  if (auto* observer = reading_observer()) observer->key(node_, key, false, false);
   const Value* value = node_.value().find(key);
   if (value == nullptr) return std::nullopt;
   const Node found = node_.child(*value, key);
@@ -275,12 +296,14 @@ std::optional<Node> Mapping::find(std::string_view key) {
 }
 
 std::optional<Node> Mapping::find_or_null(std::string_view key) {
+  if (auto* observer = reading_observer()) observer->key(node_, key, false, true);
   if (has(key)) return find(key);
   known_.emplace(key);
   return std::nullopt;
 }
 
 Node Mapping::require(std::string_view key) {
+  if (auto* observer = reading_observer()) observer->key(node_, key, true, false);
   if (std::optional<Node> found = find(key)) return *found;
   std::string hint;
   for (const auto& field : node_.value().fields) {
@@ -294,26 +317,31 @@ Node Mapping::require(std::string_view key) {
 
 std::string Mapping::string_or(std::string_view key, std::string fallback) {
   const std::optional<Node> found = find(key);
+  tell_fallback(node_, key, [&] { return '"' + fallback + '"'; });
   return found ? found->as_string() : std::move(fallback);
 }
 
 bool Mapping::bool_or(std::string_view key, bool fallback) {
   const std::optional<Node> found = find(key);
+  tell_fallback(node_, key, [&] { return std::string(fallback ? "true" : "false"); });
   return found ? found->as_bool() : fallback;
 }
 
 std::int64_t Mapping::integer_or(std::string_view key, std::int64_t fallback, std::int64_t minimum,
                                  std::int64_t maximum) {
   const std::optional<Node> found = find(key);
+  tell_fallback(node_, key, [&] { return fmt::format("{}", fallback); });
   return found ? found->as_integer(minimum, maximum) : fallback;
 }
 
 double Mapping::number_or(std::string_view key, double fallback, double minimum, double maximum) {
   const std::optional<Node> found = find(key);
+  tell_fallback(node_, key, [&] { return fmt::format("{}", fallback); });
   return found ? found->as_number(minimum, maximum) : fallback;
 }
 
 std::vector<std::string> Mapping::keys() const {
+  if (auto* observer = reading_observer()) observer->any_key(node_);
   std::vector<std::string> out;
   for (const auto& field : node_.value().fields) out.push_back(field.key);
   return out;

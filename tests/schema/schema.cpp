@@ -1,0 +1,164 @@
+// Schemas of files follow from what their readers ask of examples: every file of scenarios/, and those of examples/ here,
+// which have what these lack. Sentences are those of the tables in sim/scenario/README.md.
+
+#include "base/error.hpp"
+#include "scenario/comparison_file.hpp"
+#include "scenario/jobs_file.hpp"
+#include "scenario/scenario.hpp"
+#include "scenario/search_scenario.hpp"
+#include "scenario/sweep_file.hpp"
+#include "schema_recorder.hpp"
+#include "support/scratch_folder.hpp"
+#include "support/source_root.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+using namespace mirfak;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kSource = source_root();
+
+std::vector<fs::path> yaml_files(const fs::path& folder) {
+  std::vector<fs::path> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (entry.path().extension() == ".yaml" && path.find("/templates/") == std::string::npos) out.push_back(path);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+enum class Kind { scenario, sweep, comparison, other };
+
+Kind kind_of(const Document& document) {
+  const Value& root = document.root();
+  if (root.find("axes") != nullptr) return Kind::sweep;
+  if (root.find("options") != nullptr) return Kind::comparison;
+  const bool scenario = root.find("cluster") != nullptr && (root.find("model") != nullptr || root.find("jobs") != nullptr);
+  return scenario ? Kind::scenario : Kind::other;
+}
+
+// What cannot run still was read.
+template <class Read>
+void listen(schema::Place& place, const Document& document, const Read& read) {
+  const schema::Recorder recorder(place, document.name());
+  try {
+    read();
+  } catch (const Error& error) {
+    CHECK_MESSAGE(error.kind() == ErrorKind::infeasible, document.name(), ": ", error.what());
+  }
+}
+
+struct Schemas {
+  schema::Place scenario, sweep, comparison;
+};
+
+Schemas recorded() {
+  Schemas out;
+  const DataFolders folders{kSource / "models", kSource / "hw_profiles"};
+  const ScenarioSources sources(folders);
+  std::vector<fs::path> files = yaml_files(kSource / "scenarios");
+  const std::vector<fs::path> own = yaml_files(kSource / "tests" / "schema" / "examples");
+  files.insert(files.end(), own.begin(), own.end());
+  for (const fs::path& file : files) {
+    const Document document = Document::from_file(file);
+    switch (kind_of(document)) {
+      case Kind::scenario:
+        if (has_jobs(document)) {
+          listen(out.scenario, document, [&] { read_jobs(document, sources); });
+        } else {
+          listen(out.scenario, document, [&] { parse_scenario(document, sources); });
+          listen(out.scenario, document, [&] { parse_search(document, folders); });
+        }
+        break;
+      case Kind::sweep:
+        listen(out.sweep, document, [&] { parse_sweep(document); });
+        break;
+      case Kind::comparison:
+        listen(out.comparison, document, [&] { parse_comparison(document); });
+        break;
+      case Kind::other:
+        break;
+    }
+  }
+  return out;
+}
+
+std::string plain(std::string text) {
+  text = std::regex_replace(text, std::regex(R"(\[([^\]]*)\]\([^)]*\))"), "$1");
+  text.erase(std::remove(text.begin(), text.end(), '`'), text.end());
+  return text;
+}
+
+std::vector<std::string> cells_of(const std::string& row) {
+  std::vector<std::string> out;
+  std::string cell;
+  for (std::size_t i = 1; i < row.size(); ++i) {
+    if (row[i] == '\\' && i + 1 < row.size() && row[i + 1] == '|') {
+      cell += row[++i];
+    } else if (row[i] == '|') {
+      out.push_back(cell);
+      cell.clear();
+    } else {
+      cell += row[i];
+    }
+  }
+  return out;
+}
+
+// "| `cluster.nodes[].network`, `.ports` | the type's | another network ... |"
+schema::Descriptions described() {
+  schema::Descriptions out;
+  std::ifstream in(kSource / "sim" / "scenario" / "README.md");
+  const std::regex name("`([^`]*)`");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("| `")) continue;
+    const std::vector<std::string> cells = cells_of(line);
+    if (cells.size() != 3) continue;
+    std::string parent;
+    for (std::sregex_iterator word(cells[0].begin(), cells[0].end(), name), end; word != end; ++word) {
+      std::string key = (*word)[1];
+      if (key.starts_with(".")) key = parent + key;
+      parent = key.substr(0, key.rfind('.'));
+      std::string sentence = plain(cells[2]);
+      sentence = std::regex_replace(sentence, std::regex("^ +| +$"), "");
+      const std::string fallback = std::regex_replace(plain(cells[1]), std::regex("^ +| +$"), "");
+      if (!fallback.empty() && fallback != "required") sentence += fmt::format(" [default: {}]", fallback);
+      out[key] = sentence;
+    }
+  }
+  return out;
+}
+
+void check_file(const std::string& name, const nlohmann::ordered_json& schema) {
+  const fs::path file = kSource / "scenarios" / "schemas" / (name + ".schema.json");
+  const std::string text = schema.dump(1) + "\n";
+  if (std::getenv("MIRFAK_WRITE_PAGES") != nullptr) std::ofstream(file, std::ios::binary) << text;
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream there;
+  there << in.rdbuf();
+  CHECK_MESSAGE(there.str() == text, file.string(), ": readers ask otherwise; MIRFAK_WRITE_PAGES=1 writes it anew");
+}
+
+}  // namespace
+
+TEST_CASE("schemas are what readers ask for") {
+  const Schemas all = recorded();
+  const schema::Descriptions sentences = described();
+  check_file("scenario", schema::json_schema(all.scenario, "mirfak scenario", sentences));
+  check_file("sweep", schema::json_schema(all.sweep, "mirfak sweep", sentences));
+  check_file("comparison", schema::json_schema(all.comparison, "mirfak comparison", sentences));
+  // Of every key there is an example, so that its type is known.
+  CHECK(fmt::format("{}", fmt::join(schema::untyped(all.scenario), " ")) == "");
+}

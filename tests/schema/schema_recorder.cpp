@@ -1,0 +1,217 @@
+#include "schema_recorder.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <functional>
+
+namespace mirfak::schema {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = ReadValue::Kind;
+
+// "nodes", "" (an item), "type" of "nodes[3].type".
+std::vector<std::string> steps_of(const std::string& path) {
+  std::vector<std::string> out;
+  std::string step;
+  for (const char c : path) {
+    if (c == '.' || c == '[') {
+      if (!step.empty()) out.push_back(step);
+      step.clear();
+      if (c == '[') out.emplace_back();
+    } else if (c == ']') {
+      step.clear();  // the number of the item
+    } else {
+      step += c;
+    }
+  }
+  if (!step.empty()) out.push_back(step);
+  return out;
+}
+
+Place::Key& key_of(Place& place, const std::string& name) {
+  const auto [found, added] = place.keys.try_emplace(name);
+  if (added) place.order.push_back(name);
+  return found->second;
+}
+
+// Words that YAML reads as something else are no strings to an editor.
+Kind written_as(const Value& value, Kind kind) {
+  if (kind != Kind::word || value.quoted || value.scalar.empty()) return kind;
+  if (value.scalar == "true" || value.scalar == "false") return Kind::truth;
+  char* end = nullptr;
+  std::strtod(value.scalar.c_str(), &end);
+  return *end == '\0' ? Kind::number : kind;
+}
+
+}  // namespace
+
+Place* Recorder::place_of(const Node& node) {
+  if (node.where().file != document_) return nullptr;
+  Place* at = &root_;
+  for (const std::string& step : steps_of(node.path())) {
+    if (at->any_key) return nullptr;
+    if (step.empty()) {
+      if (!at->items) at->items = std::make_unique<Place>();
+      at = at->items.get();
+    } else {
+      at = key_of(*at, step).place.get();
+    }
+  }
+  return at;
+}
+
+void Recorder::value(const Node& node, const ReadValue& read) {
+  Place* place = place_of(node);
+  if (place == nullptr) return;
+  const Kind kind = written_as(node.value(), read.kind);
+  if (read.kind == Kind::mapping) ++place->mappings;
+  if (read.kind == Kind::word && read.choices.empty()) place->any_word = true;
+  if (kind != read.kind) {  // any such number
+    place->read[kind] = {kind, -1e300, 1e300};
+    return;
+  }
+  const auto [found, added] = place->read.try_emplace(kind, read);
+  if (added) return;
+  found->second.minimum = std::min(found->second.minimum, read.minimum);
+  found->second.maximum = std::max(found->second.maximum, read.maximum);
+  for (const std::string& choice : read.choices) {
+    auto& all = found->second.choices;
+    if (std::find(all.begin(), all.end(), choice) == all.end()) all.push_back(choice);
+  }
+}
+
+void Recorder::key(const Node& mapping, std::string_view key, bool required, bool nullable) {
+  Place* place = place_of(mapping);
+  if (place == nullptr || place->any_key) return;
+  Place::Key& own = key_of(*place, std::string(key));
+  own.required += required ? 1 : 0;
+  own.nullable = own.nullable || nullable;
+}
+
+void Recorder::fallback(const Node& mapping, std::string_view key, const std::string& json) {
+  Place* place = place_of(mapping);
+  if (place != nullptr && !place->any_key) key_of(*place, std::string(key)).fallback = json;
+}
+
+void Recorder::any_key(const Node& mapping) {
+  Place* place = place_of(mapping);
+  if (place != nullptr) place->any_key = true;
+}
+
+namespace {
+
+void add_range(Json& out, const ReadValue& read) {
+  constexpr double open = 9e15;  // what readers give as no limit at all
+  if (read.minimum > -open) out["minimum"] = read.minimum;
+  if (read.maximum < open) out["maximum"] = read.maximum;
+}
+
+class Writer {
+ public:
+  explicit Writer(const Descriptions& descriptions) : descriptions_(descriptions) {}
+
+  Json mapping(const Place& place, const std::string& path) const {
+    Json out = {{"type", "object"}};
+    Json required = Json::array();
+    for (const std::string& name : place.order) {
+      const Place::Key& key = place.keys.at(name);
+      out["properties"][name] = of_key(key, path.empty() ? name : path + "." + name);
+      if (place.mappings > 0 && key.required >= place.mappings) required.push_back(name);
+    }
+    if (!required.empty()) out["required"] = required;
+    if (!place.any_key) out["additionalProperties"] = false;
+    return out;
+  }
+
+ private:
+  Json of_key(const Place::Key& key, const std::string& path) const {
+    Json out;
+    const auto described = descriptions_.find(path);
+    if (described != descriptions_.end()) out["description"] = described->second;
+    if (!key.fallback.empty()) out["default"] = Json::parse(key.fallback);
+    Json forms = alternatives(*key.place, path);
+    if (forms.empty()) return out.is_null() ? Json::object() : out;
+    if (key.nullable) forms.push_back({{"type", "null"}});
+    if (forms.size() == 1) {
+      out.update(forms.front());
+    } else {
+      out["anyOf"] = forms;
+    }
+    return out;
+  }
+
+  Json alternatives(const Place& place, const std::string& path) const {
+    Json out = Json::array();
+    for (const auto& [kind, read] : place.read) {
+      switch (kind) {
+        case Kind::word:
+          out.push_back(place.any_word ? Json{{"type", "string"}} : Json{{"enum", read.choices}});
+          break;
+        case Kind::truth:
+          out.push_back({{"type", "boolean"}});
+          break;
+        case Kind::number:
+          out.push_back({{"type", "number"}});
+          add_range(out.back(), read);
+          break;
+        case Kind::whole_number:
+          if (place.read.contains(Kind::number)) break;
+          out.push_back({{"type", "integer"}});
+          add_range(out.back(), read);
+          break;
+        case Kind::list:
+          out.push_back({{"type", "array"}});
+          if (place.items) {
+            const Json items = alternatives(*place.items, path + "[]");
+            if (items.size() == 1) out.back()["items"] = items.front();
+            if (items.size() > 1) out.back()["items"] = {{"anyOf", items}};
+          }
+          break;
+        case Kind::mapping:
+          out.push_back(mapping(place, path));
+          break;
+      }
+    }
+    return out;
+  }
+
+  const Descriptions& descriptions_;
+};
+
+void walk(const Place& place, const std::string& path,
+          const std::function<void(const std::string&, const Place&)>& visit) {
+  visit(path, place);
+  if (place.items) walk(*place.items, path + "[]", visit);
+  for (const auto& [name, key] : place.keys) walk(*key.place, path.empty() ? name : path + "." + name, visit);
+}
+
+}  // namespace
+
+Json json_schema(const Place& root, const std::string& title, const Descriptions& descriptions) {
+  Json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", title}};
+  out.update(Writer(descriptions).mapping(root, ""));
+  return out;
+}
+
+std::vector<std::string> untyped(const Place& root) {
+  std::vector<std::string> out;
+  walk(root, "", [&](const std::string& path, const Place& place) {
+    if (!path.empty() && place.read.empty()) out.push_back(path);
+  });
+  return out;
+}
+
+std::vector<std::string> unknown(const Place& root, const Descriptions& descriptions) {
+  std::set<std::string> known;
+  walk(root, "", [&](const std::string& path, const Place&) { known.insert(path); });
+  std::vector<std::string> out;
+  for (const auto& [key, sentence] : descriptions) {
+    if (!known.contains(key)) out.push_back(key);
+  }
+  return out;
+}
+
+}  // namespace mirfak::schema

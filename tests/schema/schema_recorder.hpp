@@ -1,0 +1,63 @@
+#pragma once
+
+#include "base/reading_observer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mirfak::schema {
+
+// What readers took the values of one place for, in all documents that were heard.
+struct Place {
+  std::map<ReadValue::Kind, ReadValue> read;  // ranges are the widest
+  bool any_word = false;                      // some reader takes any
+  std::unique_ptr<Place> items;               // of a list
+
+  struct Key {
+    std::unique_ptr<Place> place = std::make_unique<Place>();
+    int required = 0;  // in so many mappings
+    bool nullable = false;
+    std::string fallback;  // JSON
+  };
+  std::vector<std::string> order;  // of keys, as they were first asked for
+  std::map<std::string, Key, std::less<>> keys;
+  int mappings = 0;  // that were read
+  bool any_key = false;
+};
+
+// Listens to the readers of documents of one name.
+class Recorder : public ReadingObserver {
+ public:
+  explicit Recorder(Place& root, std::string document) : root_(root), document_(std::move(document)) {}
+
+  void value(const Node& node, const ReadValue& read) override;
+  void key(const Node& mapping, std::string_view key, bool required, bool nullable) override;
+  void fallback(const Node& mapping, std::string_view key, const std::string& json) override;
+  void any_key(const Node& mapping) override;
+
+ private:
+  // nullptr: of another document, or inside a mapping that may have any key.
+  Place* place_of(const Node& node);
+
+  Place& root_;
+  std::string document_;
+};
+
+// By key ("cluster.nodes[].type") a sentence.
+using Descriptions = std::map<std::string, std::string>;
+
+// JSON Schema, draft 2020-12.
+nlohmann::ordered_json json_schema(const Place& root, const std::string& title, const Descriptions& descriptions);
+
+// Keys that no document had, so that nobody knows what their values are.
+std::vector<std::string> untyped(const Place& root);
+// Descriptions of keys that are not there.
+std::vector<std::string> unknown(const Place& root, const Descriptions& descriptions);
+
+}  // namespace mirfak::schema
