@@ -1,8 +1,10 @@
 """The package as installed: its version, data, documentation and types."""
 
 import ast
+import contextlib
 import importlib.metadata
 import inspect
+import io
 import os
 import pathlib
 import re
@@ -65,6 +67,20 @@ class Documentation(unittest.TestCase):
                 if argument.kind is inspect.Parameter.KEYWORD_ONLY and "as of simulate()" not in said:
                     if argument.name != "data":
                         self.assertIn(argument.name, said, name)
+
+
+    def test_documented_code_runs(self):
+        """Blocks that import mirfak, from the top of the sources, as a reader runs them."""
+        before = os.getcwd()
+        os.chdir(SOURCE)
+        try:
+            for page in ("README.md", "sim/python/README.md"):
+                blocks = re.findall(r"^```python\n(import mirfak\n.*?)^```", (SOURCE / page).read_text(), re.M | re.S)
+                self.assertEqual(len(blocks), 1, page)
+                with self.subTest(page), contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(blocks[0], page, "exec"), {})
+        finally:
+            os.chdir(before)
 
 
 class Types(unittest.TestCase):

@@ -162,6 +162,9 @@ class Workers(unittest.TestCase):
             mirfak.sweep(SWEEP, out=out, executor=processes("forkserver"))
         with processes("forkserver") as another:
             self.check(another, resume=True)
+            self.check(another, resume=True)  # complete already
+            with self.assertRaisesRegex(mirfak.InputError, "cannot be resumed"):
+                mirfak.sweep(SMALL, out=out, executor=another, resume=True)
 
 
 if __name__ == "__main__":

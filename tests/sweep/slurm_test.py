@@ -24,7 +24,7 @@ SWEEP = """
 scenario: {source}/scenarios/gpt3-175b-a100.yaml
 axes:
   - grid:
-      training.global_batch: {{from: 1536, to: 46080, step: 1536}}
+      training.global_batch: {{from: 1536, to: 30720, step: 1536}}
       strategy.recompute: [none, full]
       strategy.virtual_pipeline: [1, 2, 4, 8]
 """
