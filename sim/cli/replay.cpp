@@ -6,6 +6,7 @@
 #include "engine/execute.hpp"
 #include "replay/derived_graph.hpp"
 #include "replay/straggler_analysis.hpp"
+#include "report/json_csv.hpp"
 #include "report/replay_report.hpp"
 #include "trace/timeline_json.hpp"
 
@@ -53,7 +54,7 @@ CommandSyntax syntax_for(ReplayOptions& options) {
   add("ideal-op", po::value(&options.questions.operations)->value_name("NAME"), "... this type of operation");
   add("speed", po::value(&options.questions.speeds)->value_name("WHAT:X"),
       "what if some were X times as fast: stage=3:1.2, data=0,stage=3:0.9, rank=5:2, op=forward-recv:2");
-  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline of one replayed step for Perfetto or chrome://tracing");
   add("step", po::value<int>()->notifier([&](int step) { options.step = step; })->value_name("N"),
@@ -89,7 +90,7 @@ std::size_t step_index(const ReplayOptions& options, const MeasuredTrace& trace)
 CommandOutput run_replay(std::span<const std::string> arguments, const Surroundings& surroundings) {
   ReplayOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
-  const OutputFormat format = format_choice(options.format);
+  const OutputFormat format = format_or_csv_choice(options.format);
   MeasuredTrace trace = read_measured_trace(options.trace);
   const std::optional<WhatIf> question = what_if(options.questions, trace);
   const std::size_t drawn = step_index(options, trace);
@@ -107,7 +108,8 @@ CommandOutput run_replay(std::span<const std::string> arguments, const Surroundi
   const std::string asked = question_text(options.questions);
   if (format == OutputFormat::text) return {replay_text(replay, analysis, asked, notes), {}};
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return {replay_json(replay, analysis, asked, notes, so_far.count()).dump(2) + "\n", {}};
+  const nlohmann::ordered_json json = replay_json(replay, analysis, asked, notes, so_far.count());
+  return {format == OutputFormat::csv ? csv_of_json(json["steps"]) : json.dump(2) + "\n", {}};
 }
 
 }  // namespace mirfak
