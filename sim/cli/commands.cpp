@@ -45,7 +45,8 @@ std::string help() {
   for (const Command& command : kCommands) out += fmt::format("  {:<11}{}\n", command.name, command.sentence);
   return out +
          "\nmirfak COMMAND --help says what a command takes; mirfak --version says which mirfak this is.\n"
-         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";
+         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run,\n"
+         "4 an assertion of the scenario that does not hold.\n";
 }
 
 CommandOutput refuse(const std::string& name) {
@@ -58,6 +59,12 @@ CommandOutput refuse(const std::string& name) {
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
+
+void complain_of_assertions(const AssertionResult& asserted, CommandOutput& output) {
+  if (asserted.broken.empty()) return;
+  output.complaint += (output.complaint.empty() ? "" : "\n") + broken_text(asserted);
+  output.status = kStatusBroken;
+}
 
 CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings) {
   if (arguments.empty()) return {{}, "no command\n\n" + help(), kStatusInput};

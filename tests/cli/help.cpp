@@ -73,7 +73,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
       {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
-      {{"simulate", "x.yaml", "--format", "jsno"}, "--format: expected text or json, found 'jsno'", "'json'"},
+      {{"simulate", "x.yaml", "--format", "jsno"}, "--format: expected text, json or csv, found 'jsno'", "'json'"},
       {{"simulate", "x.yaml", "--detail", "all"}, "--detail: expected passes or operators, found 'all'", ""},
       {{"simulate", "x.yaml", "--trace"}, "--trace", "usage: mirfak simulate"},
       {{"simulate", "x.yaml", "--unfolded=yes"}, "--unfolded", "usage: mirfak simulate"},
