@@ -1,6 +1,7 @@
 #include "import/import_formats.hpp"
 
 #include "import/megatron_formats.hpp"
+#include "import/shell_format.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@ namespace mirfak {
 
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest, kMegatronYaml, kMegatronArguments};
+  static const std::array formats = {kMegatronTest, kMegatronYaml, kMegatronArguments, kLaunchScript};
   return formats;
 }
 
