@@ -58,6 +58,7 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
 CommandOutput run_shard(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_import(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_init(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundings& surroundings);

@@ -3,6 +3,7 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "report/frontier_report.hpp"
@@ -149,7 +150,8 @@ ClockedSubject simulated(const FrontierOptions& options) {
                "a scenario states these itself; override its keys with --set");
   }
   const ScenarioSources sources(data_folders(options.data));
-  return clocked_subject(load_scenario(options.scenario, options.overrides, sources), sources, options.stragglers);
+  return clocked_subject(parse_scenario(scenario_document(options.scenario, {}, options.overrides, sources), sources),
+                         sources, options.stragglers);
 }
 
 }  // namespace

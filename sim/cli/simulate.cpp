@@ -3,6 +3,7 @@
 #include "cli/chakra_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "report/explain_text.hpp"
 #include "report/job_text.hpp"
@@ -42,6 +43,7 @@ namespace po = boost::program_options;
 struct SimulateOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string format;
   std::string detail;
   bool unfolded = false;
@@ -96,6 +98,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   add("sensitivity", po::bool_switch(&options.sensitivity), "also say what more of each resource would gain");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
       "of --sensitivity: how many times as much; default 1.1");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -282,8 +285,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const std::optional<double> factor = factor_of(options);
   const ScenarioSources sources(data_folders(options.data));
-  Document document = Document::from_file(options.scenario);
-  for (const std::string& assignment : options.overrides) document.override_value(assignment);
+  const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
   if (!options.chakra_ranks.empty() && options.chakra.empty()) {
     fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
   }

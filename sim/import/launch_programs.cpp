@@ -1,0 +1,41 @@
+#include "import/launch_programs.hpp"
+
+#include "import/megatron_formats.hpp"
+#include "import/megatron_settings.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace mirfak {
+
+namespace {
+
+bool has_option(const LaunchCommand& launch, std::string_view name) {
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ArgumentWord& word) {
+    return word.text.starts_with("--") && megatron_option_name(word.text.substr(0, word.text.find('='))) == name;
+  });
+}
+
+// By options that every launch of it has.
+bool is_megatron(const LaunchCommand& launch) {
+  return has_option(launch, "--micro-batch-size") || has_option(launch, "--num-layers") ||
+         has_option(launch, "--tensor-model-parallel-size") || has_option(launch, "--yaml-cfg");
+}
+
+void read_megatron(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> /*files*/,
+                   const ImportContext& context) {
+  read_megatron_settings(draft, {launch.program, launch.program_where}, context);
+  judge_megatron_environment(draft);
+}
+
+constexpr std::array kPrograms = {LaunchProgram{"megatron", is_megatron, read_megatron}};
+
+}  // namespace
+
+const LaunchProgram* program_of_launch(const LaunchCommand& launch) {
+  const auto* const found = std::find_if(kPrograms.begin(), kPrograms.end(),
+                                         [&](const LaunchProgram& program) { return program.recognises(launch); });
+  return found == kPrograms.end() ? nullptr : found;
+}
+
+}  // namespace mirfak
