@@ -33,6 +33,7 @@ struct Writer {
 const std::vector<Writer> kWriters = {
     {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline", "--links", "--memory-snapshot"}},
     {{"train"}, {" s.yaml"}, {"--trace"}},
+    {{"compare"}, {" options.yaml"}, {"--report"}},
     {{"search"}, {" s.yaml"}, {"--out"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
      {"--profile p.csv", "--schedule order.csv"},
