@@ -100,6 +100,7 @@ class Types(unittest.TestCase):
         body = stub().body
         classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
         functions = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+        functions |= {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
         exported = public(vars(_mirfak))
         self.assertEqual({name for name in exported if inspect.isclass(getattr(_mirfak, name))}, set(classes))
         self.assertEqual({name for name in exported if not inspect.isclass(getattr(_mirfak, name))}, functions)

@@ -71,7 +71,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-def until(what, condition, seconds=60):
+def until(what, condition, seconds=120):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = condition()
@@ -169,7 +169,7 @@ def run(mirfak, source, folder):
         check=True, capture_output=True, text=True, cwd=folder)
     job = submitted.stdout.strip()
     kept = kill_in_the_middle(job, results, 2)
-    until("all tasks", lambda: all(state_of(f"{job}_{shard}") == "COMPLETED" for shard in range(1, shards + 1)), 120)
+    until("all tasks", lambda: all(state_of(f"{job}_{shard}") == "COMPLETED" for shard in range(1, shards + 1)), 300)
     tables = sorted(results.glob("shard-*.h5"))
     subprocess.run([mirfak, "sweep", "--merge", results / "all.h5", *tables], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([mirfak, "sweep", sweep, "--out", folder / "alone.h5"], check=True, stdout=subprocess.DEVNULL)

@@ -117,8 +117,8 @@ class _started:  # noqa: N801 (a context, used like a function)
         self._given = executor
 
     def __enter__(self) -> Submits:
-        self._executor: Any = self._given if hasattr(self._given, "submit") else self._given()  # type: ignore[operator]
-        return self._executor  # type: ignore[no-any-return]
+        self._executor: Any = self._given if hasattr(self._given, "submit") else self._given()
+        return self._executor
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._executor is not self._given and hasattr(self._executor, "shutdown"):
