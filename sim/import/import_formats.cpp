@@ -1,5 +1,6 @@
 #include "import/import_formats.hpp"
 
+#include "base/text.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/hugging_face.hpp"
 #include "import/megatron_bridge.hpp"
@@ -13,8 +14,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -28,10 +30,16 @@ std::span<const ImportFormat> import_formats() {
 }
 
 const ImportFormat* format_of(const ImportFile& file) {
-  const std::span<const ImportFormat> formats = import_formats();
-  const auto found =
-      std::find_if(formats.begin(), formats.end(), [&](const ImportFormat& format) { return format.recognises(file); });
-  return found == formats.end() ? nullptr : &*found;
+  std::vector<const ImportFormat*> found;
+  for (const ImportFormat& format : import_formats()) {
+    if (format.recognises(file)) found.push_back(&format);
+  }
+  if (found.empty()) return nullptr;
+  if (found.size() == 1) return found.front();
+  std::vector<std::string> names;
+  for (const ImportFormat* format : found) names.emplace_back(format->name);
+  fail_input({file.name, 1, 1}, fmt::format("the file may be one of {}", join_or(names)),
+             fmt::format("say which: --from {}", names.front()));
 }
 
 }  // namespace mirfak

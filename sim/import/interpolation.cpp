@@ -21,7 +21,7 @@ constexpr std::size_t kMaxExpandedBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxReferences = 64;  // in a row: a to b to c ...
 constexpr std::size_t kMaxInside = 16;      // inside one another: ${a:${b:${c}}}
 
-std::size_t closing_brace(std::string_view text, std::size_t open) {
+std::size_t brace_behind(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
     if (text[i] == '{') ++depth;
@@ -64,7 +64,7 @@ class Interpolation {
     std::string out;
     while (true) {
       const std::size_t open = text.find("${");
-      const std::size_t close = open == std::string_view::npos ? open : closing_brace(text, open + 1);
+      const std::size_t close = open == std::string_view::npos ? open : brace_behind(text, open + 1);
       if (close == std::string_view::npos) break;
       out += text.substr(0, open);
       const std::string inside = expand_text(text.substr(open + 2, close - open - 2), scalar, parents, depth + 1);

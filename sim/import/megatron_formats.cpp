@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 #include "base/yaml.hpp"
 #include "import/argument_words.hpp"
+#include "import/megatron_deepspeed.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/yaml_settings.hpp"
 
@@ -34,7 +35,7 @@ bool has_line(const std::string& text, std::string_view start) {
 
 bool is_argument_list(const ImportFile& file) {
   const std::string_view word = first_word(file.text);
-  return word.size() > 2 && word.starts_with("--") && word[2] != '-';
+  return word.size() > 2 && word.starts_with("--") && word[2] != '-' && !is_megatron_deepspeed(file);
 }
 
 ImportDraft read_argument_list(std::span<const ImportFile> files, const ImportContext& context) {

@@ -108,6 +108,13 @@ ImportDraft import_torchtitan_command(const LaunchCommand& command, std::span<co
   return draft;
 }
 
+// Scripts have a reader of their own.
+bool is_script_of_shell(const ImportFile& file) {
+  const std::string ending = std::filesystem::path(file.name).extension().string();
+  return file.text.starts_with("#!") || file.text.find("\n#SBATCH ") != std::string::npos || ending == ".sh" ||
+         ending == ".bash" || ending == ".slurm" || ending == ".sbatch";
+}
+
 std::vector<ArgumentWord> words_in(const ImportFile& file) { return words_of_text(file.text, file.name); }
 
 }  // namespace
@@ -129,7 +136,7 @@ bool is_config_command(const ImportFile& file) {
   const bool may = file.text.find("torchtitan") != std::string::npos ||
                    file.text.find("--per_device_train_batch_size") != std::string::npos ||
                    file.text.find("--output_dir") != std::string::npos;
-  if (!may || file.text.starts_with("#!")) return false;
+  if (!may || is_script_of_shell(file)) return false;
   try {
     const std::vector<ArgumentWord> words = words_in(file);
     const std::optional<LaunchCommand> command = launch_command(words);
