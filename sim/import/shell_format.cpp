@@ -108,7 +108,9 @@ ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm)
 std::vector<Setting> settings_of_launch(const LaunchCommand& launch, const SlurmLines& slurm,
                                         const std::map<std::string, std::string>& environment) {
   std::vector<Setting> out = slurm.settings;
-  for (const auto& [name, value] : environment) {
+  for (const auto& variable : environment) {
+    const std::string& name = variable.first;
+    const std::string& value = variable.second;
     constexpr std::string_view prefixes[] = {"CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "UB_", "OMP_"};
     const bool counts = std::any_of(std::begin(prefixes), std::end(prefixes),
                                     [&](std::string_view prefix) { return name.starts_with(prefix); });
