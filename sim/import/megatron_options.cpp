@@ -97,7 +97,15 @@ const Setting* MegatronOptions::said(const Names& names) {
   return setting;
 }
 
-const Setting* MegatronOptions::flag(const Names& names) { return said(names); }
+// What stands behind a flag without being set is no value of it.
+const Setting* MegatronOptions::flag(const Names& names) {
+  std::vector<std::string> dashed;
+  dashed.reserve(names.size());
+  for (const std::string_view name : names) dashed.push_back(fmt::format("--{}", name));
+  const Setting* setting = draft_.find_any({dashed.begin(), dashed.end()});
+  if (setting != nullptr && setting->value.kind == Value::Kind::null) return setting;
+  return said(names);
+}
 
 std::optional<std::string> MegatronOptions::word(const Names& names) {
   const Setting* setting = said(names);

@@ -9,6 +9,7 @@
 #include "import/slurm_lines.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -162,6 +163,11 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
     draft.notes.push_back(
         {launch.where, fmt::format("the script starts {} programs: number {} is read, --launch N chooses another",
                                    launches.all.size(), which + 1)});
+  }
+  for (const ArgumentWord& word : launch.arguments) {
+    if (!word.vanishes) continue;
+    draft.notes.push_back(
+        {word.where, fmt::format("{} is not set: nothing stands here, as in bash", fmt::join(word.missing, ", "))});
   }
   std::vector<ImportFile> written;
   for (const auto& [name, text] : run.files) written.push_back({name, text});
