@@ -65,7 +65,8 @@ ImportLine& ImportDraft::line_of(const Setting& setting, Verdict verdict) {
 
 void ImportDraft::take(const Setting& setting, std::string_view key, Value value, const std::string& reason) {
   ImportLine& line = line_of(setting, Verdict::taken);
-  join(line.key, key_and_value(key, value), ", ");
+  const std::string said = key_and_value(key, value);
+  if (line.key.find(said) == std::string::npos) join(line.key, said, ", ");
   join(line.reason, reason, "; ");
   origins_[std::string(key)] = fmt::format("{}: {}", setting.where.text(), setting.text);
   KeyPath(key, setting.where).assign(root_, std::move(value), setting.where);

@@ -1,7 +1,12 @@
 #include "import/launch_programs.hpp"
 
 #include "import/megatron_formats.hpp"
+#include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
+
+#include "base/yaml.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -22,9 +27,26 @@ bool is_megatron(const LaunchCommand& launch) {
          has_option(launch, "--tensor-model-parallel-size") || has_option(launch, "--yaml-cfg");
 }
 
-void read_megatron(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> /*files*/,
+// The ZeRO stage of DeepSpeed's own file, which scripts write, where no --zero-stage says it.
+void read_deepspeed_stage(ImportDraft& draft, std::span<const ImportFile> files) {
+  const Setting* config = draft.find("--deepspeed-config");
+  if (config == nullptr || draft.find("--zero-stage") != nullptr) return;
+  const auto named = [](const std::string& name) { return name.substr(name.rfind('/') + 1); };
+  for (const ImportFile& file : files) {
+    if (named(file.name) != named(word_of(config->value))) continue;
+    const Value root = parse_foreign_yaml(file.text, file.name);
+    const Value* zero = root.find("zero_optimization");
+    const Value* stage = zero == nullptr ? nullptr : zero->find("stage");
+    const std::string text = stage == nullptr ? "0" : stage->scalar;
+    draft.take(*config, "strategy.zero", text, fmt::format("zero_optimization.stage of {}", file.name));
+    return;
+  }
+}
+
+void read_megatron(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> files,
                    const ImportContext& context) {
   read_megatron_settings(draft, {launch.program, launch.program_where}, context);
+  read_deepspeed_stage(draft, files);
   judge_megatron_environment(draft);
 }
 

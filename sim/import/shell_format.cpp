@@ -9,6 +9,7 @@
 #include "import/slurm_lines.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -108,7 +109,9 @@ ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm)
 std::vector<Setting> settings_of_launch(const LaunchCommand& launch, const SlurmLines& slurm,
                                         const std::map<std::string, std::string>& environment) {
   std::vector<Setting> out = slurm.settings;
-  for (const auto& [name, value] : environment) {
+  for (const auto& variable : environment) {
+    const std::string& name = variable.first;
+    const std::string& value = variable.second;
     constexpr std::string_view prefixes[] = {"CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "UB_", "OMP_"};
     const bool counts = std::any_of(std::begin(prefixes), std::end(prefixes),
                                     [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -160,6 +163,11 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
     draft.notes.push_back(
         {launch.where, fmt::format("the script starts {} programs: number {} is read, --launch N chooses another",
                                    launches.all.size(), which + 1)});
+  }
+  for (const ArgumentWord& word : launch.arguments) {
+    if (!word.vanishes) continue;
+    draft.notes.push_back(
+        {word.where, fmt::format("{} is not set: nothing stands here, as in bash", fmt::join(word.missing, ", "))});
   }
   std::vector<ImportFile> written;
   for (const auto& [name, text] : run.files) written.push_back({name, text});
