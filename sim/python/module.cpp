@@ -8,8 +8,6 @@
 
 #include <nanobind/nanobind.h>
 
-namespace nb = nanobind;
-
 NB_MODULE(_mirfak, module) {
   using namespace mirfak::python;
   module.doc() = "What the package mirfak is made of; use that.";

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "scontrol"]
+PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol"]
 
 SWEEP = """
 scenario: {source}/scenarios/gpt3-175b-a100.yaml
@@ -115,12 +115,20 @@ def slurm(folder):
     with daemon(folder, "munged", *munge):
         until("munged", (folder / "munge.socket").exists)
         with daemon(folder, "slurmctld", "-D", "-i"), daemon(folder, "slurmd", "-D", "-N", host):
-            until("a node that is idle", lambda: "State=IDLE" in scontrol("show", "node", host))
-            yield
+            until("a node that is idle", lambda: is_idle(host))
+            try:
+                yield
+            finally:  # what runs would outlive slurmd
+                subprocess.run(["scancel", "--user=root"])
+                until("the end of all tasks", lambda: is_idle(host), 60)
 
 
 def scontrol(*arguments):
     return subprocess.run(["scontrol", *arguments], capture_output=True, text=True).stdout
+
+
+def is_idle(host):
+    return "State=IDLE" in scontrol("show", "node", host).replace("+", " ")
 
 
 def state_of(task):
