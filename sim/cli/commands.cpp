@@ -14,6 +14,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"import", "a launch script or configuration of a training program, made into a scenario", run_import},
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
     Command{"search", "the best strategies to train a model on a cluster", run_search},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},

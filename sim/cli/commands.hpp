@@ -51,6 +51,7 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
 CommandOutput run_shard(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_import(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
 

@@ -3,6 +3,7 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "energy/job_stragglers.hpp"
 #include "energy/profiled_pipeline.hpp"
@@ -165,7 +166,8 @@ ClockedSubject simulated(const FrontierOptions& options) {
                "a scenario states these itself; override its keys with --set");
   }
   const ScenarioSources sources(data_folders(options.data));
-  const Scenario scenario = load_scenario(options.scenario, options.overrides, sources);
+  const Scenario scenario =
+      parse_scenario(scenario_document(options.scenario, {}, options.overrides, sources), sources);
   ClockedSubject out;
   out.title = fmt::format("{}: {}, {}", options.scenario, counted(scenario.job.strategy.ranks(), "GPU"),
                           counted(scenario.job.strategy.pipeline, "stage"));

@@ -5,6 +5,7 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "launch/launch_arguments.hpp"
 #include "report/plan_report.hpp"
@@ -32,6 +33,7 @@ namespace fs = std::filesystem;
 struct SearchOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string data;
   std::string planner;
   bool intra_only = false;
@@ -84,6 +86,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
       "stop after that long with the best so far, as Ctrl-C does");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -262,7 +265,10 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const OutputFormat format = format_choice(options.format);
   const std::optional<LaunchTarget> target = target_of(options);
   check(options, format);
-  const SearchScenario scenario = load_search(options.scenario, options.overrides, data_folders(options.data));
+  const DataFolders folders = data_folders(options.data);
+  const ScenarioSources sources(folders);
+  const SearchScenario scenario =
+      parse_search(scenario_document(options.scenario, options.import, options.overrides, sources), folders);
   if (options.show_space) return {scenario.resolved, {}};
 
   const InterruptWatch watch;

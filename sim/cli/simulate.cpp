@@ -2,6 +2,7 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "report/explain_text.hpp"
 #include "report/job_text.hpp"
@@ -37,6 +38,7 @@ namespace po = boost::program_options;
 struct SimulateOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string format;
   std::string detail;
   bool unfolded = false;
@@ -74,6 +76,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
       "of --samples; default cluster.perturbations.seed");
   add("sampling", po::value(&options.sampling)->default_value("antithetic")->value_name("antithetic|random"),
       "of --samples: every second one the mirror image of the one before, or all independent");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -207,8 +210,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
 
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const ScenarioSources sources(data_folders(options.data));
-  Document document = Document::from_file(options.scenario);
-  for (const std::string& assignment : options.overrides) document.override_value(assignment);
+  const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
   if (has_jobs(document)) {
     JobsFile file = read_jobs(document, sources);
     if (!sampling) note_draws(file);

@@ -9,6 +9,7 @@
 #include "import/nemo.hpp"
 #include "import/option_words.hpp"
 #include "import/primus.hpp"
+#include "import/shell_format.hpp"
 #include "import/torchtitan.hpp"
 
 #include <fmt/format.h>
@@ -21,9 +22,10 @@ namespace mirfak {
 
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest,       kMegatronYaml,  kMegatronDeepSpeed, kMegatronArguments,
-                                     kTorchtitanToml,     kDeepSpeedJson, kAccelerateYaml,    kTrainerSettings,
-                                     kMegatronBridgeYaml, kNemoYaml,      kPrimusYaml,        kConfigCommand};
+  static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
+                                     kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
+                                     kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
+                                     kConfigCommand};
   return formats;
 }
 

@@ -60,17 +60,6 @@ std::string argument_name(std::string_view key) {
   return megatron_option_name(dot == std::string_view::npos ? key : key.substr(dot + 1));
 }
 
-void use_variables(ImportDraft& draft) {
-  for (const Setting* setting : draft.open()) {
-    if (!setting->name.starts_with("$")) continue;
-    if (setting->name == "$CUDA_LAUNCH_BLOCKING" && setting->value.scalar == "1") {
-      draft.take(*setting, "training.blocking_launches", "true");
-    } else {
-      draft.leave(*setting, "a variable of the environment, which no prediction reads");
-    }
-  }
-}
-
 void read_nemo_machine(ImportDraft& draft) {
   const Setting* nodes = draft.find("--num-nodes");
   const Setting* devices = draft.find("--devices");
@@ -103,7 +92,7 @@ ImportDraft read_test(std::span<const ImportFile> files, const ImportContext& co
   ImportDraft draft(std::move(settings));
   read_nemo_machine(draft);
   read_megatron_settings(draft, {"", found->key_where}, context);
-  use_variables(draft);
+  judge_megatron_environment(draft);
   return draft;
 }
 
@@ -121,6 +110,17 @@ ImportDraft read_megatron_yaml(std::span<const ImportFile> files, const ImportCo
 }
 
 }  // namespace
+
+void judge_megatron_environment(ImportDraft& draft) {
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with("$")) continue;
+    if (setting->name == "$CUDA_LAUNCH_BLOCKING" && setting->value.scalar == "1") {
+      draft.take(*setting, "training.blocking_launches", "true");
+    } else {
+      draft.leave(*setting, "a variable of the environment, which no prediction reads");
+    }
+  }
+}
 
 const ImportFormat kMegatronArguments = {"megatron-arguments",
                                          "Megatron-LM's arguments, '--name value', in a text file", is_argument_list,
