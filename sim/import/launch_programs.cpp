@@ -3,6 +3,7 @@
 #include "import/megatron_formats.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/option_words.hpp"
 
 #include "base/yaml.hpp"
 
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -50,7 +53,24 @@ void read_megatron(ImportDraft& draft, const LaunchCommand& launch, std::span<co
   judge_megatron_environment(draft);
 }
 
-constexpr std::array kPrograms = {LaunchProgram{"megatron", is_megatron, read_megatron}};
+// Options of these are named otherwise than Megatron-LM's: the draft begins anew, with what the script says beside
+// them.
+void read_of_config(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> files,
+                    const ImportContext& context) {
+  std::vector<Setting> others;
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with("--")) others.push_back(*setting);
+  }
+  LaunchCommand command = launch;
+  command.machine = draft.machine;
+  ImportDraft fresh = import_command_of_config(command, std::move(others), files, context);
+  fresh.notes = draft.notes;
+  draft = std::move(fresh);
+  judge_megatron_environment(draft);
+}
+
+constexpr std::array kPrograms = {LaunchProgram{"megatron", is_megatron, read_megatron},
+                                  LaunchProgram{"torchtitan or the Trainer", is_command_of_config, read_of_config}};
 
 }  // namespace
 
