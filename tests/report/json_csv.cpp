@@ -19,7 +19,9 @@ TEST_CASE("a result's table has the names and the numbers of its JSON, to the la
   const auto json = result_json(example().simulation, 0.5);
   const CsvTable table = CsvTable::from_text(csv_of_json(json), "result.csv");
   REQUIRE(table.rows() == 1);
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& key = item.key();
+    const auto& value = item.value();
     if (value.is_structured()) continue;
     CAPTURE(key);
     const std::size_t column = table.require(key);
