@@ -71,7 +71,8 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
       {{"--hlep"},
        "unknown command '--hlep'",
-       "expected simulate, search, frontier, train, sweep, validate, calibrate, replay, block, shard, list, schedule, "
+       "expected import, simulate, search, frontier, train, sweep, validate, calibrate, replay, block, shard, list, "
+       "schedule, "
        "topology or "
        "bench"},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
@@ -90,7 +91,8 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
       {{""},
        "unknown command ''",
-       "expected simulate, search, frontier, train, sweep, validate, calibrate, replay, block, shard, list, schedule, "
+       "expected import, simulate, search, frontier, train, sweep, validate, calibrate, replay, block, shard, list, "
+       "schedule, "
        "topology or "
        "bench"},
   };
