@@ -78,7 +78,7 @@ Launches launches_of(const ShellRun& run) {
   const std::string why = run.ended ? "the script ends here before it starts a program of Python"
                                     : "the script starts no program of Python that is known";
   fail_input(where, why,
-             run.ended ? "say what it asks for: --env NAME=VALUE, or its parameters behind --"
+             run.ended ? "say what it asks for: --env NAME=VALUE, or its parameters, --arg WORD"
                        : "give the script that has the command of torchrun, deepspeed, srun or python");
 }
 

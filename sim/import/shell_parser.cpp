@@ -383,6 +383,8 @@ std::shared_ptr<ShellNode> ShellParser::condition() {
       at_ += token.op.size();
     } else {
       token.word = pattern_follows ? regular_expression() : word();
+      if (token.word.pieces.empty())
+        fail(at_, fmt::format("'{}' is not expected in a condition", excerpt(text_.chars.substr(at_, 8))));
     }
     pattern_follows = token.op.empty() && token.word.plain() == "=~";
     out->tokens.push_back(std::move(token));

@@ -69,7 +69,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
   };
   const std::vector<Case> cases = {
       {{"simulat", "x.yaml"}, "unknown command 'simulat'", "'simulate'"},
-      {{"--hlep"}, "unknown command '--hlep'", "expected simulate, search, frontier"},
+      {{"--hlep"}, "unknown command '--hlep'", "expected import, simulate, search"},
       {{"simulate", "x.yaml", "--detial", "passes"}, "unknown option '--detial'", "'--detail'"},
       {{"simulate", "x.yaml", "--unfold"}, "unknown option '--unfold'", "'--unfolded'"},
       {{"simulate", "x.yaml", "-q"}, "unknown option '-q'", "usage: mirfak simulate"},
@@ -84,7 +84,7 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
       {{"list"}, "an argument is missing", "usage: mirfak list models|"},
       {{"bench", "--threads", "some"}, "--threads", "usage: mirfak bench"},
       {{"bench", "--threads", "-1"}, "--threads: expected 0 or more, found -1", ""},
-      {{""}, "unknown command ''", "expected simulate, search, frontier"},
+      {{""}, "unknown command ''", "expected import, simulate, search"},
   };
   for (const Case& wrong : cases) {
     CAPTURE(wrong.arguments);
