@@ -356,7 +356,7 @@ ShellText ShellParser::until_double_parenthesis() {
     if (peek() == ')' && open > 0) {
       --open;
     } else if (peek() == ')' && peek(1) == ')') {
-      const ShellText out = text_.part(begin, at_ - begin);
+      ShellText out = text_.part(begin, at_ - begin);
       at_ += 2;
       return out;
     }
@@ -514,11 +514,9 @@ bool ShellParser::redirect(ShellNode& into) {
     at_ += op.size();
   }
   skip_blanks();
-  if (at_process()) {
-    out.target = word();
-  } else if (out.op == "<<" || out.op == "<<-") {
+  if (!at_process() && (out.op == "<<" || out.op == "<<-")) {
     document(out, begin);
-  } else if (!ends_word(peek())) {
+  } else if (at_process() || !ends_word(peek())) {
     out.target = word();
   } else {
     fail(begin, "a redirection without its file", " ");

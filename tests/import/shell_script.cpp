@@ -33,7 +33,7 @@ srun() {
   while [ $# -gt 0 ] && [ "$1" != bash ]; do pre="$pre<$1>"; shift; done
   PRE="$pre" "$@"
 }
-pwd() { :; }; scontrol() { :; }; clear() { :; }; mkdir() { :; }; source() { :; }; tee() { :; }
+pwd() { :; }; scontrol() { :; }; clear() { :; }; mkdir() { :; }; source() { :; }; tee() { cat >/dev/null; }
 )PRELUDE";
 
 std::string text_of_file(const fs::path& path) {
