@@ -35,6 +35,7 @@ const std::vector<Writer> kWriters = {
     {{"train"}, {" s.yaml"}, {"--trace"}},
     {{"compare"}, {" options.yaml"}, {"--report"}},
     {{"search"}, {" s.yaml"}, {"--out"}},
+    {{"import"}, {" launch.sh"}, {"--out"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
      {"--profile p.csv", "--schedule order.csv"},
      {"--plan", "--out", "--report"}},
@@ -235,6 +236,7 @@ TEST_CASE("every option that names a file is in the table above") {
     for (const std::string& input : writer.inputs) known.insert(writer.words.front() + " " + option_of(input));
   }
   known.insert("calibrate --machine");
+  known.insert("init --out");   // made from a template: it reads no file of the user's
   known.insert("shard --svg");  // needs Graphviz
   known.insert("topology --svg");
   const std::string all = run({"--help"}).out;

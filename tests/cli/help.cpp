@@ -11,7 +11,7 @@ using namespace mirfak::test;
 namespace {
 
 void check_fits_a_screen(const std::string& text) {
-  CHECK(std::count(text.begin(), text.end(), '\n') <= 32);
+  CHECK(std::count(text.begin(), text.end(), '\n') <= 40);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 120, line);
 }
