@@ -41,7 +41,6 @@ constexpr Meaning kMeanings[] = {
      "nothing is known."},
     {"memory_peak_high_bytes", "Bytes; see memory_peak_low_bytes."},
     {"memory_capacity_bytes", "What that stage's GPUs have, in bytes."},
-    {"memory_headroom", "Share of that stage's memory that is free; below 0: it does not fit."},
     {"energy_j", "Energy of all GPUs in an iteration, in joules."},
     {"average_power_w", "Power of all GPUs, in watts, on average over an iteration."},
     {"cost_usd_per_iteration", "USD; None: no price is known for some GPU."},
