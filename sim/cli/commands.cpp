@@ -14,6 +14,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::array kCommands = {
+    Command{"import", "a launch script or configuration of a training program, made into a scenario", run_import},
     Command{"simulate", "time, cost, memory and energy of one training iteration", run_simulate},
     Command{"search", "the best strategies to train a model on a cluster", run_search},
     Command{"frontier", "the least energy of an iteration for every time it may take", run_frontier},
@@ -45,7 +46,8 @@ std::string help() {
   for (const Command& command : kCommands) out += fmt::format("  {:<11}{}\n", command.name, command.sentence);
   return out +
          "\nmirfak COMMAND --help says what a command takes; mirfak --version says which mirfak this is.\n"
-         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run.\n";
+         "Exit status: 0 success, 1 internal failure, 2 input that cannot be understood, 3 a job that cannot run,\n"
+         "4 an assertion of the scenario that does not hold.\n";
 }
 
 CommandOutput refuse(const std::string& name) {
@@ -58,6 +60,12 @@ CommandOutput refuse(const std::string& name) {
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
+
+void complain_of_assertions(const AssertionResult& asserted, CommandOutput& output) {
+  if (asserted.broken.empty()) return;
+  output.complaint += (output.complaint.empty() ? "" : "\n") + broken_text(asserted);
+  output.status = kStatusBroken;
+}
 
 CommandOutput run_command_line(std::span<const std::string> arguments, const Surroundings& surroundings) {
   if (arguments.empty()) return {{}, "no command\n\n" + help(), kStatusInput};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "scenario/assertions.hpp"
+
 #include <chrono>
 #include <functional>
 #include <span>
@@ -12,6 +14,7 @@ namespace mirfak {
 inline constexpr int kStatusInternal = 1;
 inline constexpr int kStatusInput = 2;
 inline constexpr int kStatusInfeasible = 3;
+inline constexpr int kStatusBroken = 4;         // an assertion of the scenario does not hold
 inline constexpr int kStatusInterrupted = 130;  // as shells say of a program that Ctrl-C ended
 
 // What a command leaves for main() to print and return: all of it or, when the command throws, nothing.
@@ -55,12 +58,16 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
 CommandOutput run_shard(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_list(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schedule(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_import(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_init(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_completion(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_man(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
+
+// Adds what does not hold to the complaint, and sets the status; nothing where all hold.
+void complain_of_assertions(const AssertionResult& asserted, CommandOutput& output);
 
 // All of them, in the order in which help lists them.
 std::span<const Command> commands();

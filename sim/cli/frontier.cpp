@@ -3,10 +3,12 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "report/frontier_report.hpp"
 #include "report/frontier_subject.hpp"
+#include "report/json_csv.hpp"
 #include "scenario/scenario.hpp"
 #include "schedule/schedule_file.hpp"
 
@@ -65,7 +67,7 @@ CommandSyntax syntax_for(FrontierOptions& options) {
   add("straggler", po::value(&options.stragglers)->value_name("X"),
       "also plan for another pipeline that takes X times as long; may be given several times; default what "
       "cluster.perturbations make of the iteration");
-  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "plan", options.plan, "FILE.json", "write the clock of every pass");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.csv", "write the corners of the frontier");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
@@ -148,7 +150,8 @@ ClockedSubject simulated(const FrontierOptions& options) {
                "a scenario states these itself; override its keys with --set");
   }
   const ScenarioSources sources(data_folders(options.data));
-  return clocked_subject(load_scenario(options.scenario, options.overrides, sources), sources, options.stragglers);
+  return clocked_subject(parse_scenario(scenario_document(options.scenario, {}, options.overrides, sources), sources),
+                         sources, options.stragglers);
 }
 
 }  // namespace
@@ -161,7 +164,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   });
   if (!has_profile) syntax.operand = &options.scenario;
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
-  const OutputFormat format = format_choice(options.format);
+  const OutputFormat format = format_or_csv_choice(options.format);
   check_numbers(options);
 
   const ClockedSubject subject = has_profile ? profiled(options) : simulated(options);
@@ -176,7 +179,8 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
     output.text = frontier_text(report);
   } else {
     const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-    output.text = frontier_json(report, so_far.count()).dump(2) + "\n";
+    const nlohmann::ordered_json json = frontier_json(report, so_far.count());
+    output.text = format == OutputFormat::csv ? csv_of_json(json["plans"]) : json.dump(2) + "\n";
   }
   return output;
 }

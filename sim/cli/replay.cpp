@@ -9,6 +9,7 @@
 #include "engine/execute.hpp"
 #include "replay/derived_graph.hpp"
 #include "replay/straggler_analysis.hpp"
+#include "report/json_csv.hpp"
 #include "report/replay_report.hpp"
 #include "trace/timeline_json.hpp"
 
@@ -60,7 +61,7 @@ CommandSyntax syntax_for(ReplayOptions& options) {
   add("ideal-op", po::value(&options.questions.operations)->value_name("NAME"), "... this type of operation");
   add("speed", po::value(&options.questions.speeds)->value_name("WHAT:X"),
       "what if some were X times as fast: stage=3:1.2, data=0,stage=3:0.9, rank=5:2, op=forward-recv:2");
-  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   syntax.add_file(FileRole::output, "timeline", options.timeline, "FILE.json",
                   "write a timeline of one replayed step for Perfetto or chrome://tracing");
   add("step", po::value<int>()->notifier([&](int step) { options.step = step; })->value_name("N"),
@@ -104,7 +105,7 @@ ChakraReplayOptions of_chakra(const ReplayOptions& options, OutputFormat format)
     fail_input({}, "Chakra traces have one step, say themselves what waits for what, and take no what-ifs",
                "leave out all options but --nodes, --timeline, --format and --data");
   }
-  return {options.nodes, options.data, options.timeline, format == OutputFormat::json};
+  return {options.nodes, options.data, options.timeline, format};
 }
 
 void check_table(const ReplayOptions& options) {
@@ -120,7 +121,7 @@ void check_table(const ReplayOptions& options) {
 CommandOutput run_replay(std::span<const std::string> arguments, const Surroundings& surroundings) {
   ReplayOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
-  const OutputFormat format = format_choice(options.format);
+  const OutputFormat format = format_or_csv_choice(options.format);
   if (are_chakra_traces(options.traces)) {
     return replay_chakra(options.traces, of_chakra(options, format), surroundings);
   }
@@ -142,7 +143,8 @@ CommandOutput run_replay(std::span<const std::string> arguments, const Surroundi
   const std::string asked = question_text(options.questions);
   if (format == OutputFormat::text) return {replay_text(replay, analysis, asked, notes), {}};
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return {replay_json(replay, analysis, asked, notes, so_far.count()).dump(2) + "\n", {}};
+  const nlohmann::ordered_json json = replay_json(replay, analysis, asked, notes, so_far.count());
+  return {format == OutputFormat::csv ? csv_of_json(json["steps"]) : json.dump(2) + "\n", {}};
 }
 
 }  // namespace mirfak

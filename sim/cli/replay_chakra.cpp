@@ -8,6 +8,7 @@
 #include "cli/nodes_argument.hpp"
 #include "engine/execute.hpp"
 #include "report/chakra_report.hpp"
+#include "report/json_csv.hpp"
 #include "trace/timeline_json.hpp"
 
 #include <algorithm>
@@ -45,9 +46,10 @@ CommandOutput replay_chakra(std::span<const std::string> files, const ChakraRepl
   const Timeline timeline = execute(joined.program);
   if (!options.timeline.empty()) write_timeline_json(options.timeline, joined.program, timeline);
   const ChakraTimes times = chakra_times(traces, joined, timeline);
-  if (!options.json) return {chakra_text(times, joined.notes), {}};
+  if (options.format == OutputFormat::text) return {chakra_text(times, joined.notes), {}};
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   const nlohmann::ordered_json out = chakra_json(times, joined.notes, so_far.count());
+  if (options.format == OutputFormat::csv) return {csv_of_json(out["ranks"]), {}};
   // Names are whatever the files hold.
   return {out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", {}};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/commands.hpp"
+#include "cli/options.hpp"
 
 #include <span>
 #include <string>
@@ -12,7 +13,7 @@ struct ChakraReplayOptions {
   std::string nodes;  // TYPE:COUNT, or empty
   std::string data;
   std::string timeline;  // a path, or empty
-  bool json = false;
+  OutputFormat format = OutputFormat::text;
 };
 
 // By the names of files: NAME.<rank>.et, .et.gz, .json or .json.gz.

@@ -5,8 +5,10 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "launch/launch_arguments.hpp"
+#include "report/json_csv.hpp"
 #include "report/plan_report.hpp"
 #include "report/search_json.hpp"
 #include "report/search_report.hpp"
@@ -32,6 +34,7 @@ namespace fs = std::filesystem;
 struct SearchOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string data;
   std::string planner;
   bool intra_only = false;
@@ -83,7 +86,8 @@ CommandSyntax syntax_for(SearchOptions& options) {
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
       "stop after that long with the best so far, as Ctrl-C does");
-  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -140,6 +144,12 @@ void check(const SearchOptions& options, OutputFormat format) {
   if (!options.emit.empty() && format == OutputFormat::json) {
     fail_input({}, "--emit prints text, not JSON", "leave out --format json");
   }
+  if (format != OutputFormat::csv) return;
+  if (!options.emit.empty()) fail_input({}, "--emit prints text, not CSV", "leave out --format csv");
+  if (plans_with_alpa(options)) {
+    fail_input({}, "--format csv is a row for each strategy of the search, and a plan of Alpa's has stages",
+               "use --format json, or --planner search");
+  }
 }
 
 void write_best(const fs::path& name, const SearchScenario& scenario, const Job& best) {
@@ -182,7 +192,8 @@ std::string arguments_of(const Job& best, LaunchTarget target) {
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return search_text(report);
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return search_json(report, so_far.count()).dump(2) + "\n";
+  const nlohmann::ordered_json json = search_json(report, so_far.count());
+  return format == OutputFormat::csv ? csv_of_json(json["strategies"]) : json.dump(2) + "\n";
 }
 
 alpa::Levels levels_of(const SearchOptions& options) {
@@ -221,7 +232,9 @@ struct Telling {
 
 // `best`: null where nothing was found, for the reason that `failure_of` says.
 template <typename Report>
-CommandOutput told(Report& report, const Job* best, SearchFailure (*failure_of)(const Report&), const Telling& how) {
+CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFailure (*failure_of)(const Report&),
+                   const Telling& how) {
+  const Job* const best = simulated == nullptr ? nullptr : &simulated->found.job;
   const SearchScenario& scenario = report.scenario;
   CommandOutput output;
   if (best == nullptr) {
@@ -231,9 +244,14 @@ CommandOutput told(Report& report, const Job* best, SearchFailure (*failure_of)(
     output.status = kStatusInfeasible;
     return output;
   }
-  if (!how.target) report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
+  const AssertionResult asserted = check_assertions(scenario.assertions, *best, simulated->iteration);
+  if (!how.target) {
+    report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
+    report.notes.insert(report.notes.end(), asserted.close.begin(), asserted.close.end());
+  }
   output.text = how.target ? arguments_of(*best, *how.target) : printed(report, how.format, how.surroundings);
   if (!how.options.out.empty()) write_best(how.options.out, scenario, *best);
+  complain_of_assertions(asserted, output);
   note_interruption(output);
   return output;
 }
@@ -250,7 +268,7 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
       scenario.job, scenario.search.spec, {levels_of(options), options.jobs, scenario.search.spec.top}, show, stop);
   PlanReport report{scenario, outcome, levels_of(options), std::nullopt, {}};
   if (!how.target && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
-  const Job* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated.found.job;
+  const SimulatedStrategy* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated;
   return told(report, best, plan_failure, how);
 }
 
@@ -259,10 +277,13 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
 CommandOutput run_search(std::span<const std::string> arguments, const Surroundings& surroundings) {
   SearchOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
-  const OutputFormat format = format_choice(options.format);
+  const OutputFormat format = format_or_csv_choice(options.format);
   const std::optional<LaunchTarget> target = target_of(options);
   check(options, format);
-  const SearchScenario scenario = load_search(options.scenario, options.overrides, data_folders(options.data));
+  const DataFolders folders = data_folders(options.data);
+  const ScenarioSources sources(folders);
+  const SearchScenario scenario =
+      parse_search(scenario_document(options.scenario, options.import, options.overrides, sources), folders);
   if (options.show_space) return {scenario.resolved, {}};
 
   const InterruptWatch watch;
@@ -270,7 +291,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   if (plans_with_alpa(options)) return run_alpa(scenario, how);
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};
-  const Job* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front().found.job;
+  const SimulatedStrategy* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front();
   return told(report, best, search_failure, how);
 }
 

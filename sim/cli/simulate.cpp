@@ -3,10 +3,12 @@
 #include "cli/chakra_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "report/explain_text.hpp"
 #include "report/job_text.hpp"
 #include "report/jobs_report.hpp"
+#include "report/json_csv.hpp"
 #include "report/link_report.hpp"
 #include "report/links_svg.hpp"
 #include "report/memory_shortage.hpp"
@@ -41,6 +43,7 @@ namespace po = boost::program_options;
 struct SimulateOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string format;
   std::string detail;
   bool unfolded = false;
@@ -68,7 +71,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key, such as strategy.tensor=4; as often as wanted");
-  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "a task for each pass, or each kernel and collective");
   add("unfolded", po::bool_switch(&options.unfolded), "simulate every rank, not one for all that behave alike");
@@ -95,6 +98,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   add("sensitivity", po::bool_switch(&options.sensitivity), "also say what more of each resource would gain");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
       "of --sensitivity: how many times as much; default 1.1");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -121,6 +125,13 @@ struct Sections {
   const std::optional<Spread>& spread;
   const std::optional<Sensitivity>& gains;
 };
+
+std::string csv_report(const Simulation& simulation, const std::optional<Sensitivity>& gains,
+                       const Surroundings& surroundings) {
+  if (gains) return sensitivity_csv(*gains);
+  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+  return csv_of_json(result_json(simulation, so_far.count()));
+}
 
 std::string json_report(const Simulation& simulation, std::span<const std::string> notes, const Sections& sections,
                         const Surroundings& surroundings) {
@@ -184,6 +195,18 @@ std::optional<double> factor_of(const SimulateOptions& options) {
   fail_input({}, fmt::format("--factor: expected a number from 0.1 to 10, found {:g}", factor));
 }
 
+// A table has one kind of rows.
+void check_format(const SimulateOptions& options, OutputFormat format) {
+  if (options.explain && format == OutputFormat::json) {
+    fail_input({}, "--explain prints text, not JSON", "leave out --format json");
+  }
+  if (format != OutputFormat::csv) return;
+  if (options.explain) fail_input({}, "--explain prints text, not CSV", "leave out --format csv");
+  if (options.samples) {
+    fail_input({}, "--samples adds percentiles, causes and ranks, which are no table", "use --format json");
+  }
+}
+
 // One iteration takes no notice of what is drawn for many.
 void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
@@ -194,6 +217,13 @@ void note_draws(JobsFile& file) {
   const auto draws = [](const NamedJob& job) { return job.job().cluster.perturbations().is_drawn(); };
   if (std::none_of(file.jobs.begin(), file.jobs.end(), draws)) return;
   file.notes.emplace_back("perturbations: their distributions change nothing without --samples");
+}
+
+void note_assertions(JobsFile& file) {
+  for (const NamedJob& job : file.jobs) {
+    if (job.scenario.assertions.empty()) continue;
+    file.notes.push_back(fmt::format("assert of {} is of the job alone, and not checked beside others", job.name));
+  }
 }
 
 std::string explain_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
@@ -218,10 +248,13 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
     write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
   }
   CommandOutput output;
-  const bool json = format_choice(options.format) == OutputFormat::json;
+  const OutputFormat format = format_or_csv_choice(options.format);
+  const bool json = format == OutputFormat::json;
   std::optional<JointSpread> spread;
   if (sampling) spread = sample_together(jobs, file.iterations, *sampling);
-  if (json) {
+  if (format == OutputFormat::csv) {
+    output.text = csv_of_json(jobs_json(file, simulation, links)["jobs"]);
+  } else if (json) {
     nlohmann::ordered_json out = jobs_json(file, simulation, links);
     if (spread) out["spread"] = jobs_spread_json(file, *spread);
     output.text = out.dump(2) + "\n";
@@ -245,16 +278,14 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
 CommandOutput run_simulate(std::span<const std::string> arguments, const Surroundings& surroundings) {
   SimulateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
-  const OutputFormat format = format_choice(options.format);
+  const OutputFormat format = format_or_csv_choice(options.format);
   const LoweringOptions lowering{options.unfolded, wants_operators(options.detail)};
-  if (options.explain && format == OutputFormat::json)
-    fail_input({}, "--explain prints text, not JSON", "leave out --format json");
+  check_format(options, format);
 
   const std::optional<SpreadOptions> sampling = sampling_of(options);
   const std::optional<double> factor = factor_of(options);
   const ScenarioSources sources(data_folders(options.data));
-  Document document = Document::from_file(options.scenario);
-  for (const std::string& assignment : options.overrides) document.override_value(assignment);
+  const Document document = scenario_document(options.scenario, options.import, options.overrides, sources);
   if (!options.chakra_ranks.empty() && options.chakra.empty()) {
     fail_input({}, "--chakra-ranks says which ranks to write", "add --chakra, or leave it out");
   }
@@ -263,6 +294,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     if (factor) fail_input({}, "--sensitivity is of one job, and this file has several", "simulate a job of it alone");
     JobsFile file = read_jobs(document, sources);
     if (!sampling) note_draws(file);
+    note_assertions(file);
     return simulate_jobs(file, options, lowering, sampling);
   }
   const Scenario scenario = parse_scenario(document, sources);
@@ -285,8 +317,18 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   std::vector<std::string> notes =
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   if (spread) leave_out_perturbations(notes);
-  output.text = format == OutputFormat::json ? json_report(simulation, notes, {links, spread, gains}, surroundings)
-                                             : text_report(scenario, simulation, notes, options.explain, surroundings);
+  const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
+  notes.insert(notes.end(), asserted.close.begin(), asserted.close.end());
+  switch (format) {
+    case OutputFormat::json:
+      output.text = json_report(simulation, notes, {links, spread, gains}, surroundings);
+      break;
+    case OutputFormat::csv:
+      output.text = csv_report(simulation, gains, surroundings);
+      break;
+    case OutputFormat::text:
+      output.text = text_report(scenario, simulation, notes, options.explain, surroundings);
+  }
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
   if (!simulation.result.fits) {
@@ -294,6 +336,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
                                    memory_remedies(scenario.job));
     output.status = kStatusInfeasible;
   }
+  complain_of_assertions(asserted, output);
   return output;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
+#include "report/json_csv.hpp"
 #include "report/train_report.hpp"
 #include "scenario/scenario.hpp"
 #include "trace/training_trace.hpp"
@@ -35,7 +36,7 @@ CommandSyntax syntax_for(TrainOptions& options) {
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario, such as operations.spares=4; may be given several times");
-  add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
   add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "of their random numbers");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
@@ -48,7 +49,7 @@ CommandSyntax syntax_for(TrainOptions& options) {
 CommandOutput run_train(std::span<const std::string> arguments, const Surroundings& surroundings) {
   TrainOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
-  const OutputFormat format = format_choice(options.format);
+  const OutputFormat format = format_or_csv_choice(options.format);
   if (options.samples < 1 || options.samples > kMostTrainingRuns) {
     fail_input({}, "--samples: expected 1 to 10000000 runs", "leave it out for 1000");
   }
@@ -57,9 +58,10 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
   CommandOutput output;
-  if (format == OutputFormat::json) {
+  if (format != OutputFormat::text) {
     const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-    output.text = train_json(scenario.job, prediction, so_far.count()).dump(2) + "\n";
+    const nlohmann::ordered_json json = train_json(scenario.job, prediction, so_far.count());
+    output.text = format == OutputFormat::csv ? csv_of_json(json) : json.dump(2) + "\n";
   } else {
     const int width = surroundings.columns > 0 ? std::clamp(surroundings.columns, 40, 160) : 90;
     output.text = train_text(scenario, prediction, width);

@@ -11,9 +11,11 @@ namespace {
 bool is_option(const ArgumentWord& word) { return word.text.size() > 2 && word.text.starts_with("--"); }
 
 void append_value(Setting& setting, const ArgumentWord& word) {
-  setting.text += (setting.text.empty() ? "" : " ") + word.text;
+  // A word that is not there may have been the value, where there is none yet.
+  if (word.vanishes && setting.value.kind != Value::Kind::null) return;
   for (const std::string& name : word.missing) setting.missing.push_back(name);
   if (word.vanishes) return;
+  setting.text += (setting.text.empty() ? "" : " ") + word.text;
   Value value = scalar_value(word.text, word.where);
   if (setting.value.kind == Value::Kind::null) {
     setting.value = std::move(value);

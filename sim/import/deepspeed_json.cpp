@@ -15,6 +15,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::int64_t kMaxSize = 1 << 30;
+constexpr std::int64_t kMaxParts = 1 << 20;  // sequences of a GPU, steps, ranks
 constexpr std::string_view kModelFile = "config.json";
 
 bool says_auto(const Option& option) {
@@ -53,7 +54,7 @@ bool DeepSpeedReader::is_left_to_others(const Option& option, std::string_view k
 std::optional<std::int64_t> DeepSpeedReader::size_of(std::string_view name, std::string_view key) {
   const Option option = options_.option(name);
   if (is_left_to_others(option, key)) return std::nullopt;
-  return options_.integer(option, 1, kMaxSize);
+  return options_.integer(option, 1, name == "train_batch_size" ? kMaxSize : kMaxParts);
 }
 
 void DeepSpeedReader::put(const Option& option, std::string_view key, const std::string& value,
@@ -75,8 +76,8 @@ bool DeepSpeedReader::enabled(std::string_view name) {
 void DeepSpeedReader::read_ranks() {
   const Option tensor = options_.option("tensor_parallel.autotp_size");
   const Option sequence = options_.option("sequence_parallel_size");
-  const std::int64_t tensors = std::max<std::int64_t>(1, options_.integer(tensor, 0, kMaxSize));
-  const std::int64_t contexts = options_.integer(sequence, 1, kMaxSize);
+  const std::int64_t tensors = std::max<std::int64_t>(1, options_.integer(tensor, 0, kMaxParts));
+  const std::int64_t contexts = options_.integer(sequence, 1, kMaxParts);
   if (tensors > 1) put(tensor, "strategy.tensor", std::to_string(tensors));
   if (tensors == 1) options_.leave(tensor, "no tensor ranks");
   if (contexts > 1) {
@@ -148,7 +149,7 @@ void DeepSpeedReader::read_batch() {
   if (says_auto(steps_option)) {
     options_.use(steps_option, around_.empty() ? "follows from the batches" : "as " + around_ + " says");
   } else if (steps_option.setting != nullptr || !total || !micro) {
-    steps = options_.integer(steps_option, 1, kMaxSize);
+    steps = options_.integer(steps_option, 1, kMaxParts);
   }
   if (micro) put(options_.option("train_micro_batch_size_per_gpu"), "strategy.micro_batch", std::to_string(*micro));
   if (total) put(options_.option("train_batch_size"), "training.global_batch", std::to_string(*total));

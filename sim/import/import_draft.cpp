@@ -41,13 +41,14 @@ const Setting* ImportDraft::find(std::string_view name) { return find_any({name}
 
 const Setting* ImportDraft::find_any(const std::vector<std::string_view>& names) {
   const Setting* last = nullptr;
-  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
-    if (std::find(names.begin(), names.end(), entry->setting.name) == names.end()) continue;
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    Entry& entry = entries_[i];
+    if (std::find(names.begin(), names.end(), entry.setting.name) == names.end()) continue;
     if (last == nullptr) {
-      last = &entry->setting;
-    } else if (!entry->line) {
-      entry->line = ImportLine{entry->setting.where, entry->setting.text, Verdict::superseded, "",
-                               fmt::format("said again at {}", last->where.text())};
+      last = &entry.setting;
+    } else if (!entry.line) {
+      entry.line = ImportLine{entry.setting.where, entry.setting.text, Verdict::superseded, "",
+                              fmt::format("said again at {}", last->where.text())};
     }
   }
   return last;
@@ -62,18 +63,21 @@ ImportLine& ImportDraft::line_of(const Setting& setting, Verdict verdict) {
   return *entry->line;
 }
 
-void ImportDraft::take(const Setting& setting, std::string_view key, Value value, std::string reason) {
+void ImportDraft::take(const Setting& setting, std::string_view key, Value value, const std::string& reason) {
   ImportLine& line = line_of(setting, Verdict::taken);
-  join(line.key, key_and_value(key, value), ", ");
+  const std::string said = key_and_value(key, value);
+  if (line.key.find(said) == std::string::npos) join(line.key, said, ", ");
   join(line.reason, reason, "; ");
+  origins_[std::string(key)] = fmt::format("{}: {}", setting.where.text(), setting.text);
   KeyPath(key, setting.where).assign(root_, std::move(value), setting.where);
 }
 
-void ImportDraft::take(const Setting& setting, std::string_view key, std::string_view scalar, std::string reason) {
-  take(setting, key, scalar_value(scalar, setting.where), std::move(reason));
+void ImportDraft::take(const Setting& setting, std::string_view key, std::string_view scalar,
+                       const std::string& reason) {
+  take(setting, key, scalar_value(scalar, setting.where), reason);
 }
 
-void ImportDraft::use(const Setting& setting, std::string reason) {
+void ImportDraft::use(const Setting& setting, const std::string& reason) {
   join(line_of(setting, Verdict::taken).reason, reason, "; ");
 }
 
@@ -85,17 +89,18 @@ void ImportDraft::assume(std::string_view key, Value value, std::string reason) 
   ImportLine line;
   line.verdict = Verdict::assumed;
   line.key = key_and_value(key, value);
+  origins_[std::string(key)] = "assumed: " + reason;
   line.reason = std::move(reason);
   assumed_.push_back(std::move(line));
   const Location where = value.where;
   KeyPath(key, where).assign(root_, std::move(value), where);
 }
 
-void ImportDraft::leave(const Setting& setting, std::string reason) {
+void ImportDraft::leave(const Setting& setting, const std::string& reason) {
   join(line_of(setting, Verdict::no_effect).reason, reason, "; ");
 }
 
-void ImportDraft::doubt(const Setting& setting, std::string reason) {
+void ImportDraft::doubt(const Setting& setting, const std::string& reason) {
   join(line_of(setting, Verdict::unknown).reason, reason, "; ");
 }
 

@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,21 +73,25 @@ class ImportDraft {
 
   // Puts a key of the scenario ("strategy.tensor") to what a setting says. The place of the setting becomes that of
   // the key, so that errors of reading the scenario point into the user's file. A key that was put before is replaced.
-  void take(const Setting& setting, std::string_view key, Value value, std::string reason = {});
-  void take(const Setting& setting, std::string_view key, std::string_view scalar, std::string reason = {});
+  void take(const Setting& setting, std::string_view key, Value value, const std::string& reason = {});
+  void take(const Setting& setting, std::string_view key, std::string_view scalar, const std::string& reason = {});
   // The setting was used for what others put.
-  void use(const Setting& setting, std::string reason);
+  void use(const Setting& setting, const std::string& reason);
   // What the program does where nothing is said.
   void assume(std::string_view key, std::string_view scalar, std::string reason);
   void assume(std::string_view key, Value value, std::string reason);
-  void leave(const Setting& setting, std::string reason);  // no effect
-  void doubt(const Setting& setting, std::string reason);  // unknown, and why
+  void leave(const Setting& setting, const std::string& reason);  // no effect
+  void doubt(const Setting& setting, const std::string& reason);  // unknown, and why
 
   // The layout is read, but mirfak cannot simulate this training, or only a part of it, and why.
   void obstruct(const Location& where, std::string reason);
   const std::vector<ImportObstacle>& obstacles() const { return obstacles_; }
 
   ImportedMachine machine;
+  std::vector<ImportObstacle> notes;  // what the reader took for granted or could not decide, beside the settings
+
+  // Where each key of the scenario comes from: "train.sh:12:5: --num-layers 32", "assumed: the program's default".
+  const std::map<std::string, std::string>& origins() const { return origins_; }
 
   // Names that nobody asked for yet, in their order: for tables of options without effect.
   std::vector<const Setting*> open() const;
@@ -106,6 +111,7 @@ class ImportDraft {
   std::vector<Entry> entries_;
   std::vector<ImportLine> assumed_;
   std::vector<ImportObstacle> obstacles_;
+  std::map<std::string, std::string> origins_;
   Value root_;
 };
 

@@ -1,5 +1,6 @@
 #include "import/import_formats.hpp"
 
+#include "base/text.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/hugging_face.hpp"
 #include "import/megatron_bridge.hpp"
@@ -8,28 +9,37 @@
 #include "import/nemo.hpp"
 #include "import/option_words.hpp"
 #include "import/primus.hpp"
+#include "import/shell_format.hpp"
 #include "import/torchtitan.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 namespace mirfak {
 
 // A new format is a file and a line here.
 std::span<const ImportFormat> import_formats() {
-  static const std::array formats = {kMegatronTest,       kMegatronYaml,  kMegatronDeepSpeed, kMegatronArguments,
-                                     kTorchtitanToml,     kDeepSpeedJson, kAccelerateYaml,    kTrainerSettings,
-                                     kMegatronBridgeYaml, kNemoYaml,      kPrimusYaml,        kConfigCommand};
+  static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
+                                     kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
+                                     kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
+                                     kConfigCommand};
   return formats;
 }
 
 const ImportFormat* format_of(const ImportFile& file) {
-  const std::span<const ImportFormat> formats = import_formats();
-  const auto found =
-      std::find_if(formats.begin(), formats.end(), [&](const ImportFormat& format) { return format.recognises(file); });
-  return found == formats.end() ? nullptr : &*found;
+  std::vector<const ImportFormat*> found;
+  for (const ImportFormat& format : import_formats()) {
+    if (format.recognises(file)) found.push_back(&format);
+  }
+  if (found.empty()) return nullptr;
+  if (found.size() == 1) return found.front();
+  std::vector<std::string> names;
+  for (const ImportFormat* format : found) names.emplace_back(format->name);
+  fail_input({file.name, 1, 1}, fmt::format("the file may be one of {}", join_or(names)),
+             fmt::format("say which: --from {}", names.front()));
 }
 
 }  // namespace mirfak

@@ -41,7 +41,8 @@ struct ImportFormat {
 
 // All formats; each stands in a file of its own name.
 std::span<const ImportFormat> import_formats();
-// The first that recognises a file, by what it holds; nullptr: none does.
+// The one that recognises a file, by what it holds; nullptr: none does. Error(input) where several do, with their
+// names.
 const ImportFormat* format_of(const ImportFile& file);
 
 }  // namespace mirfak

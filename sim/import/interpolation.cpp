@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t kMaxExpandedBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxReferences = 64;  // in a row: a to b to c ...
+constexpr std::size_t kMaxInside = 16;      // inside one another: ${a:${b:${c}}}
 
-std::size_t closing_brace(std::string_view text, std::size_t open) {
+std::size_t brace_behind(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
     if (text[i] == '{') ++depth;
@@ -51,20 +52,22 @@ class Interpolation {
     if (done != done_.end()) return done->second;
     if (!active_.insert(&scalar).second) fail_input(scalar.where, "a reference that leads to itself");
     if (active_.size() > kMaxReferences) fail_input(scalar.where, "too many references in a row");
-    std::string out = expand_text(scalar.scalar, scalar, parents);
+    std::string out = expand_text(scalar.scalar, scalar, parents, 0);
     active_.erase(&scalar);
     return done_[&scalar] = std::move(out);
   }
 
  private:
-  std::string expand_text(std::string_view text, const Value& scalar, const std::vector<const Value*>& parents) {
+  std::string expand_text(std::string_view text, const Value& scalar, const std::vector<const Value*>& parents,
+                          std::size_t depth) {
+    if (depth > kMaxInside) fail_input(scalar.where, "too many references inside one another");
     std::string out;
     while (true) {
       const std::size_t open = text.find("${");
-      const std::size_t close = open == std::string_view::npos ? open : closing_brace(text, open + 1);
+      const std::size_t close = open == std::string_view::npos ? open : brace_behind(text, open + 1);
       if (close == std::string_view::npos) break;
       out += text.substr(0, open);
-      const std::string inside = expand_text(text.substr(open + 2, close - open - 2), scalar, parents);
+      const std::string inside = expand_text(text.substr(open + 2, close - open - 2), scalar, parents, depth + 1);
       out += value_of(inside, scalar, parents).value_or("${" + inside + "}");
       text.remove_prefix(close + 1);
     }
@@ -78,7 +81,7 @@ class Interpolation {
                                       const std::vector<const Value*>& parents) {
     if (inside.find("${") != std::string::npos) return std::nullopt;  // hangs on what is not known
     const std::size_t colon = inside.find(':');
-    if (colon == std::string::npos) return referred(inside, scalar, parents);
+    if (colon == std::string::npos) return referred(inside, parents);
     const std::string name = inside.substr(0, colon);
     const std::string_view rest = std::string_view(inside).substr(colon + 1);
     if (name == "oc.env") {
@@ -125,8 +128,7 @@ class Interpolation {
   }
 
   // One dot is the mapping around, each more the one around that.
-  std::optional<std::string> referred(std::string_view path, const Value& /*scalar*/,
-                                      const std::vector<const Value*>& parents) {
+  std::optional<std::string> referred(std::string_view path, const std::vector<const Value*>& parents) {
     std::vector<const Value*> around;
     if (path.starts_with('.')) {
       std::size_t up = 0;

@@ -72,8 +72,13 @@ void read_machine(std::span<const ArgumentWord> words, ImportedMachine& machine)
 }
 
 // A plain python process is one GPU's; deepspeed and torchrun start a node of their own where no count is given.
-void complete_machine(LaunchCommand& out) {
-  if (out.machine.gpus_per_node && !out.machine.nodes && out.launcher != "python") {
+void complete_machine(LaunchCommand& out, std::span<const ArgumentWord> launcher) {
+  // A count that is said, but whose value is not known, is not the default.
+  const bool said = std::any_of(launcher.begin(), launcher.end(), [](const ArgumentWord& word) {
+    const std::string name = word.text.substr(0, word.text.find('='));
+    return name == "--nnodes" || name == "--num_nodes" || name == "--num-nodes";
+  });
+  if (out.machine.gpus_per_node && !out.machine.nodes && !said && out.launcher != "python") {
     out.machine.nodes = 1;
     out.machine.said_by += ", one node by default";
   }
@@ -103,7 +108,7 @@ std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words)
   if (program == 0) return std::nullopt;
   out.where = words.front().where;
   read_machine(words.first(program), out.machine);
-  complete_machine(out);
+  complete_machine(out, words.first(program));
   out.program = base_name(words[program].text);
   out.program_where = words[program].where;
   out.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(program) + 1, words.end());

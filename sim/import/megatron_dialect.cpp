@@ -58,7 +58,7 @@ Value list_text(const Value& list) {
 constexpr std::string_view kNothing = "nothing:";
 constexpr std::string_view kOff = "off:";
 
-bool is_python(std::string_view name) {
+bool builds_object(std::string_view name) {
   return name.ends_with("_target_") || name.ends_with("_call_") || name.ends_with("_partial_") ||
          name.ends_with("_args_") || name.ends_with("_name_");
 }
@@ -153,7 +153,7 @@ std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const Prog
     }
     if (const Value* rule = part("options").find(setting.name)) {
       translate(setting, *rule);
-    } else if (!facts.judges(setting.name) && !is_python(setting.name)) {
+    } else if (!facts.judges(setting.name) && !builds_object(setting.name)) {
       const auto section = std::find_if(sections.items.begin(), sections.items.end(),
                                         [&](const Value& one) { return begins_with(setting, one); });
       if (section == sections.items.end()) continue;
@@ -166,7 +166,7 @@ std::vector<Setting> in_megatron_words(std::vector<Setting> settings, const Prog
 
 void leave_python(ImportDraft& draft) {
   for (const Setting* setting : draft.open()) {
-    if (is_python(setting->name)) {
+    if (builds_object(setting->name)) {
       draft.leave(*setting, "how Python builds an object");
     } else if (setting->name.starts_with(kOff)) {
       draft.leave(*setting, "what it belongs to is not used");

@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 #include "base/yaml.hpp"
 #include "import/argument_words.hpp"
+#include "import/megatron_deepspeed.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/yaml_settings.hpp"
 
@@ -34,7 +35,7 @@ bool has_line(const std::string& text, std::string_view start) {
 
 bool is_argument_list(const ImportFile& file) {
   const std::string_view word = first_word(file.text);
-  return word.size() > 2 && word.starts_with("--") && word[2] != '-';
+  return word.size() > 2 && word.starts_with("--") && word[2] != '-' && !is_megatron_deepspeed(file);
 }
 
 ImportDraft read_argument_list(std::span<const ImportFile> files, const ImportContext& context) {
@@ -57,17 +58,6 @@ void require_pretraining(const Value& root) {
 std::string argument_name(std::string_view key) {
   const std::size_t dot = key.rfind('.');
   return megatron_option_name(dot == std::string_view::npos ? key : key.substr(dot + 1));
-}
-
-void use_variables(ImportDraft& draft) {
-  for (const Setting* setting : draft.open()) {
-    if (!setting->name.starts_with("$")) continue;
-    if (setting->name == "$CUDA_LAUNCH_BLOCKING" && setting->value.scalar == "1") {
-      draft.take(*setting, "training.blocking_launches", "true");
-    } else {
-      draft.leave(*setting, "a variable of the environment, which no prediction reads");
-    }
-  }
 }
 
 void read_nemo_machine(ImportDraft& draft) {
@@ -102,7 +92,7 @@ ImportDraft read_test(std::span<const ImportFile> files, const ImportContext& co
   ImportDraft draft(std::move(settings));
   read_nemo_machine(draft);
   read_megatron_settings(draft, {"", found->key_where}, context);
-  use_variables(draft);
+  judge_megatron_environment(draft);
   return draft;
 }
 
@@ -120,6 +110,17 @@ ImportDraft read_megatron_yaml(std::span<const ImportFile> files, const ImportCo
 }
 
 }  // namespace
+
+void judge_megatron_environment(ImportDraft& draft) {
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with("$")) continue;
+    if (setting->name == "$CUDA_LAUNCH_BLOCKING" && setting->value.scalar == "1") {
+      draft.take(*setting, "training.blocking_launches", "true");
+    } else {
+      draft.leave(*setting, "a variable of the environment, which no prediction reads");
+    }
+  }
+}
 
 const ImportFormat kMegatronArguments = {"megatron-arguments",
                                          "Megatron-LM's arguments, '--name value', in a text file", is_argument_list,

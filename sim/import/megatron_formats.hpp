@@ -9,4 +9,7 @@ extern const ImportFormat kMegatronArguments;  // words "--micro-batch-size 2", 
 extern const ImportFormat kMegatronTest;       // YAML: MODEL_ARGS, ENV_VARS (functional tests, the MoE zoo)
 extern const ImportFormat kMegatronYaml;       // what --yaml-cfg takes: language_model, model_parallel
 
+// Settings that are variables of the environment, "$CUDA_LAUNCH_BLOCKING".
+void judge_megatron_environment(ImportDraft& draft);
+
 }  // namespace mirfak

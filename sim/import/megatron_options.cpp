@@ -84,8 +84,7 @@ const Setting* MegatronOptions::said(const Names& names) {
   const Setting* setting = draft_.find_any({dashed.begin(), dashed.end()});
   if (setting == nullptr) return nullptr;
   if (!setting->missing.empty() && !is_path(setting->name)) {
-    draft_.doubt(*setting, fmt::format("its value is not known: say --env {}=VALUE",
-                                       fmt::join(setting->missing, "=VALUE --env ")));
+    draft_.doubt(*setting, fmt::format("its value is not known: it hangs on {}", fmt::join(setting->missing, ", ")));
     for (const std::string& name : setting->missing) {
       if (std::find(missing_.begin(), missing_.end(), name) == missing_.end()) missing_.push_back(name);
     }
@@ -98,7 +97,15 @@ const Setting* MegatronOptions::said(const Names& names) {
   return setting;
 }
 
-const Setting* MegatronOptions::flag(const Names& names) { return said(names); }
+// What stands behind a flag without being set is no value of it.
+const Setting* MegatronOptions::flag(const Names& names) {
+  std::vector<std::string> dashed;
+  dashed.reserve(names.size());
+  for (const std::string_view name : names) dashed.push_back(fmt::format("--{}", name));
+  const Setting* setting = draft_.find_any({dashed.begin(), dashed.end()});
+  if (setting != nullptr && setting->value.kind == Value::Kind::null) return setting;
+  return said(names);
+}
 
 std::optional<std::string> MegatronOptions::word(const Names& names) {
   const Setting* setting = said(names);

@@ -103,7 +103,9 @@ void require_known(MegatronReading& reading) {
   fail_input(where,
              fmt::format("{}: what the layout is hangs on values that are not known: {}", excerpt(option),
                          fmt::join(missing, ", ")),
-             fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
+             missing.front().starts_with("$(")
+                 ? "what commands print is not known: write the value in their place"
+                 : fmt::format("say --env {}=VALUE", fmt::join(missing, "=VALUE --env ")));
 }
 
 // The model is known by name: its sizes are not among the options.

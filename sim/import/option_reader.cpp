@@ -21,7 +21,7 @@ std::string lower(std::string_view text) {
 }
 
 // Numbers as Python and YAML write them: 1_000, 1e6, +3.
-std::optional<double> number_in(std::string_view text) {
+std::optional<double> number_of_text(std::string_view text) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool between = text[i] == '_' && i > 0 && i + 1 < text.size();
@@ -113,7 +113,7 @@ void OptionReader::fail(const Option& option, const std::string& expected, const
 std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, std::int64_t maximum) const {
   const std::string range = fmt::format("a whole number from {} to {}", minimum, maximum);
   if (option.value.kind != Value::Kind::scalar) fail(option, range);
-  const std::optional<double> read = number_in(option.value.scalar);
+  const std::optional<double> read = number_of_text(option.value.scalar);
   const bool fits = read && *read == std::floor(*read) && *read >= static_cast<double>(minimum) &&
                     *read <= static_cast<double>(maximum);
   if (!fits) fail(option, range);
@@ -123,7 +123,7 @@ std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, s
 double OptionReader::number(const Option& option, double minimum, double maximum) const {
   const std::string range = fmt::format("a number from {} to {}", minimum, maximum);
   if (option.value.kind != Value::Kind::scalar) fail(option, range);
-  const std::optional<double> read = number_in(option.value.scalar);
+  const std::optional<double> read = number_of_text(option.value.scalar);
   if (!read || *read < minimum || *read > maximum) fail(option, range);
   return *read;
 }

@@ -14,7 +14,7 @@ namespace mirfak {
 // `sign`: what stands between name and value in the file, ": " of YAML or " = " of TOML. Error(input) for more than
 // `kMaxSettings` of them.
 std::vector<Setting> settings_of(const Value& root, std::string_view sign = ": ");
-inline constexpr std::size_t kMaxSettings = 20'000;
+inline constexpr std::size_t kMaxSettings = 5'000;
 
 // An option of a program: what the file says, or the default.
 struct Option {

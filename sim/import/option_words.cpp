@@ -78,8 +78,8 @@ void add_file(std::vector<Setting>& out, const Setting& option, std::span<const 
   for (Setting& setting : settings_of(parse_toml(file->text, file->name), " = ")) out.push_back(std::move(setting));
 }
 
-ImportDraft import_torchtitan_command(const LaunchCommand& command, std::span<const ImportFile> files,
-                                      const ImportContext& context) {
+ImportDraft import_torchtitan_command(const LaunchCommand& command, std::vector<Setting> others,
+                                      std::span<const ImportFile> files, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "torchtitan");
   const std::vector<Setting> said = python_settings(command.arguments);
   std::vector<Setting> settings;
@@ -98,6 +98,7 @@ ImportDraft import_torchtitan_command(const LaunchCommand& command, std::span<co
   }
   settings.insert(settings.end(), overrides.begin(), overrides.end());
   settings.insert(settings.end(), sources.begin(), sources.end());
+  for (Setting& setting : others) settings.push_back(std::move(setting));
   ImportContext inside = context;
   if (!inside.gpus) inside.gpus = command.machine.gpus();
   ImportDraft draft = import_torchtitan(std::move(settings), inside);
@@ -108,32 +109,44 @@ ImportDraft import_torchtitan_command(const LaunchCommand& command, std::span<co
   return draft;
 }
 
+// Scripts have a reader of their own.
+bool is_script_of_shell(const ImportFile& file) {
+  const std::string ending = std::filesystem::path(file.name).extension().string();
+  return file.text.starts_with("#!") || file.text.find("\n#SBATCH ") != std::string::npos || ending == ".sh" ||
+         ending == ".bash" || ending == ".slurm" || ending == ".sbatch";
+}
+
 std::vector<ArgumentWord> words_in(const ImportFile& file) { return words_of_text(file.text, file.name); }
 
 }  // namespace
 
-std::optional<ImportDraft> import_command_of_config(const LaunchCommand& command, std::span<const ImportFile> files,
-                                                    const ImportContext& context) {
-  std::optional<ImportDraft> out;
-  if (is_torchtitan(command)) out = import_torchtitan_command(command, files, context);
-  if (!out && is_trainer(command)) {
-    ImportContext inside = context;
-    if (!inside.gpus) inside.gpus = command.machine.gpus();
-    out = import_trainer(python_settings(command.arguments), files, inside);
+bool is_command_of_config(const LaunchCommand& command) { return is_torchtitan(command) || is_trainer(command); }
+
+ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<Setting> others,
+                                     std::span<const ImportFile> files, const ImportContext& context) {
+  if (is_torchtitan(command)) {
+    ImportDraft draft = import_torchtitan_command(command, std::move(others), files, context);
+    draft.machine = command.machine;
+    return draft;
   }
-  if (out && !out->machine.gpus()) out->machine = command.machine;
-  return out;
+  ImportContext inside = context;
+  if (!inside.gpus) inside.gpus = command.machine.gpus();
+  std::vector<Setting> settings = python_settings(command.arguments);
+  for (Setting& setting : others) settings.push_back(std::move(setting));
+  ImportDraft draft = import_trainer(std::move(settings), files, inside);
+  if (!draft.machine.gpus()) draft.machine = command.machine;
+  return draft;
 }
 
 bool is_config_command(const ImportFile& file) {
   const bool may = file.text.find("torchtitan") != std::string::npos ||
                    file.text.find("--per_device_train_batch_size") != std::string::npos ||
                    file.text.find("--output_dir") != std::string::npos;
-  if (!may || file.text.starts_with("#!")) return false;
+  if (!may || is_script_of_shell(file)) return false;
   try {
     const std::vector<ArgumentWord> words = words_in(file);
     const std::optional<LaunchCommand> command = launch_command(words);
-    return command && (is_torchtitan(*command) || is_trainer(*command));
+    return command && is_command_of_config(*command);
   } catch (const Error&) {
     return false;
   }
@@ -141,11 +154,10 @@ bool is_config_command(const ImportFile& file) {
 
 ImportDraft read_config_command(std::span<const ImportFile> files, const ImportContext& context) {
   const std::optional<LaunchCommand> command = launch_command(words_in(files.front()));
-  std::optional<ImportDraft> out;
-  if (command) out = import_command_of_config(*command, files.subspan(1), context);
-  if (!out)
+  if (!command || !is_command_of_config(*command)) {
     fail_input({files.front().name, 1, 1}, "expected a command line that starts torchtitan or a Trainer's script");
-  return std::move(*out);
+  }
+  return import_command_of_config(*command, {}, files.subspan(1), context);
 }
 
 }  // namespace mirfak

@@ -3,16 +3,19 @@
 #include "import/import_formats.hpp"
 #include "import/launch_command.hpp"
 
-#include <optional>
 #include <span>
+#include <vector>
 
 namespace mirfak {
 
 // Programs whose options are read by files of this room, started by a command line: torchtitan (--job.config_file
 // FILE, or --module llama3 --config llama3_8b, and options of sections) and scripts that take those of Hugging Face's
-// Trainer. Files that the options name are looked up among `files`. nullopt for other programs.
-std::optional<ImportDraft> import_command_of_config(const LaunchCommand& command, std::span<const ImportFile> files,
-                                                    const ImportContext& context);
+// Trainer.
+bool is_command_of_config(const LaunchCommand& command);
+// What its options say. Files that they name are looked up among `files`; `others`: settings that stay open for whoever
+// reads the script around the command.
+ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<Setting> others,
+                                     std::span<const ImportFile> files, const ImportContext& context);
 
 // A text that is one such command line, over several lines with backslashes or without.
 bool is_config_command(const ImportFile& file);

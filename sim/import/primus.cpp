@@ -28,8 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxChain = 16;  // files that extend one another in a row
-constexpr std::size_t kMaxParts = 64;  // files of an experiment
+constexpr std::size_t kMaxChain = 16;      // files that extend one another in a row
+constexpr std::size_t kMaxPartFiles = 64;  // files of an experiment
 constexpr std::uintmax_t kMaxPartBytes = 1 << 20;
 
 class PrimusParts {
@@ -79,7 +79,7 @@ class PrimusParts {
   }
 
   void add(const fs::path& path, const Location& where, std::vector<Setting>& out) {
-    if (++parts_ > kMaxParts) fail_input(where, fmt::format("more than {} files", kMaxParts));
+    if (++parts_ > kMaxPartFiles) fail_input(where, fmt::format("more than {} files", kMaxPartFiles));
     if (chain_.size() >= kMaxChain)
       fail_input(where, fmt::format("more than {} files that extend one another", kMaxChain));
     const fs::path canonical = fs::weakly_canonical(path);

@@ -26,13 +26,26 @@ class ShellFieldBuilder {
     if (!text.empty()) begun_ = true;
   }
   void split(const ShellText& text) {
-    for (const ShellMissing& one : text.missing) current_.lack(one.name, one.unset);
     const auto blank = [&](char sign) {
       return (sign == ' ' || sign == '\t' || sign == '\n') && separators_.find(sign) != std::string::npos;
+    };
+    const auto lacks = [&](std::size_t place) {
+      bool some = false;
+      for (const ShellMissing& one : text.missing) {
+        if (one.at != place) continue;
+        current_.lack(one.name, one.unset);
+        some = true;
+      }
+      return some;
+    };
+    const auto lacks_at = [&](std::size_t place) {
+      return std::any_of(text.missing.begin(), text.missing.end(),
+                         [&](const ShellMissing& one) { return one.at == place; });
     };
     std::size_t i = 0;
     while (i < text.size()) {
       const char sign = text.chars[i];
+      lacks(i);
       if (separators_.find(sign) == std::string::npos) {
         current_.add(sign, text.at(i++));
         begun_ = true;
@@ -41,16 +54,18 @@ class ShellFieldBuilder {
       // Blanks around one other separator part words together with it.
       bool other = !blank(sign);
       std::size_t behind = i + 1;
-      while (behind < text.size() && blank(text.chars[behind])) ++behind;
-      if (!other && behind < text.size() && separators_.find(text.chars[behind]) != std::string::npos) {
+      while (behind < text.size() && blank(text.chars[behind]) && !lacks_at(behind)) ++behind;
+      if (!other && behind < text.size() && separators_.find(text.chars[behind]) != std::string::npos &&
+          !blank(text.chars[behind])) {
         other = true;
         ++behind;
-        while (behind < text.size() && blank(text.chars[behind])) ++behind;
+        while (behind < text.size() && blank(text.chars[behind]) && !lacks_at(behind)) ++behind;
       }
       if (other) begun_ = true;
       finish_word();
       i = behind;
     }
+    lacks(text.size());
   }
   // A word of its own that is not there.
   void vanish(const std::vector<ShellMissing>& missing) {
@@ -64,14 +79,14 @@ class ShellFieldBuilder {
     later_.insert(later_.end(), missing.begin(), missing.end());
   }
   void finish_word() {
-    if (begun_) emit(false);
-  }
-  void finish() {
     if (begun_) {
       emit(false);
     } else if (!current_.missing.empty()) {
       emit(true);
     }
+  }
+  void finish() {
+    finish_word();
     vanish(later_);
   }
 

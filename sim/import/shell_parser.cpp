@@ -356,7 +356,7 @@ ShellText ShellParser::until_double_parenthesis() {
     if (peek() == ')' && open > 0) {
       --open;
     } else if (peek() == ')' && peek(1) == ')') {
-      const ShellText out = text_.part(begin, at_ - begin);
+      ShellText out = text_.part(begin, at_ - begin);
       at_ += 2;
       return out;
     }
@@ -383,6 +383,8 @@ std::shared_ptr<ShellNode> ShellParser::condition() {
       at_ += token.op.size();
     } else {
       token.word = pattern_follows ? regular_expression() : word();
+      if (token.word.pieces.empty())
+        fail(at_, fmt::format("'{}' is not expected in a condition", excerpt(text_.chars.substr(at_, 8))));
     }
     pattern_follows = token.op.empty() && token.word.plain() == "=~";
     out->tokens.push_back(std::move(token));
@@ -512,11 +514,9 @@ bool ShellParser::redirect(ShellNode& into) {
     at_ += op.size();
   }
   skip_blanks();
-  if (at_process()) {
-    out.target = word();
-  } else if (out.op == "<<" || out.op == "<<-") {
+  if (!at_process() && (out.op == "<<" || out.op == "<<-")) {
     document(out, begin);
-  } else if (!ends_word(peek())) {
+  } else if (at_process() || !ends_word(peek())) {
     out.target = word();
   } else {
     fail(begin, "a redirection without its file", " ");

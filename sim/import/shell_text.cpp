@@ -7,7 +7,7 @@ namespace mirfak {
 namespace {
 
 constexpr std::uint32_t kMostText = 4U << 20;
-constexpr std::size_t kMostMissing = 64;
+constexpr std::size_t kMostMissing = 1000;
 
 }  // namespace
 
@@ -21,9 +21,12 @@ void ShellText::add(char sign, std::uint32_t from) {
 }
 
 void ShellText::append(const ShellText& other) {
+  const std::size_t before = size();
   chars += other.chars;
   origin.insert(origin.end(), other.origin.begin(), other.origin.end());
-  for (const ShellMissing& one : other.missing) lack(one.name, one.unset);
+  for (const ShellMissing& one : other.missing) {
+    if (missing.size() < kMostMissing) missing.push_back({one.name, one.unset, before + one.at});
+  }
 }
 
 void ShellText::append(std::string_view text, std::uint32_t from) {
@@ -38,17 +41,21 @@ ShellText ShellText::part(std::size_t begin, std::size_t count) const {
   out.chars = chars.substr(begin, count);
   const auto first = origin.begin() + static_cast<std::ptrdiff_t>(begin);
   out.origin.assign(first, first + static_cast<std::ptrdiff_t>(count));
-  out.missing = missing;
+  const bool to_end = begin + count == size();
+  for (const ShellMissing& one : missing) {
+    const bool inside = one.at >= begin && (one.at < begin + count || (to_end && one.at == size()));
+    if (inside) out.missing.push_back({one.name, one.unset, one.at - begin});
+  }
   return out;
 }
 
 void ShellText::lack(const std::string& name, bool unset) {
-  const auto same =
-      std::find_if(missing.begin(), missing.end(), [&](const ShellMissing& one) { return one.name == name; });
+  const auto same = std::find_if(missing.begin(), missing.end(),
+                                 [&](const ShellMissing& one) { return one.name == name && one.at == size(); });
   if (same != missing.end()) {
     same->unset = same->unset && unset;
   } else if (missing.size() < kMostMissing) {
-    missing.push_back({name, unset});
+    missing.push_back({name, unset, size()});
   }
 }
 

@@ -13,6 +13,7 @@ namespace mirfak {
 struct ShellMissing {
   std::string name;    // of a variable, or "$(hostname)"
   bool unset = false;  // a variable that nobody sets, so that bash sees nothing; else it has some value
+  std::size_t at = 0;  // in front of which byte of the text it would stand
 };
 
 // Text of a script that remembers where each of its bytes stands in a file, however often it was copied from variable

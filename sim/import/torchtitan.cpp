@@ -80,15 +80,31 @@ class TorchtitanReader {
     options_.use(flavor, "how much of it is trained");
   }
 
+  Option largest_degree() {
+    Option out = options_.option("parallelism.tensor_parallel_degree");
+    for (const char* name : {"parallelism.context_parallel_degree", "parallelism.pipeline_parallel_degree",
+                             "parallelism.data_parallel_replicate_degree"}) {
+      const Option other = options_.option(name);
+      if (other.setting != nullptr) out = other;
+    }
+    return out;
+  }
+
   void read_sizes() {
     tensor_ = degree("parallelism.tensor_parallel_degree");
     context_ranks_ = degree("parallelism.context_parallel_degree");
     stages_ = degree("parallelism.pipeline_parallel_degree");
     replicas_ = degree("parallelism.data_parallel_replicate_degree");
+    const double product = static_cast<double>(tensor_) * static_cast<double>(context_ranks_) *
+                           static_cast<double>(stages_) * static_cast<double>(replicas_);
+    if (product > kMaxDegree)
+      options_.fail(largest_degree(), fmt::format("degrees of at most {} ranks in all", kMaxDegree));
     const std::int64_t others = tensor_ * context_ranks_ * stages_ * replicas_;
     const Option shard = options_.option("parallelism.data_parallel_shard_degree");
     const std::int64_t said = options_.integer(shard, -1, kMaxDegree);
     if (said == 0) options_.fail(shard, "-1 or a whole number from 1");
+    if (said > 0 && said > kMaxDegree / others)
+      options_.fail(shard, fmt::format("at most {} ranks in all", kMaxDegree));
     if (said > 0) {
       shards_ = said;
     } else if (context_.gpus && *context_.gpus % others == 0) {

@@ -87,7 +87,10 @@ void put_derived_split(OptionReader& options, std::int64_t layers, std::int64_t 
     return;
   }
   const std::vector<std::int64_t> split = torchtitan_parts(layers, parts, before, behind);
-  if (split.empty()) options.fail(first, fmt::format("{} parts of {} layers with fewer at the ends", parts, layers));
+  if (split.empty()) {
+    options.fail(options.option(pipeline_key("degree")),
+                 fmt::format("stages that {} layers, with fewer at the ends, fill in {} parts", layers, parts));
+  }
   put_split(options, last.setting != nullptr ? last : first, split);
   options.use(first, "decides the first part's layers");
   options.use(last, "decides the last part's layers");
@@ -141,7 +144,10 @@ void read_torchtitan_pipeline(OptionReader& options, const Value& schedules, std
   const std::int64_t size = options.integer(micro, 1, 1 << 20);
   options.put(micro, "strategy.micro_batch", std::to_string(size));
   const Option local = options.option("training.local_batch_size");
-  if (local_batch % size != 0) options.fail(local, fmt::format("a multiple of microbatches of {} sequences", size));
+  if (local_batch % size != 0) {
+    options.fail(micro.setting != nullptr ? micro : local,
+                 fmt::format("microbatches that divide the {} sequences of a data rank", local_batch));
+  }
   options.use(local, fmt::format("{} microbatches of a data rank", local_batch / size));
   const Option parts = options.option("parallelism.module_fqns_per_model_part");
   if (!parts.is_none()) {

@@ -148,10 +148,19 @@ void add_facility(IterationClass& type) {
       "facility.");
 }
 
+double memory_headroom(const Iteration& self) {
+  for (const SummaryValue& value : result_values(self.result())) {
+    if (std::string_view(value.key) == "memory_headroom") return value.number;
+  }
+  fail_internal("a result has no memory_headroom");
+}
+
 void add_tables(IterationClass& type) {
   type.def_prop_ro(
           "fits", [](const Iteration& self) { return self.result().fits; },
           "Whether every stage has the memory that it needs.")
+      .def_prop_ro("memory_headroom", memory_headroom,
+                   "Share of the fullest stage's memory that is free; below 0: it does not fit.")
       .def_prop_ro(
           "fullest_stage", [](const Iteration& self) { return self.result().fullest_stage; },
           "The stage with the largest share of its memory in use, from 0.")

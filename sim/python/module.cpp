@@ -8,12 +8,10 @@
 
 #include <nanobind/nanobind.h>
 
-namespace nb = nanobind;
-
 NB_MODULE(_mirfak, module) {
   using namespace mirfak::python;
   module.doc() = "What the package mirfak is made of; use that.";
-  module.attr("__version__") = MIRFAK_VERSION;
+  module.attr("version") = MIRFAK_VERSION;
   translate_errors();
   add_input(module);
   add_timeline(module);

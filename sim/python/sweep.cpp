@@ -149,6 +149,9 @@ void add_sweep(nb::module_& module) {
         return wait_for(progress, [&](Reporter& reporter) { return swept(input, out, options, reporter); });
       },
       "input"_a, "out"_a, "resume"_a, "shard"_a, "shards"_a, "threads"_a, "progress"_a.none(),
+      nb::sig(
+          "def sweep(input: Input, out: str | os.PathLike[str], resume: bool, shard: int, shards: int, threads: int, "
+          "progress: typing.Any) -> bool"),
       "Simulates a part of a sweep, shard I of N, from 1: see mirfak.sweep().");
   module.def(
       "sweep_points", [](const Input& input) { return sweep_of(input).points(); }, "input"_a,
@@ -162,14 +165,18 @@ void add_sweep(nb::module_& module) {
           return true;
         });
       },
-      "shards"_a, "out"_a, "Puts the tables of all shards together.");
+      "shards"_a, "out"_a,
+      nb::sig("def merge_sweeps(shards: collections.abc.Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) "
+              "-> None"),
+      "Puts the tables of all shards together.");
   module.def(
       "read_sweep",
       [](const std::filesystem::path& path) {
         return wait_for(nb::none(),
                         [&](Reporter& /*unused*/) { return std::make_unique<FinishedSweep>(read_sweep_table(path)); });
       },
-      "path"_a, "Reads a finished table: see mirfak.read_sweep().");
+      "path"_a, nb::sig("def read_sweep(path: str | os.PathLike[str]) -> FinishedSweep"),
+      "Reads a finished table: see mirfak.read_sweep().");
   module.def("status_names", &status_names, "What may become of a point of a sweep.");
   module.def("figure_keys", &point_figure_keys, "The figures of a point of a sweep, SI, with units in their names.");
 }

@@ -57,22 +57,18 @@ nlohmann::ordered_json result_json(const Simulation& simulation, double wall_tim
 
 nlohmann::ordered_json result_json(const Job& job, const IterationResult& result, double wall_time_s) {
   Json out = Json::object();
-  for (const SummaryValue& value : summary_values(result)) {
+  for (const SummaryValue& value : result_values(result, job.cluster.facility())) {
+    if (!value.asked) continue;
     Json& slot = out[value.key];
     if (!value.known) continue;
-    if (value.whole) {
+    if (value.truth) {
+      slot = value.number != 0;
+    } else if (value.whole) {
       slot = static_cast<std::int64_t>(value.number);
     } else {
       slot = value.number;
     }
   }
-  if (job.cluster.facility().asked) {
-    out["machine_energy_j"] = result.machine_energy_j;
-    out["facility_energy_j"] = result.facility_energy_j;
-    out["co2_kg"] = job.cluster.facility().carbon.known() ? Json(result.co2_kg) : Json();
-    out["embodied_co2_kg"] = result.embodied_co2_kg;
-  }
-  out["fits"] = result.fits;
   out["notes"] = notes_on(job, result);
   out["fullest_stage"] = result.fullest_stage;
   out["wall_time_s"] = wall_time_s;

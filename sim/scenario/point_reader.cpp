@@ -146,6 +146,7 @@ const Job& PointReader::read(std::uint64_t point) {
   const Value nothing;
   read_sections(setting, training, strategy ? *strategy : Node(document_, nothing, "strategy"));
   root.ignore("operations");
+  if (const std::optional<Node> assertions = root.find_or_null("assert")) read_assertions(*assertions);
   root.finish();
   check_job(document_, setting.job);
   return setting.job;

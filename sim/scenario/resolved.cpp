@@ -30,8 +30,9 @@ std::string section_yaml(const char* key, const Value& value) {
   return emit_yaml(whole) + "\n";
 }
 
-std::string operations_yaml(const StatedSetting& stated) {
-  return stated.operations ? section_yaml("operations", stated.operations->value()) : "";
+std::string stated_sections(const StatedSetting& stated) {
+  return (stated.operations ? section_yaml("operations", stated.operations->value()) : "") +
+         (stated.assertions ? section_yaml("assert", stated.assertions->value()) : "");
 }
 
 std::string model_yaml(const Node& model) {
@@ -202,12 +203,12 @@ std::string resolved_strategy(const Strategy& strategy) {
 
 std::string resolved_yaml(const Job& job, const StatedSetting& stated) {
   return resolved_setting(job.cluster, stated) + resolved_training(job.training) + resolved_strategy(job.strategy) +
-         operations_yaml(stated);
+         stated_sections(stated);
 }
 
 std::string resolved_search_yaml(const Job& job, const StatedSetting& stated, const SearchSection& search) {
   return resolved_setting(job.cluster, stated) + resolved_training(job.training) +
-         fixed_strategy_yaml(search.spec.space.others) + search_yaml(search) + operations_yaml(stated);
+         fixed_strategy_yaml(search.spec.space.others) + search_yaml(search) + stated_sections(stated);
 }
 
 }  // namespace mirfak

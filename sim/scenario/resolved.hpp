@@ -14,6 +14,7 @@ struct StatedSetting {
   Node model;    // a name, a path or a mapping
   Node cluster;  // the section
   std::optional<Node> operations = {};
+  std::optional<Node> assertions = {};
 };
 
 // The scenario of a job as YAML, every key written out. Node types and networks that are given by a path stand there by

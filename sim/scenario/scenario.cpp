@@ -39,7 +39,9 @@ Scenario scenario_of(const Document& document, ScenarioSections sections, const 
                      const ScenarioSources& sources) {
   Scenario scenario{
       document.name(), document, job_of(document, sections, sources), {}, std::move(sections.operations), {}};
-  scenario.resolved = resolved_yaml(scenario.job, {sections.model_node, cluster_section, sections.operations_node});
+  scenario.assertions = std::move(sections.assertions);
+  scenario.resolved = resolved_yaml(
+      scenario.job, {sections.model_node, cluster_section, sections.operations_node, sections.assertions_node});
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;

@@ -2,6 +2,7 @@
 
 #include "base/document.hpp"
 #include "program/job.hpp"
+#include "scenario/assertions.hpp"
 #include "scenario/scenario_sources.hpp"
 #include "training/operations.hpp"
 
@@ -22,6 +23,7 @@ struct Scenario {
                          // as the same job
   std::optional<Operations> operations;  // what `mirfak train` adds; absent: the file has no such section
   std::vector<std::string> defaulted;    // keys of `resolved` that the file and the overrides leave out
+  Assertions assertions = {};            // on the result of an iteration
 };
 
 // Its operations. Error(input) where the file has none.

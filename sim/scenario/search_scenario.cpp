@@ -97,8 +97,10 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   fix_strategy(sections.strategy, sections.search, scenario.job, scenario.search);
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
   if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
+  scenario.assertions = std::move(sections.assertions);
   scenario.resolved = resolved_search_yaml(
-      scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node}, scenario.search);
+      scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node, sections.assertions_node},
+      scenario.search);
   return scenario;
 }
 
@@ -115,8 +117,9 @@ std::string found_scenario(const SearchScenario& scenario, const Job& found, con
   const Node model = root.require("model");
   const Node cluster = root.require("cluster");
   const std::optional<Node> operations = root.find("operations");
+  const std::optional<Node> assertions = root.find("assert");
   if (!model.is_scalar() || !is_model_path(model.as_string()))
-    return resolved_yaml(found, {model, cluster, operations});
+    return resolved_yaml(found, {model, cluster, operations, assertions});
   const fs::path beside = fs::path(scenario.name).parent_path() / model.as_string();
   std::error_code unknown;
   const fs::path from_here = fs::exists(beside, unknown) ? beside : fs::path(model.as_string());  // of an override
@@ -126,7 +129,7 @@ std::string found_scenario(const SearchScenario& scenario, const Job& found, con
                      .lexically_proximate(fs::absolute(folder.empty() ? "." : folder).lexically_normal())
                      .string();
   if (moved.scalar.find('/') == std::string::npos) moved.scalar.insert(0, "./");
-  return resolved_yaml(found, {Node(searched, moved, "model"), cluster, operations});
+  return resolved_yaml(found, {Node(searched, moved, "model"), cluster, operations, assertions});
 }
 
 }  // namespace mirfak

@@ -17,7 +17,8 @@ struct SearchScenario {
   Document document;  // as read, overrides applied
   Job job;            // what to train, and on which cluster; its strategy does not matter
   SearchSection search;
-  std::string resolved;  // as YAML with every default and limit written out: reads back as the same search
+  std::string resolved;        // as YAML with every default and limit written out: reads back as the same search
+  Assertions assertions = {};  // on an iteration of the best strategy
 };
 
 // Errors as load_scenario() has them, but no rule is asked about the strategy: that is what the search does.

@@ -28,6 +28,7 @@ ScenarioSections read_beside(const Document& document, Mapping& root, const Node
   const std::optional<Node> operations_node = root.find_or_null("operations");
   std::optional<Operations> operations;
   if (operations_node) operations = read_operations(*operations_node, cluster, sources);
+  const std::optional<Node> assertions = root.find_or_null("assert");
   root.finish();
   return {model_node,
           cluster_node,
@@ -38,7 +39,9 @@ ScenarioSections read_beside(const Document& document, Mapping& root, const Node
           strategy ? *strategy : Node(document, nothing, "strategy"),
           std::move(search),
           std::move(operations),
-          operations_node};
+          operations_node,
+          assertions ? read_assertions(*assertions) : Assertions{},
+          assertions};
 }
 
 }  // namespace

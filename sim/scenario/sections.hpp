@@ -3,6 +3,7 @@
 #include "base/document.hpp"
 #include "cluster/cluster.hpp"
 #include "model/model_spec.hpp"
+#include "scenario/assertions.hpp"
 #include "scenario/scenario_sources.hpp"
 #include "strategy/framework.hpp"
 #include "strategy/training.hpp"
@@ -26,6 +27,8 @@ struct ScenarioSections {
   std::optional<Node> search;
   std::optional<Operations> operations;
   std::optional<Node> operations_node;
+  Assertions assertions = {};
+  std::optional<Node> assertions_node = {};
 };
 
 // Error(input) at the place of the fault, at keys that no section has too.

@@ -1,6 +1,9 @@
 #include "simulation/summary_values.hpp"
 
+#include "cost/activity.hpp"
+
 #include <cmath>
+#include <string>
 
 namespace mirfak {
 
@@ -38,6 +41,53 @@ std::vector<SummaryValue> summary_values(const IterationResult& result) {
   };
   for (SummaryValue& value : values) value.known = value.known && std::isfinite(value.number);
   return values;
+}
+
+namespace {
+
+// Keys of activities, which live as long as the program.
+const std::vector<std::string>& activity_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < kActivities; ++i) out.push_back(std::string(key_of(static_cast<Activity>(i))) + "_s");
+    return out;
+  }();
+  return keys;
+}
+
+}  // namespace
+
+std::vector<SummaryValue> result_values(const IterationResult& result, const Facility& facility) {
+  std::vector<SummaryValue> out = summary_values(result);
+  out.push_back({"machine_energy_j", result.machine_energy_j, facility.asked, false, false, facility.asked});
+  out.push_back({"facility_energy_j", result.facility_energy_j, facility.asked, false, false, facility.asked});
+  out.push_back({"co2_kg", result.co2_kg, facility.asked && facility.carbon.known(), false, false, facility.asked});
+  out.push_back({"embodied_co2_kg", result.embodied_co2_kg, facility.asked, false, false, facility.asked});
+  out.push_back({"fits", result.fits ? 1.0 : 0.0, true, false, true});
+  const bool sized = result.memory_capacity_bytes > 0;
+  out.push_back({"memory_headroom", sized ? 1 - result.memory_peak_bytes / result.memory_capacity_bytes : 0, sized});
+  for (std::size_t i = 0; i < kActivities; ++i) {
+    out.push_back({activity_keys()[i].c_str(), result.activity_s[i], true, false, false, false});
+  }
+  return out;
+}
+
+std::vector<SummaryValue> result_values_at(IterationResult result, const Facility& facility, double seconds,
+                                           double peak_bytes) {
+  const double factor = seconds / result.iteration_time_s;
+  for (double* const rate : {&result.tokens_per_s, &result.tokens_per_s_per_gpu, &result.tflops_per_gpu,
+                             &result.hardware_tflops_per_gpu, &result.mfu, &result.hfu}) {
+    *rate /= factor;
+  }
+  for (double* const amount : {&result.iteration_time_s, &result.exposed_communication_s, &result.energy_j,
+                               &result.cost_usd, &result.machine_energy_j, &result.facility_energy_j, &result.co2_kg,
+                               &result.embodied_co2_kg, &result.training_time_s, &result.training_cost_usd}) {
+    *amount *= factor;
+  }
+  for (double& activity : result.activity_s) activity *= factor;
+  result.memory_peak_bytes = peak_bytes;
+  result.fits = peak_bytes <= result.memory_capacity_bytes;
+  return result_values(result, facility);
 }
 
 }  // namespace mirfak

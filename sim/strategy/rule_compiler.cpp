@@ -65,7 +65,8 @@ bool is_equality(Operation relation) { return relation == Operation::equal || re
 
 class Compiler {
  public:
-  explicit Compiler(const Node& rule) : rule_(rule), tokens_(tokens_of_rule(rule)) {}
+  Compiler(const Node& rule, const RuleVocabulary& vocabulary)
+      : rule_(rule), vocabulary_(vocabulary), tokens_(tokens_of_rule(rule)) {}
 
   RuleProgram compile() {
     require_truth(disjunction());
@@ -178,10 +179,12 @@ class Compiler {
     if (!relation) return left;
     while (true) {
       const Part right = sum();
+      const std::size_t end = token().at;  // of what stands behind, blanks between included
       require_comparable(*relation, left, right);
       const std::optional<Operation> following = take_one_of(kRelations);
       if (following) emit(Operation::tuck);
-      emit(*relation);
+      program_.comparisons.push_back({left.at, end});
+      emit(*relation, program_.comparisons.size() - 1);
       if (!following) break;
       jumps.push_back(emit(Operation::and_chain));
       relation = following;
@@ -303,11 +306,13 @@ class Compiler {
 
   Part field() {
     RuleToken found = take();
-    const auto table = rule_fields();
+    const auto table = vocabulary_.fields;
     const auto info = std::find_if(table.begin(), table.end(), [&](const auto& i) { return i.name == found.text; });
     if (info == table.end()) unknown_name(found);
     const auto index = static_cast<std::size_t>(info - table.begin());
-    program_.fields.set(index);
+    const auto named = static_cast<std::uint16_t>(index);
+    std::vector<std::uint16_t>& fields = program_.fields;
+    if (std::find(fields.begin(), fields.end(), named) == fields.end()) fields.push_back(named);
     emit(Operation::field, index);
     Part part;
     constexpr std::array<Type, 4> types = {Type::number, Type::truth, Type::choice, Type::modules};
@@ -321,10 +326,9 @@ class Compiler {
 
   [[noreturn]] void unknown_name(const RuleToken& found) const {
     std::vector<std::string> names(kWords.begin(), kWords.end());
-    for (const RuleFieldInfo& info : rule_fields()) names.emplace_back(info.name);
-    std::string hint =
-        did_you_mean(found.text, names, "rules name the keys of a strategy, and sizes of the model and the job");
-    for (const RuleFieldInfo& info : rule_fields()) {
+    for (const RuleFieldInfo& info : vocabulary_.fields) names.emplace_back(info.name);
+    std::string hint = did_you_mean(found.text, names, std::string(vocabulary_.otherwise));
+    for (const RuleFieldInfo& info : vocabulary_.fields) {
       if (info.names == nullptr) continue;
       const std::vector<std::string>& values = info.names();
       if (std::find(values.begin(), values.end(), found.text) == values.end()) continue;
@@ -365,7 +369,7 @@ class Compiler {
   void require_truth(const Part& part) const {
     if (part.type == Type::truth) return;
     rule_.fail_at(part.at, fmt::format("expected a condition, found {}", described(part)),
-                  "compare it with something, for example tensor <= 8 or recompute == 'full'");
+                  fmt::format("compare it with something, for example {}", vocabulary_.examples));
   }
 
   void require_number(const Part& part) const {
@@ -408,6 +412,7 @@ class Compiler {
   }
 
   const Node& rule_;
+  const RuleVocabulary& vocabulary_;
   std::vector<RuleToken> tokens_;
   std::size_t next_ = 0;
   int depth_ = 0;
@@ -416,9 +421,15 @@ class Compiler {
 
 }  // namespace
 
-RuleProgram compile_rule(const Node& rule) {
-  if (!rule.is_scalar()) rule.fail("expected a rule such as tensor <= 8, found " + rule.described());
-  return Compiler(rule).compile();
+RuleVocabulary strategy_vocabulary() {
+  return {rule_fields(), "rules name the keys of a strategy, and sizes of the model and the job", "tensor <= 8",
+          "tensor <= 8 or recompute == 'full'"};
+}
+
+RuleProgram compile_rule(const Node& rule, const RuleVocabulary& vocabulary) {
+  if (!rule.is_scalar())
+    rule.fail(fmt::format("expected a rule such as {}, found {}", vocabulary.example, rule.described()));
+  return Compiler(rule, vocabulary).compile();
 }
 
 }  // namespace mirfak

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace mirfak {
@@ -41,13 +43,29 @@ struct RuleInstruction {
   std::uint16_t b = 0;
 };
 
+// Where a comparison stands in the text of its rule: bytes.
+struct RuleComparisonPlace {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 // A rule as a postfix program that leaves one truth.
 struct RuleProgram {
   std::vector<RuleInstruction> code;
   std::vector<double> constants;
-  std::vector<CharacterPlace> places;  // of the arithmetic operators
-  RuleFieldSet fields;                 // that it reads
+  std::vector<CharacterPlace> places;            // of the arithmetic operators
+  std::vector<RuleComparisonPlace> comparisons;  // `a` of equal, ..., greater_equal is an index of it
+  std::vector<std::uint16_t> fields;             // that it reads, each once
 };
+
+// What the names of a rule mean.
+struct RuleVocabulary {
+  std::span<const RuleFieldInfo> fields;  // as long as the compiler runs
+  std::string_view otherwise;             // said of a name that is like none
+  std::string_view example;               // "tensor <= 8"
+  std::string_view examples;              // "tensor <= 8 or recompute == 'full'"
+};
+RuleVocabulary strategy_vocabulary();  // rule_fields()
 
 // No program needs more: 3 for each level of nesting (a comparison, a sum and a product that wait for their right
 // side), and the copy of a chained comparison.
@@ -55,6 +73,6 @@ inline constexpr std::size_t kRuleStack = 128;
 
 // Error(input) at the character that is wrong: syntax, unknown names and values (with the nearest), types, division by
 // a literal 0, nesting deeper than 32.
-RuleProgram compile_rule(const Node& rule);
+RuleProgram compile_rule(const Node& rule, const RuleVocabulary& vocabulary);
 
 }  // namespace mirfak

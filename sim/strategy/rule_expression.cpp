@@ -23,18 +23,41 @@ bool has_bit(double set, unsigned bit) { return (static_cast<unsigned long>(set)
 }  // namespace
 
 RuleExpression RuleExpression::parse(const Node& node) {
-  RuleExpression rule;
-  rule.program_ = compile_rule(node);
-  for (std::size_t i = 0; i < kRuleFields; ++i) {
-    if (rule.program_.fields.test(i)) rule.sources_ |= info_of(static_cast<RuleField>(i)).sources;
+  RuleExpression rule = parse(node, strategy_vocabulary());
+  rule.on_strategies_ = true;
+  for (const std::uint16_t named : rule.program_.fields) {
+    rule.fields_.set(named);
+    rule.sources_ |= info_of(static_cast<RuleField>(named)).sources;
   }
+  return rule;
+}
+
+RuleExpression RuleExpression::parse(const Node& node, const RuleVocabulary& vocabulary) {
+  RuleExpression rule;
+  rule.program_ = compile_rule(node, vocabulary);
+  rule.on_strategies_ = false;
   rule.text_ = node.as_string();
   rule.path_ = node.path();
   rule.where_ = node.where();
   return rule;
 }
 
-bool RuleExpression::holds(const RuleFields& fields) const {
+bool RuleExpression::holds(std::span<const double> values) const {
+  return evaluated(values, [](const RuleInstruction&, double, double, double) {});
+}
+
+std::vector<RuleExpression::Comparison> RuleExpression::comparisons(std::span<const double> values) const {
+  std::vector<Comparison> out;
+  evaluated(values, [&](const RuleInstruction& now, double left, double right, double truth) {
+    const RuleComparisonPlace& place = program_.comparisons[now.a];
+    const std::string_view text = std::string_view(text_).substr(place.begin, place.end - place.begin);
+    out.push_back({std::string(trimmed(text)), left, right, truth != 0});
+  });
+  return out;
+}
+
+template <typename Observe>
+bool RuleExpression::evaluated(std::span<const double> values, const Observe& observe) const {
   std::array<double, kRuleStack> stack;  // the first is never read, the others are written before
   double* top = stack.data();
   const RuleInstruction* const begin = program_.code.data();
@@ -43,7 +66,7 @@ bool RuleExpression::holds(const RuleFields& fields) const {
     const RuleInstruction now = *at;
     switch (now.operation) {
       case RuleOperation::field:
-        *++top = fields[static_cast<RuleField>(now.a)];
+        *++top = values[now.a];
         break;
       case RuleOperation::constant:
         *++top = program_.constants[now.a];
@@ -75,30 +98,48 @@ bool RuleExpression::holds(const RuleFields& fields) const {
       case RuleOperation::negate:
         *top = -*top;
         break;
-      case RuleOperation::equal:
+      case RuleOperation::equal: {
         --top;
-        *top = *top == top[1] ? 1 : 0;
+        const double truth = *top == top[1] ? 1 : 0;
+        observe(now, *top, top[1], truth);
+        *top = truth;
         break;
-      case RuleOperation::not_equal:
+      }
+      case RuleOperation::not_equal: {
         --top;
-        *top = *top != top[1] ? 1 : 0;
+        const double truth = *top != top[1] ? 1 : 0;
+        observe(now, *top, top[1], truth);
+        *top = truth;
         break;
-      case RuleOperation::less:
+      }
+      case RuleOperation::less: {
         --top;
-        *top = *top < top[1] ? 1 : 0;
+        const double truth = *top < top[1] ? 1 : 0;
+        observe(now, *top, top[1], truth);
+        *top = truth;
         break;
-      case RuleOperation::less_equal:
+      }
+      case RuleOperation::less_equal: {
         --top;
-        *top = *top <= top[1] ? 1 : 0;
+        const double truth = *top <= top[1] ? 1 : 0;
+        observe(now, *top, top[1], truth);
+        *top = truth;
         break;
-      case RuleOperation::greater:
+      }
+      case RuleOperation::greater: {
         --top;
-        *top = *top > top[1] ? 1 : 0;
+        const double truth = *top > top[1] ? 1 : 0;
+        observe(now, *top, top[1], truth);
+        *top = truth;
         break;
-      case RuleOperation::greater_equal:
+      }
+      case RuleOperation::greater_equal: {
         --top;
-        *top = *top >= top[1] ? 1 : 0;
+        const double truth = *top >= top[1] ? 1 : 0;
+        observe(now, *top, top[1], truth);
+        *top = truth;
         break;
+      }
       case RuleOperation::member: {
         const double* const first = program_.constants.data() + now.a;
         *top = std::find(first, first + now.b, *top) != first + now.b ? 1 : 0;
@@ -150,7 +191,8 @@ void RuleExpression::fail(std::size_t place, double left, double right) const {
   const std::string prefix = path_.empty() ? std::string() : path_ + ": ";
   const bool by_zero = right == 0;  // no sum, difference or product with 0 is too large
   const std::string message =
-      by_zero ? fmt::format("{}division by zero for a strategy of the search, in '{}'", prefix, excerpt(text_))
+      by_zero ? fmt::format("{}division by zero{}, in '{}'", prefix,
+                            on_strategies_ ? " for a strategy of the search" : "", excerpt(text_))
               : fmt::format("{}of {:g} and {:g} a number beyond 2^53, where whole numbers are rounded, in '{}'", prefix,
                             left, right, excerpt(text_));
   throw Error(ErrorKind::input, where.where, message,

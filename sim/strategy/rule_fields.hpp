@@ -74,6 +74,7 @@ class RuleFields {
  public:
   double& operator[](RuleField field) { return values_[static_cast<std::size_t>(field)]; }
   double operator[](RuleField field) const { return values_[static_cast<std::size_t>(field)]; }
+  std::span<const double> values() const { return values_; }
 
  private:
   std::array<double, kRuleFields> values_{};

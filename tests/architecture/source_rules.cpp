@@ -134,10 +134,10 @@ std::vector<std::string> violations_by_line(const SourceFile& file, JudgeLine ju
 
 const std::vector<std::string>& rooms() {
   static const std::vector<std::string> list{
-      "base",       "graph",      "block",    "model",     "schedule",    "strategy", "sharding",
-      "cluster",    "network",    "cost",     "recording", "calibration", "program",  "engine",
-      "replay",     "simulation", "training", "energy",    "plan",        "alpa",     "scenario",
-      "comparison", "validation", "trace", "chakra", "launch", "import", "report", "sweep", "cli", "python"};
+      "base",     "graph",  "block",     "model",       "schedule", "strategy",   "sharding",   "cluster",
+      "network",  "cost",   "recording", "calibration", "program",  "engine",     "replay",     "simulation",
+      "training", "energy", "plan",      "alpa",        "scenario", "comparison", "validation", "trace",
+      "chakra",   "launch", "import",    "report",      "sweep",    "cli",        "python"};
   return list;
 }
 

@@ -95,7 +95,8 @@ TEST_CASE("templates become files of one's own, and all that is missing is said 
   const std::string values =
       "--set model=llama3-8b --set cluster.nodes[0].type=hgx-h100 --set cluster.nodes[0].count=2 "
       "--set training.global_batch=128";
-  CHECK(in_folder("mirfak init scenario " + values + " --out full.yaml").out == "full.yaml is written.\n");
+  const std::string divided = " --set strategy.tensor=4";
+  CHECK(in_folder("mirfak init scenario " + values + divided + " --out full.yaml").out == "full.yaml is written.\n");
   CHECK(in_folder("mirfak simulate full.yaml").status == 0);
   CHECK(in_folder("mirfak init search " + values + " --set training.tokens=1e12 --out s.yaml").status == 0);
   CHECK(in_folder("mirfak search s.yaml --top 1").status == 0);
@@ -121,7 +122,8 @@ TEST_CASE("a GPU and a node of one's own are profiles once all is filled in") {
   CHECK(run_shell(node, folder.path()).out == "node.yaml is written.\n");
   const std::string scenario =
       "mirfak init scenario --set model=llama3-8b --set cluster.nodes[0].type=./node.yaml "
-      "--set cluster.nodes[0].count=2 --set training.global_batch=128 --out s.yaml";
+      "--set cluster.nodes[0].count=2 --set training.global_batch=128 "
+      "--set strategy.tensor=4 --out s.yaml";
   CHECK(run_shell(scenario, folder.path()).status == 0);
   const Finished simulated = run_shell("mirfak simulate s.yaml", folder.path());
   CHECK(simulated.status == 0);

@@ -33,7 +33,9 @@ struct Writer {
 const std::vector<Writer> kWriters = {
     {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline", "--links", "--memory-snapshot"}},
     {{"train"}, {" s.yaml"}, {"--trace"}},
+    {{"compare"}, {" options.yaml"}, {"--report"}},
     {{"search"}, {" s.yaml"}, {"--out"}},
+    {{"import"}, {" launch.sh"}, {"--out"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
      {"--profile p.csv", "--schedule order.csv"},
      {"--plan", "--out", "--report"}},
@@ -234,6 +236,7 @@ TEST_CASE("every option that names a file is in the table above") {
     for (const std::string& input : writer.inputs) known.insert(writer.words.front() + " " + option_of(input));
   }
   known.insert("calibrate --machine");
+  known.insert("init --out");   // made from a template: it reads no file of the user's
   known.insert("shard --svg");  // needs Graphviz
   known.insert("topology --svg");
   const std::string all = run({"--help"}).out;

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 using namespace mirfak::test;
 using nlohmann::json;
 
@@ -203,4 +205,27 @@ TEST_CASE("a scenario from a Hugging Face config") {
   folder.write("named.yaml", named);
   CHECK(result_of((folder.path() / "own.yaml").string()).dump() ==
         result_of((folder.path() / "named.yaml").string()).dump());
+}
+
+TEST_CASE("an assertion that does not hold ends with status 4, behind the whole answer") {
+  const std::string scenario = "scenarios/gpt3-13b-gpipe-a100.yaml";
+  const Finished broken = run({"simulate", scenario, "--format", "json", "--set", "assert=[mfu > 0.9, fits]"});
+  CHECK(broken.status == 4);
+  CHECK(json::parse(broken.out).at("fits") == true);
+  CHECK(broken.err.find("'mfu > 0.9' does not hold: mfu is") != std::string::npos);
+  CHECK(run({"simulate", scenario, "--set", "assert=[mfu > 0.1, fits]"}).status == 0);
+  const Finished large = run(
+      {"simulate", scenario, "--set", "model=gpt3-175b", "--set", "strategy.recompute=none", "--set", "assert=fits"});
+  CHECK(large.status == 4);
+  CHECK(large.err.find("out of memory") != std::string::npos);
+  CHECK(large.err.find("'fits' does not hold") != std::string::npos);
+}
+
+TEST_CASE("CSV has the names and the numbers of the JSON") {
+  const Finished table = run({"simulate", "scenarios/gpt3-13b-gpipe-a100.yaml", "--format", "csv"});
+  REQUIRE(table.status == 0);
+  CHECK(table.out.starts_with("iteration_time_s,"));
+  const json result = result_of("scenarios/gpt3-13b-gpipe-a100.yaml");
+  CHECK(table.out.find(result.at("iteration_time_s").dump() + ",") != std::string::npos);
+  CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 2);
 }

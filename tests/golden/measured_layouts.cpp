@@ -49,7 +49,7 @@ struct Layout {
 };
 
 // Runs of one table that differ in their layout alone.
-struct Group {
+struct LayoutGroup {
   std::string table;
   std::string model;
   std::string gpu;
@@ -91,7 +91,7 @@ std::string all_but_layout(const ValidatedRun& run) {
   return std::regex_replace(run.scenario.substr(0, run.scenario.find("strategy:")), source_line, "");
 }
 
-void add(const ValidatedRun& run, Group& group) {
+void add(const ValidatedRun& run, LayoutGroup& group) {
   const std::string strategy = run.scenario.substr(run.scenario.find("strategy:"));
   auto known = std::find_if(group.layouts.begin(), group.layouts.end(),
                             [&](const Layout& layout) { return layout.strategy == strategy; });
@@ -99,12 +99,12 @@ void add(const ValidatedRun& run, Group& group) {
   known->measured_s.push_back(run.seconds.measured);
 }
 
-std::vector<Group> groups_of(const std::filesystem::path& file, const RunMappings& mappings,
-                             const DataFolders& folders) {
-  std::map<std::string, Group> groups;
+std::vector<LayoutGroup> groups_of(const std::filesystem::path& file, const RunMappings& mappings,
+                                   const DataFolders& folders) {
+  std::map<std::string, LayoutGroup> groups;
   for (const ValidatedRun& run : validate_runs(CsvTable::from_file(file), mappings, folders)) {
     if (!run.scored() || run.run.tier != "A") continue;
-    Group& group = groups[source_of(run.run) + "\n" + run.run.model + "\n" + all_but_layout(run)];
+    LayoutGroup& group = groups[source_of(run.run) + "\n" + run.run.model + "\n" + all_but_layout(run)];
     group.table = file.stem().string();
     group.model = run.run.model;
     group.gpu = run.run.gpu;
@@ -112,14 +112,14 @@ std::vector<Group> groups_of(const std::filesystem::path& file, const RunMapping
     group.batch = run.run.global_batch.value_or(0);
     add(run, group);
   }
-  std::vector<Group> out;
+  std::vector<LayoutGroup> out;
   for (const auto& [key, group] : groups) {
     if (group.layouts.size() > 1) out.push_back(group);
   }
   return out;
 }
 
-std::vector<Group> all_groups() {
+std::vector<LayoutGroup> all_groups() {
   const std::filesystem::path source = source_root();
   const DataFolders folders{source / "models", source / "hw_profiles"};
   const RunMappings mappings = RunMappings::from_folder(source / "validate" / "published");
@@ -127,9 +127,9 @@ std::vector<Group> all_groups() {
   for (const auto& entry : std::filesystem::directory_iterator(source / "validate" / "published")) {
     if (entry.path().extension() == ".csv") files.insert(entry.path());
   }
-  std::vector<Group> out;
+  std::vector<LayoutGroup> out;
   for (const std::filesystem::path& file : files) {
-    const std::vector<Group> groups = groups_of(file, mappings, folders);
+    const std::vector<LayoutGroup> groups = groups_of(file, mappings, folders);
     out.insert(out.end(), groups.begin(), groups.end());
   }
   return out;
@@ -140,7 +140,7 @@ struct Summary {
   int within = 0;  // 3 %
   double loss = 0;
 
-  void add(const Group& group) {
+  void add(const LayoutGroup& group) {
     ++groups;
     within += group.loss() <= kTolerance ? 1 : 0;
     loss += group.loss();
@@ -156,7 +156,7 @@ std::string in_a_line(const std::string& strategy) {
 }
 
 // Where the favourite is not among the best, both.
-void print(const Group& group) {
+void print(const LayoutGroup& group) {
   fmt::print("{:<36}{:<22}{:<16}{:>6}{:>7}{:>9}{:>9.2f} %{:>8.2f}{:>9}\n", group.table, group.model.substr(0, 21),
              group.gpu.substr(0, 15), group.gpus, group.batch, group.layouts.size(), 100 * group.loss(),
              group.correlation(), group.noise() > 0 ? fmt::format("{:.1f} %", 100 * group.noise()) : "");
@@ -175,7 +175,7 @@ TEST_CASE("of measured layouts of one model, the one predicted to be fastest is 
   Summary large;  // all but the sweep of small models on one node
   fmt::print("\n{:<36}{:<22}{:<16}{:>6}{:>7}{:>9}{:>11}{:>8}{:>9}\n", "table", "model", "GPU", "GPUs", "batch",
              "layouts", "loss", "rank r", "repeats");
-  for (const Group& group : all_groups()) {
+  for (const LayoutGroup& group : all_groups()) {
     tables[group.table].add(group);
     all.add(group);
     const bool sweep = group.table == "vtrain-single";

@@ -90,7 +90,7 @@ TEST_CASE("the JSON of Megatron-DeepSpeed's arguments may stand beside them, and
   }
   const std::size_t start = text->find("\n{") + 1;
   const ImportFile arguments{"arguments.txt", text->substr(0, start)};
-  CHECK(formats_of(arguments).front() == "megatron-deepspeed");
+  CHECK(formats_of(arguments) == std::vector<std::string>{"megatron-deepspeed"});
   const ImportDraft draft = read_back({arguments, {"ds_config.json", text->substr(start)}});
   CHECK(said(draft, "strategy.zero") == "3");
   const ImportDraft alone = read_back({arguments});

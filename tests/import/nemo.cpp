@@ -66,6 +66,9 @@ TEST_CASE("references that lead to themselves, grow or compute nothing are refus
   CHECK(place_of_refusal("a: ${b}\nb: ${a}\n") == "file.yaml:1:4");
   CHECK(place_of_refusal("a: 1\nb: ${multiply:x, 2}\n") == "file.yaml:2:4");
   CHECK(place_of_refusal("b: ${eval:1}\n") == "file.yaml:1:4");
+  std::string inside = "a: ";
+  for (int i = 0; i < 1000; ++i) inside += "${";
+  CHECK(place_of_refusal(inside + std::string(1000, '}') + "\n") == "file.yaml:1:4");
   std::string growing = "a0: aaaaaaaaaaaaaaaa\n";
   for (int i = 1; i < 40; ++i) growing += fmt::format("a{0}: ${{a{1}}}${{a{1}}}\n", i, i - 1);
   CHECK(place_of_refusal(growing).starts_with("file.yaml:"));

@@ -71,6 +71,19 @@ TEST_CASE("a script with the Trainer's options") {
   CHECK(said(draft, "strategy.recompute") == "full");
 }
 
+TEST_CASE("a script that starts torchtitan is read as its command is") {
+  const ImportFile file{"run.sh",
+                        "#!/bin/bash\nNGPU=8\ntorchrun --nproc_per_node=$NGPU -m torchtitan.train --module llama3 "
+                        "--config llama3_8b --training.local_batch_size 2\n"};
+  CHECK(formats_of(file) == std::vector<std::string>{"launch-script"});
+  const ImportContext context{import_sources()};
+  const ImportDraft draft = import_format("launch-script").read(std::span(&file, 1), context);
+  CHECK(unknown_lines(draft) == 0);
+  CHECK(said(draft, "model") == "llama3-8b");
+  CHECK(said(draft, "training.global_batch") == "16");
+  CHECK(draft.machine.gpus() == 8);
+}
+
 TEST_CASE("names of configurations that are not known are refused at their place") {
   const ImportFile file{"launch.txt", "torchrun -m torchtitan.train --module llama3 --config llama3_9b"};
   try {

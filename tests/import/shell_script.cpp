@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
 
@@ -32,7 +33,7 @@ srun() {
   while [ $# -gt 0 ] && [ "$1" != bash ]; do pre="$pre<$1>"; shift; done
   PRE="$pre" "$@"
 }
-pwd() { :; }; scontrol() { :; }; clear() { :; }; mkdir() { :; }; source() { :; }; tee() { :; }
+pwd() { :; }; scontrol() { :; }; clear() { :; }; mkdir() { :; }; source() { :; }; tee() { cat >/dev/null; }
 )PRELUDE";
 
 std::string text_of_file(const fs::path& path) {
@@ -325,4 +326,41 @@ TEST_CASE("random scripts: the same argument lists as bash, or refused with a pl
   MESSAGE(same << " of " << scripts.size() << " the same, " << refused << " refused");
   CHECK(same + refused == static_cast<int>(scripts.size()));
   CHECK(refused * 10 < static_cast<int>(scripts.size()));
+}
+
+TEST_CASE("what hangs on values that no script says is told at the word, and nowhere else") {
+  const std::string script =
+      "OPTS=\"--save $SAVE_TO --tp 4 --node $(hostname)\"\nrun=\"torchrun t.py $OPTS --pp $PP --end\"\neval $run\n";
+  const ShellRun run = run_shell("script.sh", script, {});
+  REQUIRE(run.commands.size() == 1);
+  std::map<std::string, std::vector<std::string>> missing;
+  for (const ArgumentWord& word : run.commands.front().words) missing[word.text] = word.missing;
+  CHECK(missing["--tp"].empty());
+  CHECK(missing["4"].empty());
+  CHECK(missing["--end"].empty());
+  CHECK(missing["t.py"].empty());
+  ShellSetup setup;
+  setup.environment["PP"] = "8";
+  const ShellRun known = run_shell("script.sh", "torchrun t.py --pp $PP --tp $TP --x\n", setup);
+  REQUIRE(known.commands.size() == 1);
+  const std::vector<ArgumentWord>& words = known.commands.front().words;
+  REQUIRE(words.size() == 7);
+  CHECK(words[3].text == "8");
+  CHECK(words[5].vanishes);
+  CHECK(words[5].missing == std::vector<std::string>{"TP"});
+  CHECK(words[6].where.column == 33);
+}
+
+TEST_CASE("scripts that do not end, or nest without end, are refused with their place") {
+  for (const std::string script :
+       {"while true; do x=1; done", "f() { f; }\nf", "for ((;;)); do :; done", "eval \"$0\"\nx() { eval x; }; x"}) {
+    INFO(script);
+    try {
+      run_shell("script.sh", script, {});
+    } catch (const Error& error) {
+      CHECK(error.where().line >= 1);
+      continue;
+    }
+    CHECK(script.starts_with("eval"));
+  }
 }

@@ -168,6 +168,11 @@ TEST_CASE("values that torchtitan does not take are refused at their place") {
   CHECK(refused("seq_len = 4096\nseq_len = 8192") == "job.toml:6:11");
   CHECK(refused("seq_len = ") == "job.toml:5:11");
   CHECK(refused("dtype = \"float16\"") == "job.toml:5:9");
+  CHECK(refused("[parallelism]\npipeline_parallel_degree = 64") == "job.toml:6:28");
+  CHECK(refused("[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_microbatch_size = 3") ==
+        "job.toml:7:37");
+  CHECK(refused("[parallelism]\ntensor_parallel_degree = 1000000\ncontext_parallel_degree = 1000000") ==
+        "job.toml:7:27");
 }
 
 TEST_CASE("torchtitan cuts a model into parts as generate_llm_fqn_per_model_part does") {

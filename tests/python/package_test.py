@@ -1,8 +1,10 @@
 """The package as installed: its version, data, documentation and types."""
 
 import ast
+import contextlib
 import importlib.metadata
 import inspect
+import io
 import os
 import pathlib
 import re
@@ -67,6 +69,20 @@ class Documentation(unittest.TestCase):
                         self.assertIn(argument.name, said, name)
 
 
+    def test_documented_code_runs(self):
+        """Blocks that import mirfak, from the top of the sources, as a reader runs them."""
+        before = os.getcwd()
+        os.chdir(SOURCE)
+        try:
+            for page in ("README.md", "sim/python/README.md"):
+                blocks = re.findall(r"^```python\n(import mirfak\n.*?)^```", (SOURCE / page).read_text(), re.M | re.S)
+                self.assertEqual(len(blocks), 1, page)
+                with self.subTest(page), contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(blocks[0], page, "exec"), {})
+        finally:
+            os.chdir(before)
+
+
 class Types(unittest.TestCase):
     def test_it_says_that_it_has_types(self):
         self.assertTrue((FOLDER / "py.typed").exists())
@@ -84,6 +100,7 @@ class Types(unittest.TestCase):
         body = stub().body
         classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
         functions = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+        functions |= {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
         exported = public(vars(_mirfak))
         self.assertEqual({name for name in exported if inspect.isclass(getattr(_mirfak, name))}, set(classes))
         self.assertEqual({name for name in exported if not inspect.isclass(getattr(_mirfak, name))}, functions)

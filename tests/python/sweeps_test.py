@@ -157,11 +157,14 @@ class Workers(unittest.TestCase):
         with self.assertRaises(concurrent.futures.BrokenExecutor):
             pool.submit(os._exit, 1).result()
         with self.assertRaisesRegex(mirfak.InternalError, "resume=True"):
-            mirfak.sweep(SWEEP, out=out, executor=pool)
+            mirfak.sweep(SWEEP, out=out, executor=pool, shards=3)
         with self.assertRaisesRegex(mirfak.InputError, "resume=True"):
             mirfak.sweep(SWEEP, out=out, executor=processes("forkserver"))
         with processes("forkserver") as another:
-            self.check(another, resume=True)
+            self.check(another, resume=True, shards=3)
+            self.check(another, resume=True, shards=3)  # complete already
+            with self.assertRaisesRegex(mirfak.InputError, "cannot be resumed"):
+                mirfak.sweep(SMALL, out=out, executor=another, resume=True)
 
 
 if __name__ == "__main__":

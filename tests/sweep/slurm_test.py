@@ -18,13 +18,13 @@ import sys
 import tempfile
 import time
 
-PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "scontrol"]
+PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol"]
 
 SWEEP = """
 scenario: {source}/scenarios/gpt3-175b-a100.yaml
 axes:
   - grid:
-      training.global_batch: {{from: 1536, to: 46080, step: 1536}}
+      training.global_batch: {{from: 1536, to: 30720, step: 1536}}
       strategy.recompute: [none, full]
       strategy.virtual_pipeline: [1, 2, 4, 8]
 """
@@ -71,7 +71,7 @@ def free_port():
         return one.getsockname()[1]
 
 
-def until(what, condition, seconds=60):
+def until(what, condition, seconds=120):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = condition()
@@ -115,12 +115,20 @@ def slurm(folder):
     with daemon(folder, "munged", *munge):
         until("munged", (folder / "munge.socket").exists)
         with daemon(folder, "slurmctld", "-D", "-i"), daemon(folder, "slurmd", "-D", "-N", host):
-            until("a node that is idle", lambda: "State=IDLE" in scontrol("show", "node", host))
-            yield
+            until("a node that is idle", lambda: is_idle(host))
+            try:
+                yield
+            finally:  # what runs would outlive slurmd
+                subprocess.run(["scancel", "--user=root"])
+                until("the end of all tasks", lambda: is_idle(host), 60)
 
 
 def scontrol(*arguments):
     return subprocess.run(["scontrol", *arguments], capture_output=True, text=True).stdout
+
+
+def is_idle(host):
+    return "State=IDLE" in scontrol("show", "node", host).replace("+", " ")
 
 
 def state_of(task):
@@ -169,7 +177,7 @@ def run(mirfak, source, folder):
         check=True, capture_output=True, text=True, cwd=folder)
     job = submitted.stdout.strip()
     kept = kill_in_the_middle(job, results, 2)
-    until("all tasks", lambda: all(state_of(f"{job}_{shard}") == "COMPLETED" for shard in range(1, shards + 1)), 120)
+    until("all tasks", lambda: all(state_of(f"{job}_{shard}") == "COMPLETED" for shard in range(1, shards + 1)), 300)
     tables = sorted(results.glob("shard-*.h5"))
     subprocess.run([mirfak, "sweep", "--merge", results / "all.h5", *tables], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([mirfak, "sweep", sweep, "--out", folder / "alone.h5"], check=True, stdout=subprocess.DEVNULL)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from . import _mirfak
 from ._inputs import Overrides, Scenario, data_folder, input_of, overrides_of
-from ._mirfak import Result, Timeline, Trace, __version__, read_trace, reload_data
+from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
 from ._results import FrontierResult, JobsResult, Record, SearchResult, TrainingResult, ValidationResult
 from ._sweeps import Progress, Submits, frame_of_sweep, sweep_frame
 from .errors import Error, InfeasibleError, InputError, InternalError
@@ -53,6 +53,8 @@ __all__ = [
     "train",
     "validate",
 ]
+
+__version__: str = _mirfak.version
 
 DataFolder = str | os.PathLike[str] | None
 

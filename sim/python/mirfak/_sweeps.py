@@ -95,7 +95,7 @@ class _Shards:
                 for future in futures:
                     future.cancel()
                 raise
-            if any(_is_broken(future) for future in futures) and not callable(self._executor):
+            if any(_is_broken(future) for future in futures) and hasattr(self._executor, "submit"):
                 raise self._broken(None)
 
     def _submit(self, executor: Submits, shard: int, threads: int) -> Any:
@@ -117,8 +117,8 @@ class _started:  # noqa: N801 (a context, used like a function)
         self._given = executor
 
     def __enter__(self) -> Submits:
-        self._executor: Any = self._given if hasattr(self._given, "submit") else self._given()  # type: ignore[operator]
-        return self._executor  # type: ignore[no-any-return]
+        self._executor: Any = self._given if hasattr(self._given, "submit") else self._given()
+        return self._executor
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._executor is not self._given and hasattr(self._executor, "shutdown"):
@@ -201,11 +201,13 @@ def sweep_frame(
     if path.exists() and not resume:
         raise InputError(f"{path}: this file exists", str(path), hint="delete it, or choose another out")
     points = _mirfak.sweep_points(source)
-    count = shards if shards is not None else max(1, min(64, points // 256))
+    count = shards if shards is not None else max(1, min(64, points // 4))
     if count < 1:
         raise InputError(f"shards: expected 1 or more, found {count}")
     if isinstance(sweep, (str, os.PathLike)) and not (isinstance(sweep, str) and "\n" in sweep):
         sweep = os.path.abspath(sweep)  # workers may stand in another folder
-    if not path.exists():
+    if path.exists():
+        _mirfak.sweep(source, str(path), True, 1, 1, threads, None)  # makes sure that it is of this sweep
+    else:
         sweep_on(executor, sweep, overrides, data_folder(data), path, count, resume, threads, progress)
     return frame_of_sweep(_mirfak.read_sweep(str(path)))

@@ -1,0 +1,81 @@
+#include "cli/import_options.hpp"
+
+#include "base/text.hpp"
+#include "import/import_formats.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+namespace mirfak {
+
+namespace po = boost::program_options;
+
+void ImportOptions::add_to(CommandSyntax& syntax) {
+  auto add = syntax.options.add_options();
+  add("nodes", po::value(&nodes)->value_name("TYPE:COUNT"),
+      "the nodes it runs on, such as hgx-h100:64; may be given several times");
+  add("env", po::value(&environment)->value_name("NAME=VALUE"),
+      "a variable of the environment that a script or a file uses; may be given several times");
+  add("arg", po::value(&parameters)->value_name("WORD"),
+      "a script's next parameter: $1, $2, ...; may be given several times");
+  add("launch", po::value(&launch)->value_name("N"), "of a script that starts several programs: which");
+  add("from", po::value(&format)->value_name("FORMAT"), "what kind of file it is, where it does not show");
+}
+
+bool ImportOptions::given() const {
+  return !nodes.empty() || !environment.empty() || !parameters.empty() || launch != 0 || !format.empty();
+}
+
+ImportedJob import_files(const std::vector<std::string>& paths, const ImportOptions& options,
+                         const ScenarioSources& sources) {
+  std::vector<ImportFile> files;
+  for (const std::string& path : paths) files.push_back(read_import_file(path));
+  ImportRequest request;
+  request.format = options.format;
+  for (const std::string& node : options.nodes) request.nodes.push_back(node_choice(node));
+  ImportContext context{sources};
+  for (const std::string& variable : options.environment) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail_input({"--env " + excerpt(variable), 0, 0}, "expected NAME=VALUE", "for example --env TP=4");
+    context.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  context.parameters = options.parameters;
+  if (options.launch != 0) context.launch = options.launch;
+  return import_job(files, request, std::move(context));
+}
+
+Document scenario_document(const std::string& path, const ImportOptions& options,
+                           const std::vector<std::string>& overrides, const ScenarioSources& sources) {
+  if (!options.given() && !is_import_file(path)) {
+    Document document = Document::from_file(path);
+    for (const std::string& assignment : overrides) document.override_value(assignment);
+    return document;
+  }
+  const ImportedJob job = import_files({path}, options, sources);
+  if (!job.draft.obstacles().empty()) {
+    const ImportObstacle& first = job.draft.obstacles().front();
+    fail_input(first.where, first.reason,
+               "mirfak import says what was read; --out writes it as a scenario to complete");
+  }
+  Document document = job.scenario;
+  for (const std::string& assignment : overrides) document.override_value(assignment);
+  return document;
+}
+
+bool is_import_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  const ImportFile file = read_import_file(path);
+  // A scenario has one of these keys at the beginning of a line.
+  constexpr std::array<std::string_view, 4> keys = {"cluster:", "jobs:", "axes:", "scenario:"};
+  const bool scenario = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
+  });
+  return !scenario && format_of(file) != nullptr;
+}
+
+}  // namespace mirfak

@@ -1,0 +1,217 @@
+#include "import/imported_job.hpp"
+
+#include "base/read_files.hpp"
+#include "base/text.hpp"
+#include "base/yaml.hpp"
+#include "scenario/scenario.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+namespace mirfak {
+
+namespace {
+
+constexpr std::size_t kMostBytes = 2U << 20;
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(letter == '_' ? '-' : std::tolower(letter)); });
+  return text;
+}
+
+const ImportFormat& chosen_format(const ImportFile& file, const std::string& name) {
+  std::vector<std::string> names;
+  for (const ImportFormat& format : import_formats()) {
+    if (format.name == name) return format;
+    names.emplace_back(format.name);
+  }
+  if (!name.empty())
+    fail_input({"--from", 0, 0}, fmt::format("unknown format '{}'", excerpt(name)),
+               did_you_mean(name, names, "expected " + join_or(names)));
+  const ImportFormat* found = format_of(file);
+  if (found != nullptr) return *found;
+  fail_input(
+      {file.name, 0, 0}, "none of the files that mirfak reads",
+      "expected a launch script, a list of arguments or a configuration of a training program; --from says which: " +
+          join_or(names));
+}
+
+Value count_value(std::int64_t count, const Location& where) { return scalar_value(std::to_string(count), where); }
+
+Value nodes_value(std::span<const NodeChoice> nodes, const Location& where) {
+  Value list;
+  list.kind = Value::Kind::sequence;
+  list.where = list.key_where = where;
+  for (const NodeChoice& node : nodes) {
+    Value one;
+    one.kind = Value::Kind::mapping;
+    one.where = one.key_where = where;
+    one.fields.push_back({"type", scalar_value(node.type, where)});
+    one.fields.push_back({"count", count_value(node.count, where)});
+    list.items.push_back(std::move(one));
+  }
+  return list;
+}
+
+// Types of node whose GPUs a scheduler calls so, those of clouds left out.
+std::vector<std::string> types_with(const Catalog& catalog, const ImportedMachine& machine) {
+  const std::string gpu = lowered(machine.gpu);
+  std::vector<std::string> exact;
+  std::vector<std::string> like;
+  for (const std::string& name : catalog.names(ProfileKind::node)) {
+    const NodeHardware node = catalog.node(FileReference(name));
+    if (!node.spec.instance.empty() || (machine.gpus_per_node && node.spec.gpus != *machine.gpus_per_node)) continue;
+    if (node.gpu.name == gpu) exact.push_back(name);
+    if (node.gpu.name.starts_with(gpu)) like.push_back(name);
+  }
+  return exact.empty() ? like : exact;
+}
+
+void place(ImportDraft& draft, const ImportRequest& request, const ImportContext& context, const Location& file) {
+  const ImportedMachine& machine = draft.machine;
+  if (!request.nodes.empty()) {
+    std::string text = "--nodes";
+    for (const NodeChoice& node : request.nodes) text += " " + node.text;
+    draft.assume("cluster.nodes", nodes_value(request.nodes, {text, 0, 0}), text);
+    return;
+  }
+  const std::string counts = machine.gpus() ? fmt::format("{} nodes of {} GPUs ({}): ", *machine.nodes,
+                                                          *machine.gpus_per_node, machine.said_by)
+                                            : "";
+  if (!machine.gpu.empty() && machine.nodes) {
+    const std::vector<std::string> types = types_with(context.sources.catalog, machine);
+    if (types.size() == 1) {
+      const NodeChoice node{types.front(), *machine.nodes, ""};
+      draft.assume("cluster.nodes", nodes_value({&node, 1}, file),
+                   fmt::format("{}the only type of node with {}", counts, machine.gpu));
+      return;
+    }
+    if (!types.empty()) {
+      return draft.obstruct(
+          file, fmt::format("{}which nodes these are is not known: say --nodes TYPE:{}, where TYPE is {}", counts,
+                            *machine.nodes, join_or(types)));
+    }
+  }
+  draft.obstruct(
+      file, fmt::format("{}which nodes it runs on is not known: say --nodes TYPE:COUNT, such as --nodes hgx-h100:{}",
+                        counts, machine.nodes.value_or(8)));
+}
+
+Value ordered(const Value& root) {
+  Value out = root;
+  constexpr std::array<std::string_view, 4> sections = {"model", "cluster", "training", "strategy"};
+  const auto rank = [&](const Value::Field& field) {
+    return std::find(sections.begin(), sections.end(), field.key) - sections.begin();
+  };
+  std::stable_sort(out.fields.begin(), out.fields.end(),
+                   [&](const Value::Field& a, const Value::Field& b) { return rank(a) < rank(b); });
+  return out;
+}
+
+std::int64_t gpus_of(const Catalog& catalog, const std::vector<NodeChoice>& nodes) {
+  std::int64_t out = 0;
+  for (const NodeChoice& node : nodes) out += node.count * catalog.node(FileReference(node.type)).spec.gpus;
+  return out;
+}
+
+// Where the counts are known and the type is not, what can be said of the layout all the same.
+void check_layout(ImportDraft& draft, const Location& file) {
+  const auto gpus = draft.machine.gpus();
+  const Value* strategy = draft.scenario().find("strategy");
+  if (!gpus || strategy == nullptr) return;
+  std::int64_t team = 1;
+  for (const std::string_view key : {"tensor", "context", "pipeline"}) {
+    const Value* size = strategy->find(key);
+    if (size != nullptr) team *= std::max<std::int64_t>(1, std::strtoll(size->scalar.c_str(), nullptr, 10));
+  }
+  if (*gpus % team != 0)
+    draft.obstruct(file, fmt::format("tensor x context x pipeline is {}, which does not divide {} GPUs ({})", team,
+                                     *gpus, draft.machine.said_by));
+}
+
+void emit_section(std::string& out, const Value::Field& section, const std::map<std::string, std::string>& origins) {
+  const auto origin = [&](const std::string& key) -> std::string {
+    const auto found = origins.lower_bound(key);
+    if (found == origins.end() || (found->first != key && !found->first.starts_with(key + "."))) return "";
+    std::string text = found->second;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return "  # " + excerpt(text, 160);
+  };
+  if (section.value.kind != Value::Kind::mapping) {
+    out += fmt::format("{}: {}{}\n", section.key, emit_flow_yaml(section.value), origin(section.key));
+    return;
+  }
+  out += fmt::format("{}:{}\n", section.key, origins.contains(section.key) ? origin(section.key) : "");
+  for (const Value::Field& field : section.value.fields) {
+    out += fmt::format("  {}: {}{}\n", field.key, emit_flow_yaml(field.value), origin(section.key + "." + field.key));
+  }
+}
+
+}  // namespace
+
+NodeChoice node_choice(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  NodeChoice out{std::string(text.substr(0, colon)), 0, std::string(text)};
+  const std::string_view digits = colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out.count);
+  if (colon == std::string_view::npos || out.type.empty() || error != std::errc{} ||
+      end != digits.data() + digits.size() || out.count < 1 || out.count > 1'000'000) {
+    fail_input({"--nodes " + std::string(text), 0, 0}, "expected TYPE:COUNT",
+               "for example --nodes hgx-h100:64; mirfak list nodes shows the types");
+  }
+  return out;
+}
+
+ImportFile read_import_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) fail_input({path, 0, 0}, "this is a folder, expected a file");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail_input({path, 0, 0}, "cannot read this file", "check the path and its permissions");
+  note_read_file(path);
+  std::string text(kMostBytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMostBytes) fail_input({path, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
+  return {path, std::move(text)};
+}
+
+ImportedJob import_job(std::span<const ImportFile> files, const ImportRequest& request, ImportContext context) {
+  const ImportFile& first = files.front();
+  const ImportFormat& format = chosen_format(first, request.format);
+  if (!request.nodes.empty()) context.gpus = gpus_of(context.sources.catalog, request.nodes);
+  ImportDraft draft = format.read(files, context);
+  const Location file{first.name, 1, 1};
+  if (request.nodes.empty()) check_layout(draft, file);
+  place(draft, request, context, file);
+  const bool placed = draft.scenario().find("cluster") != nullptr;
+  Document document = Document::from_text("{}", first.name).with_root(ordered(draft.scenario()));
+  ImportedJob out{&format, first.name, std::move(draft), std::move(document)};
+  out.complete = placed && out.draft.obstacles().empty();
+  if (!placed) return out;
+  try {
+    parse_scenario(out.scenario, context.sources);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+    out.refusal = error.message() + (error.where().known() ? fmt::format(" ({})", error.where().text()) : "");
+    out.complete = false;
+  }
+  return out;
+}
+
+std::string imported_yaml(const ImportedJob& job) {
+  std::string out = fmt::format("# Made by mirfak import of {}\n", excerpt(job.file, 200));
+  for (const ImportObstacle& obstacle : job.draft.obstacles())
+    out += fmt::format("# Not the whole training: {}\n", excerpt(obstacle.reason, 300));
+  if (!job.refusal.empty()) out += fmt::format("# Does not run: {}\n", excerpt(job.refusal, 300));
+  for (const Value::Field& section : job.scenario.root().fields) emit_section(out, section, job.draft.origins());
+  return out;
+}
+
+}  // namespace mirfak
