@@ -3,8 +3,8 @@
 #include "base/characters.hpp"
 #include "base/key_path.hpp"
 #include "base/placeholder.hpp"
-#include "base/reading_observer.hpp"
 #include "base/read_files.hpp"
+#include "base/reading_observer.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 

@@ -61,6 +61,7 @@ CommandOutput run_schedule(std::span<const std::string> arguments, const Surroun
 CommandOutput run_import(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_init(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_schema(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_completion(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_man(std::span<const std::string> arguments, const Surroundings& surroundings);

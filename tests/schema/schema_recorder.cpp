@@ -51,14 +51,18 @@ Kind written_as(const Value& value, Kind kind) {
 Place* Recorder::place_of(const Node& node) {
   if (node.where().file != document_) return nullptr;
   Place* at = &root_;
+  std::string path;
   for (const std::string& step : steps_of(node.path())) {
     if (at->any_key) return nullptr;
+    path += "." + step;
     if (step.empty()) {
       if (!at->items) at->items = std::make_unique<Place>();
       at = at->items.get();
     } else {
       at = key_of(*at, step).place.get();
     }
+    // A format of its own, with a page of its own.
+    if (path == ".training.framework") at->any_key = true;
   }
   return at;
 }
@@ -101,6 +105,40 @@ void Recorder::any_key(const Node& mapping) {
   if (place != nullptr) place->any_key = true;
 }
 
+void add_words_of(Place& root, const Value& document) {
+  switch (document.kind) {
+    case Value::Kind::mapping:
+      for (const Value::Field& field : document.fields) {
+        const auto key = root.keys.find(field.key);
+        if (key != root.keys.end()) add_words_of(*key->second.place, field.value);
+      }
+      break;
+    case Value::Kind::sequence:
+      if (root.read.empty() || !root.read.contains(Kind::list)) root.read[Kind::list] = {Kind::list};
+      if (!root.items) root.items = std::make_unique<Place>();
+      for (const Value& item : document.items) add_words_of(*root.items, item);
+      break;
+    case Value::Kind::scalar: {
+      const Kind kind = written_as(document, Kind::word);
+      const bool number = kind == Kind::number && root.read.contains(Kind::whole_number);
+      if (number || (root.read.contains(kind) && (kind != Kind::word || root.any_word))) break;
+      if (kind != Kind::word) {
+        root.read[kind] = {kind, -1e300, 1e300};
+      } else if (document.scalar.find("..") != std::string::npos) {
+        root.read[kind] = {kind};
+        root.any_word = true;
+      } else {
+        auto& choices = root.read.try_emplace(kind, ReadValue{kind}).first->second.choices;
+        const bool known = std::find(choices.begin(), choices.end(), document.scalar) != choices.end();
+        if (!known) choices.push_back(document.scalar);
+      }
+      break;
+    }
+    case Value::Kind::null:
+      break;
+  }
+}
+
 namespace {
 
 void add_range(Json& out, const ReadValue& read) {
@@ -121,8 +159,9 @@ class Writer {
       out["properties"][name] = of_key(key, path.empty() ? name : path + "." + name);
       if (place.mappings > 0 && key.required >= place.mappings) required.push_back(name);
     }
-    if (!required.empty()) out["required"] = required;
-    if (!place.any_key) out["additionalProperties"] = false;
+    // Files of several jobs have other sections than those of one.
+    if (!required.empty() && !path.empty()) out["required"] = required;
+    if (!place.any_key && !place.keys.empty()) out["additionalProperties"] = false;
     return out;
   }
 

@@ -49,6 +49,10 @@ class Recorder : public ReadingObserver {
   std::string document_;
 };
 
+// What a document that its reader took says where nothing was asked for it by kind ("auto" in place of a number) is a
+// value of that place, too. Ranges of numbers ("1..8") stand for any.
+void add_words_of(Place& root, const Value& document);
+
 // By key ("cluster.nodes[].type") a sentence.
 using Descriptions = std::map<std::string, std::string>;
 
