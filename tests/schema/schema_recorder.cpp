@@ -108,6 +108,10 @@ void Recorder::any_key(const Node& mapping) {
 void add_words_of(Place& root, const Value& document) {
   switch (document.kind) {
     case Value::Kind::mapping:
+      if (!root.read.contains(Kind::mapping)) {  // kept for later: a scenario in a sweep
+        root.read[Kind::mapping] = {Kind::mapping};
+        root.any_key = true;
+      }
       for (const Value::Field& field : document.fields) {
         const auto key = root.keys.find(field.key);
         if (key != root.keys.end()) add_words_of(*key->second.place, field.value);
