@@ -24,7 +24,7 @@ void put(Value& mapping, const std::string& key, std::int64_t number) {
   put(mapping, key, scalar_value(std::to_string(number), {}));
 }
 
-Value block(const std::string& use, std::int64_t count = 1) {
+Value block_item(const std::string& use, std::int64_t count = 1) {
   Value out = mapping();
   put(out, "use", scalar_value(use, {}));
   if (count > 1) put(out, "count", count);
@@ -47,7 +47,7 @@ Value model_of(MegatronReading& reading, const std::string& name, Value sizes, s
 std::optional<Value> hybrid_layer(MegatronReading& reading, char letter) {
   MegatronOptions& options = reading.options;
   if (letter == 'M') {
-    Value out = block("mamba2");
+    Value out = block_item("mamba2");
     const std::int64_t head_dim = options.count({"mamba-head-dim"}).value_or(64);
     put(out, "groups", options.count({"mamba-num-groups"}).value_or(8));
     put(out, "head_dim", head_dim);
@@ -56,18 +56,18 @@ std::optional<Value> hybrid_layer(MegatronReading& reading, char letter) {
     return out;
   }
   if (letter == '*') {
-    Value out = block("nemotron_h.attention");
+    Value out = block_item("nemotron_h.attention");
     put(out, "heads", reading.heads);
     put(out, "kv_heads", reading.kv_heads);
     put(out, "head_dim", reading.head_dim);
     return out;
   }
   if (letter == '-') {
-    Value out = block("nemotron_h.mlp");
+    Value out = block_item("nemotron_h.mlp");
     put(out, "ffn", reading.ffn);
     return out;
   }
-  if (letter == 'E' && reading.experts > 0) return block("nemotron_h");
+  if (letter == 'E' && reading.experts > 0) return block_item("nemotron_h");
   return std::nullopt;
 }
 
@@ -164,10 +164,10 @@ void read_megatron_encoder_decoder(MegatronReading& reading) {
     put(sizes, name, size);
   }
   put(sizes, "rate", scalar_value(fmt::format("{}", options.number({"hidden-dropout"}).value_or(0.1)), {}));
-  std::vector<Value> blocks = {scalar_value("encoder_decoder.embedding", {}), block("encoder_decoder.encoder", encoder),
-                               block("encoder_decoder.first_decoder")};
-  if (decoder > 1) blocks.push_back(block("encoder_decoder.decoder", decoder - 1));
-  blocks.push_back(block("encoder_decoder.head"));
+  std::vector<Value> blocks = {scalar_value("encoder_decoder.embedding", {}), block_item("encoder_decoder.encoder", encoder),
+                               block_item("encoder_decoder.first_decoder")};
+  if (decoder > 1) blocks.push_back(block_item("encoder_decoder.decoder", decoder - 1));
+  blocks.push_back(block_item("encoder_decoder.head"));
   for (std::size_t i = 2; i < blocks.size(); ++i) {
     if (i + 1 < blocks.size()) put(blocks[i], "source", scalar_value("sequence", {}));
     put(blocks[i], "sequence", written);

@@ -111,7 +111,7 @@ class ShellFieldBuilder {
 namespace {
 
 constexpr std::size_t kMostFields = 100'000;
-constexpr std::size_t kMostBytes = 4U << 20;
+constexpr std::size_t kMostExpandedBytes = 4U << 20;
 
 bool is_special(const std::string& name) {
   return !name.empty() && std::string_view("@*#?$!-0123456789").find(name[0]) != std::string_view::npos;
@@ -272,7 +272,7 @@ ShellText ShellInterpreter::expand_joined(const ShellWord& word) {
       if (v > 0) out.append(" ", piece.at);
       out.append(values.values[v]);
     }
-    if (out.size() > kMostBytes) fail(word.at, "a text of more than 4 MiB");
+    if (out.size() > kMostExpandedBytes) fail(word.at, "a text of more than 4 MiB");
   }
   return out;
 }

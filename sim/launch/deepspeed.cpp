@@ -55,7 +55,7 @@ void add_model(ArgumentLines& out, const Job& job) {
   out.value("--hidden-dropout", model.dropout);
 }
 
-void add_experts(ArgumentLines& out, const Job& job) {
+void add_deepspeed_experts(ArgumentLines& out, const Job& job) {
   const Strategy& s = job.strategy;
   const MixtureOfExperts& mixture = job.model.mixture;
   if (mixture.experts == 0) return;
@@ -97,7 +97,7 @@ void require_pipeline(const Job& job) {
                       "Megatron-DeepSpeed counts layers only", "leave it out");
 }
 
-void add_parallelism(ArgumentLines& out, const Job& job) {
+void add_deepspeed_parallelism(ArgumentLines& out, const Job& job) {
   const Strategy& s = job.strategy;
   require_pipeline(job);
   out.value("--tensor-model-parallel-size", s.tensor);
@@ -211,8 +211,8 @@ std::string deepspeed_arguments(const Job& job) {
   out.comment("DeepSpeed v0.19.5, pretrain_gpt.py of Megatron-DeepSpeed 4efb479");
   out.comment(world_comment(job));
   add_model(out, job);
-  add_parallelism(out, job);
-  add_experts(out, job);
+  add_deepspeed_parallelism(out, job);
+  add_deepspeed_experts(out, job);
   add_recomputation(out, job.strategy);
   add_training(out, job);
   out.flag("--deepspeed");
