@@ -164,7 +164,8 @@ void read_megatron_encoder_decoder(MegatronReading& reading) {
     put(sizes, name, size);
   }
   put(sizes, "rate", scalar_value(fmt::format("{}", options.number({"hidden-dropout"}).value_or(0.1)), {}));
-  std::vector<Value> blocks = {scalar_value("encoder_decoder.embedding", {}), block_item("encoder_decoder.encoder", encoder),
+  std::vector<Value> blocks = {scalar_value("encoder_decoder.embedding", {}),
+                               block_item("encoder_decoder.encoder", encoder),
                                block_item("encoder_decoder.first_decoder")};
   if (decoder > 1) blocks.push_back(block_item("encoder_decoder.decoder", decoder - 1));
   blocks.push_back(block_item("encoder_decoder.head"));
