@@ -96,6 +96,7 @@ void Recorder::key(const Node& mapping, std::string_view key, bool required, boo
 }
 
 void Recorder::fallback(const Node& mapping, std::string_view key, const std::string& json) {
+  if (json.find(document_) != std::string::npos) return;  // where the file stands
   Place* place = place_of(mapping);
   if (place != nullptr && !place->any_key) key_of(*place, std::string(key)).fallback = json;
 }
