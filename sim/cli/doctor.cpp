@@ -61,7 +61,7 @@ Finding checked(std::string what, const std::function<std::string()>& check) {
 }
 
 // A program on the path.
-Finding program(std::string name, std::string purpose) {
+Finding program(const std::string& name, const std::string& purpose) {
   const char* path = std::getenv("PATH");
   std::string folders = path != nullptr ? path : "";
   folders += ':';
@@ -91,7 +91,7 @@ std::string read_hardware(const DataFolders& folders) {
 
 std::string read_frameworks(const DataFolders& folders) {
   const FrameworkCatalog catalog(folders.hardware);
-  const std::vector<std::string> names = catalog.names();
+  const std::vector<std::string>& names = catalog.names();
   for (const std::string& name : names) catalog.framework(name);
   return fmt::format("{} frameworks", names.size());
 }

@@ -75,7 +75,7 @@ class ShellInterpreter {
   ShellTruth with_output(const std::vector<ShellRedirect>& redirects, const std::function<ShellTruth()>& act);
 
   // --- commands by name
-  std::optional<ShellTruth> builtin(const ShellNode& node, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> builtin(const ShellNode& node, const std::vector<ShellField>& all);
   std::optional<ShellTruth> builtin_on_parameters(const std::string& name, const std::vector<ShellField>& fields);
   std::optional<ShellTruth> filter(const std::string& name, const std::vector<ShellField>& fields);
   ShellTruth external(std::vector<ShellField> fields);

@@ -219,7 +219,7 @@ ShellText ShellParser::until_parenthesis(std::size_t begin) {
     } else if (sign == '(') {
       ++open;
     } else if (sign == ')' && --open == 0) {
-      const ShellText out = text_.part(first, at_ - first);
+      ShellText out = text_.part(first, at_ - first);
       ++at_;
       return out;
     }
@@ -248,7 +248,7 @@ ShellText ShellParser::until_brace(std::size_t begin) {
       ++open;
       ++at_;
     } else if (sign == '}' && --open == 0) {
-      const ShellText out = text_.part(first, at_ - first);
+      ShellText out = text_.part(first, at_ - first);
       ++at_;
       return out;
     }

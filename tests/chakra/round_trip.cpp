@@ -98,6 +98,9 @@ std::vector<ChakraNode> without_barriers(const ChakraTrace& trace) {
 }
 
 const std::vector<std::string>& jobs() {
+  const std::string mixture =
+      "model: mixtral-8x7b\ncluster: {nodes: [{type: hgx-h100, count: 4}], fabric: {type: fat-tree, leaf_ports: 16, "
+      "oversubscription: 4}}\ntraining: {global_batch: 32}\nstrategy: {pipeline: 4, expert: 8, micro_batch: 1}\n";
   static const std::vector<std::string> texts = {
       gpt(1, "tensor: 2, pipeline: 2, sequence_parallel: true"),
       gpt(1,
@@ -111,8 +114,7 @@ const std::vector<std::string>& jobs() {
       gpt(1, "pipeline: 2, data: 4, replica_microbatches: [5, 5, 3, 3], zero: 1"),
       gpt(2, "tensor: 2, pipeline: 2, overlap_grad_reduce: true",
           ", perturbations: {ranks: [{rank: 3, compute: 1.1}]}"),
-      "model: mixtral-8x7b\ncluster: {nodes: [{type: hgx-h100, count: 4}], fabric: {type: fat-tree, leaf_ports: 16, "
-      "oversubscription: 4}}\ntraining: {global_batch: 32}\nstrategy: {pipeline: 4, expert: 8, micro_batch: 1}\n",
+      mixture,
   };
   return texts;
 }

@@ -73,7 +73,7 @@ struct Oracle {
   std::string key;
 };
 
-std::string number_text(std::string text) {
+std::string number_text(const std::string& text) {
   const double value = std::strtod(text.c_str(), nullptr);
   return fmt::format("{}", value);
 }
@@ -82,7 +82,7 @@ std::string number_text(std::string text) {
 void compare(const ImportDraft& draft, const CsvTable& table, std::size_t row, const std::vector<Oracle>& oracles,
              const std::string& name) {
   for (const Oracle& oracle : oracles) {
-    const std::string expected = table.text(row, table.require(oracle.column));
+    const std::string& expected = table.text(row, table.require(oracle.column));
     if (expected.empty() || expected.find('$') != std::string::npos) continue;
     if (oracle.column == "n_layers" && draft.scenario().find("model")->find("blocks") != nullptr) continue;
     if ((oracle.column == "kv_channels" || oracle.column == "head_dim") &&
@@ -127,7 +127,7 @@ TEST_CASE("the functional tests of Megatron-LM import to the layout that stands 
   int read = 0;
   int refused = 0;
   for (std::size_t row = 0; row < cases.rows(); ++row) {
-    const std::string name = cases.text(row, 0);
+    const std::string& name = cases.text(row, 0);
     const ImportFile file{name, text_of(*folder / "configs" / name / "model_config.yaml")};
     const ImportFormat* format = format_of(file);
     INFO(name);

@@ -272,7 +272,7 @@ TEST_CASE("no framework has its name in the simulator's code") {
   const std::filesystem::path sources = source_root() + "/sim";
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(sources)) {
-    const std::filesystem::path file = entry.path();
+    const std::filesystem::path& file = entry.path();
     const std::string room = file.lexically_relative(sources).begin()->string();
     const bool code = file.extension() == ".cpp" || file.extension() == ".hpp";
     if (!code || room == "launch" || room == "import" || room == "validation") continue;
