@@ -36,6 +36,7 @@ constexpr const char* kPageStyle =
     "th[aria-sort=ascending] button::after{content:' \\2191'}th[aria-sort=descending] button::after{content:' \\2193'}"
     "svg{max-width:100%;height:auto;font:12px system-ui,sans-serif;fill:var(--ink)}.grid{stroke:var(--line)}"
     ".range{stroke:var(--mark);stroke-width:1.5;opacity:.6}.point{fill:var(--mark)}.point.late{fill:var(--late)}"
+    "@media(max-width:1280px){th,td{padding:6px 7px;font-size:14px}}"
     "@media(max-width:600px){th,td{padding:5px 6px;font-size:13px}}"
     "@media print{body{max-width:none;padding:0}th button::after{content:''!important}}";
 
