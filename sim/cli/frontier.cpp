@@ -30,6 +30,7 @@ constexpr std::int64_t kMaxProfilePasses = 16'000'000;
 struct FrontierOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string data;
   std::string profile;
   std::optional<int> stages;
@@ -52,6 +53,7 @@ CommandSyntax syntax_for(FrontierOptions& options) {
       "and what that saves, for the job of the YAML file SCENARIO or for measured passes of a pipeline.");
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"), "override a key of the scenario");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   syntax.add_file(FileRole::input, "profile", options.profile, "P.csv",
                   "measured passes: a table with columns stage, instruction, frequency (MHz), time (s), energy (J)");
@@ -119,6 +121,9 @@ void check_shape(const Schedule& schedule, PipelineShape& shape) {
 
 ClockedSubject profiled(const FrontierOptions& options) {
   if (!options.overrides.empty()) fail_input({}, "--set belongs to a scenario, not to a profile");
+  if (options.import.given()) {
+    fail_input({}, "--nodes, --env, --arg, --launch and --from belong to a launch script, not to a profile");
+  }
   PipelineShape shape;
   shape.stages = whole_number("stages", options.stages, kMaxStages);
   shape.microbatches = whole_number("microbatches", options.microbatches, kMaxMicrobatches);
@@ -150,8 +155,9 @@ ClockedSubject simulated(const FrontierOptions& options) {
                "a scenario states these itself; override its keys with --set");
   }
   const ScenarioSources sources(data_folders(options.data));
-  return clocked_subject(parse_scenario(scenario_document(options.scenario, {}, options.overrides, sources), sources),
-                         sources, options.stragglers);
+  return clocked_subject(
+      parse_scenario(scenario_document(options.scenario, options.import, options.overrides, sources), sources), sources,
+      options.stragglers);
 }
 
 }  // namespace

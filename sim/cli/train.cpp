@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "report/json_csv.hpp"
 #include "report/train_report.hpp"
@@ -19,6 +20,7 @@ namespace po = boost::program_options;
 struct TrainOptions {
   std::string scenario;
   std::vector<std::string> overrides;
+  ImportOptions import;
   std::string format;
   int samples = 0;
   std::uint64_t seed = 0;
@@ -40,6 +42,7 @@ CommandSyntax syntax_for(TrainOptions& options) {
   add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
   add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "of their random numbers");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
@@ -53,7 +56,9 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   if (options.samples < 1 || options.samples > kMostTrainingRuns) {
     fail_input({}, "--samples: expected 1 to 10000000 runs", "leave it out for 1000");
   }
-  const Scenario scenario = load_scenario(options.scenario, options.overrides, data_folders(options.data));
+  const ScenarioSources sources(data_folders(options.data));
+  const Scenario scenario =
+      parse_scenario(scenario_document(options.scenario, options.import, options.overrides, sources), sources);
   const TrainingPrediction prediction =
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
