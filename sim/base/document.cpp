@@ -1,6 +1,7 @@
 #include "base/document.hpp"
 
 #include "base/characters.hpp"
+#include "base/document_text.hpp"
 #include "base/key_path.hpp"
 #include "base/placeholder.hpp"
 #include "base/read_files.hpp"
@@ -90,7 +91,15 @@ const Value* Value::find(std::string_view key) const {
   return nullptr;
 }
 
-Document Document::from_file(const std::filesystem::path& path) {
+namespace {
+
+void refuse_large(const std::string& text, const std::string& name) {
+  if (text.size() > kMaxFileBytes) fail_input({name, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
+}
+
+}  // namespace
+
+std::string document_text(const std::filesystem::path& path) {
   const std::string name = path.string();
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) fail_input({name, 0, 0}, "this is a folder, expected a file");
@@ -99,15 +108,20 @@ Document Document::from_file(const std::filesystem::path& path) {
   note_read_file(path);
   std::string text;
   std::array<char, 16384> block;
-  do {  // at most a block more than from_text accepts, of a device without end too
+  do {  // at most a block more than is accepted, of a device without end too
     in.read(block.data(), block.size());
     text.append(block.data(), static_cast<std::size_t>(in.gcount()));
   } while (in && text.size() <= kMaxFileBytes);
-  return from_text(std::move(text), name);
+  refuse_large(text, name);
+  return text;
+}
+
+Document Document::from_file(const std::filesystem::path& path) {
+  return from_text(document_text(path), path.string());
 }
 
 Document Document::from_text(std::string text, std::string name) {
-  if (text.size() > kMaxFileBytes) fail_input({name, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
+  refuse_large(text, name);
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // the byte order mark some editors write
   Document document;
   document.name_ = std::move(name);
@@ -157,8 +171,8 @@ Node Node::child(const Value& value, std::string_view key) const {
   return {*document_, value, path_.empty() ? excerpt(key) : fmt::format("{}.{}", path_, excerpt(key))};
 }
 
-std::string Node::described() const {
-  switch (value_->kind) {
+std::string described(const Value& value) {
+  switch (value.kind) {
     case Value::Kind::null:
       return "nothing";
     case Value::Kind::sequence:
@@ -168,8 +182,10 @@ std::string Node::described() const {
     case Value::Kind::scalar:
       break;
   }
-  return fmt::format("'{}'", excerpt(value_->scalar));
+  return fmt::format("'{}'", excerpt(value.scalar));
 }
+
+std::string Node::described() const { return mirfak::described(*value_); }
 
 void Node::fail(std::string message, std::string hint) const {
   const bool in_file = where().file == document_->name();

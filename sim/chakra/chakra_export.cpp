@@ -200,13 +200,13 @@ class Exporter {
         timeline_(simulation.times_of(program_)),
         real_(program_, simulation.job, simulation.plans, folded_),
         entries_(entries_of(program_)) {
+    real_.number_ranks();
     for (GroupingId grouping = 0; grouping < program_.groupings.size(); ++grouping) {
       groups_of_ranks_.push_back(real_.groups_of_ranks(grouping));
     }
   }
 
   int cluster_ranks() const { return static_cast<int>(real_.cluster_ranks().size()); }
-  std::size_t nodes(int rank) const { return entries_[real_.standing_for(rank)].size(); }
   void write(int rank) const;
   void write_groups(const std::vector<int>& ranks) const;
 
@@ -336,8 +336,8 @@ void check(const Simulation& simulation) {
 
 }  // namespace
 
-ChakraExport write_chakra(const std::filesystem::path& prefix, const Simulation& simulation,
-                          const std::vector<int>& ranks, const ChakraHeaderTexts& texts) {
+std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& simulation,
+                         const std::vector<int>& ranks, const ChakraHeaderTexts& texts) {
   check(simulation);
   const Exporter exporter(prefix, simulation, texts);
   std::vector<int> wanted = ranks;
@@ -350,10 +350,7 @@ ChakraExport write_chakra(const std::filesystem::path& prefix, const Simulation&
   }
   parallel_for(wanted.size(), [&](std::size_t i) { exporter.write(wanted[i]); });
   exporter.write_groups(wanted);
-  ChakraExport out;
-  out.files = wanted.size();
-  for (const int rank : wanted) out.nodes += exporter.nodes(rank);
-  return out;
+  return wanted.size();
 }
 
 }  // namespace mirfak

@@ -13,11 +13,6 @@ namespace mirfak {
 // What is said in every file's header besides: name and value.
 using ChakraHeaderTexts = std::vector<std::pair<std::string, std::string>>;
 
-struct ChakraExport {
-  std::size_t files = 0;
-  std::size_t nodes = 0;  // of all of them
-};
-
 // Writes the iteration as Chakra execution traces, one file per rank: PREFIX.<rank>.et, and PREFIX.comm_groups.json
 // with the ranks of every process group by its name, as simulators take it. `ranks`: which, ascending; empty: all of
 // the cluster. Every kernel, collective, transfer and piece of the host's work is a node, with its simulated duration;
@@ -26,9 +21,10 @@ struct ChakraExport {
 //    begins when all are there: collectives by their group (pg_name), transfers by comm_src, comm_dst and comm_tag.
 //  - comm_size is what one rank gives in: of an all-gather its part, of all others the whole buffer.
 // Times are those of the simulation, also where links are shared: replayed (chakra_program.hpp) the iteration is the
-// same to the picosecond. Existing files are replaced one by one as each is complete. Error(infeasible) for ranks that
-// share a GPU, and stages of their own shape. Error(input) for ranks that the cluster does not have.
-ChakraExport write_chakra(const std::filesystem::path& prefix, const Simulation& simulation,
-                          const std::vector<int>& ranks, const ChakraHeaderTexts& texts);
+// same to the picosecond. Existing files are replaced one by one as each is complete. Returns how many ranks were
+// written. Error(infeasible) for ranks that share a GPU, and stages of their own shape. Error(input) for ranks that the
+// cluster does not have.
+std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& simulation,
+                         const std::vector<int>& ranks, const ChakraHeaderTexts& texts);
 
 }  // namespace mirfak

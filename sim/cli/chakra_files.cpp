@@ -33,11 +33,10 @@ std::vector<int> ranks_of(const std::string& text) {
 
 }  // namespace
 
-std::string write_chakra_files(const std::string& prefix, const std::string& ranks, const Scenario& scenario,
-                               const Simulation& simulation) {
+void write_chakra_files(const std::string& prefix, const std::string& ranks, const Scenario& scenario,
+                        const Simulation& simulation) {
   const ChakraHeaderTexts texts = {{"program", "mirfak " MIRFAK_VERSION}, {"scenario", scenario.resolved}};
-  const ChakraExport written = write_chakra(prefix, simulation, ranks_of(ranks), texts);
-  return fmt::format("{} Chakra traces with {} nodes in all: {}.<rank>.et\n", written.files, written.nodes, prefix);
+  write_chakra(prefix, simulation, ranks_of(ranks), texts);
 }
 
 }  // namespace mirfak

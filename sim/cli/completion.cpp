@@ -41,6 +41,11 @@ std::vector<std::string> keys_of_set() {
   return out;
 }
 
+// What the value of an option may be; empty: anything.
+std::vector<std::string> values_of(const OptionDescription& option) {
+  return option.name == "set" ? keys_of_set() : option.choices();
+}
+
 std::string bash_values(const CommandDescription& command) {
   std::string out;
   for (const OptionDescription& option : command.options) {
@@ -105,7 +110,7 @@ std::string bash_script(const std::vector<CommandDescription>& all) {
 // What zsh shows and does behind an option: ":FILE.json:_files".
 std::string zsh_value(const OptionDescription& option) {
   if (option.value.empty()) return "";
-  const std::vector<std::string> choices = option.name == "set" ? keys_of_set() : option.choices();
+  const std::vector<std::string> choices = values_of(option);
   const std::string label = replaced(option.value, ":", "\\:");
   if (!choices.empty()) return fmt::format(":{}:({})", label, fmt::join(choices, " "));
   return fmt::format(":{}:{}", label, option.file ? "_files" : " ");
@@ -154,7 +159,7 @@ std::string fish_script(const std::vector<CommandDescription>& all) {
     if (!operands.empty())
       out += fmt::format("{} -f -a {}\n", where, quoted(fmt::format("{}", fmt::join(operands, " "))));
     for (const OptionDescription& option : command.options) {
-      const std::vector<std::string> choices = option.name == "set" ? keys_of_set() : option.choices();
+      const std::vector<std::string> choices = values_of(option);
       out += fmt::format("{} -l {}", where, option.name);
       if (!choices.empty()) {
         out += fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(choices, " "))));

@@ -1,6 +1,6 @@
 #include "import/imported_job.hpp"
 
-#include "base/read_files.hpp"
+#include "base/document_text.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "scenario/scenario.hpp"
@@ -11,14 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 
 namespace mirfak {
 
 namespace {
-
-constexpr std::size_t kMostBytes = 2U << 20;
 
 std::string lowered(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -169,18 +165,7 @@ NodeChoice node_choice(std::string_view text) {
   return out;
 }
 
-ImportFile read_import_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) fail_input({path, 0, 0}, "this is a folder, expected a file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail_input({path, 0, 0}, "cannot read this file", "check the path and its permissions");
-  note_read_file(path);
-  std::string text(kMostBytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kMostBytes) fail_input({path, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
-  return {path, std::move(text)};
-}
+ImportFile read_import_file(const std::string& path) { return {path, document_text(path)}; }
 
 ImportedJob import_job(std::span<const ImportFile> files, const ImportRequest& request, ImportContext context) {
   const ImportFile& first = files.front();

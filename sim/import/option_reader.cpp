@@ -1,5 +1,6 @@
 #include "import/option_reader.hpp"
 
+#include "base/document_text.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 
@@ -46,20 +47,6 @@ void collect(const Value& value, const std::string& name, std::string_view sign,
   out.push_back({name, value, where, excerpt(fmt::format("{}{}{}", name, sign, emit_flow_yaml(value)), 100)});
 }
 
-std::string as_text(const Value& value) {
-  switch (value.kind) {
-    case Value::Kind::null:
-      return "nothing";
-    case Value::Kind::sequence:
-      return "a list";
-    case Value::Kind::mapping:
-      return "a mapping";
-    case Value::Kind::scalar:
-      break;
-  }
-  return fmt::format("'{}'", excerpt(value.scalar));
-}
-
 }  // namespace
 
 std::vector<Setting> settings_of(const Value& root, std::string_view sign) {
@@ -104,10 +91,10 @@ Option OptionReader::option_of(const std::vector<std::string_view>& names) {
 void OptionReader::fail(const Option& option, const std::string& expected, const std::string& hint) const {
   if (option.setting == nullptr) {
     fail_internal(fmt::format("the default of {} of {} is {}: expected {}", option.name, program_,
-                              as_text(option.value), expected));
+                              described(option.value), expected));
   }
   const Location& where = option.value.where.known() ? option.value.where : option.setting->where;
-  fail_input(where, fmt::format("{}: expected {}, found {}", option.name, expected, as_text(option.value)), hint);
+  fail_input(where, fmt::format("{}: expected {}, found {}", option.name, expected, described(option.value)), hint);
 }
 
 std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, std::int64_t maximum) const {

@@ -73,6 +73,8 @@ class ShellParser {
   void double_quoted(ShellWord& into);
   void single_quoted(ShellWord& into);
   void escaped_quoted(ShellWord& into);  // $'...'
+  // Between double quotes; `escaped`: the signs that a backslash takes their meaning from there.
+  void piece_in_quotes(ShellWord& into, std::string_view escaped);
   void dollar(ShellWord& into, bool quoted);
   void braced(ShellWord& into, bool quoted, std::size_t begin);
   void parameter_operator(ShellPiece& piece, bool quoted, std::size_t begin);

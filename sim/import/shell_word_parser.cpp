@@ -69,21 +69,7 @@ ShellWord ShellParser::whole_word() {
 ShellWord ShellParser::whole_quoted() {
   ShellWord out;
   out.at = origin(at_);
-  while (!ended()) {
-    const char sign = peek();
-    if (sign == '\\' && peek(1) == '\n') {
-      at_ += 2;
-    } else if (sign == '\\' && std::string_view("$`\\").find(peek(1)) != std::string_view::npos && peek(1) != '\0') {
-      ++at_;
-      literal(out, true, 1);
-    } else if (sign == '$') {
-      dollar(out, true);
-    } else if (sign == '`') {
-      backquoted(out, true);
-    } else {
-      literal(out, true, 1);
-    }
-  }
+  while (!ended()) piece_in_quotes(out, "$`\\");
   return out;
 }
 
@@ -152,24 +138,28 @@ void ShellParser::double_quoted(ShellWord& into) {
   if (peek() == '"') literal(into, true, 0);  // "" is a word too
   while (true) {
     if (ended()) fail(begin, "an open quote", "close it");
-    const char sign = peek();
-    if (sign == '"') {
+    if (peek() == '"') {
       ++at_;
       --nesting_;
       return;
     }
-    if (sign == '\\' && peek(1) == '\n') {
-      at_ += 2;
-    } else if (sign == '\\' && std::string_view("$`\"\\").find(peek(1)) != std::string_view::npos && peek(1) != '\0') {
-      ++at_;
-      literal(into, true, 1);
-    } else if (sign == '$') {
-      dollar(into, true);
-    } else if (sign == '`') {
-      backquoted(into, true);
-    } else {
-      literal(into, true, 1);
-    }
+    piece_in_quotes(into, "$`\"\\");
+  }
+}
+
+void ShellParser::piece_in_quotes(ShellWord& into, std::string_view escaped) {
+  const char sign = peek();
+  if (sign == '\\' && peek(1) == '\n') {
+    at_ += 2;
+  } else if (sign == '\\' && escaped.find(peek(1)) != std::string_view::npos && peek(1) != '\0') {
+    ++at_;
+    literal(into, true, 1);
+  } else if (sign == '$') {
+    dollar(into, true);
+  } else if (sign == '`') {
+    backquoted(into, true);
+  } else {
+    literal(into, true, 1);
   }
 }
 

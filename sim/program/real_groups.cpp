@@ -40,10 +40,7 @@ RealGroups::Members members_of(const Program& program, GroupId group, int stage)
 
 RealGroups::RealGroups(const Program& program, const Job& job, std::span<const StagePlan> plans, bool folded)
     : program_(program), plans_(plans), folded_(folded) {
-  if (!folded) {
-    number_ranks();
-    return;
-  }
+  if (!folded) return;
   add_all_ranks(all_, job);
   real_ = std::make_unique<RankGroups>(all_, job, false);
   class_of_.resize(static_cast<std::size_t>(job.strategy.pipeline));
@@ -54,7 +51,6 @@ RealGroups::RealGroups(const Program& program, const Job& job, std::span<const S
       of_stage[static_cast<std::size_t>(replica)] = plan.replica_class;
     }
   }
-  number_ranks();
 }
 
 RealGroups::~RealGroups() = default;

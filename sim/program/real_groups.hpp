@@ -29,6 +29,8 @@ class RealGroups {
   // Visits the real groups that a group stands for and that have ranks on a stage.
   void for_each(GroupingId grouping, GroupId group, int stage, const std::function<void(const Members&)>& visit);
 
+  // In front of the functions below, which what prices traffic does not need.
+  void number_ranks();
   // All ranks of the cluster, by number.
   const std::vector<ProgramRank>& cluster_ranks() const { return cluster_ranks_; }
   // Of the program's ranks the one that stands for a rank of the cluster: an index into Program::ranks.
@@ -41,7 +43,6 @@ class RealGroups {
  private:
   using OfClasses = std::vector<std::vector<Members>>;  // by class of replicas
   const OfClasses& real_groups(GroupingId grouping, int stage);
-  void number_ranks();
 
   const Program& program_;
   std::span<const StagePlan> plans_;

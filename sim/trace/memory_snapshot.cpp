@@ -238,7 +238,8 @@ void write_segment(PickleWriter& out, std::size_t number, const Device& device) 
 
 void write_memory_snapshot(const std::filesystem::path& path, const Simulation& simulation) {
   std::vector<Device> devices;
-  for_each_memory(simulation, [&](std::uint32_t, const RankMemory& rank) { devices.push_back(device_of(rank)); });
+  for_each_memory(simulation, StreamIndex(simulation.program),
+                  [&](std::uint32_t, const RankMemory& rank) { devices.push_back(device_of(rank)); });
   PickleWriter out;
   out.dict([&] {
     out.text("segments");

@@ -1,7 +1,6 @@
 #include "trace/rank_series.hpp"
 
 #include "program/sharded_state.hpp"
-#include "trace/stream_index.hpp"
 
 #include <algorithm>
 
@@ -74,9 +73,9 @@ RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory
   return out;
 }
 
-void for_each_memory(const Simulation& simulation, const std::function<void(std::uint32_t, const RankMemory&)>& visit) {
+void for_each_memory(const Simulation& simulation, const StreamIndex& index,
+                     const std::function<void(std::uint32_t, const RankMemory&)>& visit) {
   const Program& program = simulation.program;
-  const StreamIndex index(program);
   int stage = -1;
   std::vector<BlockMemory> blocks;  // as the stage holds them
   for (std::uint32_t rank = 0; rank < program.ranks.size(); ++rank) {

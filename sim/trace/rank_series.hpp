@@ -2,6 +2,7 @@
 
 #include "simulation/iteration.hpp"
 #include "trace/pass_spans.hpp"
+#include "trace/stream_index.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -46,8 +47,10 @@ struct RankMemory {
 // `blocks`: memory_of_blocks of the plan's stage. `spans`: of a rank of `plan`.
 RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory> blocks, const StagePlan& plan,
                        std::span<const PassSpan> spans);
-// Of all ranks of the program, in its order; the first argument is the index into Program::ranks.
-void for_each_memory(const Simulation& simulation, const std::function<void(std::uint32_t, const RankMemory&)>& visit);
+// Of all ranks of the program, in its order; the first argument is the index into Program::ranks. `index`: of the
+// program.
+void for_each_memory(const Simulation& simulation, const StreamIndex& index,
+                     const std::function<void(std::uint32_t, const RankMemory&)>& visit);
 
 // As account_memory counts it: the largest total is StageMemory::peak's, to the bit.
 std::vector<MemoryPoint> memory_over_time(const RankMemory& rank, Picoseconds end);

@@ -276,7 +276,7 @@ void TimelineWriter::write_use(std::uint32_t process, const std::string& name, c
 // Of every rank, where it is known what was simulated.
 void TimelineWriter::write_memory_and_power() {
   if (simulation_ == nullptr) return;
-  for_each_memory(*simulation_, [&](std::uint32_t rank, const RankMemory& memory) {
+  for_each_memory(*simulation_, index_, [&](std::uint32_t rank, const RankMemory& memory) {
     for (const MemoryPoint& point : memory_over_time(memory, timeline_.makespan)) {
       write_point(names_.process(rank), "\"memory\"", point.time, "GiB", point.use.total() / kGibibyte);
     }

@@ -318,7 +318,7 @@ void TraceWriter::write_memory() {
                      point.use.workspace);
     }
   };
-  if (measurement_ == nullptr) for_each_memory(simulation_, write);
+  if (measurement_ == nullptr) for_each_memory(simulation_, index_, write);
   columns.finish();
 }
 
