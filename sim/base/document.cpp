@@ -144,6 +144,10 @@ void Document::override_value(std::string_view assignment) {
   } catch (const Error& error) {
     fail_input(where, error.message(), error.hint());
   }
+  if (!placeholders(value, "").empty()) {
+    fail_input(where, fmt::format("{} stands for a value that is still to be filled in", kPlaceholder),
+               "write the value itself");
+  }
   set_location(value, where);
   assign(KeyPath(assignment.substr(0, equals), where), std::move(value), where);
 }

@@ -228,6 +228,8 @@ TEST_CASE("overrides that cannot be applied") {
   CHECK(contains(failure(".a=1"), "empty key"));
   CHECK(contains(failure("a..b=1"), "empty key"));
   CHECK(contains(failure("b=[1"), "--set b=[1: not valid YAML"));
+  CHECK(contains(failure("b=FILL_IN"), "--set b=FILL_IN: FILL_IN stands for a value that is still to be filled in"));
+  CHECK(contains(failure("b={c: [FILL_IN, 2]}"), "still to be filled in"));
 }
 
 TEST_CASE("the YAML of a document reads back as the same document") {
