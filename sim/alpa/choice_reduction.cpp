@@ -1,17 +1,15 @@
 #include "alpa/choice_reduction.hpp"
 
+#include "alpa/basics.hpp"
 #include "base/error.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 namespace mirfak::alpa {
 
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 Cost sum(Cost a, const Cost& b) { return a += b; }
 

@@ -1,5 +1,6 @@
 #include "alpa/model_plan.hpp"
 
+#include "alpa/basics.hpp"
 #include "alpa/stage_profile.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -11,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -20,7 +20,6 @@ namespace mirfak::alpa {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // Plans that are by so much slower than the best by their estimate are not worth the engine's time: estimates leave
 // out what the engine sees.
 constexpr double kWorthTrying = 1.1;

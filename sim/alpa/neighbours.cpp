@@ -1,5 +1,6 @@
 #include "alpa/neighbours.hpp"
 
+#include "alpa/basics.hpp"
 #include "plan/state_choice.hpp"
 #include "strategy/rule_fields.hpp"
 #include "strategy/rules.hpp"
@@ -10,11 +11,6 @@
 namespace mirfak::alpa {
 
 namespace {
-
-template <typename T>
-bool has(const std::vector<T>& values, T value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 class Neighbours {
  public:

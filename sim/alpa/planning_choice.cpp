@@ -1,5 +1,6 @@
 #include "alpa/planning_choice.hpp"
 
+#include "alpa/basics.hpp"
 #include "base/error.hpp"
 #include "program/data_parallel.hpp"
 
@@ -9,11 +10,6 @@
 namespace mirfak::alpa {
 
 namespace {
-
-template <typename T>
-bool has(const std::vector<T>& values, T value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 // Every one that divides the batch.
 std::vector<int> sequences_of_microbatches(const Job& job, const StrategySpace& space) {

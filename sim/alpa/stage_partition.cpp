@@ -19,11 +19,11 @@
 
 #include "alpa/stage_partition.hpp"
 
+#include "alpa/basics.hpp"
 #include "base/error.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -31,8 +31,6 @@
 namespace mirfak::alpa {
 
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Found {
   double sum = kNever;

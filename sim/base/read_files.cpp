@@ -15,6 +15,7 @@ using Identity = std::pair<dev_t, ino_t>;  // of a file, whatever it is called
 
 std::mutex mutex;
 std::optional<std::set<Identity>> noted;  // nullopt: nobody asks
+std::vector<std::filesystem::path> data;
 
 std::optional<Identity> identity_of(const std::filesystem::path& path) {
   struct stat found {};
@@ -32,6 +33,7 @@ ReadFiles::ReadFiles() {
 ReadFiles::~ReadFiles() {
   const std::lock_guard lock(mutex);
   noted.reset();
+  data.clear();
 }
 
 void note_read_file(const std::filesystem::path& path) {
@@ -45,6 +47,16 @@ bool was_read(const std::filesystem::path& path) {
   if (!noted) return false;
   const auto identity = identity_of(path);
   return identity && noted->contains(*identity);
+}
+
+void note_data_folders(std::vector<std::filesystem::path> folders) {
+  const std::lock_guard lock(mutex);
+  if (noted) data = std::move(folders);
+}
+
+std::vector<std::filesystem::path> noted_data_folders() {
+  const std::lock_guard lock(mutex);
+  return data;
 }
 
 }  // namespace mirfak

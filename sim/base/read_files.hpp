@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace mirfak {
 
@@ -19,5 +20,10 @@ class ReadFiles {
 void note_read_file(const std::filesystem::path& path);
 // Whether this file, by whatever path, was noted.
 bool was_read(const std::filesystem::path& path);
+
+// The same of the folders of models and hardware, by whatever reads from them (base/origin.hpp says what is there); the
+// folders noted last, none where nothing was noted.
+void note_data_folders(std::vector<std::filesystem::path> folders);
+std::vector<std::filesystem::path> noted_data_folders();
 
 }  // namespace mirfak

@@ -100,6 +100,12 @@ std::string join_or(std::span<const std::string> words) {
   return out;
 }
 
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 std::string ranges_text(const std::vector<int>& numbers) {
   std::string out;
   for (std::size_t first = 0; first < numbers.size();) {

@@ -31,6 +31,9 @@ std::string nth_line(std::string_view text, int number);
 // "a, b or c"
 std::string join_or(std::span<const std::string> words);
 
+// As one word of a POSIX shell, between single quotes.
+std::string shell_quoted(std::string_view text);
+
 // "0-3, 7" for {0, 1, 2, 3, 7}; ascending.
 std::string ranges_text(const std::vector<int>& numbers);
 

@@ -8,6 +8,7 @@
 #include "cli/bench_cases.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "report/text_table.hpp"
 #include "scenario/scenario.hpp"
@@ -95,7 +96,7 @@ std::string json_of(std::span<const BenchResult> results, double wall_time_s) {
   }
   const nlohmann::ordered_json out = {
       {"cases", cases}, {"hash", fmt::format("{:016x}", combined_hash(results))}, {"wall_time_s", wall_time_s}};
-  return out.dump(2) + "\n";
+  return printed_json(out);
 }
 
 }  // namespace

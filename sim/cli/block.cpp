@@ -3,6 +3,7 @@
 #include "block/operators.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "graph/backward.hpp"
 #include "report/block_report.hpp"
@@ -129,7 +130,8 @@ CommandOutput run_block(std::span<const std::string> arguments, const Surroundin
   const Location asked_at = settings.empty() ? Location{} : Location{"--set", 0, 0};
   const block::Sizes sizes = block::complete_sizes(*definition, chosen_sizes(*definition, given, settings), asked_at);
   const OperatorGraph graph = with_backward(block::compile(*definition, sizes, {}), {.fused_accumulation = true});
-  return {format == OutputFormat::text ? block_text(*definition, graph) : block_json(*definition, graph), {}};
+  return {format == OutputFormat::text ? block_text(*definition, graph) : printed_json(block_json(*definition, graph)),
+          {}};
 }
 
 }  // namespace mirfak

@@ -11,6 +11,7 @@
 #include "cli/calibrate_trace.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "model/attention_kernels.hpp"
 #include "report/calibration_report.hpp"
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 namespace mirfak {
 
@@ -131,7 +133,7 @@ std::string printed(const std::vector<FittedSection>& sections, const std::vecto
   for (const UnreadColumn& column : unread) {
     out["unread_columns"].push_back({{"place", column.where.text()}, {"name", column.name}});
   }
-  return out.dump(2) + "\n";
+  return printed_json(std::move(out));
 }
 
 void check_machine_options(const CalibrateOptions& options) {

@@ -2,8 +2,10 @@
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/staged_file.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "report/own_runs_report.hpp"
 #include "validation/own_runs.hpp"
 
@@ -48,8 +50,8 @@ CommandOutput correct_by_runs(const RunsToCalibrate& given, OutputFormat format)
   const std::string source =
       given.source.empty() ? std::filesystem::path(given.table).filename().string() : given.source;
   const OwnRunsFit fit = fit_own_runs(runs, source);
-  if (!given.out.empty()) write_text_file(given.out, corrected_node_yaml(fit));
-  if (format == OutputFormat::json) return {own_runs_json(fit, runs).dump(2) + "\n", {}};
+  if (!given.out.empty()) write_text_file(given.out, origin_comment() + corrected_node_yaml(fit));
+  if (format == OutputFormat::json) return {printed_json(own_runs_json(fit, runs)), {}};
   return {own_runs_text(fit, runs), {}};
 }
 

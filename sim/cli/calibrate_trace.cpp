@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "recording/recording_files.hpp"
 #include "report/recorded_run_report.hpp"
 #include "report/recording_report.hpp"
@@ -13,6 +14,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -84,7 +86,7 @@ CommandOutput calibrate_by_trace(const TraceToCalibrate& given, OutputFormat for
   if (format == OutputFormat::text) return {text + (fit ? "\n" + recorded_run_text(fit->fit, fit->host) : ""), {}};
   nlohmann::ordered_json out{{"recordings", std::move(all)}};
   if (fit) out["fit"] = recorded_run_json(fit->fit, fit->host);
-  return {out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", {}};
+  return {printed_json(std::move(out)), {}};
 }
 
 }  // namespace mirfak

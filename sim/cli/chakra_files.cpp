@@ -1,5 +1,6 @@
 #include "cli/chakra_files.hpp"
 
+#include "base/origin.hpp"
 #include "base/text.hpp"
 #include "chakra/chakra_export.hpp"
 #include "network/host_list.hpp"
@@ -35,7 +36,7 @@ std::vector<int> ranks_of(const std::string& text) {
 
 void write_chakra_files(const std::string& prefix, const std::string& ranks, const Scenario& scenario,
                         const Simulation& simulation) {
-  const ChakraHeaderTexts texts = {{"program", "mirfak " MIRFAK_VERSION}, {"scenario", scenario.resolved}};
+  const ChakraHeaderTexts texts = {{"program", origin_text()}, {"scenario", scenario.resolved}};
   write_chakra(prefix, simulation, ranks_of(ranks), texts);
 }
 

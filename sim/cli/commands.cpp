@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
 
@@ -72,7 +73,7 @@ CommandOutput run_command_line(std::span<const std::string> arguments, const Sur
   if (arguments.empty()) return {{}, "no command\n\n" + help(), kStatusInput};
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return {help(), {}};
-  if (name == "--version") return {"mirfak " MIRFAK_VERSION "\n", {}};
+  if (name == "--version") return {fmt::format("mirfak {}\n", program_version()), {}};
   const ReadFiles reading;
   for (const Command& command : kCommands) {
     if (command.name == name) return command.run(arguments.subspan(1), surroundings);

@@ -4,6 +4,7 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "comparison/option_results.hpp"
 #include "report/comparison_report.hpp"
@@ -48,7 +49,7 @@ CommandSyntax syntax_for(CompareOptions& options) {
 std::string printed(const ComparisonFile& file, const Comparison& comparison, OutputFormat format) {
   switch (format) {
     case OutputFormat::json:
-      return comparison_json(file, comparison).dump(2) + "\n";
+      return printed_json(comparison_json(file, comparison));
     case OutputFormat::csv:
       return comparison_csv(comparison);
     case OutputFormat::text:

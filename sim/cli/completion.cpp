@@ -26,9 +26,6 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-// In single quotes of a shell.
-std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
-
 std::vector<std::string> option_words(const CommandDescription& command) {
   std::vector<std::string> out;
   for (const OptionDescription& option : command.options) out.push_back("--" + option.name);
@@ -54,7 +51,7 @@ std::string bash_values(const CommandDescription& command) {
       out += fmt::format("        {}.--set) words=$keys ;;\n", command.name);
     } else if (!choices.empty()) {
       out += fmt::format("        {}.--{}) words={} ;;\n", command.name, option.name,
-                         quoted(fmt::format("{}", fmt::join(choices, " "))));
+                         shell_quoted(fmt::format("{}", fmt::join(choices, " "))));
     } else if (!option.value.empty() && !option.file) {
       out += fmt::format("        {}.--{}) return ;;\n", command.name, option.name);
     } else if (option.file) {
@@ -80,20 +77,20 @@ std::string bash_script(const std::vector<CommandDescription>& all) {
       "        return\n"
       "    fi\n"
       "    case $command.$before in\n",
-      quoted(fmt::format("{}", fmt::join(keys_of_set(), " "))),
-      quoted(fmt::format("{} --help --version", fmt::join(names, " "))));
+      shell_quoted(fmt::format("{}", fmt::join(keys_of_set(), " "))),
+      shell_quoted(fmt::format("{} --help --version", fmt::join(names, " "))));
   for (const CommandDescription& command : all) out += bash_values(command);
   out += "    esac\n    if [[ -z $words && $word == -* ]]; then\n        case $command in\n";
   for (const CommandDescription& command : all) {
     out += fmt::format("            {}) words={} ;;\n", command.name,
-                       quoted(fmt::format("{}", fmt::join(option_words(command), " "))));
+                       shell_quoted(fmt::format("{}", fmt::join(option_words(command), " "))));
   }
   out += "        esac\n    elif [[ -z $words ]] && ((COMP_CWORD == 2)); then\n        case $command in\n";
   for (const CommandDescription& command : all) {
     const std::vector<std::string> operands = command.operand_choices();
     if (operands.empty()) continue;
-    out +=
-        fmt::format("            {}) words={} ;;\n", command.name, quoted(fmt::format("{}", fmt::join(operands, " "))));
+    out += fmt::format("            {}) words={} ;;\n", command.name,
+                       shell_quoted(fmt::format("{}", fmt::join(operands, " "))));
   }
   return out +
          "        esac\n    fi\n"
@@ -128,7 +125,7 @@ std::string zsh_script(const std::vector<CommandDescription>& all) {
       "_mirfak() {\n"
       "    local -a commands\n    commands=(\n";
   for (const CommandDescription& command : all) {
-    out += fmt::format("        {}\n", quoted(command.name + ":" + zsh_sentence(command.sentence)));
+    out += fmt::format("        {}\n", shell_quoted(command.name + ":" + zsh_sentence(command.sentence)));
   }
   out +=
       "    )\n    if ((CURRENT == 2)); then\n        _describe command commands\n        return\n    fi\n"
@@ -138,7 +135,7 @@ std::string zsh_script(const std::vector<CommandDescription>& all) {
     for (const OptionDescription& option : command.options) {
       out += fmt::format(
           " \\\n                {}",
-          quoted(fmt::format("*--{}[{}]{}", option.name, zsh_sentence(option.sentence), zsh_value(option))));
+          shell_quoted(fmt::format("*--{}[{}]{}", option.name, zsh_sentence(option.sentence), zsh_value(option))));
     }
     const std::vector<std::string> operands = command.operand_choices();
     out += operands.empty() ? " \\\n                '*:file:_files' ;;\n"
@@ -151,22 +148,22 @@ std::string fish_script(const std::vector<CommandDescription>& all) {
   std::string out = "# fish completion of mirfak: put this file into ~/.config/fish/completions, as mirfak.fish.\n";
   for (const CommandDescription& command : all) {
     out += fmt::format("complete -c mirfak -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
-                       quoted(command.sentence));
+                       shell_quoted(command.sentence));
   }
   for (const CommandDescription& command : all) {
     const std::string where = fmt::format("complete -c mirfak -n '__fish_seen_subcommand_from {}'", command.name);
     const std::vector<std::string> operands = command.operand_choices();
     if (!operands.empty())
-      out += fmt::format("{} -f -a {}\n", where, quoted(fmt::format("{}", fmt::join(operands, " "))));
+      out += fmt::format("{} -f -a {}\n", where, shell_quoted(fmt::format("{}", fmt::join(operands, " "))));
     for (const OptionDescription& option : command.options) {
       const std::vector<std::string> choices = values_of(option);
       out += fmt::format("{} -l {}", where, option.name);
       if (!choices.empty()) {
-        out += fmt::format(" -x -a {}", quoted(fmt::format("{}", fmt::join(choices, " "))));
+        out += fmt::format(" -x -a {}", shell_quoted(fmt::format("{}", fmt::join(choices, " "))));
       } else if (!option.value.empty()) {
         out += option.file ? " -r -F" : " -x";
       }
-      out += fmt::format(" -d {}\n", quoted(option.sentence));
+      out += fmt::format(" -d {}\n", shell_quoted(option.sentence));
     }
   }
   return out;

@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "comparison/result_difference.hpp"
 #include "report/difference_report.hpp"
@@ -84,7 +85,7 @@ CommandOutput run_diff(std::span<const std::string> arguments, const Surrounding
   const ComparedRun of_a{a.name, &a.scenario, &a.simulation};
   const ComparedRun of_b{b.name, &b.scenario, &b.simulation};
   const ResultDifference difference = result_difference(of_a, of_b);
-  if (format == OutputFormat::json) return {difference_json(of_a, of_b, difference).dump(2) + "\n", {}};
+  if (format == OutputFormat::json) return {printed_json(difference_json(of_a, of_b, difference)), {}};
   if (format == OutputFormat::csv) return {difference_csv(difference), {}};
   return {difference_text(of_a, of_b, difference), {}};
 }

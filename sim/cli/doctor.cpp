@@ -1,10 +1,12 @@
 // What is installed and works: each check does the thing itself, in a folder of its own where it writes.
 
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/parallel.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cluster/catalog.hpp"
 #include "model/model_loader.hpp"
@@ -24,6 +26,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -176,7 +179,7 @@ std::vector<Finding> examine(const fs::path& data) {
 }
 
 std::string text_of(const std::vector<Finding>& findings) {
-  std::string out = "mirfak " MIRFAK_VERSION "\n\n";
+  std::string out = origin_text() + "\n\n";
   TextTable table("lll");
   for (const Finding& finding : findings) {
     table.add_row({finding.what, std::string(kHealthNames[static_cast<std::size_t>(finding.health)]), finding.says});
@@ -185,14 +188,13 @@ std::string text_of(const std::vector<Finding>& findings) {
 }
 
 std::string json_of(const std::vector<Finding>& findings) {
-  nlohmann::ordered_json out = {{"version", MIRFAK_VERSION}};
-  out["checks"] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json out = {{"checks", nlohmann::ordered_json::array()}};
   for (const Finding& finding : findings) {
     out["checks"].push_back({{"what", finding.what},
                              {"health", kHealthNames[static_cast<std::size_t>(finding.health)]},
                              {"says", finding.says}});
   }
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return printed_json(std::move(out));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "energy/profiled_pipeline.hpp"
 #include "report/frontier_report.hpp"
@@ -176,7 +177,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   const ClockedSubject subject = has_profile ? profiled(options) : simulated(options);
   const Frontier found = frontier(subject.clocked, subject.stragglers);
   const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
-  if (!options.plan.empty()) write_text_file(options.plan, clock_plan_json(report).dump(1) + "\n");
+  if (!options.plan.empty()) write_text_file(options.plan, printed_json(clock_plan_json(report)));
   if (!options.out.empty()) write_text_file(options.out, frontier_csv(found));
   if (!options.report.empty()) write_text_file(options.report, frontier_html(report));
 
@@ -186,7 +187,7 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   } else {
     const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
     const nlohmann::ordered_json json = frontier_json(report, so_far.count());
-    output.text = format == OutputFormat::csv ? csv_of_json(json["plans"]) : json.dump(2) + "\n";
+    output.text = format == OutputFormat::csv ? csv_of_json(json["plans"]) : printed_json(json);
   }
   return output;
 }

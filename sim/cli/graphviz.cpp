@@ -1,6 +1,7 @@
 #include "cli/graphviz.hpp"
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 #include <unistd.h>
 
@@ -26,13 +27,6 @@ std::optional<std::filesystem::path> program_named(const char* name) {
     begin = end + 1;
   }
   return std::nullopt;
-}
-
-// As one word of a shell.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
 }
 
 // A file that is there as long as this is.
@@ -68,7 +62,7 @@ std::string drawn_by_graphviz(std::string_view dot_text) {
                "install Graphviz (Debian: apt install graphviz), or print the graph with --format dot");
   }
   const ScratchFile file(dot_text);
-  FILE* const pipe = ::popen((quoted(program->string()) + " -Tsvg " + quoted(file.path())).c_str(), "r");
+  FILE* const pipe = ::popen((shell_quoted(program->string()) + " -Tsvg " + shell_quoted(file.path())).c_str(), "r");
   if (pipe == nullptr) fail_internal("dot cannot be started");
   std::string svg;
   std::array<char, 65536> piece{};

@@ -1,7 +1,9 @@
+#include "base/origin.hpp"
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "report/import_report.hpp"
 
@@ -42,8 +44,8 @@ CommandOutput run_import(std::span<const std::string> arguments, const Surroundi
   const OutputFormat format = format_choice(options.format);
   const ScenarioSources sources(data_folders(options.data));
   const ImportedJob job = import_files(options.files, options.import, sources);
-  if (!options.out.empty()) write_text_file(options.out, imported_yaml(job));
-  if (format == OutputFormat::json) return {import_json(job).dump(2) + "\n", {}};
+  if (!options.out.empty()) write_text_file(options.out, origin_comment() + imported_yaml(job));
+  if (format == OutputFormat::json) return {printed_json(import_json(job)), {}};
   return {import_text(job), {}};
 }
 

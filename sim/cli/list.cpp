@@ -8,6 +8,7 @@
 #include "block/file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cluster/catalog.hpp"
 #include "cluster/cluster.hpp"
@@ -379,7 +380,7 @@ CommandOutput run_list(std::span<const std::string> arguments, const Surrounding
   Listing listing = chosen.fill(data_folders(data));
   if (!column.empty()) keep_column(listing, column);
   if (format == OutputFormat::text) return {text_of(listing), {}};
-  return {Json{{std::string(chosen.name), json_of(listing)}}.dump(2) + "\n", {}};
+  return {printed_json(Json{{std::string(chosen.name), json_of(listing)}}), {}};
 }
 
 }  // namespace mirfak

@@ -1,6 +1,7 @@
 // Manual pages, made from the commands' own options. The language is that of man(7).
 
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/text.hpp"
 #include "cli/command_descriptions.hpp"
 #include "cli/commands.hpp"
@@ -41,7 +42,7 @@ std::string roff(std::string_view text) {
 }
 
 std::string heading(std::string_view page, std::string_view sentence) {
-  return fmt::format(".TH {} 1 \"\" \"mirfak {}\" \"User commands\"\n.SH NAME\n{} \\- {}\n", page, MIRFAK_VERSION,
+  return fmt::format(".TH {} 1 \"\" \"mirfak {}\" \"User commands\"\n.SH NAME\n{} \\- {}\n", page, program_version(),
                      roff(page), roff(sentence));
 }
 
@@ -49,7 +50,8 @@ std::string heading(std::string_view page, std::string_view sentence) {
 std::string endings() {
   return ".SH EXIT STATUS\n"
          ".TP\n0\nsuccess\n.TP\n1\ninternal failure\n.TP\n2\ninput that cannot be understood\n"
-         ".TP\n3\na job that cannot run\n"
+         ".TP\n3\na job that cannot run\n.TP\n4\nan assertion of the scenario that does not hold\n"
+         ".TP\n130\nended by Ctrl\\-C\n"
          ".SH ENVIRONMENT\n.TP\nMIRFAK_DATA\nthe folder that holds models/ and hw_profiles/, where no option says so\n"
          ".TP\nNO_COLOR\nif set, nothing is coloured\n";
 }

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cli/replay_arguments.hpp"
 #include "cli/replay_chakra.hpp"
@@ -144,7 +145,7 @@ CommandOutput run_replay(std::span<const std::string> arguments, const Surroundi
   if (format == OutputFormat::text) return {replay_text(replay, analysis, asked, notes), {}};
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   const nlohmann::ordered_json json = replay_json(replay, analysis, asked, notes, so_far.count());
-  return {format == OutputFormat::csv ? csv_of_json(json["steps"]) : json.dump(2) + "\n", {}};
+  return {format == OutputFormat::csv ? csv_of_json(json["steps"]) : printed_json(json), {}};
 }
 
 }  // namespace mirfak

@@ -5,6 +5,7 @@
 #include "chakra/chakra_price.hpp"
 #include "chakra/chakra_times.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/nodes_argument.hpp"
 #include "engine/execute.hpp"
 #include "report/chakra_report.hpp"
@@ -50,8 +51,7 @@ CommandOutput replay_chakra(std::span<const std::string> files, const ChakraRepl
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   const nlohmann::ordered_json out = chakra_json(times, joined.notes, so_far.count());
   if (options.format == OutputFormat::csv) return {csv_of_json(out["ranks"]), {}};
-  // Names are whatever the files hold.
-  return {out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", {}};
+  return {printed_json(out), {}};
 }
 
 }  // namespace mirfak

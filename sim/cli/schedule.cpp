@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "report/text_table.hpp"
 #include "schedule/pass_timeline.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -237,7 +239,7 @@ std::string json_of(const DrawnSchedule& subject) {
     }
     out["by_stage"].push_back(std::move(entry));
   }
-  return out.dump(2) + '\n';
+  return printed_json(std::move(out));
 }
 
 // A file says its sizes itself.

@@ -1,11 +1,13 @@
 #include "alpa/planner.hpp"
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
+#include "base/origin.hpp"
 #include "base/progress.hpp"
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "launch/launch_arguments.hpp"
 #include "report/json_csv.hpp"
@@ -153,7 +155,7 @@ void check(const SearchOptions& options, OutputFormat format) {
 }
 
 void write_best(const fs::path& name, const SearchScenario& scenario, const Job& best) {
-  write_text_file(name, fmt::format("# The best that a search of {} found.\n{}", scenario.name,
+  write_text_file(name, fmt::format("{}# The best that a search of {} found.\n{}", origin_comment(), scenario.name,
                                     found_scenario(scenario, best, name.parent_path())));
 }
 
@@ -193,7 +195,7 @@ std::string printed(const SearchReport& report, OutputFormat format, const Surro
   if (format == OutputFormat::text) return search_text(report);
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
   const nlohmann::ordered_json json = search_json(report, so_far.count());
-  return format == OutputFormat::csv ? csv_of_json(json["strategies"]) : json.dump(2) + "\n";
+  return format == OutputFormat::csv ? csv_of_json(json["strategies"]) : printed_json(json);
 }
 
 alpa::Levels levels_of(const SearchOptions& options) {
@@ -204,7 +206,7 @@ alpa::Levels levels_of(const SearchOptions& options) {
 std::string printed(const PlanReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return plan_text(report);
   const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return plan_json(report, so_far.count()).dump(2) + "\n";
+  return printed_json(plan_json(report, so_far.count()));
 }
 
 void note_interruption(CommandOutput& output) {

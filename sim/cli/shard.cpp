@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/graphviz.hpp"
+#include "cli/json_output.hpp"
 #include "cli/nodes_argument.hpp"
 #include "cli/options.hpp"
 #include "cluster/cluster.hpp"
@@ -175,7 +176,7 @@ CommandOutput run_shard(std::span<const std::string> arguments, const Surroundin
       shard_model(std::move(blocks), mesh, annotations, cluster_of_nodes(options.nodes, folders.hardware));
   if (!options.svg.empty()) write_text_file(options.svg, drawn_by_graphviz(shard_dot(sharded)));
   if (format == 2) return {shard_dot(sharded), {}};
-  if (format == 1) return {shard_json(sharded, options.model, batch, sequence), {}};
+  if (format == 1) return {printed_json(shard_json(sharded, options.model, batch, sequence)), {}};
   return {shard_text(sharded, fmt::format("{} on a mesh of {}: {} devices, {} sequences of {} tokens", options.model,
                                           options.mesh, mesh.devices(), batch, sequence)),
           {}};

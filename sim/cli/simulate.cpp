@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "report/explain_text.hpp"
 #include "report/job_text.hpp"
@@ -33,6 +34,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -140,7 +142,7 @@ std::string json_report(const Simulation& simulation, std::span<const std::strin
   if (sections.links) out["links"] = links_json(simulation, *sections.links);
   if (sections.spread) out["spread"] = spread_json(*sections.spread);
   if (sections.gains) out["sensitivity"] = sensitivity_json(*sections.gains);
-  return out.dump(2) + "\n";
+  return printed_json(std::move(out));
 }
 
 void check_network(const Cluster& cluster) {
@@ -257,7 +259,7 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
   } else if (json) {
     nlohmann::ordered_json out = jobs_json(file, simulation, links);
     if (spread) out["spread"] = jobs_spread_json(file, *spread);
-    output.text = out.dump(2) + "\n";
+    output.text = printed_json(std::move(out));
   } else {
     output.text = jobs_text(file, simulation);
     if (options.explain) output.text += explain_jobs(file, jobs, simulation, links, lowering);

@@ -3,6 +3,7 @@
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_points.hpp"
 #include "report/job_text.hpp"
@@ -115,7 +116,7 @@ std::string json_of(const std::string& out, const SweepOutcome& outcome, const S
   json["reasons"] = reasons;
   json["notes"] = outcome.notes;
   json["wall_time_s"] = so_far.count();
-  return json.dump(2) + "\n";
+  return printed_json(json);
 }
 
 std::string printed(const std::string& out, const SweepOutcome& outcome, OutputFormat format,
@@ -147,7 +148,7 @@ std::optional<CommandOutput> estimated(const SweepFile& sweep, const DataFolders
     const nlohmann::ordered_json json = {{"points", estimate.points},         {"sampled", estimate.sampled},
                                          {"threads", estimate.threads},       {"seconds", estimate.seconds},
                                          {"disk_bytes", estimate.disk_bytes}, {"memory_bytes", estimate.memory_bytes}};
-    return CommandOutput{json.dump(2) + "\n", {}};
+    return CommandOutput{printed_json(json), {}};
   }
   if (refused) {
     fail_input({options.files.front(), 0, 0},

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/graphviz.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "network/fabric_file.hpp"
 #include "network/node_topology.hpp"
@@ -129,7 +130,7 @@ CommandOutput run_topology(std::span<const std::string> arguments, const Surroun
   ask_between(options.between, report);
   if (!options.svg.empty()) write_text_file(options.svg, drawn_by_graphviz(topology_dot(report)));
   if (format == 2) return {topology_dot(report), {}};
-  return {format == 1 ? topology_json(report) : topology_text(report), {}};
+  return {format == 1 ? printed_json(topology_json(report)) : topology_text(report), {}};
 }
 
 }  // namespace mirfak

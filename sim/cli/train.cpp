@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "report/json_csv.hpp"
 #include "report/train_report.hpp"
@@ -66,7 +67,7 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   if (format != OutputFormat::text) {
     const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
     const nlohmann::ordered_json json = train_json(scenario.job, prediction, so_far.count());
-    output.text = format == OutputFormat::csv ? csv_of_json(json) : json.dump(2) + "\n";
+    output.text = format == OutputFormat::csv ? csv_of_json(json) : printed_json(json);
   } else {
     const int width = surroundings.columns > 0 ? std::clamp(surroundings.columns, 40, 160) : 90;
     output.text = train_text(scenario, prediction, width);

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "recording/recording_files.hpp"
 #include "report/recording_comparison_report.hpp"
@@ -163,8 +164,7 @@ CommandOutput compare_recording(const ValidateOptions& options, OutputFormat for
   const RecordingComparison comparison =
       compare_with_recording(predicted, read_recording(options.files[1], classes), classes);
   if (format == OutputFormat::text) return {recording_comparison_text(comparison), {}};
-  return {recording_comparison_json(comparison).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-          {}};
+  return {printed_json(recording_comparison_json(comparison)), {}};
 }
 
 CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
@@ -182,7 +182,7 @@ CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
   const TraceFile measured = read_trace(options.files[1]);
   const TraceComparison comparison = compare_traces(predicted, measured);
   if (!options.out.empty()) write_text_file(options.out, comparison_csv(predicted, measured));
-  return {format == OutputFormat::json ? comparison_json(comparison).dump(2) + "\n"
+  return {format == OutputFormat::json ? printed_json(comparison_json(comparison))
                                        : comparison_text(comparison, options.worst),
           {}};
 }
@@ -216,7 +216,7 @@ CommandOutput run_validate(std::span<const std::string> arguments, const Surroun
   if (!options.ranges.empty()) write_text_file(options.ranges, ranges.file);
   if (!options.out.empty()) write_text_file(options.out, validation_csv(tables));
   CommandOutput output;
-  output.text = format == OutputFormat::json ? validation_json(tables, options.tiers).dump(2) + "\n"
+  output.text = format == OutputFormat::json ? printed_json(validation_json(tables, options.tiers))
                                              : validation_text(tables, options.tiers, options.worst) + ranges.text;
   return output;
 }

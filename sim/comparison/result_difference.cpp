@@ -105,12 +105,12 @@ std::vector<ComparedKernel> compare_kernels(const std::vector<KernelSeconds>& a,
   return out;
 }
 
-Verdict verdict_on(const IterationResult& a, const IterationResult& b) {
-  if (a.iteration_time_s == b.iteration_time_s) return Verdict::equal;
-  if (a.iteration_time_high_s <= 0 || b.iteration_time_high_s <= 0) return Verdict::unknown;
+RangeVerdict verdict_on(const IterationResult& a, const IterationResult& b) {
+  if (a.iteration_time_s == b.iteration_time_s) return RangeVerdict::equal;
+  if (a.iteration_time_high_s <= 0 || b.iteration_time_high_s <= 0) return RangeVerdict::unknown;
   const bool apart =
       a.iteration_time_high_s < b.iteration_time_low_s || b.iteration_time_high_s < a.iteration_time_low_s;
-  return apart ? Verdict::separated : Verdict::overlap;
+  return apart ? RangeVerdict::separated : RangeVerdict::overlap;
 }
 
 // Kernel by kernel a program may be too large where the iteration itself is not.

@@ -53,7 +53,7 @@ struct ComparedKernel {
 };
 
 // What measurements would say of which of the two takes less time.
-enum class Verdict {
+enum class RangeVerdict {
   equal,      // to the picosecond
   unknown,    // nothing is known of the ranges
   overlap,    // the ranges of both overlap
@@ -62,7 +62,7 @@ enum class Verdict {
 
 // Where the seconds of two scenarios differ, B against A.
 struct ResultDifference {
-  Verdict verdict{};
+  RangeVerdict verdict{};
   std::vector<KeyDifference> keys;
   std::vector<ComparedFigure> figures;     // of the iteration (summary_values), those of both
   std::vector<ComparedFigure> activities;  // add up to the iteration time on both sides

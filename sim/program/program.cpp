@@ -115,16 +115,16 @@ std::uint32_t first_of_other_stage(const Program& program, const Group& group, s
 
 std::vector<TaskId> acting_together(const Program& program) {
   // Which of its group's on this kind of stream a task is; of transfers, of those that go the same way.
-  struct Place {
+  struct Turn {
     GroupId group = 0;
     StreamKind stream{};
     std::uint32_t sender = 0;
     std::uint32_t count = 0;
 
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Turn&) const = default;
   };
-  std::map<std::pair<Place, std::uint32_t>, std::uint32_t> counts;  // of each rank
-  std::map<Place, TaskId> first;
+  std::map<std::pair<Turn, std::uint32_t>, std::uint32_t> counts;  // of each rank
+  std::map<Turn, TaskId> first;
   std::vector<TaskId> out(program.size());
   for (TaskId task = 0; task < program.size(); ++task) {
     out[task] = task;
@@ -135,7 +135,7 @@ std::vector<TaskId> acting_together(const Program& program) {
     if (group.ranks.size() < 2) continue;
     const std::uint32_t rank = program.rank_of(task);
     const StreamKind stream = program.streams[program.stream[task]].kind;
-    Place place{id, sending_stream(stream), 0, 0};
+    Turn place{id, sending_stream(stream), 0, 0};
     if (kind == TaskKind::transfer) {
       const std::uint32_t other = first_of_other_stage(program, group, rank);
       place.sender = place.stream == stream ? first_of_other_stage(program, group, other) : other;

@@ -1,5 +1,6 @@
 // mirfak._mirfak: the functions that the Python package mirfak (mirfak/__init__.py) is made of.
 
+#include "base/origin.hpp"
 #include "python/errors.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
@@ -11,7 +12,7 @@
 NB_MODULE(_mirfak, module) {
   using namespace mirfak::python;
   module.doc() = "What the package mirfak is made of; use that.";
-  module.attr("version") = MIRFAK_VERSION;
+  module.attr("version") = std::string(program_version());
   translate_errors();
   add_input(module);
   add_timeline(module);

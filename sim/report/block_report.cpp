@@ -140,7 +140,7 @@ std::string block_text(const block::Definition& definition, const OperatorGraph&
   return out + sums.text();
 }
 
-std::string block_json(const block::Definition& definition, const OperatorGraph& graph) {
+nlohmann::ordered_json block_json(const block::Definition& definition, const OperatorGraph& graph) {
   const std::vector<TensorId> kept = plan_activations(graph, {}).kept;
   Json out;
   out["block"] = definition.block->name;
@@ -158,7 +158,7 @@ std::string block_json(const block::Definition& definition, const OperatorGraph&
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) out["tensors"].push_back(tensor_json(graph, id, kept));
   out["operators"] = Json::array();
   for (const Operator& op : graph.operators) out["operators"].push_back(operator_json(graph, op));
-  return out.dump(2) + "\n";
+  return out;
 }
 
 }  // namespace mirfak

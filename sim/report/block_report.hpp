@@ -3,6 +3,7 @@
 #include "block/file.hpp"
 #include "graph/operator_graph.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace mirfak {
@@ -11,6 +12,6 @@ namespace mirfak {
 // backward, parameters and FLOPs. `graph` has its gradient operators.
 std::string block_text(const block::Definition& definition, const OperatorGraph& graph);
 // The same for programs: one object (sim/block/README.md).
-std::string block_json(const block::Definition& definition, const OperatorGraph& graph);
+nlohmann::ordered_json block_json(const block::Definition& definition, const OperatorGraph& graph);
 
 }  // namespace mirfak

@@ -56,15 +56,15 @@ Json run_json(const ComparedRun& run) { return {{"scenario", run.name}, {"fits",
 
 }  // namespace
 
-std::string verdict_key(Verdict verdict) {
+std::string verdict_key(RangeVerdict verdict) {
   switch (verdict) {
-    case Verdict::equal:
+    case RangeVerdict::equal:
       return "equal";
-    case Verdict::unknown:
+    case RangeVerdict::unknown:
       return "unknown";
-    case Verdict::overlap:
+    case RangeVerdict::overlap:
       return "overlap";
-    case Verdict::separated:
+    case RangeVerdict::separated:
       break;
   }
   return "separated";

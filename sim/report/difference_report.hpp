@@ -15,8 +15,8 @@ nlohmann::ordered_json difference_json(const ComparedRun& a, const ComparedRun& 
 std::string difference_csv(const ResultDifference& difference);
 
 // "The ranges overlap: ...": whether measurements would tell the two apart.
-std::string verdict_text(Verdict verdict);
+std::string verdict_text(RangeVerdict verdict);
 // "equal", "unknown", "overlap", "separated"
-std::string verdict_key(Verdict verdict);
+std::string verdict_key(RangeVerdict verdict);
 
 }  // namespace mirfak

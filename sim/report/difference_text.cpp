@@ -192,18 +192,18 @@ std::string memory_parts_text(const ResultDifference& difference) {
 
 }  // namespace
 
-std::string verdict_text(Verdict verdict) {
+std::string verdict_text(RangeVerdict verdict) {
   switch (verdict) {
-    case Verdict::equal:
+    case RangeVerdict::equal:
       return "Both take the same time.";
-    case Verdict::unknown:
+    case RangeVerdict::unknown:
       return "How far these predictions are off is not known.";
-    case Verdict::overlap:
+    case RangeVerdict::overlap:
       return "The ranges overlap: if both were measured, either might be the shorter one. What both predictions have "
              "in "
              "common\n(GPUs, kernels, framework) errs alike in both, so of similar jobs the order is surer than the "
              "ranges say.";
-    case Verdict::separated:
+    case RangeVerdict::separated:
       break;
   }
   return "The ranges do not overlap: the difference is more than what such predictions are usually off by.";

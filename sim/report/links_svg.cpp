@@ -1,5 +1,6 @@
 #include "report/links_svg.hpp"
 
+#include "base/origin.hpp"
 #include "base/units.hpp"
 #include "report/link_report.hpp"
 #include "report/markup.hpp"
@@ -104,8 +105,9 @@ class LinksPicture {
     body += strips();
     return fmt::format(
                "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0:.0f} {1:.0f}' width='{0:.0f}' height='{1:.0f}' "
-               "role='img' aria-labelledby='title desc'>\n<title id='title'>{2}</title>\n<desc id='desc'>{3}</desc>\n",
-               kPage, bottom_, escaped(title_.title), escaped(description())) +
+               "role='img' aria-labelledby='title desc'>\n<title id='title'>{2}</title>\n<desc id='desc'>{3}</desc>\n"
+               "<metadata>{4}</metadata>\n",
+               kPage, bottom_, escaped(title_.title), escaped(description()), escaped(origin_text())) +
            kStyle + fmt::format("<rect width='{:.0f}' height='{:.0f}' class='paper'/>\n", kPage, bottom_) + body +
            "</svg>\n";
   }

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "report/optional_json.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
@@ -22,10 +23,6 @@ std::string share(Nanoseconds part, Nanoseconds whole) {
   return whole > 0 ? format_percent(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }
 
-template <typename T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 std::string head_text(const Recording& recording, const RecordingSummary& summary) {
@@ -146,9 +143,9 @@ Json communication_json(const CommunicationTime& time) {
           {"collective", text_json(said.collective)},
           {"type", text_json(said.type)},
           {"group", text_json(said.group)},
-          {"group_size", json_of(said.group_size)},
-          {"in_bytes", json_of(said.in_bytes)},
-          {"out_bytes", json_of(said.out_bytes)},
+          {"group_size", json_or_null(said.group_size)},
+          {"in_bytes", json_or_null(said.in_bytes)},
+          {"out_bytes", json_or_null(said.out_bytes)},
           {"count", time.count},
           {"sum_s", seconds(time.sum)},
           {"shortest_s", seconds(time.shortest)},
@@ -244,8 +241,8 @@ Json recording_json(const Recording& recording, const RecordingSummary& summary,
   for (const StepTime& time : summary.steps) steps.push_back(step_json(time));
   return {{"file", recording.file},
           {"gpu", text_json(recording.gpu)},
-          {"rank", json_of(recording.rank)},
-          {"world_size", json_of(recording.world_size)},
+          {"rank", json_or_null(recording.rank)},
+          {"world_size", json_or_null(recording.world_size)},
           {"nccl_version", text_json(recording.nccl_version)},
           {"kernels", summary.kernels},
           {"copies", summary.copies},

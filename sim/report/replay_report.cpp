@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
+#include "report/optional_json.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
@@ -22,11 +23,6 @@ constexpr std::size_t kShownWorkers = 8;  // in text; JSON has all that were ide
 std::string shown(double seconds) { return format_seconds(seconds, kDigits); }
 
 std::string share_text(const std::optional<double>& share) { return share ? format_percent(*share) : "-"; }
-
-template <typename T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 std::string head_text(const Replay& replay) {
   const MeasuredTrace& trace = replay.trace();
@@ -113,8 +109,9 @@ Json blame_json(const StragglerAnalysis& analysis, const Blame& blame) {
   out["slowdown"] = blame.slowdown;
   out["without_these_s"] = blame.without_s;
   out["only_these_s"] = blame.only_s;
-  out["removed_share"] = json_of(removed_share(blame, analysis.mean_replayed_s, analysis.mean_without_stragglers_s));
-  out["added_share"] = json_of(added_share(blame, analysis.mean_replayed_s, analysis.mean_without_stragglers_s));
+  out["removed_share"] =
+      json_or_null(removed_share(blame, analysis.mean_replayed_s, analysis.mean_without_stragglers_s));
+  out["added_share"] = json_or_null(added_share(blame, analysis.mean_replayed_s, analysis.mean_without_stragglers_s));
   return out;
 }
 

@@ -197,7 +197,8 @@ std::string shard_text(const ShardedModel& model, std::string_view heading) {
   return out + "\nAll blocks, on one device\n" + sums.text();
 }
 
-std::string shard_json(const ShardedModel& model, std::string_view name, std::int64_t batch, std::int64_t sequence) {
+nlohmann::ordered_json shard_json(const ShardedModel& model, std::string_view name, std::int64_t batch,
+                                  std::int64_t sequence) {
   Json out;
   out["model"] = name;
   out["mesh"] = Json::object();
@@ -234,7 +235,7 @@ std::string shard_json(const ShardedModel& model, std::string_view name, std::in
       }
     }
   }
-  return out.dump(2) + "\n";
+  return out;
 }
 
 }  // namespace mirfak

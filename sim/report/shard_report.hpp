@@ -2,6 +2,7 @@
 
 #include "program/sharded_model.hpp"
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,8 @@ namespace mirfak {
 // of.
 std::string shard_text(const ShardedModel& model, std::string_view heading);
 // The same for programs: one object (sim/report/README.md, "Shardings").
-std::string shard_json(const ShardedModel& model, std::string_view name, std::int64_t batch, std::int64_t sequence);
+nlohmann::ordered_json shard_json(const ShardedModel& model, std::string_view name, std::int64_t batch,
+                                  std::int64_t sequence);
 
 // The steps of one device in the language of Graphviz: kernels, with how they divide their labels, and collectives as
 // nodes of their own; an arrow for what a step waits for.

@@ -1,6 +1,7 @@
 #include "report/spread_report.hpp"
 
 #include "base/units.hpp"
+#include "report/optional_json.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
@@ -64,17 +65,12 @@ std::string binding_text(const Spread& spread) {
   return table.text();
 }
 
-template <typename T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 }  // namespace
 
 std::string quantile_name(double share) { return fmt::format("p{:.0f}", share * 100); }
 
 Json quantile_json(const SampleQuantile& of) {
-  return {{"value_s", of.value}, {"low_s", json_of(of.low)}, {"high_s", json_of(of.high)}};
+  return {{"value_s", of.value}, {"low_s", json_or_null(of.low)}, {"high_s", json_or_null(of.high)}};
 }
 
 std::string spread_text(const Spread& spread) {

@@ -192,7 +192,7 @@ std::string topology_text(const TopologyReport& report) {
   return out;
 }
 
-std::string topology_json(const TopologyReport& report) {
+nlohmann::ordered_json topology_json(const TopologyReport& report) {
   const Topology& topology = *report.topology;
   Json out;
   out["title"] = report.title;
@@ -233,7 +233,7 @@ std::string topology_json(const TopologyReport& report) {
   }
   for (const auto& [name, value] : report.facts) out["facts"][name] = value;
   out["notes"] = report.notes;
-  return out.dump(2) + "\n";
+  return out;
 }
 
 std::string topology_dot(const TopologyReport& report) {

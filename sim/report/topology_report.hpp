@@ -2,6 +2,7 @@
 
 #include "network/flow.hpp"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ struct TopologyReport {
 };
 
 std::string topology_text(const TopologyReport& report);
-std::string topology_json(const TopologyReport& report);
+nlohmann::ordered_json topology_json(const TopologyReport& report);
 // In Graphviz' language. Up to 40 vertices each is drawn; of more, those that are alike are one, with their number.
 std::string topology_dot(const TopologyReport& report);
 

@@ -1,6 +1,7 @@
 #include "scenario/data_folders.hpp"
 
 #include "base/error.hpp"
+#include "base/read_files.hpp"
 
 #include <system_error>
 
@@ -16,6 +17,7 @@ DataFolders data_folders(const fs::path& data) {
     fail_input({folder.string(), 0, 0}, "there is no such folder; models and hardware are read from it",
                "name the folder that holds models/ and hw_profiles/ with --data or in the environment as MIRFAK_DATA");
   }
+  note_data_folders({folders.models, folders.hardware});
   return folders;
 }
 

@@ -5,10 +5,10 @@
 #include "sweep/run_sweep.hpp"
 
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/parallel.hpp"
 #include "base/staged_file.hpp"
 #include "sweep/block_record.hpp"
-#include "sweep/data_hash.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/point_evaluation.hpp"
 #include "sweep/sweep_hdf5.hpp"
@@ -29,7 +29,12 @@ namespace {
 namespace fs = std::filesystem;
 
 SweepHeading heading_of(const SweepFile& sweep, const DataFolders& folders, const SweepOptions& options) {
-  return {sweep.definition(), data_hash(folders), MIRFAK_VERSION, sweep.points(), options.shard, options.shards};
+  return {sweep.definition(),
+          data_hash({folders.models, folders.hardware}),
+          std::string(program_version()),
+          sweep.points(),
+          options.shard,
+          options.shards};
 }
 
 std::string text_of(const SweepHeading& heading) {

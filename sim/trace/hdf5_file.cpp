@@ -5,6 +5,7 @@
 #include "trace/hdf5_file.hpp"
 
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/read_files.hpp"
 #include "base/staged_file.hpp"
 
@@ -303,5 +304,11 @@ template std::vector<std::int32_t> Hdf5File::read_column(const std::string&) con
 template std::vector<std::uint32_t> Hdf5File::read_column(const std::string&) const;
 template std::vector<std::int64_t> Hdf5File::read_column(const std::string&) const;
 template std::vector<double> Hdf5File::read_column(const std::string&) const;
+
+void write_origin(Hdf5File& file) {
+  const Origin made_with = origin();
+  file.write_attribute("/", "program_version", made_with.program_version);
+  if (!made_with.data_hash.empty()) file.write_attribute("/", "data_hash", std::string_view(made_with.data_hash));
+}
 
 }  // namespace mirfak

@@ -115,4 +115,8 @@ class Hdf5Column {
   std::uint64_t written_ = 0;
 };
 
+// What the file was made with (base/origin.hpp), as attributes of its root: "program_version" and, where models or
+// hardware were read, "data_hash".
+void write_origin(Hdf5File& file);
+
 }  // namespace mirfak

@@ -5,6 +5,7 @@
 #include "trace/timeline_json.hpp"
 
 #include "base/error.hpp"
+#include "base/origin.hpp"
 #include "base/staged_file.hpp"
 #include "simulation/link_use.hpp"
 #include "simulation/replica_labels.hpp"
@@ -196,6 +197,7 @@ void TimelineWriter::name_rank(std::uint32_t rank) {
   };
   describe("process_name", 0, "\"name\": " + json_text(names_.rank(rank)));
   describe("process_sort_index", 0, fmt::format("\"sort_index\": {}", rank));
+  if (rank == 0) describe("process_labels", 0, "\"labels\": " + json_text(origin_text()));
   for (const StreamId stream : index_.streams_of(rank)) {
     const StreamKind kind = program_.streams[stream].kind;
     if (kind == StreamKind::group) continue;

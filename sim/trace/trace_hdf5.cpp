@@ -335,7 +335,7 @@ void TraceWriter::write_power() {
 void write_head(Hdf5File& file, std::string_view filetype, bool measured) {
   file.write_attribute("/", "filetype", filetype);
   file.write_attribute("/", "schema_version", kSchemaVersion);
-  file.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
+  write_origin(file);
   file.write_attribute("/", "origin", std::string_view(measured ? "measured" : "simulated"));
 }
 

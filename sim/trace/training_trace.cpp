@@ -50,6 +50,7 @@ void write_training_trace(const std::filesystem::path& path, const Scenario& sce
   Hdf5File file = Hdf5File::create(staged.path());
   file.write_attribute("/", "filetype", std::string_view("mirfak training trace"));
   file.write_attribute("/", "schema_version", kTrainingSchemaVersion);
+  write_origin(file);
   file.write("/scenario", scenario.resolved);
   file.add_group("/names");
   file.write("/names/parts", time_part_names());

@@ -106,7 +106,7 @@ TEST_CASE("kernels that only one has are told so, and the same ones are matched 
 TEST_CASE("a job and itself differ in nothing") {
   const Two both = two({}, {});
   const ResultDifference difference = both.difference();
-  CHECK(difference.verdict == Verdict::equal);
+  CHECK(difference.verdict == RangeVerdict::equal);
   CHECK(difference.keys.empty());
   for (const ComparedFigure& figure : difference.figures) CHECK(figure.difference() == 0);
   for (const ComparedKernel& kernel : difference.kernels) CHECK(kernel.difference() == 0);
@@ -125,8 +125,8 @@ TEST_CASE("the keys that differ are those that were set, defaults written out or
 }
 
 TEST_CASE("near figures have ranges that overlap, far ones do not") {
-  CHECK(two({}, {"training.global_batch=256"}).difference().verdict == Verdict::separated);
-  CHECK(two({}, {"cluster.nodes[0].ports=4"}).difference().verdict == Verdict::overlap);
+  CHECK(two({}, {"training.global_batch=256"}).difference().verdict == RangeVerdict::separated);
+  CHECK(two({}, {"cluster.nodes[0].ports=4"}).difference().verdict == RangeVerdict::overlap);
 }
 
 TEST_CASE("text, JSON and CSV hold the same figures") {

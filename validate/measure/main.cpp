@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
+#include "base/origin.hpp"
 #include "base/text.hpp"
 #include "measure/commands.hpp"
 #include "measure/start_world.hpp"
@@ -53,7 +54,7 @@ std::string run_command_line(const std::vector<std::string>& arguments, World& w
   if (arguments.empty()) fail_input({}, "no command\n\n" + help());
   const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return help();
-  if (name == "--version") return "mirfak-measure " MIRFAK_VERSION "\n";
+  if (name == "--version") return fmt::format("mirfak-measure {}\n", program_version());
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
     if (command.name == name) return command.run(std::span(arguments).subspan(1), world);

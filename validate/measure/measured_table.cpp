@@ -27,7 +27,7 @@ void write_hdf5(const fs::path& path, const MeasuredTables& measured) {
   Hdf5File file = Hdf5File::create(staged.path());
   file.write_attribute("/", "filetype", std::string_view("mirfak measurements"));
   file.write_attribute("/", "schema_version", std::int64_t{1});
-  file.write_attribute("/", "program_version", std::string_view(MIRFAK_VERSION));
+  write_origin(file);
   file.write_attribute("/", "backend", std::string_view(measured.backend));
   file.write_attribute("/", "processes", std::int64_t{measured.processes});
   for (const auto& [key, value] : measured.machine.entries()) {

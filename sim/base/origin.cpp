@@ -1,4 +1,6 @@
-#include "sweep/data_hash.hpp"
+#include "base/origin.hpp"
+
+#include "base/read_files.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +8,6 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
-#include <string_view>
-#include <vector>
 
 namespace mirfak {
 
@@ -24,9 +24,11 @@ std::uint64_t hashed(std::uint64_t hash, std::string_view bytes) {
 
 }  // namespace
 
-std::string data_hash(const DataFolders& folders) {
+std::string_view program_version() { return MIRFAK_VERSION; }
+
+std::string data_hash(const std::vector<std::filesystem::path>& folders) {
   std::uint64_t hash = kOffset;
-  for (const std::filesystem::path& folder : {folders.models, folders.hardware}) {
+  for (const std::filesystem::path& folder : folders) {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() == ".yaml" && entry.is_regular_file()) files.push_back(entry.path());
@@ -40,5 +42,18 @@ std::string data_hash(const DataFolders& folders) {
   }
   return fmt::format("{:016x}", hash);
 }
+
+Origin origin() {
+  const std::vector<std::filesystem::path> folders = noted_data_folders();
+  return {program_version(), folders.empty() ? std::string() : data_hash(folders)};
+}
+
+std::string origin_text() {
+  const Origin made_with = origin();
+  const std::string data = made_with.data_hash.empty() ? "" : ", data " + made_with.data_hash;
+  return fmt::format("mirfak {}{}", made_with.program_version, data);
+}
+
+std::string origin_comment() { return "# " + origin_text() + "\n"; }
 
 }  // namespace mirfak

@@ -1,0 +1,22 @@
+# Has the program PROGRAM write its manual pages and completions to the folder OUT.
+function(write_page name)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_FILE ${OUT}/${name} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT}/man1)
+write_page(mirfak completion bash)
+write_page(_mirfak completion zsh)
+write_page(mirfak.fish completion fish)
+write_page(man1/mirfak.1 man mirfak)
+# Help lists the commands, each on a line that two blanks begin.
+execute_process(COMMAND ${PROGRAM} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\n  [a-z]+ " commands "${help}")
+list(LENGTH commands count)
+if(count LESS 10)
+  message(FATAL_ERROR "write_pages: expected a list of commands in the help of ${PROGRAM}")
+endif()
+foreach(command ${commands})
+  string(STRIP "${command}" command)
+  write_page(man1/mirfak-${command}.1 man ${command})
+endforeach()
