@@ -3,6 +3,9 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 
+#include <fmt/ranges.h>
+
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,16 +14,25 @@
 
 namespace mirfak {
 
+namespace {
+
+constexpr std::array kKinds = {"scenario", "sweep",    "comparison", "simulate", "jobs",
+                               "search",   "frontier", "train",      "compare",  "diff"};
+
+}  // namespace
+
 CommandOutput run_schema(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
+  const std::vector<std::string> names(kKinds.begin(), kKinds.end());
   std::string what;
   std::string data;
   CommandSyntax syntax(
-      "mirfak schema scenario|sweep|comparison [OPTION]...",
-      "Prints the JSON Schema of a kind of file, by which editors complete and check what is written.");
+      fmt::format("mirfak schema {} [OPTION]...", fmt::join(names, "|")),
+      "Prints a JSON Schema: of a scenario, sweep or comparison, by which editors complete and check what is written,\n"
+      "or of what a command prints with --format json, by which programs check what they read (jobs: simulate, of\n"
+      "several jobs).");
   syntax.operand = &what;
   syntax.options.add_options()("data", data_folder_option(data), "holds models/, hw_profiles/ and scenarios/");
   if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
-  const std::vector<std::string> names = {"scenario", "sweep", "comparison"};
   const std::filesystem::path file =
       std::filesystem::path(data) / "scenarios" / "schemas" / (names[choice("schema", what, names)] + ".schema.json");
   std::ifstream in(file, std::ios::binary);

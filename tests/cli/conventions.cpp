@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
 #include <string>
+#include <vector>
 
 using namespace mirfak::test;
 
@@ -140,4 +142,31 @@ TEST_CASE("templates keep their comments, and know their keys") {
   const Finished list = run({"init", "scenario", "--set", "model=[1, 2]"});
   CHECK(list.status == 2);
   for (const std::string what : {"scenario", "search", "sweep", "gpu", "node"}) CHECK(run({"init", what}).status == 0);
+}
+
+TEST_CASE("JSON and files name the version and a hash of the data they were made with") {
+  const ScratchFolder folder;
+  const std::string line =
+      "set -e; cp -rL hw_profiles own_hw; mkdir own; mv own_hw own/hw_profiles; cp -rL models own/models; "
+      "of() { mirfak simulate scenarios/gpt3-13b-gpipe-a100.yaml --format json \"$@\" | grep -E "
+      "'program_version|data_hash'; }; "
+      "of; of --data own; echo '# a remark' >> own/hw_profiles/ranges.yaml; of --data own; "
+      "mirfak list models --format json | grep -E 'program_version|data_hash'; "
+      "mirfak schedule 1f1b --stages 2 --microbatches 2 --format json | grep -E 'program_version|data_hash'; "
+      "mirfak search scenarios/search-llama2-70b-h100.yaml --out best.yaml > /dev/null; head -n 1 best.yaml; rm -r own "
+      "best.yaml";
+  const Finished finished = run_shell(line, folder.path());
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  std::vector<std::string> lines;
+  std::istringstream all(finished.out);
+  for (std::string one; std::getline(all, one);) lines.push_back(one);
+  REQUIRE(lines.size() == 10);
+  for (const int at : {0, 2, 4, 6, 8}) CHECK(lines[at].starts_with("  \"program_version\": "));
+  const std::string hash = lines[1];
+  CHECK(hash.starts_with("  \"data_hash\": \""));
+  CHECK(lines[3] == hash);  // a copy of the data is the same data
+  CHECK(lines[5] != hash);
+  CHECK(lines[7] == hash);
+  CHECK(lines[9].starts_with("# mirfak "));
+  CHECK(hash.find(lines[9].substr(lines[9].size() - 16)) != std::string::npos);
 }

@@ -164,8 +164,7 @@ class Writer {
       out["properties"][name] = of_key(key, path.empty() ? name : path + "." + name);
       if (place.mappings > 0 && key.required >= place.mappings) required.push_back(name);
     }
-    // Files of several jobs have other sections than those of one.
-    if (!required.empty() && !path.empty()) out["required"] = required;
+    if (!required.empty() && !place.varies) out["required"] = required;
     if (!place.any_key && !place.keys.empty()) out["additionalProperties"] = false;
     return out;
   }

@@ -29,6 +29,7 @@ struct Place {
   std::map<std::string, Key, std::less<>> keys;
   int mappings = 0;  // that were read
   bool any_key = false;
+  bool varies = false;  // what is required in one document is not in another
 };
 
 // Listens to the readers of documents of one name.

@@ -18,7 +18,12 @@ PROGRAM = sys.argv[2]
 
 
 class Loader(yaml.SafeLoader):
-    """YAML 1.2, where 1e12 is a number."""
+    """YAML 1.2, where 1e12 is a number and 2027-03-31 a word."""
+
+    yaml_implicit_resolvers = {
+        sign: [(tag, form) for tag, form in forms if not tag.endswith(":timestamp")]
+        for sign, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 Loader.add_implicit_resolver(
@@ -70,6 +75,19 @@ WRONG = [
     ("cluster", "fabric", {"type": "ring-of-rings"}),
     ("cluster", "nodes", {"type": "hgx-h100"}),
 ]
+RESULTS = {
+    "simulate": ["simulate", "scenarios/llama3-405b-h100.yaml"],
+    "search": ["search", "scenarios/search-mixed-a100-h100.yaml"],
+    "frontier": ["frontier", "scenarios/energy/llama3-70b-h100.yaml"],
+}
+for name, command in RESULTS.items():
+    finished = subprocess.run([PROGRAM, *command, "--format", "json"], capture_output=True, text=True, check=True, cwd=SOURCE)
+    result = json.loads(finished.stdout)
+    faults = [f"{fault.json_path}: {fault.message}" for fault in schema(name).iter_errors(result)]
+    assert not faults, f"{name}: {faults[0]}"
+    del result["program_version"]
+    assert not schema(name).is_valid(result)
+
 assert SCHEMAS["scenario"].is_valid(GOOD)
 for section, key, value in WRONG:
     wrong = json.loads(json.dumps(GOOD))
