@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+namespace choice_problem_test {
+
 using namespace mirfak::alpa;
 using namespace mirfak::test;
 
@@ -134,3 +136,5 @@ TEST_CASE("activations count for each microbatch in flight, state once") {
   problem.in_flight = 5;
   CHECK(solve(problem, 10).status == IntegerProgram::Status::infeasible);
 }
+
+}  // namespace choice_problem_test

@@ -20,6 +20,8 @@
 #include <tuple>
 #include <vector>
 
+namespace model_plan_test {
+
 using namespace mirfak;
 using namespace mirfak::alpa;
 
@@ -250,3 +252,5 @@ TEST_CASE("a mixture's integer program chooses where experts lie, and the plan s
   REQUIRE(!best.strategies.empty());
   CHECK(time_of(found) <= 1.1 * best.strategies.front().iteration_time_s);
 }
+
+}  // namespace model_plan_test

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+namespace document_test {
+
 using namespace mirfak;
 
 namespace {
@@ -265,3 +267,5 @@ TEST_CASE("a plain number, word or truth value stays plain") {
   CHECK(read("a: [-1.5, 300e9, +1, true, 1e-5, .5, full, a/b.yaml]\n").to_yaml() ==
         "a: [-1.5, 300e9, +1, true, 1e-5, .5, full, a/b.yaml]\n");
 }
+
+}  // namespace document_test

@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+namespace origin_test {
+
 using namespace mirfak;
 
 namespace {
@@ -51,3 +53,5 @@ TEST_CASE("an output names the data that its command reads, and none where it re
   }
   CHECK(origin_text() == program);
 }
+
+}  // namespace origin_test

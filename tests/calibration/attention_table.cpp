@@ -14,6 +14,8 @@
 #include <fstream>
 #include <iterator>
 
+namespace attention_table_test {
+
 using namespace mirfak;
 
 namespace {
@@ -253,3 +255,5 @@ TEST_CASE("the measured sweep of an H100: kernels by themselves describe what is
   CHECK(section.scores.back().held_out.count > 20);
   CHECK(section.scores.back().held_out.median_ape < 0.05);
 }
+
+}  // namespace attention_table_test

@@ -12,6 +12,8 @@
 
 #include <fstream>
 
+namespace calibration_test {
+
 using namespace mirfak;
 
 namespace {
@@ -185,3 +187,5 @@ TEST_CASE("a new profile is a whole one, and an old one keeps its text where it 
   std::ofstream(folder / "no.yaml") << "title: none\n";
   CHECK_THROWS_WITH_AS(update_profile(folder / "no.yaml", good, target()), doctest::Contains("no.yaml:"), Error);
 }
+
+}  // namespace calibration_test

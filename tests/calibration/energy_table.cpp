@@ -10,6 +10,8 @@
 
 #include <array>
 
+namespace energy_table_test {
+
 using namespace mirfak;
 
 namespace {
@@ -85,3 +87,5 @@ TEST_CASE("a table that determines nothing is refused, and faults stand at their
                        Error);
   CHECK_THROWS_WITH_AS(fitted(row("idle", 210e6, false, -1)), doctest::Contains("energy.csv:2"), Error);
 }
+
+}  // namespace energy_table_test

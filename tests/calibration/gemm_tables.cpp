@@ -8,6 +8,8 @@
 
 #include <filesystem>
 
+namespace gemm_tables_test {
+
 using namespace mirfak;
 
 namespace {
@@ -63,3 +65,5 @@ TEST_CASE("errors on the held-out shapes") {
     CHECK(errors.p90_ape < expected.p90);
   }
 }
+
+}  // namespace gemm_tables_test

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+namespace chakra_file_test {
+
 using namespace mirfak;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("files that are no traces are refused with the message") {
   const std::string twice = "{\"workload_graph\": [{\"Id\": 1, \"NodeType\": 4}, {\"Id\": 1, \"NodeType\": 4}]}";
   CHECK(refusal(file(folder, "twice.json", twice)).find("two nodes have the id 1") != std::string::npos);
 }
+
+}  // namespace chakra_file_test

@@ -1,7 +1,8 @@
 // What the documentation says about commands is true. In blocks marked `sh` every line that runs mirfak must succeed.
 // In blocks marked `console`, lines that begin with "$ " are run, and what they print must be what follows, if anything
 // does; a line "..." stands for any number of lines. A comment "# exit status N" at the end of a command names another
-// status than 0. Standard error counts as output there, as it does on a terminal.
+// status than 0. Standard error counts as output there, as it does on a terminal. A block marked `yaml` whose first
+// line is "# NAME.yaml" is a file that the commands of its page find.
 
 #include "program.hpp"
 #include "support/source_root.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct Block {
   std::string where;  // file and line of its first line
+  std::string page;
   std::string language;
   std::vector<std::string> lines;
 };
@@ -39,7 +41,7 @@ std::vector<Block> blocks_of(const fs::path& path) {
     ++number;
     if (line.starts_with("```")) {
       inside = !inside;
-      if (inside) out.push_back({path.string() + ":" + std::to_string(number + 1), line.substr(3), {}});
+      if (inside) out.push_back({path.string() + ":" + std::to_string(number + 1), path.string(), line.substr(3), {}});
     } else if (inside) {
       out.back().lines.push_back(line);
     }
@@ -49,7 +51,8 @@ std::vector<Block> blocks_of(const fs::path& path) {
 
 std::vector<Block> documented_blocks() {
   const fs::path top = mirfak::source_root();
-  std::vector<fs::path> files = {top / "README.md", top / "CONTRIBUTING.md", top / "sim/README.md"};
+  std::vector<fs::path> files = {top / "README.md", top / "CONTRIBUTING.md", top / "validate/README.md"};
+  for (const char* page : {"README.md", "GUIDE.md", "METHODS.md", "FORMATS.md"}) files.push_back(top / "sim" / page);
   for (const auto& entry : fs::directory_iterator(top / "sim")) files.push_back(entry.path() / "README.md");
   std::sort(files.begin(), files.end());
   std::vector<Block> out;
@@ -59,6 +62,25 @@ std::vector<Block> documented_blocks() {
   }
   return out;
 }
+
+// Where the commands of a block run: the files of its page lie there.
+class Workplace {
+ public:
+  explicit Workplace(const std::vector<Block>& blocks, const Block& of) {
+    for (const Block& block : blocks) {
+      const bool file = block.page == of.page && block.language == "yaml" && !block.lines.empty() &&
+                        block.lines.front().starts_with("# ") && block.lines.front().ends_with(".yaml");
+      if (!file) continue;
+      std::string text;
+      for (const std::string& line : block.lines) text += line + "\n";
+      folder_.write(block.lines.front().substr(2), text);
+    }
+  }
+  const fs::path& path() const { return folder_.path(); }
+
+ private:
+  ScratchFolder folder_;
+};
 
 // The part of a line of shell that runs mirfak, which may be the last of several commands; "" when there is none.
 std::string mirfak_command(std::string line) {
@@ -93,10 +115,11 @@ bool is_command(const std::string& line) { return line.starts_with("$ "); }
 
 TEST_CASE("every documented command line works") {
   int commands = 0;
-  for (const Block& block : documented_blocks()) {
+  const std::vector<Block> blocks = documented_blocks();
+  for (const Block& block : blocks) {
     if (block.language != "sh") continue;
     CAPTURE(block.where);
-    const ScratchFolder folder;
+    const Workplace folder(blocks, block);
     for (const std::string& line : block.lines) {
       const std::string command = mirfak_command(line);
       if (command.empty()) continue;
@@ -111,10 +134,11 @@ TEST_CASE("every documented command line works") {
 
 TEST_CASE("every documented transcript is what happens") {
   int transcripts = 0;
-  for (const Block& block : documented_blocks()) {
+  const std::vector<Block> blocks = documented_blocks();
+  for (const Block& block : blocks) {
     if (block.language != "console") continue;
     CAPTURE(block.where);
-    const ScratchFolder folder;
+    const Workplace folder(blocks, block);
     for (auto at = block.lines.begin(); at != block.lines.end();) {
       REQUIRE_MESSAGE(is_command(*at), "expected a command after '$ '");
       const std::string command = mirfak_command(at->substr(2));

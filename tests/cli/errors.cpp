@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace errors_test {
+
 using namespace mirfak::test;
 
 namespace {
@@ -257,3 +259,5 @@ TEST_CASE("data folders that are not there are refused") {
   const Finished chosen = run(Invocation{{"simulate", "s.yaml", "--data", "."}, folder.path(), {"MIRFAK_DATA=/gone"}});
   CHECK(chosen.status == 0);
 }
+
+}  // namespace errors_test

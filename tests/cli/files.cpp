@@ -18,6 +18,8 @@
 
 #include <unistd.h>
 
+namespace files_test {
+
 using namespace mirfak::test;
 namespace fs = std::filesystem;
 
@@ -254,3 +256,5 @@ TEST_CASE("every option that names a file is in the table above") {
   }
   CHECK(options >= 14);
 }
+
+}  // namespace files_test

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+namespace help_test {
+
 using namespace mirfak::test;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("what is misspelt is refused, with the nearest name") {
     CHECK_MESSAGE(contains(finished.err, wrong.suggestion), finished.err);
   }
 }
+
+}  // namespace help_test

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kSource = source_root();
-constexpr std::array kLinked = {"scenarios", "models", "hw_profiles"};
+constexpr std::array kLinked = {"scenarios", "models", "hw_profiles", "validate"};
 
 // The streams of a child, set up between fork and exec.
 class ChildStreams {

@@ -12,6 +12,8 @@
 #include <filesystem>
 #include <vector>
 
+namespace attention_model_test {
+
 using namespace mirfak;
 
 namespace {
@@ -275,3 +277,5 @@ TEST_CASE("the fits describe the measured tables as well as the profiles say") {
     CHECK(long_errors[long_errors.size() * 9 / 10] < 0.08);
   }
 }
+
+}  // namespace attention_model_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+namespace collective_model_test {
+
 using namespace mirfak;
 
 namespace {
@@ -192,3 +194,5 @@ TEST_CASE("an explanation gives every constant with its source") {
     CHECK(why.formula.find("all-reduce") != std::string::npos);
   }
 }
+
+}  // namespace collective_model_test

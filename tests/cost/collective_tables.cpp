@@ -15,6 +15,8 @@
 #include <map>
 #include <numeric>
 
+namespace collective_tables_test {
+
 using namespace mirfak;
 
 namespace {
@@ -187,3 +189,5 @@ TEST_CASE("over nodes: constants of the network fitted, those of the node taken 
                                    {"gb300_32n128g_ar", "gb300-nvl72", {}, ""}});
   check_large(errors, 0.10, 0.45);
 }
+
+}  // namespace collective_tables_test

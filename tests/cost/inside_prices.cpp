@@ -9,6 +9,8 @@
 
 #include <fstream>
 
+namespace inside_prices_test {
+
 using namespace mirfak;
 using mirfak::test::NodeFile;
 
@@ -120,3 +122,5 @@ TEST_CASE("a bridge less between two pairs slows all groups like that one") {
   const double first = price_of(cluster, CollectiveKind::all_gather, {0, 1}).seconds;
   CHECK(price_of(cluster, CollectiveKind::all_gather, {2, 3}).seconds == first);
 }
+
+}  // namespace inside_prices_test

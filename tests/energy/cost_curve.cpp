@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+namespace cost_curve_test {
+
 using namespace mirfak;
 
 namespace {
@@ -57,3 +59,5 @@ TEST_CASE("prices strictly ascend even where they are equal, and are bounded") {
   const std::vector<ClockChoice> cliff = {{2e9, 1'000'000, 1e6}, {1e9, 1'000'001, 1}};
   CHECK(pass_choices(cliff).curve.prices == std::vector<Microwatts>{CostCurve::kSteepest});
 }
+
+}  // namespace cost_curve_test

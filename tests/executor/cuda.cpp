@@ -17,6 +17,8 @@
 #include <memory>
 #include <random>
 
+namespace cuda_test {
+
 using namespace mirfak;
 using namespace mirfak::measure;
 
@@ -379,3 +381,5 @@ TEST_CASE("a graph does its work at every launch, and passes the events in it") 
     CHECK(ended.seconds_since(begun) >= 0);
   }
 }
+
+}  // namespace cuda_test

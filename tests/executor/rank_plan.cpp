@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <array>
 
+namespace rank_plan_test {
+
 using namespace mirfak;
 using namespace mirfak::measure;
 using namespace mirfak::test;
@@ -211,3 +213,5 @@ TEST_CASE("linear layers of an fp8 job multiply in 8 bits what casts have made, 
   CHECK(wide > 0);  // logits
   CHECK(casts > 0);
 }
+
+}  // namespace rank_plan_test

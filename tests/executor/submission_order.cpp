@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 
+namespace submission_order_test {
+
 using namespace mirfak;
 using namespace mirfak::measure;
 
@@ -197,3 +199,5 @@ TEST_CASE("plans of a benchmark hold each operation for each rank, in one order"
   CHECK(pairs.front().size() == 2);
   CHECK(lane_of(sends.plans[0], sends.plans[0].tasks[0]) == lane_of(sends.plans[1], sends.plans[1].tasks[0]));
 }
+
+}  // namespace submission_order_test

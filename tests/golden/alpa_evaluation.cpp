@@ -23,6 +23,8 @@
 #include <string>
 #include <vector>
 
+namespace alpa_evaluation_test {
+
 using namespace mirfak;
 using namespace mirfak::alpa;
 
@@ -151,3 +153,5 @@ TEST_CASE("Alpa's evaluation: no plan is worse than either level alone, than pla
   MESSAGE("seconds an iteration with all layers recomputed, as measured, and with the space left open" << rows);
   CHECK(errors / compared < 0.15);
 }
+
+}  // namespace alpa_evaluation_test

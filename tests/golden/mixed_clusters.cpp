@@ -23,6 +23,8 @@
 #include <numeric>
 #include <set>
 
+namespace mixed_clusters_test {
+
 using namespace mirfak;
 
 namespace {
@@ -207,3 +209,5 @@ TEST_CASE("Sailor: OPT-350M and GPT-Neo 2.7B on GH200, OPT-350M on mixed GeForce
   CHECK(rank_correlation(one_type) > 0.9);
   for (const PredictedPair& pair : mixed) CHECK(std::abs(pair.error()) < 0.5);  // too few for a rank correlation
 }
+
+}  // namespace mixed_clusters_test

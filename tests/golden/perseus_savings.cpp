@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+namespace perseus_savings_test {
+
 using namespace mirfak;
 
 namespace {
@@ -111,3 +113,5 @@ TEST_CASE("the slower the straggler, the more is saved, until nothing is left to
   CHECK(saved[4] > saved[2]);
   CHECK(saved[4] < saved[3]);
 }
+
+}  // namespace perseus_savings_test

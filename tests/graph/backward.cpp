@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace backward_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -186,3 +188,5 @@ TEST_CASE("tags say what recomputation drops: what a part makes for itself, or i
   CHECK(tensors_under(w.graph, "core", Produced::inside).empty());
   CHECK(tensors_under(w.graph, "core", Produced::with_results) == std::vector<TensorId>{inner, result});
 }
+
+}  // namespace backward_test

@@ -4,6 +4,8 @@
 
 #include <map>
 
+namespace deepspeed_json_test {
+
 using namespace mirfak;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("all DeepSpeed files are read, or refused at the word of a template") 
   CHECK(read == 75);
   CHECK(templates == 24);
 }
+
+}  // namespace deepspeed_json_test

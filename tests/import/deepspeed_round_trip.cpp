@@ -8,6 +8,8 @@
 #include <optional>
 #include <random>
 
+namespace deepspeed_round_trip_test {
+
 using namespace mirfak;
 
 namespace {
@@ -96,3 +98,5 @@ TEST_CASE("the JSON of Megatron-DeepSpeed's arguments may stand beside them, and
   const ImportDraft alone = read_back({arguments});
   CHECK(alone.obstacles().size() == 1);
 }
+
+}  // namespace deepspeed_round_trip_test

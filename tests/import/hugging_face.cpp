@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+namespace hugging_face_test {
+
 using namespace mirfak;
 
 namespace {
@@ -139,3 +141,5 @@ TEST_CASE("adapters, and values that nobody takes") {
     CHECK(error.where().text() == "sft.yaml:13:7");
   }
 }
+
+}  // namespace hugging_face_test

@@ -8,6 +8,8 @@
 
 #include <filesystem>
 
+namespace imported_job_test {
+
 using namespace mirfak;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("the stage of ZeRO is read from the file that a script writes for Deep
   const ImportedJob job = imported(script, "run.sh", {});
   CHECK(job.scenario.root().find("strategy")->find("zero")->scalar == "2");
 }
+
+}  // namespace imported_job_test

@@ -16,6 +16,8 @@
 #include <map>
 #include <sstream>
 
+namespace megatron_oracles_test {
+
 using namespace mirfak;
 
 namespace {
@@ -188,3 +190,5 @@ TEST_CASE("argument lists of launch scripts import to the layout that stands in 
   }
   CHECK(read == 174);
 }
+
+}  // namespace megatron_oracles_test

@@ -9,6 +9,8 @@
 #include <map>
 #include <regex>
 
+namespace nemo_test {
+
 using namespace mirfak;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("all of NeMo's files import to the layout that they state, and run on 
   CHECK(why.contains("falcon_7b.yaml"));
   CHECK(why.contains("mixtral_8x22b.yaml"));
 }
+
+}  // namespace nemo_test

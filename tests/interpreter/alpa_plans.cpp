@@ -10,6 +10,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace alpa_plans_test {
+
 using namespace mirfak;
 using namespace mirfak::alpa;
 using namespace mirfak::test;
@@ -75,3 +77,5 @@ TEST_CASE("plans of the integer program, and random choices, are executed") {
   CHECK(best > 0);
   CHECK(proved > 60);
 }
+
+}  // namespace alpa_plans_test

@@ -15,6 +15,8 @@
 #include <map>
 #include <random>
 
+namespace random_shardings_test {
+
 using namespace mirfak;
 using namespace mirfak::interpreter;
 using namespace mirfak::test;
@@ -217,3 +219,5 @@ TEST_CASE("every built-in block, completed from random annotations") {
                        << " without a layout");
   CHECK(tally.proved > cases(4) * static_cast<int>(small_blocks().size()));
 }
+
+}  // namespace random_shardings_test

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <sstream>
 
+namespace launchers_test {
+
 using namespace mirfak::test;
 
 namespace {
@@ -158,3 +160,5 @@ TEST_CASE("a process that dies ends the others, which say so") {
   CHECK(finished.status == 1);
   CHECK_MESSAGE(contains(finished.err, "rank 1 went away"), finished.err);
 }
+
+}  // namespace launchers_test

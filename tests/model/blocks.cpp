@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <filesystem>
 
+namespace blocks_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -259,3 +261,5 @@ TEST_CASE("a model that leaves its tokens together has as many") {
     CHECK(graph.divided_by(graph.axis("sequence")) == Parallelism::none);
   }
 }
+
+}  // namespace blocks_test

@@ -8,6 +8,8 @@
 
 #include <filesystem>
 
+namespace hugging_face_test {
+
 using namespace mirfak;
 
 namespace {
@@ -301,3 +303,5 @@ TEST_CASE("impossible shapes are refused where they stand") {
   CHECK(contains(failure_parsing(gpt2 + R"(, "add_cross_attention": true})"), "cross attention"));
   CHECK(contains(failure_parsing(gpt2 + R"(, "resid_pdrop": 2})"), "expected a number from 0 to 1"));
 }
+
+}  // namespace hugging_face_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
+namespace model_library_test {
+
 using namespace mirfak;
 
 namespace {
@@ -132,3 +134,5 @@ TEST_CASE("experts: total and active parameters as published, to the digits publ
   check("gpt-oss-20b", 20.9e9, 3.6e9, 0.7e9);  // arXiv 2508.10925; the active count has one of the embeddings
   check("gpt-oss-120b", 116.8e9, 5.1e9, 0.7e9);
 }
+
+}  // namespace model_library_test

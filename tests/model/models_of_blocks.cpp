@@ -12,6 +12,8 @@
 #include <cmath>
 #include <filesystem>
 
+namespace models_of_blocks_test {
+
 using namespace mirfak;
 
 namespace {
@@ -187,3 +189,5 @@ TEST_CASE("sizes reach the blocks that a block is given") {
   CHECK(model.mixture.experts == 8);
   CHECK(model.kv_heads == 8);
 }
+
+}  // namespace models_of_blocks_test

@@ -7,6 +7,8 @@
 
 #include <string>
 
+namespace flow_test {
+
 using namespace mirfak;
 
 namespace {
@@ -90,3 +92,5 @@ TEST_CASE("names of vertices and the order of links change nothing") {
   CHECK(diameter_of(first).hops == diameter_of(second).hops);
   CHECK(first.name(3) == "gpu.3");
 }
+
+}  // namespace flow_test

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <map>
 
+namespace adapters_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -134,3 +136,5 @@ TEST_CASE("sequence parallelism: an adapter beside qkv gathers all tokens and sc
   after = moved(beside.backward);
   CHECK(after[CollectiveKind::reduce_scatter] - before[CollectiveKind::reduce_scatter] == doctest::Approx(whole + low));
 }
+
+}  // namespace adapters_test

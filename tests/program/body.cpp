@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+namespace body_test {
+
 using namespace mirfak;
 
 namespace {
@@ -163,3 +165,5 @@ TEST_CASE("a host that waits for the device cannot run ahead of what follows") {
   CHECK(twice.waited == behind.device + 10);
   CHECK(twice.host_behind == 2);
 }
+
+}  // namespace body_test

@@ -17,6 +17,8 @@
 #include <sstream>
 #include <string>
 
+namespace groups_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -266,3 +268,5 @@ TEST_CASE("groups are those that a job names") {
     CHECK(group_of(GroupKind::expert_data, first) == job.expert_data_group(stage));
   }
 }
+
+}  // namespace groups_test

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+namespace host_work_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -122,3 +124,5 @@ TEST_CASE("work at the start of a pass holds every pass back where the host boun
   job.training.cuda_graphs.iteration = true;
   CHECK(seconds(job, true) < before);
 }
+
+}  // namespace host_work_test

@@ -11,6 +11,8 @@
 #include <numeric>
 #include <vector>
 
+namespace iteration_laws_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -161,3 +163,5 @@ TEST_CASE("busy and idle time of every stream sum to the makespan, and no stream
     }
   }
 }
+
+}  // namespace iteration_laws_test

@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+namespace joint_jobs_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -292,3 +294,5 @@ TEST_CASE("jobs: what communication costs follows from where a job's own nodes a
   CHECK(alone(on(18)) == alone(one_rack));
   CHECK(alone(two_racks) > alone(one_rack));
 }
+
+}  // namespace joint_jobs_test

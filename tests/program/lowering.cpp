@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <map>
 
+namespace lowering_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -237,3 +239,5 @@ TEST_CASE("a mixed cluster: stages on different types of nodes") {
   job.strategy.data = 1;
   CHECK_THROWS_WITH_AS(Lowered{job}, doctest::Contains("replica 0 of pipeline stage 0"), Error);
 }
+
+}  // namespace lowering_test

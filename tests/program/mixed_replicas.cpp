@@ -10,6 +10,8 @@
 
 #include <numeric>
 
+namespace mixed_replicas_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -186,3 +188,5 @@ TEST_CASE("fewer microbatches for slow replicas help, for fast ones hurt") {
   job.strategy.replica_microbatches = {8, 8, 8, 8, 4, 4, 4, 4};
   CHECK(seconds(job) > even);
 }
+
+}  // namespace mixed_replicas_test

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+namespace optimizer_offload_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -174,3 +176,5 @@ TEST_CASE("a node without the bandwidth of its host's memory is an error that na
   CHECK_NOTHROW(
       simulate(with_node(offloading(0), [](NodeHardware& node) { node.spec.host_memory_bandwidth.reset(); })));
 }
+
+}  // namespace optimizer_offload_test

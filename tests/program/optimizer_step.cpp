@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+namespace optimizer_step_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -101,3 +103,5 @@ TEST_CASE("a sharded optimizer steps its shard") {
   CHECK(step(Optimizer::adam, 1).bytes == doctest::Approx(whole / 16));
   CHECK(step(Optimizer::adam, 1, 4).bytes == doctest::Approx(whole / 4));
 }
+
+}  // namespace optimizer_step_test

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+namespace packed_documents_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -66,3 +68,5 @@ TEST_CASE("attention that is not one kernel computes all pairs and masks them") 
   whole.framework.fusion.attention = packed.framework.fusion.attention = {};
   CHECK(seconds(packed) == seconds(whole));
 }
+
+}  // namespace packed_documents_test

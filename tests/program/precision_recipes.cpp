@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+namespace precision_recipes_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -110,3 +112,5 @@ TEST_CASE("formats run where the tensor cores have them") {
   CHECK_FALSE(runs("nvfp4", "hgx-h100"));
   CHECK(runs("nvfp4", "hgx-b200"));
 }
+
+}  // namespace precision_recipes_test

@@ -10,6 +10,8 @@
 #include <utility>
 #include <variant>
 
+namespace scatter_gather_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -71,3 +73,5 @@ TEST_CASE("scatter/gather: with sequence parallelism each rank sends its share, 
   CHECK(own.bytes == transfer_of(job_of(ScatterGather::on, true)).bytes);
   CHECK(own.gathered == 0);
 }
+
+}  // namespace scatter_gather_test

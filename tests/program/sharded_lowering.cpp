@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+namespace sharded_lowering_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -284,3 +286,5 @@ TEST_CASE("kernels beside collectives are behind by the share of the multiproces
   apart.job.framework.sharding.overlaps_gathers = false;
   CHECK(lost_to_collectives(apart.job, plan.costs, plan.parameters, gathers, device_s) == 0);
 }
+
+}  // namespace sharded_lowering_test

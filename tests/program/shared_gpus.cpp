@@ -9,6 +9,8 @@
 #include <map>
 #include <vector>
 
+namespace shared_gpus_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -129,3 +131,5 @@ TEST_CASE("ranks that share a GPU share its memory, power and price") {
   // The same kernels: what they draw above waiting is the same.
   CHECK(r.energy_j - waiting * r.iteration_time_s == doctest::Approx(own.energy_j - own_waiting));
 }
+
+}  // namespace shared_gpus_test

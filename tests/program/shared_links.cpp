@@ -7,6 +7,8 @@
 
 #include <string>
 
+namespace shared_links_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -75,3 +77,5 @@ TEST_CASE("shared links: less bandwidth between switches never makes one collect
     last = now;
   }
 }
+
+}  // namespace shared_links_test

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+namespace time_factors_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -98,3 +100,5 @@ TEST_CASE("own runs make ranges as wide as they leave predictions uncertain, and
         std::string::npos);
   CHECK(notes[1].find("those runs were under another") == 0);
 }
+
+}  // namespace time_factors_test

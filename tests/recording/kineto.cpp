@@ -8,6 +8,8 @@
 
 #include <string>
 
+namespace kineto_test {
+
 using namespace mirfak;
 
 namespace {
@@ -84,3 +86,5 @@ TEST_CASE("what is no trace is refused at its place") {
   CHECK(refusal("{\"traceEvents\": [" + kernel("a", R"("ts": 99999999999999999999, "dur": 1)") + "]}")
             .find("expected microseconds") != std::string::npos);
 }
+
+}  // namespace kineto_test

@@ -15,6 +15,8 @@
 #include <fstream>
 #include <string>
 
+namespace nsight_test {
+
 using namespace mirfak;
 
 namespace {
@@ -265,3 +267,5 @@ TEST_CASE("without launches and ranges a recording is used as far as it goes") {
   CHECK(noted(all.front(), "has no table CUPTI_ACTIVITY_KIND_RUNTIME"));
   CHECK(noted(all.front(), "has no table NVTX_EVENTS"));
 }
+
+}  // namespace nsight_test

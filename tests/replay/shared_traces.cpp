@@ -13,6 +13,8 @@
 #include <map>
 #include <string>
 
+namespace shared_traces_test {
+
 using namespace mirfak;
 
 namespace {
@@ -113,3 +115,5 @@ TEST_CASE("graph and durations that follow from a trace alone give the same step
     check_close(derived.mean_time_s({{OperationSet{}}, {}, {}}), expected.mean_time_s({{OperationSet{}}, {}, {}}));
   }
 }
+
+}  // namespace shared_traces_test

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <string>
 
+namespace validation_report_test {
+
 using namespace mirfak;
 
 namespace {
@@ -143,3 +145,5 @@ TEST_CASE("points of equal predictions and measurements lie on the diagonal") {
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(scatter_svg({}).find("nan") == std::string::npos);
 }
+
+}  // namespace validation_report_test

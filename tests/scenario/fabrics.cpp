@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+namespace fabrics_test {
+
 using namespace mirfak;
 
 namespace {
@@ -76,3 +78,5 @@ TEST_CASE("nodes of a scheduler's file lie below its switches") {
   CHECK((*scenario.job.cluster.fabric().leaf_of_node)[0] == (*scenario.job.cluster.fabric().leaf_of_node)[1]);
   CHECK((*scenario.job.cluster.fabric().leaf_of_node)[1] != (*scenario.job.cluster.fabric().leaf_of_node)[2]);
 }
+
+}  // namespace fabrics_test

@@ -17,6 +17,8 @@
 #include <map>
 #include <set>
 
+namespace idle_keys_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -306,3 +308,5 @@ TEST_CASE("every key acts in some job, and wherever it does not it is noted or r
     CHECK(effects.contains(kDecideWhatRuns.contains(of.key) ? Effect::refused : Effect::changed));
   }
 }
+
+}  // namespace idle_keys_test

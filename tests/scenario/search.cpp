@@ -8,6 +8,8 @@
 
 #include <numeric>
 
+namespace search_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -277,3 +279,5 @@ TEST_CASE("a GPU that cannot compute in the precision is refused before any sear
   CHECK_THROWS_WITH_AS(read(kJob, {"cluster.nodes[0].type=dgx-1-v100-32g"}),
                        doctest::Contains("cannot compute in bf16"), Error);
 }
+
+}  // namespace search_test

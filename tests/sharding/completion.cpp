@@ -11,6 +11,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+namespace completion_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -318,3 +320,5 @@ TEST_CASE("what a device does, and how many collectives, does not depend on how 
   };
   CHECK(steps(2) == steps(256));
 }
+
+}  // namespace completion_test

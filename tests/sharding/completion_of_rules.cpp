@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <iterator>
 
+namespace completion_of_rules_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -120,3 +122,5 @@ TEST_CASE("the rules of every strategy, as annotations, complete to the same sha
     }
   }
 }
+
+}  // namespace completion_of_rules_test

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <optional>
 
+namespace quantized_products_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -155,3 +157,5 @@ TEST_CASE("full recomputation quantizes again") {
   CHECK(count(block.recompute, block.graph, "quantize_") == 4);
   CHECK(count(block.recompute, block.graph, "largest_of_") == 4);
 }
+
+}  // namespace quantized_products_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace rule_expression_test {
+
 using namespace mirfak;
 
 namespace {
@@ -256,3 +258,5 @@ TEST_CASE("deep nesting and long rules are refused") {
   while (many.size() <= 4096) many += " and tensor == 4";
   CHECK(contains(failure_of_rule(many), "more than 4096 bytes"));
 }
+
+}  // namespace rule_expression_test

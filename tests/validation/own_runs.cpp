@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+namespace own_runs_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -148,3 +150,5 @@ TEST_CASE("runs that one correction cannot describe are refused by their place")
       "under"));
   CHECK(contains(failure("scenario,measured.seconds,strategy.tensor\njob.yaml,1,3\n"), "no run of the table"));
 }
+
+}  // namespace own_runs_test

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+namespace run_mapping_test {
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -131,3 +133,5 @@ TEST_CASE("conditions compare cells, keys and what is computed of them") {
   CHECK(applies("recompute: open, gpu: stated"));
   CHECK(applies("data: 4"));  // 16 / 4
 }
+
+}  // namespace run_mapping_test
