@@ -72,7 +72,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key, such as strategy.tensor=4; as often as wanted");
+      "override a key: strategy.tensor=4; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "a task for each pass, or each kernel and collective");
@@ -185,8 +185,7 @@ void refuse_of_several_jobs(const SimulateOptions& options) {
   const char* const option = !options.chakra.empty()            ? "--chakra"
                              : !options.memory_snapshot.empty() ? "--memory-snapshot"
                                                                 : "--emit";
-  fail_input({}, fmt::format("{} is of one job", option),
-             "leave it out, or give the scenario of one of the jobs");
+  fail_input({}, fmt::format("{} is of one job", option), "leave it out, or give the scenario of one of the jobs");
 }
 
 // nullopt: not asked.

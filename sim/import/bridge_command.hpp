@@ -8,8 +8,9 @@
 
 namespace mirfak {
 
-// A command of Megatron-Bridge's run_recipe.py: --recipe NAME and overrides of the recipe (model.context_parallel_size=2),
-// some of which have short forms (-cp 2). What only the recipe says is an obstacle; the layout is read.
+// A command of Megatron-Bridge's run_recipe.py: --recipe NAME and overrides of the recipe
+// (model.context_parallel_size=2), some of which have short forms (-cp 2). What only the recipe says is an obstacle;
+// the layout is read.
 inline constexpr std::string_view kBridgeProgram = "run_recipe.py";
 bool is_bridge_command(const LaunchCommand& command);
 ImportDraft import_bridge_command(const LaunchCommand& command, std::vector<Setting> others,

@@ -56,7 +56,8 @@ Value nodes_value(std::span<const NodeChoice> nodes, const Location& where) {
   return list;
 }
 
-// Types of node that a scheduler asks for by a feature of this name, else those whose GPUs it calls so, clouds left out.
+// Types of node that a scheduler asks for by a feature of this name, else those whose GPUs it calls so, clouds left
+// out.
 std::vector<std::string> types_with(const Catalog& catalog, const ImportedNodes& nodes) {
   const std::string gpu = lowered(nodes.gpu);
   std::vector<std::string> exact;

@@ -7,6 +7,7 @@
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/option_reader.hpp"
+#include "import/option_words.hpp"
 #include "import/program_facts.hpp"
 #include "import/yaml_settings.hpp"
 
@@ -39,7 +40,8 @@ bool has_line(const std::string& text, std::string_view start) {
 
 bool is_argument_list(const ImportFile& file) {
   const std::string_view word = first_word(file.text);
-  return word.size() > 2 && word.starts_with("--") && word[2] != '-' && !is_megatron_deepspeed(file);
+  return word.size() > 2 && word.starts_with("--") && word[2] != '-' && !is_megatron_deepspeed(file) &&
+         !is_config_command(file);
 }
 
 ImportDraft read_argument_list(std::span<const ImportFile> files, const ImportContext& context) {

@@ -47,8 +47,11 @@ std::optional<std::pair<std::string, std::string>> beside(std::span<const Import
   std::error_code ignored;
   for (const fs::path& path : {wanted.is_absolute() ? wanted : folder / wanted, folder / wanted.filename()}) {
     constexpr std::uintmax_t most = 2U << 20;
-    if (wanted.filename().empty() || !fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) > most)
-      continue;
+    if (wanted.filename().empty() || !fs::is_regular_file(path, ignored)) continue;
+    if (fs::file_size(path, ignored) > most) {
+      fail_input({path.string(), 1, 1}, "a file beside the script of more than 2 MiB",
+                 "give the script without it, or a shorter one");
+    }
     std::ifstream in(path, std::ios::binary);
     std::stringstream text;
     text << in.rdbuf();

@@ -15,11 +15,10 @@ struct ShortOption {
   std::string_view letter;
   std::string_view name;
 };
-constexpr std::array kShort = {ShortOption{"-N", "--nodes"},     ShortOption{"-n", "--ntasks"},
-                               ShortOption{"-G", "--gpus"},      ShortOption{"-J", "--job-name"},
-                               ShortOption{"-p", "--partition"}, ShortOption{"-t", "--time"},
-                               ShortOption{"-o", "--output"},    ShortOption{"-c", "--cpus-per-task"},
-                               ShortOption{"-C", "--constraint"}};
+constexpr std::array kShort = {
+    ShortOption{"-N", "--nodes"},    ShortOption{"-n", "--ntasks"},        ShortOption{"-G", "--gpus"},
+    ShortOption{"-J", "--job-name"}, ShortOption{"-p", "--partition"},     ShortOption{"-t", "--time"},
+    ShortOption{"-o", "--output"},   ShortOption{"-c", "--cpus-per-task"}, ShortOption{"-C", "--constraint"}};
 
 // "8", "2-4" (at least, at most), "h100:8"
 std::optional<std::int64_t> last_number(std::string_view text) {

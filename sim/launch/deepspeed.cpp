@@ -1,4 +1,5 @@
-// What goes together: deepspeed/runtime/pipe/engine.py of DeepSpeed v0.19.5, megatron/arguments.py of Megatron-DeepSpeed.
+// What goes together: deepspeed/runtime/pipe/engine.py of DeepSpeed v0.19.5, megatron/arguments.py of
+// Megatron-DeepSpeed.
 
 #include "launch/launch_targets.hpp"
 #include "launch/option_list.hpp"
@@ -213,8 +214,8 @@ void require_keys(const OptionList& keys, const Json& json) {
     if (!value.is_object()) continue;
     for (const auto& entry : value.items()) {
       const Json& inner = entry.value();
-      keys.require(name + "." + entry.key(), inner.is_string() ? std::vector{inner.get<std::string>()}
-                                                               : std::vector<std::string>{});
+      keys.require(name + "." + entry.key(),
+                   inner.is_string() ? std::vector{inner.get<std::string>()} : std::vector<std::string>{});
     }
   }
 }

@@ -46,9 +46,10 @@ struct LaunchFile {
 
 // What the program has to be given to run this job: model, batch, precision and strategy, not data, schedules of the
 // learning rate or paths. First the arguments, the configuration file or, with a launcher, the script that starts the
-// program on all nodes; then the files that it names. Lines that start with # are comments; the first says which release
-// the names of the options are of. Error(infeasible) at the first key of the scenario that the program, or its order of
-// ranks, cannot express: what is returned reproduces the strategy. Error(input) for data folders without the lists.
+// program on all nodes; then the files that it names. Lines that start with # are comments; the first says which
+// release the names of the options are of. Error(infeasible) at the first key of the scenario that the program, or its
+// order of ranks, cannot express: what is returned reproduces the strategy. Error(input) for data folders without the
+// lists.
 std::vector<LaunchFile> launch_files(const Job& job, const LaunchRequest& request);
 
 // All of them in one text: each behind the first follows a comment with its name.

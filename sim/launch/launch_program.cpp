@@ -8,7 +8,8 @@ std::string shell_word(const std::string& word) {
   constexpr std::string_view plain = "_-./:=,+@%^";
   bool quoted = word.empty();
   for (const char sign : word) {
-    const bool usual = std::isalnum(static_cast<unsigned char>(sign)) != 0 || plain.find(sign) != std::string_view::npos;
+    const bool usual =
+        std::isalnum(static_cast<unsigned char>(sign)) != 0 || plain.find(sign) != std::string_view::npos;
     quoted = quoted || !usual;
   }
   if (!quoted) return word;

@@ -45,8 +45,8 @@ struct LaunchProgram {
   std::vector<std::string> start;  // behind python: {"pretrain_gpt.py"}, {"-m", "torchtitan.train"}
   std::vector<std::string> comments;
   LaunchOptions options;
-  std::vector<LaunchFile> files;                                  // that the options name
-  std::vector<std::pair<std::string, std::string>> environment;   // variables that it needs
+  std::vector<LaunchFile> files;                                 // that the options name
+  std::vector<std::pair<std::string, std::string>> environment;  // variables that it needs
   bool configured_by_file = false;  // the first file says all, and the options only name it
 };
 

@@ -1,6 +1,6 @@
-// Scripts that start a program on all nodes by torchrun. Rank r of the prediction runs on device r of the cluster, nodes
-// in the order of cluster.nodes: a node's rank is said, not found out by who comes first, and nodes of several types are
-// components of a heterogeneous job of Slurm, whose ranks follow one another.
+// Scripts that start a program on all nodes by torchrun. Rank r of the prediction runs on device r of the cluster,
+// nodes in the order of cluster.nodes: a node's rank is said, not found out by who comes first, and nodes of several
+// types are components of a heterogeneous job of Slurm, whose ranks follow one another.
 
 #include "launch/launch_targets.hpp"
 
@@ -26,8 +26,8 @@ std::vector<NodeRow> rows_of(const Cluster& cluster) {
   std::vector<NodeRow> out;
   for (const NodeGroup& group : cluster.groups()) {
     const NodeSpec& spec = group.hardware.spec;
-    require_expressible(spec.ranks_per_gpu == 1, "cluster.nodes",
-                        "these launchers start one process for each GPU", "leave ranks_per_gpu out");
+    require_expressible(spec.ranks_per_gpu == 1, "cluster.nodes", "these launchers start one process for each GPU",
+                        "leave ranks_per_gpu out");
     if (!out.empty() && out.back().type == spec.name && out.back().gpus == spec.gpus) {
       out.back().nodes += group.count;
     } else {
@@ -94,8 +94,9 @@ std::string torchrun_script(const LaunchProgram& program, const Job& job, const 
 }
 
 std::string resources(const NodeRow& row, bool one_of_several) {
-  std::string out = fmt::format("#SBATCH --nodes={}\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n",
-                                row.nodes, row.gpus);
+  std::string out =
+      fmt::format("#SBATCH --nodes={}\n#SBATCH --exclusive\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node={}\n",
+                  row.nodes, row.gpus);
   const int segment = std::min(row.domain, row.nodes);
   if (segment > 1 && row.nodes % segment == 0) out += fmt::format("#SBATCH --segment={}\n", segment);
   if (one_of_several) out += fmt::format("#SBATCH --constraint={}\n", row.type);
@@ -118,7 +119,8 @@ std::string slurm_script(const LaunchProgram& program, const Job& job, const std
   out += comment_lines(comments) + exports(program, job);
   out += fmt::format("export MASTER_ADDR=$(scontrol show hostnames \"${}\" | head -n 1)\n", first);
   out += "export MASTER_PORT=${MASTER_PORT:-29500}\n" + arguments_array(program);
-  out += fmt::format("srun{} bash -c '{} \"$@\"' launch \"${{arguments[@]}}\"\n", groups,
+  // The one task of a node starts processes for all GPUs, which share its processors.
+  out += fmt::format("srun{} --cpu-bind=none bash -c '{} \"$@\"' launch \"${{arguments[@]}}\"\n", groups,
                      torchrun(program, std::to_string(nodes_of(rows)), gpus, "SLURM_PROCID"));
   return out;
 }

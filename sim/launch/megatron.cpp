@@ -1,5 +1,6 @@
 // Megatron-LM core_v0.19.0. What goes together: megatron/training/arguments.py, megatron/core/model_parallel_config.py
-// and megatron/core/transformer/transformer_config.py, whose fields are arguments too; what these refuse is refused here.
+// and megatron/core/transformer/transformer_config.py, whose fields are arguments too; what these refuse is refused
+// here.
 
 #include "launch/launch_targets.hpp"
 #include "launch/megatron_model.hpp"

@@ -32,7 +32,9 @@ std::string recipe_of(const Job& job, const CoreDialect& dialect) {
   const ModelSpec& model = job.model;
   std::vector<std::string> names;
   for (const Value::Field& recipe : section_of(dialect, "pretraining_recipes").fields) {
-    const auto is = [&](std::string_view key, const std::string& size) { return recipe.value.find(key)->scalar == size; };
+    const auto is = [&](std::string_view key, const std::string& size) {
+      return recipe.value.find(key)->scalar == size;
+    };
     names.push_back(recipe.value.find("model")->scalar);
     if (is("model", model.name) && is("layers", std::to_string(model.layers)) &&
         is("hidden", std::to_string(model.hidden))) {

@@ -15,8 +15,8 @@ struct MegatronStyle {
   bool says_chunks = false;  // the number of chunks, whatever else says it
 };
 
-// Megatron-LM's arguments for a job: all of them, and those that say nothing of the model. Error(infeasible) for what it
-// has no argument for, or does not combine.
+// Megatron-LM's arguments for a job: all of them, and those that say nothing of the model. Error(infeasible) for what
+// it has no argument for, or does not combine.
 LaunchOptions megatron_options(const Job& job, const MegatronStyle& style);
 LaunchOptions megatron_strategy(const Job& job, const MegatronStyle& style);
 

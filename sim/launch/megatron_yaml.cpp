@@ -1,5 +1,5 @@
-// The YAML of Megatron-LM's --yaml-cfg: megatron/training/yaml_arguments.py, which checks less than its arguments do and
-// derives less; what it does not pass on is refused here.
+// The YAML of Megatron-LM's --yaml-cfg: megatron/training/yaml_arguments.py, which checks less than its arguments do
+// and derives less; what it does not pass on is refused here.
 
 #include "launch/core_dialect.hpp"
 #include "launch/launch_targets.hpp"

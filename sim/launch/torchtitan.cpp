@@ -1,5 +1,5 @@
-// What goes together in torchtitan v0.2.2 and 0014ac2ca45a: distributed/pipeline_parallel.py, models/*/infra/parallelize.py,
-// config/job_config.py and config/configs.py.
+// What goes together in torchtitan v0.2.2 and 0014ac2ca45a: distributed/pipeline_parallel.py,
+// models/*/infra/parallelize.py, config/job_config.py and config/configs.py.
 
 #include "launch/launch_targets.hpp"
 #include "launch/torchtitan_settings.hpp"
@@ -116,8 +116,7 @@ void add_experts(Titan& out, const Job& job, TitanForm form) {
   out.value("expert_parallel_degree", s.expert);
   if (form == TitanForm::command) return;
   out.value("expert_tensor_parallel_degree", s.tensor_of_experts());
-  out.text("expert_parallel_comm_backend",
-           s.expert_dispatcher == ExpertDispatcher::deep_ep ? "deepep" : "standard");
+  out.text("expert_parallel_comm_backend", s.expert_dispatcher == ExpertDispatcher::deep_ep ? "deepep" : "standard");
 }
 
 void require_kept_activations(const Strategy& s) {

@@ -1,5 +1,5 @@
-// torchtitan's settings as a TOML file (releases until v0.2.2), and as options of its command line (after it). Models and
-// their flavors: models/*/__init__.py, models/*/config_registry.py.
+// torchtitan's settings as a TOML file (releases until v0.2.2), and as options of its command line (after it). Models
+// and their flavors: models/*/__init__.py, models/*/config_registry.py.
 
 #include "base/document.hpp"
 #include "base/error.hpp"
@@ -114,9 +114,9 @@ const Value::Field& configuration_of(const Flavor& flavor, const Document& facts
       return config;
     }
   }
-  fail_infeasible({}, fmt::format("model: torchtitan has no configuration with a name of {} {}", flavor.name,
-                                  flavor.flavor),
-                  "write one in Python, or choose another model");
+  fail_infeasible(
+      {}, fmt::format("model: torchtitan has no configuration with a name of {} {}", flavor.name, flavor.flavor),
+      "write one in Python, or choose another model");
 }
 
 // A configuration says what the model is converted to, and no option does.
@@ -129,10 +129,10 @@ void require_precision(const Job& job, const Value::Field& config) {
                       converted ? "choose fp8-current" : "choose bf16 or fp32");
   const Value* gathered = value_at(config.value, "quantize.linear.float8", "enable_fsdp_float8_all_gather");
   const bool gathers = gathered != nullptr && gathered->scalar == "true";
-  require_expressible(!narrow || job.training.fp8_parameters == gathers, "training.fp8_parameters",
-                      fmt::format("torchtitan's configuration {} gathers parameters in {}", config.key,
-                                  gathers ? "fp8" : "bf16"),
-                      gathers ? "set it to true" : "leave it out");
+  require_expressible(
+      !narrow || job.training.fp8_parameters == gathers, "training.fp8_parameters",
+      fmt::format("torchtitan's configuration {} gathers parameters in {}", config.key, gathers ? "fp8" : "bf16"),
+      gathers ? "set it to true" : "leave it out");
 }
 
 }  // namespace

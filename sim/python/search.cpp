@@ -48,9 +48,8 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
                                                   Reporter& reporter) {
   const Stopwatch watch;
   const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
-  auto out =
-      std::make_unique<FoundStrategies>(
-          FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0, sources->folders.hardware});
+  auto out = std::make_unique<FoundStrategies>(
+      FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0, sources->folders.hardware});
   const auto show = [&](std::int64_t done, std::int64_t total) {
     reporter.report(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
@@ -103,9 +102,8 @@ void add_found(nb::module_& module) {
             return found_scenario(self.scenario, self.job(place), {});
           },
           "place"_a = 0, "A strategy as a scenario (YAML) to simulate; place: from 0, the best.")
-      .def(
-          "emit", emitted, "target"_a, "place"_a = 0, "launcher"_a = "",
-          "The arguments or files with which a program runs a strategy.");
+      .def("emit", emitted, "target"_a, "place"_a = 0, "launcher"_a = "",
+           "The arguments or files with which a program runs a strategy.");
 }
 
 }  // namespace

@@ -171,8 +171,7 @@ TEST_CASE("files of --emit-dir replace no input, and all of them are written or 
   folder.write("arguments.txt", kScenario);
   check_refused(run({{"simulate", "arguments.txt", "--emit", "megatron", "--emit-dir", "."}, folder.path()}),
                 "would replace this file, and it is an input");
-  const Finished missing =
-      run({{"simulate", "s.yaml", "--emit", "megatron", "--emit-dir", "nowhere"}, folder.path()});
+  const Finished missing = run({{"simulate", "s.yaml", "--emit", "megatron", "--emit-dir", "nowhere"}, folder.path()});
   CHECK(missing.status == 2);
   fs::create_directory(folder.path() / "out");
   fs::create_directory(folder.path() / "out" / "ds_config.json");

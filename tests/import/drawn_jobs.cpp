@@ -24,7 +24,7 @@ std::string titan_lines(std::mt19937& random) {
   const int pipeline = drawn(random, {1, 1, 2, 4});
   out += fmt::format("  pipeline: {}\n  micro_batch: {}\n", pipeline, drawn(random, {1, 2, 4}));
   if (pipeline > 1) {
-    const std::string schedule = drawn(random, {"1f1b", "gpipe", "interleaved-1f1b", "zb-v", "dualpipe-v"});
+    const std::string schedule = drawn(random, {"1f1b", "gpipe", "interleaved-1f1b", "zb-v", "dualpipe-v", "zb-h1"});
     out += fmt::format("  schedule: {}\n", schedule);
     if (schedule == "interleaved-1f1b") out += fmt::format("  virtual_pipeline: {}\n", drawn(random, {2, 4}));
     if (random() % 3 == 0) {

@@ -22,8 +22,8 @@ TEST_CASE("scripts of Slurm and torchrun are read back as the same strategy on t
     std::function<std::string(std::mt19937&)> draw;
   };
   const std::vector<Program> programs = {
-      {LaunchTarget::megatron, drawn_megatron_job},        {LaunchTarget::megatron_yaml, drawn_megatron_job},
-      {LaunchTarget::megatron_bridge, drawn_megatron_job}, {LaunchTarget::torchtitan, drawn_torchtitan_job},
+      {LaunchTarget::megatron, drawn_megatron_job},          {LaunchTarget::megatron_yaml, drawn_megatron_job},
+      {LaunchTarget::megatron_bridge, drawn_megatron_job},   {LaunchTarget::torchtitan, drawn_torchtitan_job},
       {LaunchTarget::torchtitan_toml, drawn_torchtitan_job}, {LaunchTarget::deepspeed, drawn_deepspeed_job}};
   for (const Program& program : programs) {
     CAPTURE(launch_targets()[static_cast<std::size_t>(program.target)].name);

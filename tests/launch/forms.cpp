@@ -25,7 +25,8 @@ constexpr const char* kFourNodes = "{type: hgx-h100, count: 4}";
 Job job_on(const std::string& nodes, const std::string& model, const std::string& strategy,
            const std::string& training = "") {
   const std::string text = fmt::format(
-      "model: {}\ncluster: {{nodes: [{}]}}\ntraining: {{global_batch: 256, sequence_length: 2048{}}}\nstrategy: {{{}}}\n",
+      "model: {}\ncluster: {{nodes: [{}]}}\ntraining: {{global_batch: 256, sequence_length: 2048{}}}\nstrategy: "
+      "{{{}}}\n",
       model, nodes, training, strategy);
   return parse_scenario(Document::from_text(text, "forms.yaml"), {kData / "models", kData / "hw_profiles"}).job;
 }
@@ -55,18 +56,18 @@ std::string refused_key(const Job& job, LaunchTarget target, Launcher launcher =
 }  // namespace
 
 TEST_CASE("Megatron-LM's YAML has the fields of its configurations in their sections") {
-  const std::string text = text_for(
-      job_on(kFourNodes, "mixtral-8x7b",
-             "tensor: 2, pipeline: 4, expert: 4, sequence_parallel: true, zero: 1, recompute: selective, "
-             "recompute_modules: [core_attn, mlp]"),
-      LaunchTarget::megatron_yaml);
+  const std::string text =
+      text_for(job_on(kFourNodes, "mixtral-8x7b",
+                      "tensor: 2, pipeline: 4, expert: 4, sequence_parallel: true, zero: 1, recompute: selective, "
+                      "recompute_modules: [core_attn, mlp]"),
+               LaunchTarget::megatron_yaml);
   CHECK(text.starts_with("# NVIDIA/Megatron-LM core_v0.19.0 (5be9626): "));
-  check_lines(text, {"global_batch_size: 256", "use_distributed_optimizer: true", "model_parallel:",
-                     "  tensor_model_parallel_size: 2", "  expert_model_parallel_size: 4", "  bf16: true",
-                     "language_model:", "  num_moe_experts: 8", "  add_bias_linear: false",
+  check_lines(text, {"global_batch_size: 256", "use_distributed_optimizer: true",
+                     "model_parallel:", "  tensor_model_parallel_size: 2", "  expert_model_parallel_size: 4",
+                     "  bf16: true", "language_model:", "  num_moe_experts: 8", "  add_bias_linear: false",
                      "  activation_func: swiglu", "  recompute_modules: [core_attn,mlp]"});
-  CHECK(refused_key(job_on(kFourNodes, "llama3-8b", "pipeline: 2, virtual_pipeline: 2"),
-                    LaunchTarget::megatron_yaml) == "strategy.virtual_pipeline");
+  CHECK(refused_key(job_on(kFourNodes, "llama3-8b", "pipeline: 2, virtual_pipeline: 2"), LaunchTarget::megatron_yaml) ==
+        "strategy.virtual_pipeline");
   CHECK(refused_key(job_on(kFourNodes, "llama3-8b", "tensor: 2", ", gradient_precision: bf16"),
                     LaunchTarget::megatron_yaml) == "training.gradient_precision");
 }
@@ -98,9 +99,9 @@ TEST_CASE("torchtitan's command line: a configuration, options, and a CSV of an 
                               "--parallelism.pipeline_parallel_schedule_csv schedule.csv",
                               "--parallelism.no-enable_async_tensor_parallel", "--compile.enable",
                               "--compile.components model,loss", "--activation_checkpoint.mode none"});
-  const std::string split = text_for(
-      job_on(kFourNodes, "llama3-8b", "pipeline: 2, layer_split: [2, 30], zero: 3", ", framework: torchtitan"),
-      LaunchTarget::torchtitan);
+  const std::string split =
+      text_for(job_on(kFourNodes, "llama3-8b", "pipeline: 2, layer_split: [2, 30], zero: 3", ", framework: torchtitan"),
+               LaunchTarget::torchtitan);
   CHECK(split.find("--parallelism.module_fqns_per_model_part tok_embeddings,layers.0,layers.1 layers.2,") !=
         std::string::npos);
   const auto refused = [](const std::string& strategy, const std::string& more = "", const char* model = "llama3-8b") {
@@ -141,11 +142,12 @@ TEST_CASE("replicas with microbatches of their own are refused, and not left out
 TEST_CASE("a script of Slurm says nodes, GPUs and the rank of each node") {
   const std::string text =
       text_for(job_on(kFourNodes, "llama3-8b", "tensor: 2"), LaunchTarget::megatron, Launcher::slurm);
-  check_lines(text, {"#!/bin/bash", "#SBATCH --nodes=4", "#SBATCH --ntasks-per-node=1", "#SBATCH --gpus-per-node=8",
-                     "# nodes 0 to 3: hgx-h100", "export CUDA_DEVICE_MAX_CONNECTIONS=1",
-                     "  --tensor-model-parallel-size 2",
-                     "srun bash -c 'torchrun --nnodes 4 --nproc-per-node 8 --node-rank \"$SLURM_PROCID\" --master-addr "
-                     "\"$MASTER_ADDR\" --master-port \"$MASTER_PORT\" pretrain_gpt.py \"$@\"' launch \"${arguments[@]}\""});
+  check_lines(text,
+              {"#!/bin/bash", "#SBATCH --nodes=4", "#SBATCH --ntasks-per-node=1", "#SBATCH --gpus-per-node=8",
+               "# nodes 0 to 3: hgx-h100", "export CUDA_DEVICE_MAX_CONNECTIONS=1", "  --tensor-model-parallel-size 2",
+               "srun --cpu-bind=none bash -c 'torchrun --nnodes 4 --nproc-per-node 8 --node-rank \"$SLURM_PROCID\" "
+               "--master-addr "
+               "\"$MASTER_ADDR\" --master-port \"$MASTER_PORT\" pretrain_gpt.py \"$@\"' launch \"${arguments[@]}\""});
 }
 
 TEST_CASE("nodes of several types are parts of a heterogeneous job, in the order of the ranks") {
@@ -155,7 +157,7 @@ TEST_CASE("nodes of several types are parts of a heterogeneous job, in the order
   check_lines(text, {"#SBATCH --constraint=hgx-h100", "#SBATCH hetjob", "#SBATCH --constraint=dgx-a100-80g",
                      "# nodes 0 to 1: hgx-h100", "# nodes 2 to 3: dgx-a100-80g"});
   CHECK(text.find("hgx-h100") < text.find("#SBATCH hetjob"));
-  CHECK(text.find("srun --het-group=0-1 bash -c") != std::string::npos);
+  CHECK(text.find("srun --het-group=0-1 --cpu-bind=none bash -c") != std::string::npos);
   CHECK(text.find("SLURM_JOB_NODELIST_HET_GROUP_0") != std::string::npos);
   check_lines(text_for(job, LaunchTarget::megatron, Launcher::torchrun), {"# nodes 2 to 3: dgx-a100-80g"});
 }
