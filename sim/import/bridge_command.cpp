@@ -60,7 +60,7 @@ std::vector<Setting> bridge_settings(const std::vector<ArgumentWord>& words, con
     }
     const std::string option = text.substr(0, equals);
     const Value* field = short_forms.find(option);
-    std::string name = field == nullptr ? option : field->scalar;
+    std::string name = field == nullptr ? option.substr(option.find_first_not_of('-')) : field->scalar;
     const bool behind = equals == std::string::npos && i + 1 < words.size() && !words[i + 1].text.starts_with('-') &&
                         words[i + 1].text.find('=') == std::string::npos;
     if (equals != std::string::npos) {
@@ -129,13 +129,13 @@ void miss_what_recipes_say(ImportDraft& draft, const std::vector<Setting>& said,
 
 void judge_own_options(ImportDraft& draft) {
   for (const Setting* setting : draft.open()) {
-    if (setting->name == "--recipe" || setting->name == "--model") draft.use(*setting, "its model");
+    if (setting->name == "recipe" || setting->name == "model") draft.use(*setting, "its model");
     if (setting->name == "mixed_precision") draft.use(*setting, "its fields stand below");
-    const bool pretraining = setting->name == "--mode" && setting->value.scalar == "pretrain";
+    const bool pretraining = setting->name == "mode" && setting->value.scalar == "pretrain";
     if (pretraining) draft.use(*setting, "all of the model is trained");
-    if (setting->name == "--mode" && !pretraining)
+    if (setting->name == "mode" && !pretraining)
       draft.doubt(*setting, "tuning: what of the model is trained is not read from the recipe");
-    if (setting->name == "--dataset") draft.leave(*setting, "data");
+    if (setting->name == "dataset") draft.leave(*setting, "data");
   }
 }
 
@@ -147,8 +147,8 @@ ImportDraft import_bridge_command(const LaunchCommand& command, std::vector<Sett
                                   const ImportContext& context) {
   const ProgramFacts facts(context.sources, "megatron-bridge");
   std::vector<Setting> settings = bridge_settings(command.arguments, facts.section("command_options"));
-  const Setting* found = last_of(settings, "--recipe");
-  if (found == nullptr) found = last_of(settings, "--model");
+  const Setting* found = last_of(settings, "recipe");
+  if (found == nullptr) found = last_of(settings, "model");
   if (found == nullptr) fail_input(command.program_where, "run_recipe.py needs a recipe", "say --recipe NAME");
   const Setting recipe = *found;
   const std::vector<Setting> said = settings;

@@ -175,7 +175,8 @@ TEST_CASE("files of --emit-dir replace no input, and all of them are written or 
   CHECK(missing.status == 2);
   fs::create_directory(folder.path() / "out");
   fs::create_directory(folder.path() / "out" / "ds_config.json");
-  const std::vector<std::string> set = {"--set", "training.framework=megatron-deepspeed"};
+  const std::vector<std::string> set = {"--set", "training.framework=megatron-deepspeed", "--set",
+                                        "training.gradient_precision=bf16"};
   std::vector<std::string> words = {"simulate", "s.yaml", "--emit", "deepspeed", "--emit-dir", "out"};
   words.insert(words.end(), set.begin(), set.end());
   CHECK(run({words, folder.path()}).status == 2);

@@ -130,9 +130,9 @@ TEST_CASE("what only a recipe of Megatron-Bridge says is asked for") {
     }
     return std::string("read");
   };
-  CHECK(refused("--recipe llama3_8b_pretrain_config mixed_precision=bf16_mixd") == "launch.txt:1:54");
+  CHECK(refused("--recipe llama3_8b_pretrain_config mixed_precision=bf16_mixd") == "launch.txt:1:52");
   CHECK(refused("--recipe nobody_9b_config model.tensor_model_parallel_size=2") == "launch.txt:1:10");
-  CHECK(refused("--recipe llama3_8b_pretrain_config ~model.fp8") == "launch.txt:1:38");
+  CHECK(refused("--recipe llama3_8b_pretrain_config ~model.fp8") == "launch.txt:1:36");
 }
 
 TEST_CASE("a script's DeepSpeed configuration is read, and not only its stage") {
