@@ -1,6 +1,7 @@
 #include "cli/command_descriptions.hpp"
 
 #include "cli/options.hpp"
+#include "launch/launch_arguments.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -41,6 +42,7 @@ CommandDescription description_of(const Command& command) {
       described.name = option->long_name();
       described.sentence = option->description();
       if (option->semantic()->max_tokens() > 0) split_value(option->semantic()->name(), described);
+      if (described.name == "emit") described.words = launch_target_names();
       described.file =
           described.value == "FOLDER" || std::any_of(syntax.file_options.begin(), syntax.file_options.end(),
                                                      [&](const auto& file) { return file.name == described.name; });
@@ -52,7 +54,9 @@ CommandDescription description_of(const Command& command) {
 
 }  // namespace
 
-std::vector<std::string> OptionDescription::choices() const { return words_between_bars(value); }
+std::vector<std::string> OptionDescription::choices() const {
+  return words.empty() ? words_between_bars(value) : words;
+}
 
 std::vector<std::string> CommandDescription::operand_choices() const {
   std::istringstream words(usage);

@@ -13,9 +13,10 @@ struct OptionDescription {
   std::string value;     // what stands behind it: "FILE.json", "text|json", "N"; empty: nothing does
   std::string fallback;  // what holds without it, as help shows it; empty: nothing does
   std::string sentence;
-  bool file = false;  // the value is the name of a file or folder
+  bool file = false;                    // the value is the name of a file or folder
+  std::vector<std::string> words = {};  // that it takes, where `value` is too short to list them
 
-  std::vector<std::string> choices() const;  // "text" and "json" of "text|json"; empty: any value
+  std::vector<std::string> choices() const;  // "text" and "json" of "text|json", or the words; empty: any value
 };
 
 struct CommandDescription {

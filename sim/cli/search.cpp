@@ -6,10 +6,10 @@
 #include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/emit_options.hpp"
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "launch/launch_arguments.hpp"
 #include "report/json_csv.hpp"
 #include "report/plan_report.hpp"
 #include "report/search_json.hpp"
@@ -41,7 +41,7 @@ struct SearchOptions {
   std::string planner;
   bool intra_only = false;
   bool inter_only = false;
-  std::string emit;
+  EmitOptions emit;
   std::string out;
   bool show_space = false;
   int jobs = 0;
@@ -81,8 +81,7 @@ CommandSyntax syntax_for(SearchOptions& options) {
   add("inter-only", po::bool_switch(&options.inter_only), "Alpa without intra-operator parallelism: a GPU a stage");
   add("show-space", po::bool_switch(&options.show_space),
       "print the scenario with every limit of the search, then exit");
-  add("emit", po::value(&options.emit)->value_name(fmt::format("{}", fmt::join(launch_target_names(), "|"))),
-      "print only the arguments or files with which that program runs the best strategy");
+  options.emit.add_to(syntax, "the best strategy");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml",
                   "write the best strategy as a scenario to simulate");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
@@ -92,11 +91,6 @@ CommandSyntax syntax_for(SearchOptions& options) {
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
-}
-
-std::optional<LaunchTarget> target_of(const SearchOptions& options) {
-  if (options.emit.empty()) return std::nullopt;
-  return static_cast<LaunchTarget>(choice("--emit", options.emit, launch_target_names()));
 }
 
 const std::vector<std::string>& planner_names() {
@@ -143,11 +137,8 @@ void check(const SearchOptions& options, OutputFormat format) {
   if (!(options.time_limit_s >= 0)) {
     fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", options.time_limit_s));
   }
-  if (!options.emit.empty() && format == OutputFormat::json) {
-    fail_input({}, "--emit prints text, not JSON", "leave out --format json");
-  }
+  options.emit.check(format);
   if (format != OutputFormat::csv) return;
-  if (!options.emit.empty()) fail_input({}, "--emit prints text, not CSV", "leave out --format csv");
   if (plans_with_alpa(options)) {
     fail_input({}, "--format csv is a row for each strategy of the search, and a plan of Alpa's has stages",
                "use --format json, or --planner search");
@@ -177,18 +168,12 @@ SearchOutcome searched(const SearchScenario& scenario, const SearchOptions& opti
   return search_and_simulate(scenario.job, scenario.search.spec, options.jobs, show, stop);
 }
 
-// Where the program cannot express a key of the best strategy, the error says how to keep the search from choosing it.
-std::string arguments_of(const Job& best, LaunchTarget target) {
-  try {
-    return launch_arguments(best, target);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::infeasible) throw;
-    const bool shaped = !best.strategy.stages.empty();
-    const std::string remedy = (shaped ? std::string("set search.space.stages=alike") : "fix this key with --set") +
-                               ", so that the search finds what the program can run";
-    fail_infeasible(error.where(), "the best strategy: " + error.message(),
-                    error.hint().empty() ? remedy : error.hint() + "; or " + remedy);
-  }
+// How to keep the search from choosing what the program cannot express.
+std::string emitted_best(const SearchScenario& scenario, const Job& best, const SearchOptions& options) {
+  const bool shaped = !best.strategy.stages.empty();
+  const std::string remedy = (shaped ? std::string("set search.space.stages=alike") : "fix this key with --set") +
+                             ", so that the search finds what the program can run";
+  return emitted(best, options.emit, data_folders(options.data), scenario.document, remedy);
 }
 
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
@@ -228,8 +213,9 @@ std::optional<SearchOutcome> search_beside(const SearchScenario& scenario, const
 struct Telling {
   const SearchOptions& options;
   OutputFormat format;
-  std::optional<LaunchTarget> target;
   const Surroundings& surroundings;
+
+  bool emits() const { return options.emit.given(); }
 };
 
 // `best`: null where nothing was found, for the reason that `failure_of` says.
@@ -241,17 +227,18 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
   CommandOutput output;
   if (best == nullptr) {
     const SearchFailure failure = failure_of(report);
-    if (!how.target) output.text = printed(report, how.format, how.surroundings);
+    if (!how.emits()) output.text = printed(report, how.format, how.surroundings);
     output.complaint = fmt::format("{}: {}\n  {}", scenario.name, failure.reason, failure.hint);
     output.status = kStatusInfeasible;
     return output;
   }
   const AssertionResult asserted = check_assertions(scenario.assertions, *best, simulated->iteration);
-  if (!how.target) {
+  if (!how.emits()) {
     report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
     report.notes.insert(report.notes.end(), asserted.close.begin(), asserted.close.end());
   }
-  output.text = how.target ? arguments_of(*best, *how.target) : printed(report, how.format, how.surroundings);
+  output.text =
+      how.emits() ? emitted_best(scenario, *best, how.options) : printed(report, how.format, how.surroundings);
   if (!how.options.out.empty()) write_best(how.options.out, scenario, *best);
   complain_of_assertions(asserted, output);
   note_interruption(output);
@@ -269,7 +256,7 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
   const alpa::PlannerOutcome outcome = alpa::plan(
       scenario.job, scenario.search.spec, {levels_of(options), options.jobs, scenario.search.spec.top}, show, stop);
   PlanReport report{scenario, outcome, levels_of(options), std::nullopt, {}};
-  if (!how.target && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
+  if (!how.emits() && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
   const SimulatedStrategy* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated;
   return told(report, best, plan_failure, how);
 }
@@ -280,7 +267,6 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   SearchOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_or_csv_choice(options.format);
-  const std::optional<LaunchTarget> target = target_of(options);
   check(options, format);
   const DataFolders folders = data_folders(options.data);
   const ScenarioSources sources(folders);
@@ -289,7 +275,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   if (options.show_space) return {scenario.resolved, {}};
 
   const InterruptWatch watch;
-  const Telling how{options, format, target, surroundings};
+  const Telling how{options, format, surroundings};
   if (plans_with_alpa(options)) return run_alpa(scenario, how);
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};

@@ -3,6 +3,7 @@
 #include "cli/chakra_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/emit_options.hpp"
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
@@ -61,6 +62,7 @@ struct SimulateOptions {
   std::string sampling;
   bool sensitivity = false;
   std::optional<double> factor;
+  EmitOptions emit;
   std::string data;
 };
 
@@ -72,7 +74,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.operand = &options.scenario;
   auto add = syntax.options.add_options();
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
-      "override a key, such as strategy.tensor=4; as often as wanted");
+      "override a key: strategy.tensor=4; may be repeated");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
   add("detail", po::value(&options.detail)->default_value("passes")->value_name("passes|operators"),
       "a task for each pass, or each kernel and collective");
@@ -100,6 +102,7 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   add("sensitivity", po::bool_switch(&options.sensitivity), "also say what more of each resource would gain");
   add("factor", po::value<double>()->notifier([&](double factor) { options.factor = factor; })->value_name("F"),
       "of --sensitivity: how many times as much; default 1.1");
+  options.emit.add_to(syntax, "the job");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
@@ -180,9 +183,11 @@ std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
 }
 
 void refuse_of_several_jobs(const SimulateOptions& options) {
-  if (options.chakra.empty() && options.memory_snapshot.empty()) return;
-  fail_input({}, fmt::format("{} is of one job", options.chakra.empty() ? "--memory-snapshot" : "--chakra"),
-             "leave it out, or give the scenario of one of the jobs");
+  if (options.chakra.empty() && options.memory_snapshot.empty() && !options.emit.given()) return;
+  const char* const option = !options.chakra.empty()            ? "--chakra"
+                             : !options.memory_snapshot.empty() ? "--memory-snapshot"
+                                                                : "--emit";
+  fail_input({}, fmt::format("{} is of one job", option), "leave it out, or give the scenario of one of the jobs");
 }
 
 // nullopt: not asked.
@@ -199,6 +204,7 @@ std::optional<double> factor_of(const SimulateOptions& options) {
 
 // A table has one kind of rows.
 void check_format(const SimulateOptions& options, OutputFormat format) {
+  options.emit.check(format);
   if (options.explain && format == OutputFormat::json) {
     fail_input({}, "--explain prints text, not JSON", "leave out --format json");
   }
@@ -331,6 +337,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     case OutputFormat::text:
       output.text = text_report(scenario, simulation, notes, options.explain, surroundings);
   }
+  if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources.folders, document);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
   if (!simulation.result.fits) {

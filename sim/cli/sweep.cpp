@@ -1,8 +1,10 @@
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
+#include "base/key_path.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_points.hpp"
@@ -41,6 +43,7 @@ struct Options {
   std::int64_t points = kUsualPoints;
   bool estimate = false;
   std::string format;
+  ImportOptions import;
   std::string data;
 };
 
@@ -64,6 +67,7 @@ CommandSyntax syntax_for(Options& options) {
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario; may be given several times");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json"), "what to print");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {
     if (options.out.empty()) return;
@@ -160,6 +164,24 @@ std::optional<CommandOutput> estimated(const SweepFile& sweep, const DataFolders
   return std::nullopt;
 }
 
+// A base that is a file of a training program stands in the sweep as the scenario that import makes of it.
+SweepFile read_sweep(const Options& options, const DataFolders& folders) {
+  Document document = Document::from_file(options.files.front());
+  const Value* base = document.root().kind == Value::Kind::mapping ? document.root().find("scenario") : nullptr;
+  if (base != nullptr && base->kind == Value::Kind::scalar) {
+    const std::string path = (std::filesystem::path(options.files.front()).parent_path() / base->scalar).string();
+    if (options.import.given() || is_import_file(path)) {
+      const Location where = base->where;
+      const Document scenario = scenario_document(path, options.import, {}, ScenarioSources(folders));
+      document.assign(KeyPath("scenario", where), scenario.root(), where);
+    }
+  } else if (options.import.given()) {
+    fail_input({options.files.front(), 0, 0}, "--nodes, --env, --arg, --launch and --from are for a launch file",
+               "name one under scenario:, or leave them out");
+  }
+  return parse_sweep(document, options.overrides);
+}
+
 CommandOutput interrupted(const Options& options, const SweepOutcome& outcome) {
   CommandOutput output;
   output.complaint =
@@ -184,7 +206,7 @@ CommandOutput run_sweep_command(std::span<const std::string> arguments, const Su
   read_shard(options.shard, options.run);
 
   const DataFolders folders = data_folders(options.data);
-  const SweepFile sweep = load_sweep(options.files.front(), options.overrides);
+  const SweepFile sweep = read_sweep(options, folders);
   if (auto output = estimated(sweep, folders, options, format, surroundings)) return *std::move(output);
   const InterruptWatch watch;
   options.run.interrupted = InterruptWatch::interrupted;

@@ -41,7 +41,10 @@ class AccelerateReader {
     const std::int64_t ranks = options_.integer(processes, 1, kMaxRanks);
     if (ranks % nodes != 0) options_.fail(processes, fmt::format("a multiple of {} machines", nodes));
     options_.use(processes, fmt::format("{} GPUs of each node", ranks / nodes));
-    options_.draft().machine = {nodes, ranks / nodes, "", processes.setting->text};
+    ImportedMachine& machine = options_.draft().machine;
+    machine.nodes = nodes;
+    machine.gpus_per_node = ranks / nodes;
+    machine.said_by = processes.setting->text;
     says_.processes = ranks;
   }
 

@@ -31,6 +31,16 @@ Value scalar_value(std::string_view text, const Location& where) {
   return out;
 }
 
+std::optional<std::int64_t> ImportedMachine::gpus() const {
+  if (parts.empty()) return ImportedNodes::gpus();
+  std::int64_t out = 0;
+  for (const ImportedNodes& part : parts) {
+    if (!part.gpus()) return std::nullopt;
+    out += *part.gpus();
+  }
+  return out;
+}
+
 ImportDraft::ImportDraft(std::vector<Setting> settings) {
   root_.kind = Value::Kind::mapping;
   entries_.reserve(settings.size());

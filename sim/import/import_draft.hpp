@@ -40,17 +40,26 @@ struct ImportLine {
   std::string reason;  // why, where that is not plain
 };
 
-// What the launch says of the machines, before anybody says which type of node they are.
-struct ImportedMachine {
+// What the launch says of nodes that are alike, before anybody says which type of node they are.
+struct ImportedNodes {
   std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> gpus_per_node;
   std::string gpu;      // as a scheduler calls it: "H100", "a100-sxm4-80gb"; "": not said
-  std::string said_by;  // "--nnodes 8 --nproc_per_node 8"
+  std::string feature;  // that a scheduler asks of a node, which may be its type: "hgx-h100"; "": none
 
   std::optional<std::int64_t> gpus() const {
     if (!nodes || !gpus_per_node) return std::nullopt;
     return *nodes * *gpus_per_node;
   }
+};
+
+// The machines of a launch. `parts`: where they are of several kinds, each of them, in the order of the ranks; what
+// stands beside is then of all of them, if anything.
+struct ImportedMachine : ImportedNodes {
+  std::vector<ImportedNodes> parts;
+  std::string said_by;  // "--nnodes 8 --nproc_per_node 8"
+
+  std::optional<std::int64_t> gpus() const;
 };
 
 // Why the scenario is not, or not quite, the training that the files start.

@@ -56,18 +56,35 @@ Value nodes_value(std::span<const NodeChoice> nodes, const Location& where) {
   return list;
 }
 
-// Types of node whose GPUs a scheduler calls so, those of clouds left out.
-std::vector<std::string> types_with(const Catalog& catalog, const ImportedMachine& machine) {
-  const std::string gpu = lowered(machine.gpu);
+// Types of node that a scheduler asks for by a feature of this name, else those whose GPUs it calls so, clouds left
+// out.
+std::vector<std::string> types_with(const Catalog& catalog, const ImportedNodes& nodes) {
+  const std::string gpu = lowered(nodes.gpu);
   std::vector<std::string> exact;
   std::vector<std::string> like;
   for (const std::string& name : catalog.names(ProfileKind::node)) {
     const NodeHardware node = catalog.node(FileReference(name));
-    if (!node.spec.instance.empty() || (machine.gpus_per_node && node.spec.gpus != *machine.gpus_per_node)) continue;
+    if (nodes.gpus_per_node && node.spec.gpus != *nodes.gpus_per_node) continue;
+    if (name == nodes.feature) return {name};
+    if (!node.spec.instance.empty() || gpu.empty()) continue;
     if (node.gpu.name == gpu) exact.push_back(name);
     if (node.gpu.name.starts_with(gpu)) like.push_back(name);
   }
   return exact.empty() ? like : exact;
+}
+
+// The nodes of a heterogeneous job, where the type of each part is known; "": they are, else why not.
+std::string place_parts(ImportDraft& draft, const Catalog& catalog, const Location& file) {
+  std::vector<NodeChoice> nodes;
+  for (const ImportedNodes& part : draft.machine.parts) {
+    const std::vector<std::string> types = types_with(catalog, part);
+    const std::string which = fmt::format("part {} of the job", nodes.size() + 1);
+    if (!part.nodes) return which + " does not say how many nodes it has";
+    if (types.size() != 1) return which + " does not say of which type its nodes are";
+    nodes.push_back({types.front(), *part.nodes, ""});
+  }
+  draft.assume("cluster.nodes", nodes_value(nodes, file), draft.machine.said_by);
+  return "";
 }
 
 void place(ImportDraft& draft, const ImportRequest& request, const ImportContext& context, const Location& file) {
@@ -78,15 +95,21 @@ void place(ImportDraft& draft, const ImportRequest& request, const ImportContext
     draft.assume("cluster.nodes", nodes_value(request.nodes, {text, 0, 0}), text);
     return;
   }
+  if (!machine.parts.empty()) {
+    const std::string why = place_parts(draft, context.sources.catalog, file);
+    if (why.empty()) return;
+    return draft.obstruct(file, fmt::format("{}: say --nodes TYPE:COUNT for each part, in their order", why));
+  }
   const std::string counts = machine.gpus() ? fmt::format("{} nodes of {} GPUs ({}): ", *machine.nodes,
                                                           *machine.gpus_per_node, machine.said_by)
                                             : "";
-  if (!machine.gpu.empty() && machine.nodes) {
+  const std::string asked = machine.gpu.empty() ? machine.feature : machine.gpu;
+  if (!asked.empty() && machine.nodes) {
     const std::vector<std::string> types = types_with(context.sources.catalog, machine);
     if (types.size() == 1) {
       const NodeChoice node{types.front(), *machine.nodes, ""};
       draft.assume("cluster.nodes", nodes_value({&node, 1}, file),
-                   fmt::format("{}the only type of node with {}", counts, machine.gpu));
+                   fmt::format("{}the only type of node with {}", counts, asked));
       return;
     }
     if (!types.empty()) {

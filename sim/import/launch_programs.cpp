@@ -1,11 +1,12 @@
 #include "import/launch_programs.hpp"
 
+#include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/option_words.hpp"
 
-#include "base/yaml.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -30,26 +31,54 @@ bool is_megatron(const LaunchCommand& launch) {
          has_option(launch, "--tensor-model-parallel-size") || has_option(launch, "--yaml-cfg");
 }
 
-// The ZeRO stage of DeepSpeed's own file, which scripts write, where no --zero-stage says it.
-void read_deepspeed_stage(ImportDraft& draft, std::span<const ImportFile> files) {
-  const Setting* config = draft.find("--deepspeed-config");
-  if (config == nullptr || draft.find("--zero-stage") != nullptr) return;
-  const auto named = [](const std::string& name) { return name.substr(name.rfind('/') + 1); };
-  for (const ImportFile& file : files) {
-    if (named(file.name) != named(word_of(config->value))) continue;
-    const Value root = parse_foreign_yaml(file.text, file.name);
-    const Value* zero = root.find("zero_optimization");
-    const Value* stage = zero == nullptr ? nullptr : zero->find("stage");
-    const std::string text = stage == nullptr ? "0" : stage->scalar;
-    draft.take(*config, "strategy.zero", text, fmt::format("zero_optimization.stage of {}", file.name));
-    return;
+const ImportFile* file_named(std::span<const ImportFile> files, const std::string& name) {
+  const auto last = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  const auto found =
+      std::find_if(files.begin(), files.end(), [&](const ImportFile& file) { return last(file.name) == last(name); });
+  return found == files.end() ? nullptr : &*found;
+}
+
+std::vector<Setting> open_settings(const ImportDraft& draft) {
+  std::vector<Setting> out;
+  for (const Setting* setting : draft.open()) out.push_back(*setting);
+  return out;
+}
+
+// The draft begins anew, with what is known of the machines and noted.
+void replace_draft(ImportDraft& draft, ImportDraft fresh) {
+  fresh.machine = draft.machine;
+  fresh.notes = draft.notes;
+  draft = std::move(fresh);
+}
+
+// --yaml-cfg FILE, beside which Megatron-LM reads no other options.
+void read_yaml_configuration(ImportDraft& draft, const Setting& named, std::span<const ImportFile> files,
+                             const ImportContext& context) {
+  const ImportFile* file = file_named(files, word_of(named.value));
+  if (file == nullptr)
+    fail_input(named.where, fmt::format("{} is not among the files", excerpt(word_of(named.value))), "give it, too");
+  ImportDraft fresh = import_megatron_yaml(*file, open_settings(draft), context);
+  for (const Setting* setting : fresh.open()) {
+    if (setting->name == "--yaml-cfg") fresh.use(*setting, "its settings stand above");
   }
+  replace_draft(draft, std::move(fresh));
 }
 
 void read_megatron(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> files,
                    const ImportContext& context) {
-  read_megatron_settings(draft, {launch.program, launch.program_where}, context);
-  read_deepspeed_stage(draft, files);
+  ImportContext inside = context;
+  if (!inside.gpus) inside.gpus = draft.machine.gpus();
+  const Setting* yaml = draft.find("--yaml-cfg");
+  const Setting* config = draft.find("--deepspeed-config");
+  const ImportFile* json = config == nullptr ? nullptr : file_named(files, word_of(config->value));
+  if (yaml != nullptr) {
+    read_yaml_configuration(draft, *yaml, files, inside);
+  } else if (json != nullptr) {
+    replace_draft(draft, import_megatron_deepspeed(open_settings(draft), {launch.program, launch.program_where},
+                                                   std::span(json, 1), inside));
+  } else {
+    read_megatron_settings(draft, {launch.program, launch.program_where}, inside);
+  }
   judge_megatron_environment(draft);
 }
 

@@ -3,7 +3,6 @@
 #include "import/argument_words.hpp"
 #include "import/deepspeed_json.hpp"
 #include "import/json_file.hpp"
-#include "import/megatron_settings.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 
@@ -43,7 +42,7 @@ void choose_framework(ImportDraft& draft, const ProgramFacts& facts) {
 
 }  // namespace
 
-ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const Location& where,
+ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const MegatronRun& run,
                                       std::span<const ImportFile> files, const ImportContext& context) {
   const auto json = std::find_if(files.begin(), files.end(), is_deepspeed_json);
   if (json != files.end()) {
@@ -53,7 +52,7 @@ ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const Locat
     }
   }
   ImportDraft draft(std::move(settings));
-  read_megatron_settings(draft, {"pretrain_gpt.py", where}, context);
+  read_megatron_settings(draft, run, context);
   const Setting* config = draft.find("--deepspeed-config");
   if (json != files.end()) {
     const ProgramFacts facts(context.sources, "deepspeed");
@@ -80,7 +79,7 @@ ImportDraft read_megatron_deepspeed(std::span<const ImportFile> files, const Imp
   std::vector<ImportFile> beside(files.begin() + 1, files.end());
   if (start < file.text.size()) beside.insert(beside.begin(), {file.name, with_lines_in_front(file.text, start)});
   return import_megatron_deepspeed(settings_of_arguments(words_of_text(file.text.substr(0, start), file.name)),
-                                   {file.name, 1, 1}, beside, context);
+                                   {"pretrain_gpt.py", {file.name, 1, 1}}, beside, context);
 }
 
 }  // namespace mirfak

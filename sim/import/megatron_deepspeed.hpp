@@ -1,6 +1,7 @@
 #pragma once
 
 #include "import/import_formats.hpp"
+#include "import/megatron_settings.hpp"
 
 #include <vector>
 
@@ -16,7 +17,7 @@ inline constexpr ImportFormat kMegatronDeepSpeed = {
     is_megatron_deepspeed, read_megatron_deepspeed};
 
 // The same from settings that were read elsewhere, of a script or a command line; `files`: what stands beside.
-ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const Location& where,
+ImportDraft import_megatron_deepspeed(std::vector<Setting> settings, const MegatronRun& run,
                                       std::span<const ImportFile> files, const ImportContext& context);
 
 }  // namespace mirfak

@@ -4,13 +4,18 @@
 #include "base/yaml.hpp"
 #include "import/argument_words.hpp"
 #include "import/megatron_deepspeed.hpp"
+#include "import/megatron_dialect.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/option_reader.hpp"
+#include "import/option_words.hpp"
+#include "import/program_facts.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace mirfak {
 
@@ -35,7 +40,8 @@ bool has_line(const std::string& text, std::string_view start) {
 
 bool is_argument_list(const ImportFile& file) {
   const std::string_view word = first_word(file.text);
-  return word.size() > 2 && word.starts_with("--") && word[2] != '-' && !is_megatron_deepspeed(file);
+  return word.size() > 2 && word.starts_with("--") && word[2] != '-' && !is_megatron_deepspeed(file) &&
+         !is_config_command(file);
 }
 
 ImportDraft read_argument_list(std::span<const ImportFile> files, const ImportContext& context) {
@@ -101,15 +107,25 @@ bool is_megatron_yaml(const ImportFile& file) {
 }
 
 ImportDraft read_megatron_yaml(std::span<const ImportFile> files, const ImportContext& context) {
-  const ImportFile& file = files.front();
-  Value root = parse_foreign_yaml(file.text, file.name);
-  replace_variables(root, context.environment);
-  ImportDraft draft(settings_of_tree(root, argument_name));
-  read_megatron_settings(draft, {"", {file.name, 1, 1}}, context);
-  return draft;
+  return import_megatron_yaml(files.front(), {}, context);
 }
 
 }  // namespace
+
+ImportDraft import_megatron_yaml(const ImportFile& file, std::vector<Setting> others, const ImportContext& context) {
+  Value root = parse_foreign_yaml(file.text, file.name);
+  replace_variables(root, context.environment);
+  const ProgramFacts facts(context.sources, "megatron-yaml");
+  std::vector<Setting> settings = settings_of(root);
+  for (Setting& setting : settings) setting.missing = missing_names(setting.value);
+  settings = in_megatron_words(std::move(settings), facts);
+  for (Setting& setting : others) settings.push_back(std::move(setting));
+  ImportDraft draft(std::move(settings));
+  leave_python(draft);
+  read_megatron_settings(draft, {"", {file.name, 1, 1}}, context);
+  facts.judge_rest(draft);
+  return draft;
+}
 
 void judge_megatron_environment(ImportDraft& draft) {
   for (const Setting* setting : draft.open()) {

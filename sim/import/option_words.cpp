@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/bridge_command.hpp"
 #include "import/hugging_face.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace mirfak {
 
@@ -45,6 +47,34 @@ std::vector<Setting> python_settings(std::span<const ArgumentWord> words) {
     setting.value.scalar = "false";
   }
   return out;
+}
+
+Value words_between_commas(const Value& word) {
+  Value out;
+  out.kind = Value::Kind::sequence;
+  out.where = out.key_where = word.where;
+  for (std::size_t at = 0; at <= word.scalar.size();) {
+    const std::size_t comma = std::min(word.scalar.find(',', at), word.scalar.size());
+    out.items.push_back(scalar_value(word.scalar.substr(at, comma - at), word.where));
+    at = comma + 1;
+  }
+  return out;
+}
+
+// A list is one word with commas, a list of lists one such word for each.
+void split_lists(std::vector<Setting>& settings) {
+  for (Setting& setting : settings) {
+    if (setting.name == "compile.components" && setting.value.kind == Value::Kind::scalar) {
+      setting.value = words_between_commas(setting.value);
+    }
+    if (setting.name != "parallelism.module_fqns_per_model_part" || setting.value.scalar == "None") continue;
+    Value groups;
+    groups.kind = Value::Kind::sequence;
+    groups.where = groups.key_where = setting.value.where;
+    if (setting.value.kind == Value::Kind::scalar) groups.items.push_back(words_between_commas(setting.value));
+    for (const Value& group : setting.value.items) groups.items.push_back(words_between_commas(group));
+    setting.value = std::move(groups);
+  }
 }
 
 // Settings of a named configuration stand where the option does.
@@ -81,7 +111,8 @@ void add_file(std::vector<Setting>& out, const Setting& option, std::span<const 
 ImportDraft import_torchtitan_command(const LaunchCommand& command, std::vector<Setting> others,
                                       std::span<const ImportFile> files, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "torchtitan");
-  const std::vector<Setting> said = python_settings(command.arguments);
+  std::vector<Setting> said = python_settings(command.arguments);
+  split_lists(said);
   std::vector<Setting> settings;
   std::vector<Setting> overrides;
   std::vector<Setting> sources;
@@ -116,11 +147,23 @@ bool is_script_of_shell(const ImportFile& file) {
          ending == ".bash" || ending == ".slurm" || ending == ".sbatch";
 }
 
-std::vector<ArgumentWord> words_in(const ImportFile& file) { return words_of_text(file.text, file.name); }
+// A command line, or nothing but the options of a program that takes such.
+std::optional<LaunchCommand> command_in(const ImportFile& file) {
+  std::vector<ArgumentWord> words = words_of_text(file.text, file.name);
+  if (words.empty() || !words.front().text.starts_with("--")) return launch_command(words);
+  LaunchCommand out;
+  out.where = out.program_where = words.front().where;
+  out.arguments = std::move(words);
+  if (has_word(out, "--module") && has_word(out, "--config")) out.program = "torchtitan.train";
+  if (has_word(out, "--recipe")) out.program = kBridgeProgram;
+  return out.program.empty() ? std::nullopt : std::optional(std::move(out));
+}
 
 }  // namespace
 
-bool is_command_of_config(const LaunchCommand& command) { return is_torchtitan(command) || is_trainer(command); }
+bool is_command_of_config(const LaunchCommand& command) {
+  return is_torchtitan(command) || is_bridge_command(command) || is_trainer(command);
+}
 
 ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<Setting> others,
                                      std::span<const ImportFile> files, const ImportContext& context) {
@@ -131,6 +174,11 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
   }
   ImportContext inside = context;
   if (!inside.gpus) inside.gpus = command.machine.gpus();
+  if (is_bridge_command(command)) {
+    ImportDraft draft = import_bridge_command(command, std::move(others), inside);
+    draft.machine = command.machine;
+    return draft;
+  }
   std::vector<Setting> settings = python_settings(command.arguments);
   for (Setting& setting : others) settings.push_back(std::move(setting));
   ImportDraft draft = import_trainer(std::move(settings), files, inside);
@@ -140,12 +188,12 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
 
 bool is_config_command(const ImportFile& file) {
   const bool may = file.text.find("torchtitan") != std::string::npos ||
+                   file.text.find("--config") != std::string::npos || file.text.find("--recipe") != std::string::npos ||
                    file.text.find("--per_device_train_batch_size") != std::string::npos ||
                    file.text.find("--output_dir") != std::string::npos;
   if (!may || is_script_of_shell(file)) return false;
   try {
-    const std::vector<ArgumentWord> words = words_in(file);
-    const std::optional<LaunchCommand> command = launch_command(words);
+    const std::optional<LaunchCommand> command = command_in(file);
     return command && is_command_of_config(*command);
   } catch (const Error&) {
     return false;
@@ -153,9 +201,10 @@ bool is_config_command(const ImportFile& file) {
 }
 
 ImportDraft read_config_command(std::span<const ImportFile> files, const ImportContext& context) {
-  const std::optional<LaunchCommand> command = launch_command(words_in(files.front()));
+  const std::optional<LaunchCommand> command = command_in(files.front());
   if (!command || !is_command_of_config(*command)) {
-    fail_input({files.front().name, 1, 1}, "expected a command line that starts torchtitan or a Trainer's script");
+    fail_input({files.front().name, 1, 1},
+               "expected a command line that starts torchtitan, Megatron-Bridge's run_recipe.py or a Trainer's script");
   }
   return import_command_of_config(*command, {}, files.subspan(1), context);
 }

@@ -663,7 +663,9 @@ ShellTruth ShellInterpreter::external(std::vector<ShellField> fields) {
     const ShellText* text = variable.find("0");
     if (variable.exported && text != nullptr) command.environment.emplace(name, text->chars);
   }
-  if (run_.commands.size() < kMostCommands) run_.commands.push_back(std::move(command));
+  if (run_.commands.size() >= kMostCommands)
+    fail(all.front().at, fmt::format("more than {} commands that are started", kMostCommands));
+  run_.commands.push_back(std::move(command));
   // Of programs that are not shells nothing is known but that they usually succeed.
   constexpr std::array<std::string_view, 9> questions = {"grep", "egrep", "diff",  "cmp",    "which",
                                                          "type", "hash",  "pgrep", "command"};

@@ -12,9 +12,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 namespace mirfak {
 
@@ -44,8 +47,11 @@ std::optional<std::pair<std::string, std::string>> beside(std::span<const Import
   std::error_code ignored;
   for (const fs::path& path : {wanted.is_absolute() ? wanted : folder / wanted, folder / wanted.filename()}) {
     constexpr std::uintmax_t most = 2U << 20;
-    if (wanted.filename().empty() || !fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) > most)
-      continue;
+    if (wanted.filename().empty() || !fs::is_regular_file(path, ignored)) continue;
+    if (fs::file_size(path, ignored) > most) {
+      fail_input({path.string(), 1, 1}, "a file beside the script of more than 2 MiB",
+                 "give the script without it, or a shorter one");
+    }
     std::ifstream in(path, std::ios::binary);
     std::stringstream text;
     text << in.rdbuf();
@@ -99,6 +105,8 @@ std::size_t chosen(const Launches& launches, const ImportContext& context, const
 
 ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm) {
   ImportedMachine out = launch.machine;
+  out.parts = slurm.machine.parts;
+  out.feature = slurm.machine.feature;
   if (!out.nodes) out.nodes = slurm.machine.nodes;
   if (!out.gpus_per_node) out.gpus_per_node = slurm.machine.gpus_per_node;
   out.gpu = slurm.machine.gpu;
@@ -131,9 +139,25 @@ void judge_machine_lines(ImportDraft& draft) {
   for (const Setting* setting : draft.open()) {
     if (!setting->name.starts_with("#SBATCH")) continue;
     const bool machine = setting->name == "#SBATCH --nodes" || setting->name == "#SBATCH --gres" ||
-                         setting->name == "#SBATCH --gpus-per-node" || setting->name == "#SBATCH --ntasks-per-node";
+                         setting->name == "#SBATCH --gpus-per-node" || setting->name == "#SBATCH --ntasks-per-node" ||
+                         setting->name == "#SBATCH --constraint" || setting->name == "#SBATCH hetjob" ||
+                         setting->name == "#SBATCH packjob";
     if (machine) draft.use(*setting, "nodes and GPUs of a node");
     if (!machine) draft.leave(*setting, "where and when the job runs");
+  }
+}
+
+// Files of settings that the arguments name and that stand beside the script.
+void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launch, std::span<const ImportFile> files) {
+  constexpr std::array<std::string_view, 4> endings = {".yaml", ".yml", ".json", ".toml"};
+  for (const ArgumentWord& word : launch.arguments) {
+    const fs::path path = word.text.substr(word.text.find('=') + 1);
+    if (std::find(endings.begin(), endings.end(), path.extension().string()) == endings.end()) continue;
+    const bool known = std::any_of(out.begin(), out.end(), [&](const ImportFile& file) {
+      return fs::path(file.name).filename() == path.filename();
+    });
+    if (known) continue;
+    if (auto found = beside(files, path.string())) out.push_back({std::move(found->first), std::move(found->second)});
   }
 }
 
@@ -172,6 +196,7 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
   std::vector<ImportFile> written;
   for (const auto& [name, text] : run.files) written.push_back({name, text});
   for (const ImportFile& given : files.subspan(1)) written.push_back(given);
+  add_configurations(written, launch, files);
   program->read(draft, launch, written, context);
   judge_machine_lines(draft);
   return draft;

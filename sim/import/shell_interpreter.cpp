@@ -59,7 +59,9 @@ void ShellInterpreter::note(std::uint32_t at, std::string text) {
   const Location where = sources_.where(at);
   const bool said = std::any_of(run_.notes.begin(), run_.notes.end(),
                                 [&](const ShellNote& one) { return one.text == text && one.where.line == where.line; });
-  if (!said && run_.notes.size() < kMostNotes) run_.notes.push_back({where, std::move(text)});
+  if (said) return;
+  if (run_.notes.size() >= kMostNotes) fail(at, fmt::format("more than {} things that are not known", kMostNotes));
+  run_.notes.push_back({where, std::move(text)});
 }
 
 void ShellInterpreter::step(std::uint32_t at) {

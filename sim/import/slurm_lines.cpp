@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace mirfak {
 
@@ -14,10 +15,10 @@ struct ShortOption {
   std::string_view letter;
   std::string_view name;
 };
-constexpr std::array kShort = {ShortOption{"-N", "--nodes"},     ShortOption{"-n", "--ntasks"},
-                               ShortOption{"-G", "--gpus"},      ShortOption{"-J", "--job-name"},
-                               ShortOption{"-p", "--partition"}, ShortOption{"-t", "--time"},
-                               ShortOption{"-o", "--output"},    ShortOption{"-c", "--cpus-per-task"}};
+constexpr std::array kShort = {
+    ShortOption{"-N", "--nodes"},    ShortOption{"-n", "--ntasks"},        ShortOption{"-G", "--gpus"},
+    ShortOption{"-J", "--job-name"}, ShortOption{"-p", "--partition"},     ShortOption{"-t", "--time"},
+    ShortOption{"-o", "--output"},   ShortOption{"-c", "--cpus-per-task"}, ShortOption{"-C", "--constraint"}};
 
 // "8", "2-4" (at least, at most), "h100:8"
 std::optional<std::int64_t> last_number(std::string_view text) {
@@ -35,35 +36,62 @@ std::string gpu_name(std::string_view text) {
   return colon == std::string_view::npos ? "" : std::string(text.substr(0, colon));
 }
 
-void take_line(SlurmLines& out, const Setting& setting) {
-  const std::string& value = setting.value.scalar;
-  const std::string name = setting.name.substr(setting.name.find("--"));
-  const auto say = [&] { out.machine.said_by += (out.machine.said_by.empty() ? "" : ", ") + setting.text; };
+bool starts_component(const std::string& name) { return name == "#SBATCH hetjob" || name == "#SBATCH packjob"; }
+
+// What a line says of the nodes of its component; whether it did.
+bool take_nodes(ImportedNodes& nodes, const std::string& name, const std::string& value) {
   if (name == "--nodes") {
-    out.machine.nodes = last_number(value);
-    say();
-    for (const char* variable : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) {
-      if (out.machine.nodes) out.environment[variable] = std::to_string(*out.machine.nodes);
-    }
+    nodes.nodes = last_number(value);
+    return true;
   }
-  const bool gres = (name == "--gres" || name == "--gpus-per-node") && (name != "--gres" || value.starts_with("gpu"));
-  if (gres) {
-    out.machine.gpus_per_node = last_number(value);
-    out.machine.gpu = gpu_name(value);
-    say();
-    if (out.machine.gpus_per_node) out.environment["SLURM_GPUS_ON_NODE"] = std::to_string(*out.machine.gpus_per_node);
-    if (out.machine.gpus_per_node && name != "--gres")
-      out.environment["SLURM_GPUS_PER_NODE"] = std::to_string(*out.machine.gpus_per_node);
+  if (name == "--gpus-per-node" || (name == "--gres" && value.starts_with("gpu"))) {
+    nodes.gpus_per_node = last_number(value);
+    nodes.gpu = gpu_name(value);
+    return true;
   }
-  if (name == "--ntasks-per-node" && last_number(value)) out.environment["SLURM_NTASKS_PER_NODE"] = value;
-  if (name == "--cpus-per-task" && last_number(value)) out.environment["SLURM_CPUS_PER_TASK"] = value;
-  if (name == "--job-name") out.environment["SLURM_JOB_NAME"] = value;
+  if (name != "--constraint") return false;
+  nodes.feature = value;
+  return true;
+}
+
+void set_environment(std::map<std::string, std::string>& environment, const std::string& name,
+                     const std::string& value) {
+  const std::optional<std::int64_t> number = last_number(value);
+  const auto set = [&](const char* variable) { environment[variable] = std::to_string(*number); };
+  if (name == "--nodes" && number) {
+    set("SLURM_NNODES");
+    set("SLURM_JOB_NUM_NODES");
+  }
+  if (name == "--gpus-per-node" && number) set("SLURM_GPUS_PER_NODE");
+  if ((name == "--gpus-per-node" || (name == "--gres" && value.starts_with("gpu"))) && number)
+    set("SLURM_GPUS_ON_NODE");
+  if (name == "--ntasks-per-node" && number) environment["SLURM_NTASKS_PER_NODE"] = value;
+  if (name == "--cpus-per-task" && number) environment["SLURM_CPUS_PER_TASK"] = value;
+  if (name == "--job-name") environment["SLURM_JOB_NAME"] = value;
+}
+
+// Components of a heterogeneous job: what holds for one of them is not said of the others.
+void take_line(SlurmLines& out, std::vector<ImportedNodes>& parts, const Setting& setting) {
+  if (starts_component(setting.name)) return parts.push_back({});
+  const std::string name = setting.name.substr(std::string_view("#SBATCH ").size());
+  if (take_nodes(parts.back(), name, setting.value.scalar)) {
+    out.machine.said_by += (out.machine.said_by.empty() ? "" : ", ") + setting.text;
+  }
+  set_environment(out.environment, name, setting.value.scalar);
+}
+
+void leave_out_counts(std::map<std::string, std::string>& environment) {
+  for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE",
+                           "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK"}) {
+    environment.erase(name);
+  }
 }
 
 }  // namespace
 
 SlurmLines slurm_lines(const std::string& text, const std::string& name) {
   SlurmLines out;
+  std::vector<ImportedNodes> parts(1);
   int number = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -72,7 +100,7 @@ SlurmLines slurm_lines(const std::string& text, const std::string& name) {
     ++number;
     if (!line.starts_with("#SBATCH")) continue;
     line = trimmed(line.substr(7, line.find(" #", 7) - 7), " \t\r");
-    if (!line.starts_with('-')) continue;
+    if (!line.starts_with('-') && line != "hetjob" && line != "packjob") continue;
     const std::size_t cut = line.find_first_of("= \t");
     std::string option(line.substr(0, cut));
     const auto* const letter =
@@ -85,9 +113,15 @@ SlurmLines slurm_lines(const std::string& text, const std::string& name) {
     const std::string_view value =
         cut == std::string_view::npos ? std::string_view{} : trimmed(line.substr(cut + 1), " \t=\"");
     setting.value = scalar_value(value, setting.where);
-    take_line(out, setting);
+    take_line(out, parts, setting);
     out.settings.push_back(std::move(setting));
   }
+  if (parts.size() > 1) {
+    out.machine.parts = std::move(parts);
+    leave_out_counts(out.environment);
+    return out;
+  }
+  static_cast<ImportedNodes&>(out.machine) = parts.front();
   const auto tasks = out.environment.find("SLURM_NTASKS_PER_NODE");
   if (tasks != out.environment.end() && out.machine.nodes)
     out.environment["SLURM_NTASKS"] = std::to_string(*out.machine.nodes * last_number(tasks->second).value_or(1));

@@ -1,12 +1,15 @@
-// DeepSpeed v0.19.5: deepspeed/runtime/constants.py, zero/config.py, precision_config.py, pipe/engine.py; and
-// Megatron-DeepSpeed 4efb479: megatron/arguments.py.
+// What goes together: deepspeed/runtime/pipe/engine.py of DeepSpeed v0.19.5, megatron/arguments.py of
+// Megatron-DeepSpeed.
 
 #include "launch/launch_targets.hpp"
+#include "launch/option_list.hpp"
 #include "strategy/rules.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace mirfak {
 
@@ -34,7 +37,7 @@ void require_model(const ModelSpec& model) {
   require(activation, "model.activation", "activation function of that kind");
 }
 
-void add_model(ArgumentLines& out, const Job& job) {
+void add_model(LaunchOptions& out, const Job& job) {
   const ModelSpec& model = job.model;
   require_model(model);
   out.value("--num-layers", model.layers);
@@ -55,7 +58,7 @@ void add_model(ArgumentLines& out, const Job& job) {
   out.value("--hidden-dropout", model.dropout);
 }
 
-void add_deepspeed_experts(ArgumentLines& out, const Job& job) {
+void add_deepspeed_experts(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
   const MixtureOfExperts& mixture = job.model.mixture;
   if (mixture.experts == 0) return;
@@ -97,7 +100,7 @@ void require_pipeline(const Job& job) {
                       "Megatron-DeepSpeed counts layers only", "leave it out");
 }
 
-void add_deepspeed_parallelism(ArgumentLines& out, const Job& job) {
+void add_deepspeed_parallelism(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
   require_pipeline(job);
   out.value("--tensor-model-parallel-size", s.tensor);
@@ -119,7 +122,7 @@ void add_deepspeed_parallelism(ArgumentLines& out, const Job& job) {
   out.value("--global-batch-size", job.training.global_batch);
 }
 
-void add_recomputation(ArgumentLines& out, const Strategy& s) {
+void add_recomputation(LaunchOptions& out, const Strategy& s) {
   require_expressible(s.offload_layers == 0, "strategy.offload_layers",
                       "DeepSpeed offloads the activations of all layers or none", "leave it out");
   if (s.recompute == Recompute::none) return;
@@ -140,7 +143,7 @@ void add_recomputation(ArgumentLines& out, const Strategy& s) {
   out.value("--recompute-granularity", "selective");
 }
 
-void add_training(ArgumentLines& out, const Job& job) {
+void add_training(LaunchOptions& out, const Job& job) {
   const TrainingSpec& training = job.training;
   require_expressible(training.adapters.rank == 0, "training.lora", "pretrain_gpt.py trains whole models", "");
   require_expressible(!training.cuda_graphs.any(), "training.cuda_graphs",
@@ -204,21 +207,39 @@ Json config(const Job& job) {
   return out;
 }
 
+// Keys of the sections of the JSON, by their names with a dot between.
+void require_keys(const OptionList& keys, const Json& json) {
+  for (const auto& [name, value] : json.items()) {
+    keys.require(name, {});
+    if (!value.is_object()) continue;
+    for (const auto& entry : value.items()) {
+      const Json& inner = entry.value();
+      keys.require(name + "." + entry.key(),
+                   inner.is_string() ? std::vector{inner.get<std::string>()} : std::vector<std::string>{});
+    }
+  }
+}
+
 }  // namespace
 
-std::string deepspeed_arguments(const Job& job) {
-  ArgumentLines out;
-  out.comment("DeepSpeed v0.19.5, pretrain_gpt.py of Megatron-DeepSpeed 4efb479");
-  out.comment(world_comment(job));
-  add_model(out, job);
-  add_deepspeed_parallelism(out, job);
-  add_deepspeed_experts(out, job);
-  add_recomputation(out, job.strategy);
-  add_training(out, job);
-  out.flag("--deepspeed");
-  out.value("--deepspeed_config", "ds_config.json");
-  out.comment("ds_config.json");
-  return out.text() + config(job).dump(2) + "\n";
+LaunchProgram deepspeed_program(const Job& job, const std::filesystem::path& hardware) {
+  const OptionList list(hardware, "megatron-deepspeed");
+  const OptionList keys(hardware, "deepspeed");
+  LaunchProgram out;
+  out.start = {"pretrain_gpt.py"};
+  out.comments = {list.title(), keys.title(), world_comment(job)};
+  add_model(out.options, job);
+  add_deepspeed_parallelism(out.options, job);
+  add_deepspeed_experts(out.options, job);
+  add_recomputation(out.options, job.strategy);
+  add_training(out.options, job);
+  out.options.flag("--deepspeed");
+  out.options.value("--deepspeed_config", "ds_config.json");
+  list.require(out.options);
+  const Json json = config(job);
+  require_keys(keys, json);
+  out.files.push_back({"ds_config.json", json.dump(2) + "\n"});
+  return out;
 }
 
 }  // namespace mirfak

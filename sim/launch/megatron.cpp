@@ -1,9 +1,11 @@
-// Megatron-LM core_v0.19.0. Names and what goes together: megatron/training/arguments.py,
-// megatron/core/model_parallel_config.py and megatron/core/transformer/transformer_config.py, whose fields are
-// arguments too; what these refuse is refused here.
+// Megatron-LM core_v0.19.0. What goes together: megatron/training/arguments.py, megatron/core/model_parallel_config.py
+// and megatron/core/transformer/transformer_config.py, whose fields are arguments too; what these refuse is refused
+// here.
 
 #include "launch/launch_targets.hpp"
 #include "launch/megatron_model.hpp"
+#include "launch/megatron_options.hpp"
+#include "launch/option_list.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 
@@ -29,7 +31,20 @@ std::string layout(const Job& job) {
   return text + times('m', static_cast<int>(job.model.prediction_layers)) + "L";
 }
 
-void add_pipeline(ArgumentLines& out, const Job& job) {
+void add_chunks(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
+  const Strategy& s = job.strategy;
+  if (!s.layer_split.empty()) out.value("--pipeline-model-parallel-layout", layout(job));
+  // Beside a layout Megatron-LM counts the chunks itself; where embedding or head count as layers, the number of layers
+  // of a chunk would have to divide the model's own.
+  const bool counted = s.virtual_pipeline > 1 && (s.layer_split.empty() || style.says_chunks);
+  if (counted && (style.says_chunks || s.counted_as_layers() > 0)) {
+    out.value("--num-virtual-stages-per-pipeline-rank", s.virtual_pipeline);
+  } else if (counted) {
+    out.value("--num-layers-per-virtual-pipeline-stage", job.model.layers / s.pipeline / s.virtual_pipeline);
+  }
+}
+
+void add_pipeline(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
   const Strategy& s = job.strategy;
   const bool one_microbatch = s.schedule == schedule_named("gpipe") && microbatches(s, job.training) == 1;
   require_expressible(schedule_of(s.schedule).alternates || one_microbatch, "strategy.schedule",
@@ -42,14 +57,7 @@ void add_pipeline(ArgumentLines& out, const Job& job) {
                       "Megatron Core sends whole activations between stages unless tokens are divided",
                       "leave it out, or set sequence_parallel: true");
   out.value("--pipeline-model-parallel-size", s.pipeline);
-  if (!s.layer_split.empty()) {
-    out.value("--pipeline-model-parallel-layout", fmt::format("'{}'", layout(job)));
-  } else if (s.virtual_pipeline > 1 && s.counted_as_layers() > 0) {
-    // The number of layers of a chunk would have to divide the model's own.
-    out.value("--num-virtual-stages-per-pipeline-rank", s.virtual_pipeline);
-  } else if (s.virtual_pipeline > 1) {
-    out.value("--num-layers-per-virtual-pipeline-stage", job.model.layers / s.pipeline / s.virtual_pipeline);
-  }
+  add_chunks(out, job, style);
   if (s.account_for_embedding_in_pipeline_split) out.flag("--account-for-embedding-in-pipeline-split");
   if (s.account_for_loss_in_pipeline_split) out.flag("--account-for-loss-in-pipeline-split");
   if (s.virtual_pipeline > 1 && s.microbatch_group > 0) {
@@ -57,12 +65,12 @@ void add_pipeline(ArgumentLines& out, const Job& job) {
   }
 }
 
-void add_parallelism(ArgumentLines& out, const Job& job) {
+void add_parallelism(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
   const Strategy& s = job.strategy;
   out.value("--tensor-model-parallel-size", s.tensor);
   if (s.sequence_parallel) out.flag("--sequence-parallel");
   if (s.overlap_tensor) out.flag("--tp-comm-overlap");
-  add_pipeline(out, job);
+  add_pipeline(out, job, style);
   out.value("--context-parallel-size", s.context);
   if (s.context > 1) {
     constexpr std::array<std::string_view, 3> names = {"p2p", "all_gather", "a2a"};
@@ -91,7 +99,7 @@ void require_overlapped_exchange(const Job& job) {
                       "choose another precision");
 }
 
-void add_experts(ArgumentLines& out, const Job& job) {
+void add_experts(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
   if (job.model.mixture.experts == 0) return;
   out.value("--expert-model-parallel-size", s.expert);
@@ -114,7 +122,7 @@ std::vector<std::string> recomputed_modules(const Strategy& s) {
   return names;
 }
 
-void add_recomputation(ArgumentLines& out, const Job& job) {
+void add_recomputation(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
   const Strategy& s = job.strategy;
   if (s.recompute == Recompute::full) {
     out.value("--recompute-granularity", "full");
@@ -128,17 +136,18 @@ void add_recomputation(ArgumentLines& out, const Job& job) {
                         "strategy.recompute_modules", "Megatron-LM recomputes modules, not every other product",
                         "choose among the others");
     out.value("--recompute-granularity", "selective");
-    out.value("--recompute-modules", fmt::format("{}", fmt::join(recomputed_modules(s), " ")));
+    out.words("--recompute-modules", recomputed_modules(s));
   }
   if (s.offload_layers == 0) return;
   require_expressible(s.recompute == Recompute::none, "strategy.offload_layers",
                       "Megatron-LM does not offload activations beside recomputation", "set recompute: none");
   require_expressible(s.offload_layers < job.model.layers, "strategy.offload_layers",
                       "Megatron-LM offloads fewer than all layers", "choose fewer");
+  if (style.fields) out.flag("--cpu-offloading");
   out.value("--cpu-offloading-num-layers", s.offload_layers);
 }
 
-void add_optimizer_offload(ArgumentLines& out, const Job& job) {
+void add_optimizer_offload(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
   if (s.offload_optimizer == 0) return;
   constexpr std::string_view key = "strategy.offload_optimizer";
@@ -154,7 +163,7 @@ void add_optimizer_offload(ArgumentLines& out, const Job& job) {
 }
 
 // ZeRO 1 is the distributed optimizer, 2 and 3 are Megatron FSDP, which overlaps by itself.
-void add_sharding(ArgumentLines& out, const Job& job) {
+void add_sharding(LaunchOptions& out, const Job& job) {
   const Strategy& s = job.strategy;
   const bool muon = job.training.optimizer == Optimizer::muon;  // dist_muon divides matrices by itself
   if (s.zero > 0 && !muon) out.flag("--use-distributed-optimizer");
@@ -176,19 +185,43 @@ void add_sharding(ArgumentLines& out, const Job& job) {
   add_optimizer_offload(out, job);
 }
 
+// Before Blackwell, tensor and context parallelism want one queue of kernels; Megatron FSDP wants several.
+bool wants_one_queue(const Strategy& s) { return s.zero < 2 && (s.tensor > 1 || s.context > 1); }
+
 }  // namespace
 
-std::string megatron_arguments(const Job& job) {
-  ArgumentLines out;
-  out.comment("Megatron-LM core_v0.19.0, pretrain_gpt.py");
-  out.comment(world_comment(job));
-  add_megatron_model(out, job);
-  add_parallelism(out, job);
+LaunchOptions megatron_strategy(const Job& job, const MegatronStyle& style) {
+  LaunchOptions out;
+  add_parallelism(out, job, style);
   add_experts(out, job);
-  add_recomputation(out, job);
+  add_recomputation(out, job, style);
   add_sharding(out, job);
   add_megatron_training(out, job);
-  return out.text();
+  return out;
+}
+
+LaunchOptions megatron_options(const Job& job, const MegatronStyle& style) {
+  LaunchOptions out;
+  add_megatron_model(out, job, style);
+  const LaunchOptions strategy = megatron_strategy(job, style);
+  for (const LaunchOption& option : strategy.all()) out.add(option);
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> megatron_environment(const Job& job) {
+  if (!wants_one_queue(job.strategy)) return {};
+  return {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+}
+
+LaunchProgram megatron_program(const Job& job, const std::filesystem::path& hardware) {
+  const OptionList list(hardware, "megatron");
+  LaunchProgram out;
+  out.start = {"pretrain_gpt.py"};
+  out.comments = {list.title(), world_comment(job)};
+  out.options = megatron_options(job, {});
+  out.environment = megatron_environment(job);
+  list.require(out.options);
+  return out;
 }
 
 }  // namespace mirfak

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -14,7 +16,7 @@ void require_decoder(const ModelSpec& model) {
   require_expressible(!model.embedding_norm, "model.embedding_norm", "Megatron-LM does not normalize embeddings", "");
 }
 
-void add_sizes(ArgumentLines& out, const Job& job) {
+void add_sizes(LaunchOptions& out, const Job& job) {
   const ModelSpec& model = job.model;
   out.value("--num-layers", model.layers);
   out.value("--hidden-size", model.hidden);
@@ -31,14 +33,14 @@ void add_sizes(ArgumentLines& out, const Job& job) {
   out.value("--max-position-embeddings", std::max(model.max_sequence, job.training.sequence_length));
 }
 
-void add_activation(ArgumentLines& out, ActivationFunction activation) {
+void add_activation(LaunchOptions& out, ActivationFunction activation) {
   const bool known = activation != ActivationFunction::geglu && activation != ActivationFunction::relu;
   require_expressible(known, "model.activation", "Megatron-LM has gelu, swiglu and squared_relu", "");
   if (activation == ActivationFunction::swiglu) out.flag("--swiglu");
   if (activation == ActivationFunction::squared_relu) out.flag("--squared-relu");
 }
 
-void add_parts(ArgumentLines& out, const ModelSpec& model) {
+void add_parts(LaunchOptions& out, const ModelSpec& model) {
   add_activation(out, model.activation);
   require_expressible(model.activation_limit == 0, "model.activation_limit",
                       "Megatron-LM's arguments clamp no activation: its configurations in Python do", "");
@@ -57,7 +59,7 @@ void add_parts(ArgumentLines& out, const ModelSpec& model) {
   if (model.prediction_layers > 0) out.value("--mtp-num-layers", model.prediction_layers);
 }
 
-void add_attention(ArgumentLines& out, const ModelSpec& model) {
+void add_attention(LaunchOptions& out, const ModelSpec& model, const MegatronStyle& style) {
   if (model.latent.key_value_rank > 0) {
     const LatentAttention& latent = model.latent;
     out.flag("--multi-latent-attention");
@@ -68,23 +70,24 @@ void add_attention(ArgumentLines& out, const ModelSpec& model) {
     out.value("--v-head-dim", latent.value_dim);
   }
   if (model.window.tokens > 0) {
-    out.value("--window-size", fmt::format("{},0", model.window.tokens - 1));  // besides the token itself
+    const std::string sides = fmt::format("{},0", model.window.tokens - 1);  // besides the token itself
+    out.value("--window-size", style.fields ? "[" + sides + "]" : sides);
     if (model.window.full_every > 0) out.value("--window-attn-skip-freq", model.window.full_every);
   }
 }
 
-// A Python expression: 1 for layers with experts.
-std::string expert_layers(const ModelSpec& model) {
+// 1 for layers with experts: a list, or a shorter expression of Python that is one.
+std::string expert_layers(const ModelSpec& model, bool list_only) {
   const MixtureOfExperts& mixture = model.mixture;
   std::string list;
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     list += fmt::format("{}{}", layer > 0 ? "," : "", kind_of_layer(model, layer).experts ? 1 : 0);
   }
-  if (mixture.every > 1) return fmt::format("[{}]", list);
+  if (mixture.every > 1 || list_only) return fmt::format("[{}]", list);
   return fmt::format("([0]*{}+[1]*{})", mixture.first_dense, model.layers - mixture.first_dense);
 }
 
-void add_mixture(ArgumentLines& out, const ModelSpec& model) {
+void add_mixture(LaunchOptions& out, const ModelSpec& model, const MegatronStyle& style) {
   const MixtureOfExperts& mixture = model.mixture;
   if (mixture.experts == 0) return;
   out.value("--num-experts", mixture.experts);
@@ -95,12 +98,11 @@ void add_mixture(ArgumentLines& out, const ModelSpec& model) {
   }
   out.value("--moe-ffn-hidden-size", mixture.ffn);
   if (mixture.shared_ffn > 0) out.value("--moe-shared-expert-intermediate-size", mixture.shared_ffn);
-  if (mixture.first_dense > 0 || mixture.every > 1)
-    out.value("--moe-layer-freq", fmt::format("'{}'", expert_layers(model)));
+  if (mixture.first_dense > 0 || mixture.every > 1) out.value("--moe-layer-freq", expert_layers(model, style.fields));
   out.flag("--moe-grouped-gemm");
 }
 
-void add_scaling(ArgumentLines& out, const PrecisionRecipe& recipe) {
+void add_scaling(LaunchOptions& out, const PrecisionRecipe& recipe) {
   switch (recipe.scaling) {
     case Scaling::none:
       return;
@@ -131,7 +133,7 @@ void add_scaling(ArgumentLines& out, const PrecisionRecipe& recipe) {
   out.value("--num-layers-at-end-in-bf16", recipe.layers_kept_last);
 }
 
-void add_precision(ArgumentLines& out, const Job& job) {
+void add_precision(LaunchOptions& out, const Job& job) {
   const PrecisionRecipe& recipe = job.recipe();
   require_expressible(recipe.name != "tf32", "training.precision", "Megatron-LM has no argument for TF32",
                       "choose fp32 or bf16");
@@ -150,18 +152,18 @@ void add_precision(ArgumentLines& out, const Job& job) {
                       "Megatron-LM has no argument for it (activation_func_fp8_input_store)", "leave it out");
 }
 
-void add_graphs(ArgumentLines& out, const CudaGraphs& graphs) {
+void add_graphs(LaunchOptions& out, const CudaGraphs& graphs) {
   if (!graphs.any()) return;
   out.value("--cuda-graph-impl", graphs.iteration ? "full_iteration" : "transformer_engine");
   if (graphs.iteration) {
     out.flag("--no-check-for-nan-in-loss-and-grad");
     return;
   }
-  std::string modules;
-  if (graphs.attention) modules += " attn";
-  if (graphs.mlp) modules += " mlp";
-  if (graphs.router) modules += " moe_router";
-  out.value("--cuda-graph-modules", modules.substr(1));
+  std::vector<std::string> modules;
+  if (graphs.attention) modules.emplace_back("attn");
+  if (graphs.mlp) modules.emplace_back("mlp");
+  if (graphs.router) modules.emplace_back("moe_router");
+  out.words("--cuda-graph-modules", std::move(modules));
 }
 
 // Muon with whole matrices divided over data-parallel ranks goes by a name of its own.
@@ -173,15 +175,15 @@ std::string optimizer_argument(const Job& job) {
 
 }  // namespace
 
-void add_megatron_model(ArgumentLines& out, const Job& job) {
+void add_megatron_model(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
   require_decoder(job.model);
   add_sizes(out, job);
   add_parts(out, job.model);
-  add_attention(out, job.model);
-  add_mixture(out, job.model);
+  add_attention(out, job.model, style);
+  add_mixture(out, job.model, style);
 }
 
-void add_megatron_training(ArgumentLines& out, const Job& job) {
+void add_megatron_training(LaunchOptions& out, const Job& job) {
   require_expressible(job.training.adapters.rank == 0, "training.lora", "pretrain_gpt.py trains whole models", "");
   const Optimizer optimizer = job.training.optimizer;
   const bool known = optimizer == Optimizer::adam || optimizer == Optimizer::sgd || optimizer == Optimizer::muon;

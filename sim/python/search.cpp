@@ -18,8 +18,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,7 @@ struct FoundStrategies {
   SearchOutcome outcome;
   std::vector<std::string> notes;
   double wall_time_s = 0;
+  std::filesystem::path hardware;  // the folder hw_profiles/
 
   SearchReport report() const { return {scenario, outcome, notes}; }
   const Job& job(std::size_t place) const { return outcome.strategies.at(place).found.job; }
@@ -45,8 +48,8 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
                                                   Reporter& reporter) {
   const Stopwatch watch;
   const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
-  auto out =
-      std::make_unique<FoundStrategies>(FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0});
+  auto out = std::make_unique<FoundStrategies>(
+      FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0, sources->folders.hardware});
   const auto show = [&](std::int64_t done, std::int64_t total) {
     reporter.report(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
@@ -61,14 +64,23 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
   return out;
 }
 
-LaunchTarget target_of(const std::string& name) {
-  const std::vector<std::string> names = launch_target_names();
+std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    fail_input({}, fmt::format("target: expected {}, found '{}'", join_or(names), excerpt(name)),
+    fail_input({}, fmt::format("{}: expected {}, found '{}'", what, join_or(names), excerpt(name)),
                did_you_mean(name, names, ""));
   }
-  return static_cast<LaunchTarget>(found - names.begin());
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::string emitted(const FoundStrategies& found, const std::string& target, std::size_t place,
+                    const std::string& launcher) {
+  LaunchRequest request;
+  request.target = static_cast<LaunchTarget>(choice_of("target", target, launch_target_names()));
+  if (!launcher.empty())
+    request.launcher = static_cast<Launcher>(1 + choice_of("launcher", launcher, launcher_names()));
+  request.hardware = found.hardware;
+  return launch_text(launch_files(found.job(place), request));
 }
 
 void add_found(nb::module_& module) {
@@ -90,12 +102,8 @@ void add_found(nb::module_& module) {
             return found_scenario(self.scenario, self.job(place), {});
           },
           "place"_a = 0, "A strategy as a scenario (YAML) to simulate; place: from 0, the best.")
-      .def(
-          "emit",
-          [](const FoundStrategies& self, const std::string& target, std::size_t place) {
-            return launch_arguments(self.job(place), target_of(target));
-          },
-          "target"_a, "place"_a = 0, "The arguments or files with which a program runs a strategy.");
+      .def("emit", emitted, "target"_a, "place"_a = 0, "launcher"_a = "",
+           "The arguments or files with which a program runs a strategy.");
 }
 
 }  // namespace

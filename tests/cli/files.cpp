@@ -167,6 +167,29 @@ TEST_CASE("files that follow from an option are outputs and inputs too") {
   }
 }
 
+TEST_CASE("files of --emit-dir replace no input, and all of them are written or none") {
+  const ScratchFolder folder;
+  folder.write("s.yaml", kScenario);
+  folder.write("arguments.txt", kScenario);
+  check_refused(run({{"simulate", "arguments.txt", "--emit", "megatron", "--emit-dir", "."}, folder.path()}),
+                "would replace this file, and it is an input");
+  const Finished missing = run({{"simulate", "s.yaml", "--emit", "megatron", "--emit-dir", "nowhere"}, folder.path()});
+  CHECK(missing.status == 2);
+  fs::create_directory(folder.path() / "out");
+  fs::create_directory(folder.path() / "out" / "ds_config.json");
+  const std::vector<std::string> set = {"--set", "training.framework=megatron-deepspeed", "--set",
+                                        "training.gradient_precision=bf16"};
+  std::vector<std::string> words = {"simulate", "s.yaml", "--emit", "deepspeed", "--emit-dir", "out"};
+  words.insert(words.end(), set.begin(), set.end());
+  CHECK(run({words, folder.path()}).status == 2);
+  CHECK_FALSE(fs::exists(folder.path() / "out" / "arguments.txt"));
+  fs::remove(folder.path() / "out" / "ds_config.json");
+  const Finished written = run({words, folder.path()});
+  CHECK_MESSAGE(written.status == 0, written.err);
+  CHECK(written.out == "out/arguments.txt\nout/ds_config.json\n");
+  CHECK(read_text(folder.path() / "out" / "ds_config.json").starts_with("{"));
+}
+
 TEST_CASE("a file that only a scenario names is no output either") {
   const ScratchFolder folder;
   const std::string model = read_text(fs::path(mirfak::source_root()) / "models" / "gpt3-1.3b.yaml");
@@ -238,6 +261,7 @@ TEST_CASE("every option that names a file is in the table above") {
     for (const std::string& input : writer.inputs) known.insert(writer.words.front() + " " + option_of(input));
   }
   known.insert("calibrate --machine");
+  for (const char* command : {"simulate", "search"}) known.insert(std::string(command) + " --emit-dir");  // below
   known.insert("init --out");   // made from a template: it reads no file of the user's
   known.insert("shard --svg");  // needs Graphviz
   known.insert("topology --svg");

@@ -365,7 +365,9 @@ search:
   };
   const std::vector<Target> targets = {
       {"megatron", "megatron-core", "strategy.micro_batch=1", "fp32", "--tensor-model-parallel-size"},
-      {"torchtitan", "torchtitan", "strategy.zero=3", "fp32", "tensor_parallel_degree"},
+      {"megatron-yaml", "megatron-core", "strategy.micro_batch=1", "fp32", "  tensor_model_parallel_size: "},
+      {"torchtitan", "torchtitan", "strategy.zero=3", "fp32", "--parallelism.tensor_parallel_degree"},
+      {"torchtitan-toml", "torchtitan", "strategy.zero=3", "fp32", "tensor_parallel_degree = "},
       {"deepspeed", "megatron-deepspeed", "strategy.overlap_param_gather=false", "bf16", "ds_config.json"},
   };
   const Searches search(job);
@@ -396,6 +398,8 @@ TEST_CASE("what a search does not take is refused before it starts") {
   const std::vector<Case> cases = {
       {{"--emit", "megatorn"}, "did you mean 'megatron'?"},
       {{"--emit", "megatron", "--format", "json"}, "--emit prints text, not JSON"},
+      {{"--launcher", "slurm"}, "--launcher needs --emit"},
+      {{"--emit", "megatron", "--launcher", "slrum"}, "did you mean 'slurm'?"},
       {{"--jobs", "-1"}, "--jobs: expected 0 or more"},
       {{"--objective", "tme"}, "--set search.objective=tme: search.objective: "},
       {{"--top", "0"}, "search.top: "},

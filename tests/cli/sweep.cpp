@@ -223,3 +223,26 @@ TEST_CASE("a sweep of absurdly many points is refused with what it would take, a
   CHECK(sweep(folder, {"sweep.yaml", "--out", "r.h5", "--points", "0"}).status == 2);
   CHECK(sweep(folder, {"sweep.yaml", "--out", "r.h5", "--points", "1536"}).status == 0);
 }
+
+TEST_CASE("a sweep's scenario may be a launch script, on nodes that the command names") {
+  const ScratchFolder folder;
+  folder.write("train.sh",
+               "#!/bin/bash\ntorchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+               "--num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024 --padded-vocab-size 51200 "
+               "--micro-batch-size 2 --global-batch-size 64 --bf16 --tensor-model-parallel-size $TP\n");
+  folder.write("sweep.yaml", "scenario: train.sh\naxes:\n  - grid: {strategy.micro_batch: [1, 2, 4]}\n");
+  const std::vector<std::string> words = {"sweep",      "sweep.yaml", "--out", "r.h5",     "--nodes",
+                                          "hgx-h100:1", "--env",      "TP=2",  "--format", "json"};
+  const Finished finished = run({words, folder.path()});
+  REQUIRE_MESSAGE(finished.status == 0, finished.err);
+  const auto json = nlohmann::json::parse(finished.out);
+  CHECK(json.at("points") == 3);
+  CHECK(json.at("ok") == 3);
+  const Finished refused = run({{"sweep", "sweep.yaml", "--out", "s.h5", "--env", "TP=2"}, folder.path()});
+  CHECK(refused.status == 2);
+  CHECK_MESSAGE(refused.err.find("which nodes it runs on is not known") != std::string::npos, refused.err);
+  folder.write("own.yaml", kSweep);
+  const Finished own = run({{"sweep", "own.yaml", "--out", "s.h5", "--nodes", "hgx-h100:1"}, folder.path()});
+  CHECK(own.status == 2);
+  CHECK_MESSAGE(own.err.find("are for a launch file") != std::string::npos, own.err);
+}

@@ -94,3 +94,60 @@ TEST_CASE("names of configurations that are not known are refused at their place
     CHECK(error.hint() == "did you mean 'llama3_8b'?");
   }
 }
+
+TEST_CASE("Megatron-Bridge's run_recipe.py: a recipe, overrides and their short forms") {
+  const ImportFile file{
+      "run.sh",
+      "#!/bin/bash\ntorchrun --nproc-per-node=8 scripts/training/run_recipe.py "
+      "--recipe llama3_8b_pretrain_config --mode pretrain -tp 2 -pp 1 --context_parallel_size=2 -gb 64 "
+      "-mb 1 -sl 4096 model.sequence_parallel=true model.recompute_granularity=selective "
+      "'model.recompute_modules=[core_attn,mlp]' ddp.use_distributed_optimizer=true "
+      "ddp.overlap_grad_reduce=true mixed_precision=bf16_mixed\n"};
+  const ImportContext context{import_sources()};
+  const ImportDraft draft = import_format("launch-script").read(std::span(&file, 1), context);
+  CHECK(unknown_lines(draft) == 0);
+  CHECK(draft.obstacles().empty());
+  CHECK(said(draft, "model") == "llama3-8b");
+  CHECK(said(draft, "strategy.tensor") == "2");
+  CHECK(said(draft, "strategy.context") == "2");
+  CHECK(said(draft, "strategy.recompute_modules") == "[core_attn, mlp]");
+  CHECK(said(draft, "strategy.zero") == "1");
+  CHECK(said(draft, "training.global_batch") == "64");
+  CHECK(said(draft, "training.precision") == "bf16");
+  CHECK(draft.machine.gpus() == 8);
+}
+
+TEST_CASE("what only a recipe of Megatron-Bridge says is asked for") {
+  const ImportDraft draft = command({{"launch.txt", "--recipe llama3_70b_sft_config --mode sft -tp 4 -gb 64"}}, 64);
+  REQUIRE(draft.obstacles().size() == 1);
+  CHECK(draft.obstacles()[0].reason.find("train.micro_batch_size, dataset.seq_length, "
+                                         "model.pipeline_model_parallel_size") != std::string::npos);
+  const auto refused = [](const std::string& words) {
+    try {
+      command({{"launch.txt", words}}, 8);
+    } catch (const Error& error) {
+      return error.where().text();
+    }
+    return std::string("read");
+  };
+  CHECK(refused("--recipe llama3_8b_pretrain_config mixed_precision=bf16_mixd") == "launch.txt:1:52");
+  CHECK(refused("--recipe nobody_9b_config model.tensor_model_parallel_size=2") == "launch.txt:1:10");
+  CHECK(refused("--recipe llama3_8b_pretrain_config ~model.fp8") == "launch.txt:1:36");
+}
+
+TEST_CASE("a script's DeepSpeed configuration is read, and not only its stage") {
+  const ImportFile script{"run.sh",
+                          "#!/bin/bash\ndeepspeed --num_gpus 8 pretrain_gpt.py --deepspeed --deepspeed_config ds.json "
+                          "--num-layers 40 --hidden-size 5120 --num-attention-heads 40 --seq-length 2048 "
+                          "--max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 "
+                          "--padded-vocab-size 51200 --fp16\n"};
+  const ImportFile json{"ds.json", R"({"train_batch_size": 64, "fp16": {"enabled": true}, "zero_optimization": )"
+                                   R"({"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.5}}})"};
+  const std::vector<ImportFile> files = {script, json};
+  const ImportContext context{import_sources()};
+  const ImportDraft draft = import_format("launch-script").read(files, context);
+  CHECK(said(draft, "strategy.zero") == "3");
+  CHECK(said(draft, "strategy.offload_optimizer") == "0.5");
+  CHECK(said(draft, "training.framework") == "deepspeed");
+  CHECK(draft.machine.gpus() == 8);
+}

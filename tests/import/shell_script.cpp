@@ -364,3 +364,19 @@ TEST_CASE("scripts that do not end, or nest without end, are refused with their 
     CHECK(script.starts_with("eval"));
   }
 }
+
+TEST_CASE("more commands or more unknown things than are kept are refused with their place, and not left out") {
+  const auto refused = [](const std::string& script) {
+    try {
+      run_shell("script.sh", script, {});
+    } catch (const Error& error) {
+      return fmt::format("{}: {}", error.where().line, error.message());
+    }
+    return std::string("read");
+  };
+  CHECK(refused("true\nfor ((i = 0; i < 10001; i++)); do touch x; done\n") ==
+        "2: more than 10000 commands that are started");
+  std::string many;
+  for (int i = 0; i < 201; ++i) many += fmt::format("if [ -e /x/{} ]; then :; fi\n", i);
+  CHECK(refused(many) == "201: more than 200 things that are not known");
+}

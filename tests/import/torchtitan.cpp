@@ -1,4 +1,4 @@
-#include "launch/launch_arguments.hpp"
+#include "emitted.hpp"
 #include "launch_files.hpp"
 #include "round_trip.hpp"
 
@@ -29,74 +29,6 @@ std::vector<std::string> unknown_in(const ImportDraft& draft) {
     if (line.verdict == Verdict::unknown) out.push_back(line.text + ": " + line.reason);
   }
   return out;
-}
-
-// A drawn strategy of a model that torchtitan has, on four nodes: not every draw can run, or be run by torchtitan.
-std::string drawn_job(std::mt19937& random) {
-  const bool mixture = random() % 3 == 0;
-  std::string out = fmt::format("model: {}\n", mixture ? "deepseek-v2-lite" : "llama3-8b");
-  out += "cluster: {nodes: [{type: hgx-h100, count: 4}]}\n";
-  out += fmt::format("training: {{global_batch: 64, sequence_length: 4096, framework: {}, precision: {}}}\nstrategy:\n",
-                     drawn(random, {"torchtitan", "torchtitan", "pytorch-fsdp"}),
-                     drawn(random, {"bf16", "bf16", "fp8-current, fp8_parameters: true", "fp8-current", "fp32"}));
-  const int tensor = drawn(random, {1, 1, 2, 4});
-  out += fmt::format("  tensor: {}\n", tensor);
-  if (tensor > 1) out += fmt::format("  sequence_parallel: true\n  overlap_tensor: {}\n", random() % 2 == 0);
-  const int pipeline = drawn(random, {1, 1, 2, 4});
-  out += fmt::format("  pipeline: {}\n  micro_batch: {}\n", pipeline, drawn(random, {1, 2, 4}));
-  if (pipeline > 1) {
-    const std::string schedule = drawn(random, {"1f1b", "gpipe", "interleaved-1f1b", "zb-v", "dualpipe-v"});
-    out += fmt::format("  schedule: {}\n", schedule);
-    if (schedule == "interleaved-1f1b") out += fmt::format("  virtual_pipeline: {}\n", drawn(random, {2, 4}));
-    if (random() % 3 == 0) {
-      out += "  account_for_embedding_in_pipeline_split: true\n  account_for_loss_in_pipeline_split: true\n";
-    } else if (!mixture && pipeline == 4 && schedule == "1f1b" && random() % 2 == 0) {
-      out += "  layer_split: [7, 9, 9, 7]\n";
-    }
-  }
-  const int context = drawn(random, {1, 1, 2});
-  out += fmt::format("  context: {}\n", context);
-  if (context > 1) out += fmt::format("  context_communication: {}\n", drawn(random, {"p2p", "all-gather"}));
-  if (mixture && random() % 2 == 0) {
-    out += fmt::format("  expert: {}\n  expert_tensor: {}\n", drawn(random, {2, 4, 8}), drawn(random, {1, tensor}));
-    out += fmt::format("  expert_dispatcher: {}\n", drawn(random, {"alltoall", "deepep"}));
-  }
-  out += fmt::format("  zero: {}\n", drawn(random, {0, 2, 3, 3}));
-  if (random() % 3 == 0) out += fmt::format("  zero_group: {}\n", drawn(random, {2, 4, 8}));
-  out += "  overlap_grad_reduce: true\n";
-  out +=
-      fmt::format("  recompute: {}\n",
-                  drawn(random, {"none", "full", "full, recompute_layers: 4", "selective, recompute_modules: [op]"}));
-  std::replace(out.begin(), out.end(), ';', '\n');
-  return out;
-}
-
-// The keys in one line of the above, each on its own.
-std::string with_lines(std::string text) {
-  const std::size_t start = text.find("strategy:");
-  for (const std::string_view key : {", recompute_layers", ", recompute_modules"}) {
-    const std::size_t at = text.find(key, start);
-    if (at != std::string::npos) text.replace(at, 2, "\n  ");
-  }
-  return text;
-}
-
-std::optional<Scenario> drawn_scenario(std::mt19937& random) {
-  try {
-    return parse_scenario(Document::from_text(with_lines(drawn_job(random)), "drawn.yaml"), import_sources());
-  } catch (const Error& error) {
-    REQUIRE(error.kind() != ErrorKind::internal);
-    return std::nullopt;
-  }
-}
-
-std::optional<std::string> emitted(const Job& job) {
-  try {
-    return launch_arguments(job, LaunchTarget::torchtitan);
-  } catch (const Error& error) {
-    REQUIRE(error.kind() == ErrorKind::infeasible);
-    return std::nullopt;
-  }
 }
 
 void check_same(const Job& before, const Job& after) {
@@ -212,13 +144,13 @@ TEST_CASE("what is written for torchtitan is read back as the same strategy") {
   std::mt19937 random(19);
   int compared = 0;
   for (int i = 0; i < 4000 && compared < 300; ++i) {
-    const std::optional<Scenario> before = drawn_scenario(random);
+    const std::optional<Scenario> before = drawn_scenario(drawn_torchtitan_job(random));
     if (!before) continue;
-    const std::optional<std::string> text = emitted(before->job);
-    if (!text) continue;
-    CAPTURE(*text);
+    const auto files = written_files(before->job, LaunchTarget::torchtitan_toml);
+    if (!files) continue;
+    CAPTURE(files->front().text);
     CAPTURE(before->resolved);
-    const ImportDraft draft = titan(*text, 32);
+    const ImportDraft draft = titan(files->front().text, 32);
     CHECK(unknown_in(draft).empty());
     check_same(before->job, scenario_of(draft, "hgx-h100", 4).job);
     ++compared;

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -82,55 +81,19 @@ Values json_in(const std::string& text) {
   return out;
 }
 
-// Option names of a project, each with the values it takes, none where they are not listed.
-std::map<std::string, std::set<std::string>> options_of(const char* file) {
-  std::map<std::string, std::set<std::string>> out;
-  std::istringstream lines(read_text_file(kSource / "tests" / "launch" / "launch_options" / file));
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("#")) continue;
-    std::istringstream words(line);
-    std::string name;
-    words >> name;
-    std::set<std::string>& values = out[name];
-    for (std::string value; words >> value;) values.insert(value);
-  }
-  return out;
+std::string emitted(const Job& job, LaunchTarget target, Launcher launcher = Launcher::none) {
+  return launch_text(launch_files(job, {target, launcher, kSource / "hw_profiles"}));
 }
 
-void check_options(const Values& given, const char* file) {
-  const auto options = options_of(file);
-  REQUIRE(options.size() > 70);
-  CHECK_FALSE(given.empty());
-  for (const auto& option : given) {
-    CAPTURE(option.first);
-    CAPTURE(option.second);
-    const auto known = options.find(option.first);
-    REQUIRE(known != options.end());
-    if (known->second.empty()) continue;
-    std::istringstream words(option.second);
-    for (std::string word; words >> word;) CHECK(known->second.contains(word));
-  }
-}
+Values megatron(const Job& job) { return arguments_in(emitted(job, LaunchTarget::megatron)); }
 
-Values megatron(const Job& job) {
-  Values out = arguments_in(launch_arguments(job, LaunchTarget::megatron));
-  check_options(out, "megatron.txt");
-  return out;
-}
-
-Values torchtitan(const Job& job) {
-  Values out = toml_in(launch_arguments(job, LaunchTarget::torchtitan));
-  check_options(out, "torchtitan.txt");
-  return out;
-}
+Values torchtitan(const Job& job) { return toml_in(emitted(job, LaunchTarget::torchtitan_toml)); }
 
 // Arguments and JSON keys together.
 Values deepspeed(const Job& job) {
-  const std::string text = launch_arguments(job, LaunchTarget::deepspeed);
+  const std::string text = emitted(job, LaunchTarget::deepspeed);
   Values out = arguments_in(text);
-  check_options(out, "megatron_deepspeed.txt");
   const Values json = json_in(text);
-  check_options(json, "deepspeed.txt");
   out.insert(json.begin(), json.end());
   return out;
 }
@@ -151,7 +114,7 @@ void check_absent(const Values& given, std::initializer_list<const char*> names)
 void check_refused(LaunchTarget target, const Job& job, const std::string& key) {
   CAPTURE(key);
   try {
-    launch_arguments(job, target);
+    emitted(job, target);
     FAIL_CHECK("expected a refusal");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::infeasible);
@@ -352,7 +315,7 @@ TEST_CASE("torchtitan: uneven stages, context ranks and experts") {
 TEST_CASE("torchtitan refuses what it cannot express") {
   const auto refused = [](const char* strategy, const char* key, const char* more = "",
                           const char* model = "llama3-8b") {
-    check_refused(LaunchTarget::torchtitan, job(model, 1, strategy, std::string(", framework: torchtitan") + more),
+    check_refused(LaunchTarget::torchtitan_toml, job(model, 1, strategy, std::string(", framework: torchtitan") + more),
                   key);
   };
   refused("zero: 3", "model", "", "gpt3-1.3b");
@@ -367,10 +330,10 @@ TEST_CASE("torchtitan refuses what it cannot express") {
   Job groups = job("llama3-8b", 1, "zero: 3, recompute: full", ", framework: torchtitan");
   groups.strategy.recompute_method = RecomputeMethod::uniform;
   groups.strategy.recompute_layers = 2;
-  check_refused(LaunchTarget::torchtitan, groups, "strategy.recompute_method");
+  check_refused(LaunchTarget::torchtitan_toml, groups, "strategy.recompute_method");
   Job offloads = job("llama3-8b", 1, "zero: 3", ", framework: torchtitan");
   offloads.strategy.offload_optimizer = 1;
-  check_refused(LaunchTarget::torchtitan, offloads, "strategy.offload_optimizer");
+  check_refused(LaunchTarget::torchtitan_toml, offloads, "strategy.offload_optimizer");
   refused("pipeline: 2, virtual_pipeline: 2, microbatch_group: 4, zero: 3", "strategy.microbatch_group");
   refused("zero: 3", "training.precision", ", precision: fp16");
   refused("zero: 3", "training.gradient_precision", ", gradient_precision: bf16");
@@ -433,14 +396,16 @@ TEST_CASE("DeepSpeed refuses what it cannot express") {
   refused("zero: 1", "model.latent_attention", "", "deepseek-v2-lite");
 }
 
-TEST_CASE("targets have distinct names, in the order of the enumeration, and say which version they mean") {
-  CHECK(launch_target_names() == std::vector<std::string>{"megatron", "torchtitan", "deepspeed"});
+TEST_CASE("targets have distinct names, in the order of the enumeration, and say which release they mean") {
+  CHECK(launch_target_names() == std::vector<std::string>{"megatron", "megatron-yaml", "megatron-bridge", "torchtitan",
+                                                          "torchtitan-toml", "deepspeed"});
   const Job plain = job("llama3-8b", 1, "overlap_grad_reduce: true", ", framework: torchtitan");
   for (const LaunchTargetInfo& info : launch_targets()) {
     CHECK(&info == &launch_targets()[static_cast<std::size_t>(info.target)]);
     CHECK(info.sentence.back() == '.');
   }
-  const std::string text = launch_arguments(plain, LaunchTarget::torchtitan);
-  CHECK(text.starts_with("# torchtitan v0.2.2"));
+  const std::string text = emitted(plain, LaunchTarget::torchtitan_toml);
+  CHECK(text.starts_with("# pytorch/torchtitan v0.2.2 (73a0e69): "));
   CHECK(text.find("# world size 8: 1 nodes of 8 GPUs") != std::string::npos);
+  CHECK(emitted(plain, LaunchTarget::torchtitan).starts_with("# pytorch/torchtitan 0014ac2ca45a "));
 }

@@ -73,12 +73,13 @@ class SearchResult(Record):
         """A strategy as a scenario (YAML) for simulate(); place: from 0, the best."""
         return self._found.scenario(self._checked(place))
 
-    def emit(self, target: str, place: int = 0) -> str:
-        """The arguments or files with which a program ("megatron", "torchtitan", "deepspeed") runs a strategy.
+    def emit(self, target: str, place: int = 0, launcher: str = "") -> str:
+        """The arguments or files with which a program ("megatron", "torchtitan", ...) runs a strategy, in one text.
 
-        Raises InfeasibleError at the first key that the program cannot express.
+        target: as `mirfak search --emit` takes it. launcher: "slurm" or "torchrun", for a script that starts the program
+        on all nodes. Raises InfeasibleError at the first key that the program cannot express.
         """
-        return self._found.emit(target, self._checked(place))
+        return self._found.emit(target, self._checked(place), launcher)
 
     def summary(self) -> str:
         """What `mirfak search` prints."""

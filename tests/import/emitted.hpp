@@ -1,0 +1,31 @@
+// Drawn jobs, what is written of them for a target, and what is read back of that.
+
+#pragma once
+
+#include "launch/launch_arguments.hpp"
+#include "launch_files.hpp"
+
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// A drawn job as a scenario on four nodes of eight GPUs; not every draw can run, or be run by the program.
+std::string drawn_torchtitan_job(std::mt19937& random);
+std::string drawn_megatron_job(std::mt19937& random);
+std::string drawn_deepspeed_job(std::mt19937& random);
+
+// The scenario of such a text; nullopt where it cannot run.
+std::optional<Scenario> drawn_scenario(const std::string& text);
+// What is written of it; nullopt where the program cannot express it.
+std::optional<std::vector<LaunchFile>> written_files(const Job& job, LaunchTarget target,
+                                                     Launcher launcher = Launcher::none);
+
+// Writes so many drawn jobs, reads the files back from a folder, and compares the strategies.
+void check_read_back(LaunchTarget target, Launcher launcher, int jobs,
+                     const std::function<std::string(std::mt19937&)>& draw);
+
+}  // namespace mirfak
