@@ -8,6 +8,7 @@
 #include "cli/import_options.hpp"
 #include "cli/options.hpp"
 #include "launch/launch_arguments.hpp"
+#include "page/page_data.hpp"
 #include "report/json_csv.hpp"
 #include "report/plan_report.hpp"
 #include "report/search_json.hpp"
@@ -41,6 +42,7 @@ struct SearchOptions {
   bool inter_only = false;
   std::string emit;
   std::string out;
+  std::string report;
   bool show_space = false;
   int jobs = 0;
   double time_limit_s = 0;
@@ -83,6 +85,8 @@ CommandSyntax syntax_for(SearchOptions& options) {
       "print only the arguments or files with which that program runs the best strategy");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml",
                   "write the best strategy as a scenario to simulate");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page with all strategies, a plot and their scenarios");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
       "stop after that long with the best so far, as Ctrl-C does");
@@ -144,6 +148,10 @@ void check(const SearchOptions& options, OutputFormat format) {
   if (!options.emit.empty() && format == OutputFormat::json) {
     fail_input({}, "--emit prints text, not JSON", "leave out --format json");
   }
+  if (!options.report.empty() && plans_with_alpa(options)) {
+    fail_input({}, "--report is a page of the exact search, and a plan of Alpa's has stages",
+               "use --format json, or --planner search");
+  }
   if (format != OutputFormat::csv) return;
   if (!options.emit.empty()) fail_input({}, "--emit prints text, not CSV", "leave out --format csv");
   if (plans_with_alpa(options)) {
@@ -191,8 +199,7 @@ std::string arguments_of(const Job& best, LaunchTarget target) {
 
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return search_text(report);
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  const nlohmann::ordered_json json = search_json(report, so_far.count());
+  const nlohmann::ordered_json json = search_json(report, surroundings.seconds_so_far());
   return format == OutputFormat::csv ? csv_of_json(json["strategies"]) : json.dump(2) + "\n";
 }
 
@@ -203,8 +210,7 @@ alpa::Levels levels_of(const SearchOptions& options) {
 
 std::string printed(const PlanReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return plan_text(report);
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return plan_json(report, so_far.count()).dump(2) + "\n";
+  return plan_json(report, surroundings.seconds_so_far()).dump(2) + "\n";
 }
 
 void note_interruption(CommandOutput& output) {
@@ -292,7 +298,12 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};
   const SimulatedStrategy* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front();
-  return told(report, best, search_failure, how);
+  CommandOutput output = told(report, best, search_failure, how);
+  if (!options.report.empty()) {
+    const fs::path folder = fs::path(options.report).parent_path();
+    write_text_file(options.report, page_of(search_page_data(report, folder, surroundings.seconds_so_far())));
+  }
+  return output;
 }
 
 }  // namespace mirfak
