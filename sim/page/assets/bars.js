@@ -31,7 +31,7 @@ function bar(row, left, top, height, scale, show) {
 }
 
 function valueAxis(left, width, top, most, show) {
-  const ticks = ticksFor(0, most, Math.max(2, Math.floor(width / 110)));
+  const ticks = ticksFor(0, most, Math.max(2, Math.floor(width / 110)), show);
   return s("g", {class: "axis", "aria-hidden": "true"}, ticks.map(value => {
     const x = left + width * value / most;
     return [s("path", {class: "tick", d: `M${x} ${top - 2}v4`}),
@@ -39,12 +39,19 @@ function valueAxis(left, width, top, most, show) {
   }));
 }
 
-// Multiples of 1, 2 or 5 times a power of ten, about `count` of them.
-function ticksFor(least, most, count) {
-  const raw = (most - least) / count;
+// How much is one of the unit that such values are shown in.
+function unitOf(show, value) {
+  if (show === format.bytes) return 1024 ** Math.max(0, Math.floor(Math.log(value) / Math.log(1024)));
+  return show === format.seconds ? timeUnits.find(([least]) => value >= least)[1] : 1;
+}
+
+// Multiples of 1, 2 or 5 times a power of ten of the unit that they are shown in, about `count` of them.
+function ticksFor(least, most, count, show) {
+  const unit = unitOf(show, Math.max(Math.abs(least), Math.abs(most)));
+  const raw = (most - least) / count / unit;
   if (!(raw > 0)) return [least];
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map(times => times * power).find(value => value >= raw * (1 - 1e-9));
+  const step = unit * [1, 2, 5, 10].map(times => times * power).find(value => value >= raw * (1 - 1e-9));
   const out = [];
   for (let i = Math.ceil(least / step - 1e-9); i * step <= most * (1 + 1e-9); ++i) out.push(i * step);
   return out;

@@ -76,7 +76,7 @@ function drawing(draw) {
   redraw(720);
   new ResizeObserver(entries => {
     const found = entries.at(-1).contentRect.width;
-    if (found > 0) redraw(Math.max(240, Math.floor(found)));
+    if (found > 0) requestAnimationFrame(() => redraw(Math.max(240, Math.floor(found))));
   }).observe(place);
   return place;
 }

@@ -12,7 +12,7 @@ function scaleOf(axis, values, first, last) {
   }
   const at = value => first + (last - first) * (value - least) / (most - least);
   const ticks = axis.categories ? axis.categories.map((_, index) => index)
-    : ticksFor(least, most, Math.max(2, Math.floor(Math.abs(last - first) / 90)));
+    : ticksFor(least, most, Math.max(2, Math.floor(Math.abs(last - first) / (last > first ? 90 : 56))), axis.show);
   const digits = ticks.length > 1 ? digitsForSteps(ticks[1] - ticks[0], Math.max(...ticks.map(Math.abs))) : shownDigits;
   return {at, ticks, label: value => axis.categories ? axis.categories[value] : value === 0 ? "0" : axis.show(value, digits)};
 }

@@ -36,12 +36,12 @@ function rangeBar(low, value, high, show) {
 function iterationCards(data, why) {
   const {result} = data;
   const {iteration_time_s: time, iteration_time_low_s: low, iteration_time_high_s: high} = result;
-  const level = data.range_level ? `${format.percent(data.range_level)} of measured iterations` : "";
+  const level = data.range_level ? `as ${fixed(100 * data.range_level, 0)} % of measured iterations` : null;
   const priced = result.cost_usd_per_iteration !== null;
   return [
     {name: "Iteration", value: format.seconds(time), why: why.why("iteration_time_s"),
       range: low ? [low, time, high, format.seconds] : null,
-      lines: [low ? `${format.seconds(low)} to ${format.seconds(high)}${level && `: ${level}`}` : null, `on ${result.gpus} GPUs`]},
+      lines: low ? [`${format.seconds(low)} to ${format.seconds(high)},`, level] : ["of its range nothing is known"]},
     {name: "Tokens per second", value: format.count(result.tokens_per_s), why: why.why("tokens_per_s"),
       lines: [`${format.count(result.tokens_per_s_per_gpu)} per GPU`]},
     {name: "MFU", value: format.percent(result.mfu), why: why.why("mfu"),

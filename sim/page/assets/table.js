@@ -38,7 +38,8 @@ function sortableTable(caption, columns, rows) {
 
   function tableRow(cells) {
     return h("tr", {class: cells.kind}, cells.map((content, index) => {
-      const attributes = {class: columns[index].text ? "word" : null, "data-value": content.value};
+      const long = typeof content.text === "string" && content.text.length > 52 ? " long" : "";
+      const attributes = {class: columns[index].text ? `word${long}` : null, "data-value": content.value};
       if (index === 0) return h("th", {...attributes, scope: "row"}, content.text);
       return h("td", attributes, content.text);
     }));

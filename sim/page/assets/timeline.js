@@ -115,7 +115,7 @@ class TimelineView {
   drawAxis() {
     const bottom = this.timeline.rows.length * rowHeight + 4;
     const unit = this.timeline.unit_s;
-    const ticks = ticksFor(this.from * unit, this.to * unit, Math.max(2, Math.floor((this.width - this.left) / 110)));
+    const ticks = ticksFor(this.from * unit, this.to * unit, Math.max(2, Math.floor((this.width - this.left) / 110)), format.seconds);
     const digits = ticks.length > 1 ? digitsForSteps(ticks[1] - ticks[0], ticks.at(-1)) : 4;
     this.axis.replaceChildren(...ticks.flatMap(value => {
       const x = this.x(value / unit);
