@@ -39,8 +39,7 @@ CommandSyntax syntax_for(CompareOptions& options) {
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario of all options; may be given several times");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
-  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
-                  "write a page with the table and a plot");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html", "write a page with the table and a plot");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;

@@ -207,7 +207,9 @@ CommandOutput run_sweep_command(std::span<const std::string> arguments, const Su
   const SweepOutcome outcome = run_sweep(sweep, folders, options.out, options.run);
   if (!outcome.complete) return interrupted(options, outcome);
   if (!options.report.empty()) {
-    write_report(options.report, options.out, read_sweep_table(options.out), outcome, surroundings);
+    SweepTable table = read_sweep_table(options.out);
+    table.axes = axis_tables(sweep);
+    write_report(options.report, options.out, table, outcome, surroundings);
   }
   return {printed(options.out, outcome, format, surroundings), {}};
 }

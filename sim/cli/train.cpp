@@ -68,8 +68,7 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
   if (!options.report.empty()) {
-    write_text_file(options.report,
-                    page_of(training_page_data(scenario, prediction, surroundings.seconds_so_far())));
+    write_text_file(options.report, page_of(training_page_data(scenario, prediction, surroundings.seconds_so_far())));
   }
   CommandOutput output;
   if (format != OutputFormat::text) {

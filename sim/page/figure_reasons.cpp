@@ -40,7 +40,8 @@ class FigureReasons {
   }
 
  private:
-  Json& add(const char* key, const std::string& meaning, const std::string& formula, std::vector<std::string> see = {}) {
+  Json& add(const char* key, const std::string& meaning, const std::string& formula,
+            std::vector<std::string> see = {}) {
     Json& entry = out_[key] = {{"meaning", meaning}};
     if (!formula.empty()) entry["formula"] = formula;
     entry["see"] = std::move(see);
@@ -62,22 +63,25 @@ class FigureReasons {
     for (std::size_t i = 0; i < kActivities; ++i) {
       const auto activity = static_cast<Activity>(i);
       if (result_.activity_s[i] <= 0 || !wanted(activity)) continue;
-      text += fmt::format("{}{} {}", text.empty() ? "" : " + ", name_of(activity), format_seconds(result_.activity_s[i]));
+      text +=
+          fmt::format("{}{} {}", text.empty() ? "" : " + ", name_of(activity), format_seconds(result_.activity_s[i]));
     }
     return text.empty() ? "0 s" : text;
   }
 
   void add_times() {
     add("iteration_time_s",
-        fmt::format("From the start of the iteration to the end of its last task: {} tasks that the engine executed on {} "
-                    "simulated ranks. What a GPU does in it adds up to it, mean over stages.",
-                    format_count(static_cast<double>(simulation_.program.size())), simulation_.program.ranks.size()),
+        fmt::format(
+            "From the start of the iteration to the end of its last task: {} tasks that the engine executed on {} "
+            "simulated ranks. What a GPU does in it adds up to it, mean over stages.",
+            format_count(static_cast<double>(simulation_.program.size())), simulation_.program.ranks.size()),
         sum_of([](Activity) { return true; }) + " = " + time(),
         {kIterationSection, kPassesSection, kExchangeSection, kRangeSection});
     const double level = simulation_.job.ranges.level;
     if (result_.iteration_time_high_s > 0) {
-      const std::string meaning = fmt::format(
-          "In {}, {:.0f} % of measured iterations lie that were predicted like this one.", range_text(result_), 100 * level);
+      const std::string meaning =
+          fmt::format("In {}, {:.0f} % of measured iterations lie that were predicted like this one.",
+                      range_text(result_), 100 * level);
       add("iteration_time_low_s", meaning, "", {kRangeSection});
       add("iteration_time_high_s", meaning, "", {kRangeSection});
     }
@@ -104,7 +108,8 @@ class FigureReasons {
     add("gpus", "GPUs of the cluster.", "", {kScenarioSection});
     const auto add_tflops = [&](const char* key, const char* meaning, double flop, double tflops) {
       add(key, meaning,
-          fmt::format("{} / {} / {} GPUs = {} TFLOP/s", format_flop(flop), time(), result_.gpus, format_number(tflops)));
+          fmt::format("{} / {} / {} GPUs = {} TFLOP/s", format_flop(flop), time(), result_.gpus,
+                      format_number(tflops)));
     };
     add_tflops("tflops_per_gpu", "Model FLOPs over time, as papers count: attention over all pairs of tokens.",
                result_.model_flop, result_.tflops_per_gpu);
@@ -116,8 +121,9 @@ class FigureReasons {
     const auto add_share = [&](const char* key, const char* meaning, double flop, double share) {
       if (share <= 0) return;
       const double peak = flop / share / result_.iteration_time_s;
-      Json& entry = add(key, meaning,
-                        fmt::format("{} / ({} x {}/s) = {}", format_flop(flop), time(), format_flop(peak), format_percent(share)));
+      Json& entry = add(
+          key, meaning,
+          fmt::format("{} / ({} x {}/s) = {}", format_flop(flop), time(), format_flop(peak), format_percent(share)));
       for (const NodeGroup& group : simulation_.job.cluster.groups()) {
         const auto found = group.hardware.gpu.peak_flops.find(simulation_.job.precision());
         if (found == group.hardware.gpu.peak_flops.end()) continue;
@@ -125,14 +131,16 @@ class FigureReasons {
                    found->second.source);
       }
     };
-    add_share("mfu", "FLOPs of the model as executed, without recomputation, over what all GPUs could do at their peak.",
+    add_share("mfu",
+              "FLOPs of the model as executed, without recomputation, over what all GPUs could do at their peak.",
               result_.visible_flop, result_.mfu);
     add_share("hfu", "All FLOPs that are executed over what all GPUs could do at their peak.", result_.executed_flop,
               result_.hfu);
     add("model_flop", "Three times the forward pass of the whole job; attention over all pairs of tokens.", "",
         {kPassesSection});
     add("hardware_flop", "The same with what is recomputed.", "", {kPassesSection});
-    add("visible_flop", "Model FLOPs as executed: fused attention leaves out what its mask hides.", "", {kPassesSection});
+    add("visible_flop", "Model FLOPs as executed: fused attention leaves out what its mask hides.", "",
+        {kPassesSection});
     add("executed_flop", "The same with what is recomputed.", "", {kPassesSection});
   }
 
@@ -143,7 +151,8 @@ class FigureReasons {
       const double bytes = memory.peak.*part.bytes;
       if (bytes > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : " + ", part.name, format_bytes(bytes));
     }
-    add("memory_peak_bytes", fmt::format("The peak of a GPU of stage {}, which has the largest share of its memory.", result_.fullest_stage),
+    add("memory_peak_bytes",
+        fmt::format("The peak of a GPU of stage {}, which has the largest share of its memory.", result_.fullest_stage),
         parts + " = " + format_bytes(memory.peak.total()), {kMemorySection});
     const char* const range = "Of what the framework allocates, 80 % of measured peaks lie in this range.";
     add("memory_peak_low_bytes", range, "", {kMemorySection});
@@ -158,12 +167,14 @@ class FigureReasons {
   }
 
   void add_energy() {
-    Json& energy = add("energy_j", "What all GPUs draw over the iteration: kernels above waiting and idling.",
-                       fmt::format("{} x {} = {}", format_watts(result_.average_power_w), time(), format_joules(result_.energy_j)),
-                       {kMemorySection});
+    Json& energy =
+        add("energy_j", "What all GPUs draw over the iteration: kernels above waiting and idling.",
+            fmt::format("{} x {} = {}", format_watts(result_.average_power_w), time(), format_joules(result_.energy_j)),
+            {kMemorySection});
     for (const NodeGroup& group : simulation_.job.cluster.groups()) {
       const GpuSpec& gpu = group.hardware.gpu;
-      add_source(energy, fmt::format("power of {}, computing, {}", gpu.name, format_watts(gpu.tdp_w.value)), gpu.tdp_w.source);
+      add_source(energy, fmt::format("power of {}, computing, {}", gpu.name, format_watts(gpu.tdp_w.value)),
+                 gpu.tdp_w.source);
       add_source(energy, fmt::format("power of {}, waiting, {}", gpu.name, format_watts(gpu.blocked_w.value)),
                  gpu.blocked_w.source);
     }
@@ -183,8 +194,8 @@ class FigureReasons {
                     format_watts(facility.cooling_power_w), time(), format_joules(result_.facility_energy_j)));
     if (facility.carbon.known()) {
       Json& co2 = add("co2_kg", "What making the facility's energy emits, by the mean of the grid's hours.",
-                      fmt::format("{} x {:.0f} g/kWh = {}", format_watt_hours(result_.facility_energy_j), facility.carbon.mean(),
-                                  format_kilograms(result_.co2_kg)));
+                      fmt::format("{} x {:.0f} g/kWh = {}", format_watt_hours(result_.facility_energy_j),
+                                  facility.carbon.mean(), format_kilograms(result_.co2_kg)));
       add_source(co2, "intensity", facility.carbon.source());
     }
     add("embodied_co2_kg", "The iteration's share of what making the GPUs emitted.",
@@ -209,7 +220,9 @@ class FigureReasons {
     }
     if (result_.training_time_s <= 0) return;
     const std::string iterations = format_count(result_.training_time_s / result_.iteration_time_s);
-    add("training_time_s", fmt::format("As many iterations as {} tokens need, without failures.", format_count(simulation_.job.training.tokens)),
+    add("training_time_s",
+        fmt::format("As many iterations as {} tokens need, without failures.",
+                    format_count(simulation_.job.training.tokens)),
         fmt::format("{} iterations x {} = {}", iterations, time(), format_seconds(result_.training_time_s)));
     add("training_cost_usd", "The cost of these iterations.",
         fmt::format("{} x {} = {}", iterations, format_usd(result_.cost_usd), format_usd(result_.training_cost_usd)));

@@ -44,9 +44,9 @@ std::string title_of(const char* what, const Job& job) {
 nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,
                                             std::span<const std::string> notes, double wall_time_s) {
   const Job& job = simulation.job;
-  Json out = page_data("simulate", title_of("", job), result_json(simulation, wall_time_s, notes),
-                       summary_text(scenario, simulation, notes) + "\n" +
-                           timeline_text(simulation.program, simulation.timeline, {}));
+  Json out = page_data(
+      "simulate", title_of("", job), result_json(simulation, wall_time_s, notes),
+      summary_text(scenario, simulation, notes) + "\n" + timeline_text(simulation.program, simulation.timeline, {}));
   out["facts"] = facts_of(scenario.name, job, ": " + microbatches_text(simulation));
   out["range_level"] = job.ranges.level;
   out["timeline"] = pass_timeline(simulation);
@@ -88,8 +88,7 @@ nlohmann::ordered_json training_page_data(const Scenario& scenario, const Traini
 }
 
 nlohmann::ordered_json frontier_page_data(const FrontierReport& report, double wall_time_s) {
-  Json out =
-      page_data("frontier", "Time-energy frontier", frontier_json(report, wall_time_s), frontier_text(report));
+  Json out = page_data("frontier", "Time-energy frontier", frontier_json(report, wall_time_s), frontier_text(report));
   Json& clocks = out["clocks"] = Json::array();
   for (const StragglerPlan& plan : report.frontier.plans) {
     clocks.push_back(clock_timeline(report.clocked, plan.executed));
@@ -98,13 +97,14 @@ nlohmann::ordered_json frontier_page_data(const FrontierReport& report, double w
 }
 
 nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Comparison& comparison) {
-  Json out = page_data("compare", "Options compared", comparison_json(file, comparison), comparison_text(file, comparison));
+  Json out =
+      page_data("compare", "Options compared", comparison_json(file, comparison), comparison_text(file, comparison));
   out["question"] = comparison_question(file, comparison);
   for (const OptionResult& row : comparison.rows) {
     if (!row.scenario) continue;
     const Job& job = row.scenario->job;
-    out["facts"] = Json::array({Json::array({"model", model_text(job.model)}),
-                                Json::array({"batch", sequences_text(job.training)})});
+    out["facts"] = Json::array(
+        {Json::array({"model", model_text(job.model)}), Json::array({"batch", sequences_text(job.training)})});
     break;
   }
   return out;

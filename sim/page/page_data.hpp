@@ -17,9 +17,9 @@
 
 namespace mirfak {
 
-// What `mirfak.show` draws (README.md of this folder): `kind`, a `title`, `result`, the object that --format json prints,
-// and what views need beside it. `text`, what the command prints, is for pages without scripts. `wall_time_s`: of the
-// command, until now.
+// What `mirfak.show` draws (README.md of this folder): `kind`, a `title`, `result`, the object that --format json
+// prints, and what views need beside it. `text`, what the command prints, is for pages without scripts. `wall_time_s`:
+// of the command, until now.
 
 // `notes`: on the scenario.
 nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,

@@ -45,12 +45,8 @@ Json box(std::size_t name, Picoseconds start, Picoseconds end, std::int32_t micr
 }
 
 Json timeline_of(Picoseconds end) {
-  return {{"unit_s", 1e-9},
-          {"end", end / kNanosecond},
-          {"kinds", Json::array()},
-          {"names", Json::array()},
-          {"rows", Json::array()},
-          {"left_out", Json::array()}};
+  return {{"unit_s", 1e-9},         {"end", end / kNanosecond}, {"kinds", Json::array()},
+          {"names", Json::array()}, {"rows", Json::array()},    {"left_out", Json::array()}};
 }
 
 void add_kinds(Json& out, std::span<const std::pair<std::string_view, std::string_view>> words) {
@@ -151,8 +147,8 @@ class PassTimeline {
     const std::size_t begin = spans.size() > room ? room / 2 : spans.size();
     const std::size_t end = spans.size() > room ? spans.size() - room / 2 : spans.size();
     if (begin < end && left_out_passes_++ == 0) {
-      left_out_.push_back(fmt::format("the first {0} and the last {0} of {1} passes of a stage are drawn, not those between",
-                                      begin, spans.size()));
+      left_out_.push_back(fmt::format(
+          "the first {0} and the last {0} of {1} passes of a stage are drawn, not those between", begin, spans.size()));
     }
     Json out = Json::array();
     for (std::size_t i = 0; i < spans.size(); ++i) {
@@ -192,7 +188,8 @@ class PassTimeline {
     for (const std::uint32_t rank : ranks_) count += all.emplace_back(exchanges_of(rank)).size();
     if (count == 0) return;
     if (boxes + count > kMostTimelineBoxes) {
-      left_out_.push_back(fmt::format("communication is left out: {} boxes beside {} passes are too many", count, boxes));
+      left_out_.push_back(
+          fmt::format("communication is left out: {} boxes beside {} passes are too many", count, boxes));
       return;
     }
     for (std::size_t row = 0; row < all.size(); ++row) {

@@ -28,11 +28,11 @@ struct TrainingEstimate {
   int samples = 0;
   Estimated finish_p50_s;
   Estimated finish_p95_s;
-  Estimated finish_mean_s;  // its value is the sum of `parts`
+  Estimated finish_mean_s;                 // its value is the sum of `parts`
   std::vector<FinishShare> finish_shares;  // from 0 to 1, in steps of a hundredth
-  TimeParts parts{};        // means
-  double goodput = 0;       // training over all parts
-  double cost_usd = 0;      // means, as what follows
+  TimeParts parts{};                       // means
+  double goodput = 0;                      // training over all parts
+  double cost_usd = 0;                     // means, as what follows
   double energy_j = 0;
   double facility_energy_j = 0;
   double co2_kg = 0;

@@ -49,9 +49,8 @@ TEST_CASE("a page has the result as JSON has it, and a reason for every single f
 TEST_CASE("reasons name sections that are there") {
   const Json explanation = page_data_of(example())["explanation"];
   const auto is_there = [&](const std::string& begin) {
-    return std::any_of(explanation["sections"].begin(), explanation["sections"].end(), [&](const Json& section) {
-      return section["title"].get<std::string>().starts_with(begin);
-    });
+    return std::any_of(explanation["sections"].begin(), explanation["sections"].end(),
+                       [&](const Json& section) { return section["title"].get<std::string>().starts_with(begin); });
   };
   for (const auto& [key, reason] : explanation["figures"].items()) {
     for (const Json& title : reason["see"]) {
@@ -84,7 +83,8 @@ TEST_CASE("a timeline has all passes of a GPU of each stage, inside the iteratio
   const StreamIndex index(e.simulation.program);
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     const Json& passes = timeline["rows"][rank]["lanes"][0];
-    CHECK(passes.size() == pass_spans(e.simulation.program, e.simulation.timeline, index.compute_tasks_of(rank)).size());
+    CHECK(passes.size() ==
+          pass_spans(e.simulation.program, e.simulation.timeline, index.compute_tasks_of(rank)).size());
     for (const Json& pass : passes) {
       CHECK(pass[0] < timeline["names"].size());
       CHECK(pass[1].get<std::int64_t>() + pass[2].get<std::int64_t>() <= timeline["end"].get<std::int64_t>() + 1);

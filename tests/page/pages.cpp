@@ -33,13 +33,15 @@ TEST_CASE("a page is one whole document with a policy that allows its own style 
   const std::string page = page_html("A title", "search", {{"result", {{"a", 1}}}, {"text", "report\n"}});
   CHECK(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
   CHECK(page.ends_with("</html>\n"));
-  for (const char* once : {"<html", "</html>", "<head>", "</head>", "<body>", "</body>", "<title>", "<h1>", "<main>", "<noscript>", "</noscript>", "<style>", "</style>"}) {
+  for (const char* once : {"<html", "</html>", "<head>", "</head>", "<body>", "</body>", "<title>", "<h1>", "<main>",
+                           "<noscript>", "</noscript>", "<style>", "</style>"}) {
     CAPTURE(once);
     CHECK(count(page, once) == 1);
   }
   CHECK(count(page, "<script") == 2);
   CHECK(count(page, "</script>") == 2);
-  CHECK(page.find("default-src 'none'; style-src " + page_style_source() + "; script-src " + page_script_source()) != std::string::npos);
+  CHECK(page.find("default-src 'none'; style-src " + page_style_source() + "; script-src " + page_script_source()) !=
+        std::string::npos);
   CHECK(page.find("<pre class=\"report\">report\n</pre>") != std::string::npos);
   CHECK(data_of(page) == Json{{"kind", "search"}, {"result", {{"a", 1}}}});
 }
@@ -59,7 +61,8 @@ TEST_CASE("style and script are plain ASCII and know no address but a name of SV
   for (const std::string_view asset : {page_style(), page_script()}) {
     CHECK(asset.size() > 1000);
     CHECK(std::all_of(asset.begin(), asset.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
-    for (const char* elsewhere : {"https:", "//www.", "@import", "src=", "fetch(", "XMLHttpRequest", "WebSocket", "eval(", "innerHTML"}) {
+    for (const char* elsewhere :
+         {"https:", "//www.", "@import", "src=", "fetch(", "XMLHttpRequest", "WebSocket", "eval(", "innerHTML"}) {
       CAPTURE(elsewhere);
       CHECK(count(asset, elsewhere) == (std::string_view(elsewhere) == "//www." && asset == page_script() ? 1 : 0));
     }

@@ -57,7 +57,7 @@ def make_pages(folder):
         (folder / name).symlink_to(SOURCE / name)
     hostile = HOSTILE.replace("/", "\u2044")
     (folder / hostile).write_text(JOB)
-    (folder / "sweep.yaml").write_text("scenario: job.yaml\naxes:\n  strategy.micro_batch: [1, 2, 4]\n  strategy.recompute: [none, full]\n")
+    (folder / "sweep.yaml").write_text("scenario: job.yaml\naxes:\n  - grid: {strategy.micro_batch: [1, 2, 4], strategy.recompute: [none, full]}\n")
     (folder / "job.yaml").write_text(JOB)
     mirfak(folder, "simulate", hostile, "--report", "simulate.html")
     mirfak(folder, "search", "scenarios/search-llama2-70b-h100.yaml", "--top", "4", "--report", "search.html")

@@ -1,5 +1,5 @@
-// Prints figures as base/units.hpp shows them, as JSON: [function, value, text]. pages_test.py has the script of pages show
-// the same ones.
+// Prints figures as base/units.hpp shows them, as JSON: [function, value, text]. pages_test.py has the script of pages
+// show the same ones.
 
 #include "base/units.hpp"
 
@@ -14,7 +14,8 @@
 
 int main() {
   using namespace mirfak;
-  std::vector<double> values = {0, 1, 8, 999.4, 999.5, 999.7, 1000, 1023.9, 1024, 7199, 7200, 172800, 0.9996, 0.12345, 12.25, 12.35};
+  std::vector<double> values = {0,    1,    8,    999.4,  999.5,  999.7,   1000,  1023.9,
+                                1024, 7199, 7200, 172800, 0.9996, 0.12345, 12.25, 12.35};
   std::mt19937_64 random(7);
   for (int i = 0; i < 400; ++i) {
     const double exponent = std::uniform_real_distribution(-8.0, 22.0)(random);

@@ -3,6 +3,7 @@ const shownDigits = 3;
 
 // Of what lies exactly between two roundings the even one is taken, as C++ does.
 function fixed(value, decimals) {
+  if (Math.abs(value) >= 1e21) return BigInt(value).toString();
   const halves = Math.abs(value) * 2 ** (decimals + 1);
   const text = value.toFixed(decimals);
   if (halves % 2 !== 1 || decimals > 20) return text;
@@ -38,7 +39,7 @@ function withPrefix(value, step, units, digits = shownDigits) {
     ++index;
   }
   const whole = index === 0 && Number.isInteger(value);
-  return `${whole ? value.toFixed(0) : significant(value, digits)} ${units[index]}`.trimEnd();
+  return `${whole ? fixed(value, 0) : significant(value, digits)} ${units[index]}`.trimEnd();
 }
 
 // From how many seconds on a unit is taken, and how many it has.

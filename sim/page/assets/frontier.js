@@ -13,14 +13,24 @@ function showFrontier(data) {
 }
 
 function planName(plan) {
-  return plan.slowdown === 1 ? "No straggler" : `A straggler takes ${format.whole(plan.slowdown)} times as long`;
+  return plan.slowdown === 1 ? "No straggler" : `A straggler takes ${plan.slowdown} times as long`;
+}
+
+// Executed clocks as marks, those at the same place as one.
+function executedMarks(result) {
+  const marks = [];
+  const add = ({iteration_time_s: x, energy_j: y}, mark, kind) => {
+    const known = marks.find(other => other.x === x && other.y === y);
+    if (known) known.mark += `, ${mark}`;
+    else marks.push({x, y, mark, kind});
+  };
+  for (const plan of result.plans) add(plan, plan.slowdown === 1 ? "no straggler" : `straggler x ${plan.slowdown}`, "best");
+  for (const baseline of result.plans[0].baselines) add(baseline, baseline.name, "baseline");
+  return marks.map(of => ({...of, name: `${of.mark}: ${format.seconds(of.x, 4)}, ${format.joules(of.y, 4)}`}));
 }
 
 function frontierPlot(result) {
-  const mark = (executed, mark, kind) => ({x: executed.iteration_time_s, y: executed.energy_j, mark, kind,
-    name: `${mark}: ${format.seconds(executed.iteration_time_s, 4)}, ${format.joules(executed.energy_j, 4)}`});
-  const points = [...result.plans[0].baselines.map(baseline => mark(baseline, baseline.name, "baseline")),
-    ...result.plans.map(plan => mark(plan, plan.slowdown === 1 ? "no straggler" : `straggler x ${format.whole(plan.slowdown)}`, "best"))];
+  const points = executedMarks(result);
   return plot("Energy over time of an iteration", "The frontier as a line; executed clocks as marks; the tables have the numbers", {points,
     lines: [{points: result.points.map(point => [point.iteration_time_s, point.energy_j])}],
     x: {title: "time of an iteration", show: format.seconds}, y: {title: "energy", show: format.joules}});

@@ -1,6 +1,15 @@
 // Points and lines over two axes. One stop of the keyboard; arrows go from point to point.
 
-// An axis: {title, show(value, digits), zero: whether it begins there, categories: names in place of numbers}.
+// Of logarithms: those of 1, 2 and 5 times powers of ten, or of round numbers where these are few.
+function logarithmicTicks(least, most, count) {
+  const ticks = [];
+  for (let power = Math.floor(least); power <= most; ++power) ticks.push(...[1, 2, 5].map(times => power + Math.log10(times)));
+  const inside = ticks.filter(value => value >= least && value <= most);
+  if (inside.length < 3) return ticksFor(10 ** least, 10 ** most, count, format.seconds).map(Math.log10);
+  return thinned(inside, count);
+}
+
+// An axis: {title, show(value, digits), zero: whether it begins there, categories: names in place of numbers, logarithmic}.
 function scaleOf(axis, values, first, last) {
   let least = axis.zero ? 0 : Math.min(...values);
   let most = Math.max(...values);
@@ -11,8 +20,9 @@ function scaleOf(axis, values, first, last) {
     if (!axis.zero) least -= margin;
   }
   const at = value => first + (last - first) * (value - least) / (most - least);
+  const count = Math.max(2, Math.floor(Math.abs(last - first) / (last > first ? 90 : 56)));
   const ticks = axis.categories ? axis.categories.map((_, index) => index)
-    : ticksFor(least, most, Math.max(2, Math.floor(Math.abs(last - first) / (last > first ? 90 : 56))), axis.show);
+    : axis.logarithmic ? logarithmicTicks(least, most, count) : ticksFor(least, most, count, axis.show);
   const digits = ticks.length > 1 ? digitsForSteps(ticks[1] - ticks[0], Math.max(...ticks.map(Math.abs))) : shownDigits;
   return {at, ticks, label: value => axis.categories ? axis.categories[value] : value === 0 ? "0" : axis.show(value, digits)};
 }
@@ -30,23 +40,23 @@ function plot(title, description, {points, lines = [], x, y, diagonal = false}) 
     const [xs, ys] = diagonal ? Array(2).fill([...spread("x"), ...spread("y")]) : [spread("x"), spread("y")];
     const across = scaleOf(x, xs, area.left, area.right);
     const up = scaleOf(y, ys, area.bottom, area.top);
+    const labels = new Labels(area.right);
     const id = newId("plot");
     return s("svg", {viewBox: `0 0 ${width} ${area.bottom + 46}`, class: "chart", role: "group", tabindex: 0,
       "aria-labelledby": id, onkeydown: go},
       s("title", {id}, title), s("desc", {}, description), frame(area, across, up, x, y),
       diagonal ? s("path", {class: "diagonal", d: `M${area.left} ${area.bottom}L${area.right} ${area.top}`}) : null,
       lines.map(line => curve(line, across, up)),
-      points.map((point, index) => marker(point, index, across, up, width)));
+      points.map((point, index) => marker(point, index, across, up, labels)));
   });
 
-  function marker(point, index, across, up, width) {
+  function marker(point, index, across, up, labels) {
     const cx = across.at(point.x);
     const cy = up.at(point.y);
     const range = point.range && s("path", {class: "range", d: rangePath(point, across, up, cx, cy)});
-    const right = cx > width * 0.7;
     return s("g", {class: `point ${point.kind ?? ""}`, "data-index": index, onpointerenter: () => tell(index)},
       s("title", {}, point.name), range, s("circle", {cx, cy, r: points.length > 200 ? 3 : 5}),
-      point.mark ? s("text", {x: right ? cx - 9 : cx + 9, y: cy - 7, class: right ? "end" : null}, point.mark) : null);
+      point.mark ? labels.place(point.mark, cx, cy) : null);
   }
 
   function tell(index) {
@@ -66,6 +76,26 @@ function plot(title, description, {points, lines = [], x, y, diagonal = false}) 
   }
 
   return h("figure", {}, place, said);
+}
+
+// Words beside marks, where they cover no others; else none: pointing at the mark tells them.
+class Labels {
+  constructor(right) {
+    this.right = right;
+    this.placed = [];
+  }
+
+  place(text, cx, cy) {
+    const wide = 7 * text.length;
+    for (const [dx, dy] of [[9, -7], [9, 16], [-9 - wide, -7], [-9 - wide, 16]]) {
+      const box = {left: cx + dx, right: cx + dx + wide, top: cy + dy - 11, bottom: cy + dy + 3};
+      if (box.right > this.right || box.left < 76) continue;
+      if (this.placed.some(of => box.left < of.right && of.left < box.right && box.top < of.bottom && of.top < box.bottom)) continue;
+      this.placed.push(box);
+      return s("text", {x: box.left, y: cy + dy}, text);
+    }
+    return null;
+  }
 }
 
 function rangePath(point, across, up, cx, cy) {

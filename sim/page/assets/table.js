@@ -45,13 +45,13 @@ function sortableTable(caption, columns, rows) {
     }));
   }
 
-  return h("div", {class: "sortable"}, scrolled(caption, h("table", {}, h("caption", {}, caption),
+  return h("div", {class: "sortable"}, scrolled(caption, rows.length > 60, h("table", {}, h("caption", {}, caption),
     h("thead", {}, h("tr", {}, heads)), body)), said);
 }
 
-// Wide content moves by itself, not the page; the keyboard reaches it.
-function scrolled(name, content) {
-  return h("div", {class: "scrolled", tabindex: 0, role: "region", "aria-label": name}, content);
+// Wide content moves by itself, not the page, and so does a long one; the keyboard reaches it.
+function scrolled(name, long, content) {
+  return h("div", {class: long ? "scrolled tall" : "scrolled", tabindex: 0, role: "region", "aria-label": name}, content);
 }
 
 // The table of objects with the same keys: one column for each of `keys`.

@@ -83,14 +83,15 @@ class TimelineView {
     this.drawAxis();
   }
 
-  // What is narrower than a pixel is drawn as one box with its neighbours.
+  // What is narrower than a pixel is drawn as one box with its neighbours, up to two pixels, as the longest of them.
   lane(spans, row, lane, top) {
     const out = [];
     let last = null;
     for (let i = firstAfter(spans, this.from); i < spans.length && spans[i][1] < this.to; ++i) {
       const begin = this.x(spans[i][1]);
       const end = this.x(spans[i][1] + spans[i][2]);
-      if (last && end - begin < 1 && begin - last.end < 1 && last.many) {
+      if (last && end - begin < 1 && begin - last.end < 1 && last.many && last.end - last.begin < 2) {
+        if (spans[i][2] > spans[last.first][2]) last.first = i;
         last.end = Math.max(last.end, end);
         last.count += 1;
         continue;
@@ -107,7 +108,7 @@ class TimelineView {
     const lower = overlaps && crosses(spans, first - 1, first);
     const height = laneHeights[lane] / (overlaps ? 2 : 1);
     const chosen = this.chosen && this.chosen.row === row && lane === 0 && this.chosen.index === first;
-    return s("rect", {x: begin.toFixed(2), y: top + (lower ? height : 0), width: Math.max(0.6, end - begin - 0.4).toFixed(2), height,
+    return s("rect", {x: begin.toFixed(2), y: top + (lower ? height : 0), width: Math.max(0.6, (end - begin) - Math.min(0.5, (end - begin) / 8)).toFixed(2), height,
       class: `${this.colour ? "" : "fill "}${this.timeline.names[span[0]].kind}${chosen ? " chosen" : ""}`, fill: this.colour?.(span),
       "data-box": `${row} ${lane} ${first} ${count}`});
   }
@@ -128,7 +129,7 @@ class TimelineView {
     const of = this.timeline.rows[row];
     const span = of.lanes[lane][index];
     const unit = this.timeline.unit_s;
-    const what = count > 1 ? `${count} boxes, the first: ${this.describe(span)}` : this.describe(span);
+    const what = count > 1 ? `${count} boxes, the longest: ${this.describe(span)}` : this.describe(span);
     this.reading.textContent = `${of.label}: ${what}; ${format.seconds(span[2] * unit)}, from ${format.seconds(span[1] * unit, 5)}`;
   }
 

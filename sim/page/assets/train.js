@@ -6,15 +6,11 @@ function showTraining(data) {
     notesView(result.notes), scenarioView("The scenario", "the scenario", data.scenario)];
 }
 
-function days(seconds, digits) {
-  return format.seconds(seconds, digits);
-}
-
 function trainingCards(result) {
   return [
-    {name: "Done after", value: days(result.finish_time_s), lines: [`the median of ${format.whole(result.samples)} runs`, `\u00b1 ${format.seconds(result.finish_time_error_s)} by chance`]},
-    {name: "95 % are done after", value: days(result.finish_time_p95_s), lines: [`\u00b1 ${format.seconds(result.finish_time_p95_error_s)} by chance`]},
-    {name: "Goodput", value: format.percent(result.goodput), lines: [`undisturbed ${days(result.undisturbed_time_s)}`]},
+    {name: "Done after", value: format.seconds(result.finish_time_s), lines: [`the median of ${format.whole(result.samples)} runs`, `\u00b1 ${format.seconds(result.finish_time_error_s)} by chance`]},
+    {name: "95 % are done after", value: format.seconds(result.finish_time_p95_s), lines: [`\u00b1 ${format.seconds(result.finish_time_p95_error_s)} by chance`]},
+    {name: "Goodput", value: format.percent(result.goodput), lines: [`undisturbed ${format.seconds(result.undisturbed_time_s)}`]},
     {name: "Restarts", value: format.number(result.restarts), lines: ["on average"]},
     {name: "Cost", value: shown("cost_usd", result.cost_usd), lines: ["of all nodes, spares too"]},
     {name: "Energy", value: format.wattHours(result.facility_energy_j), lines: ["of the facility", `GPUs ${format.wattHours(result.energy_j)}`]},
@@ -28,13 +24,13 @@ function trainingCards(result) {
 // `data.finish`: [[share of the runs, seconds]], ascending.
 function finishView(data) {
   if (!data.finish || data.finish.length < 2) return null;
-  const points = data.finish.map(([share, seconds]) => ({x: seconds, y: share, name: `${format.percent(share)} of the runs are done after ${days(seconds, 4)}`}));
+  const points = data.finish.map(([share, seconds]) => ({x: seconds, y: share, name: `${format.percent(share)} of the runs are done after ${format.seconds(seconds, 4)}`}));
   const marked = points.filter(point => [0.05, 0.5, 0.95].some(share => Math.abs(point.y - share) < 1e-9));
   return view("When it ends", plot("Share of runs that are done", "The share of simulated runs that are done by a time; the table has the numbers", {
     points: marked.map(point => ({...point, mark: format.percent(point.y)})), lines: [{points: points.map(point => [point.x, point.y])}],
-    x: {title: "time to finish", show: days}, y: {title: "share of the runs", show: format.percent, zero: true}}),
+    x: {title: "time to finish", show: format.seconds}, y: {title: "share of the runs", show: format.percent, zero: true}}),
     folded("As a table", sortableTable("Share of runs that are done", [{title: "share of the runs"}, {title: "done after"}],
-      data.finish.map(([share, seconds]) => [cell(format.percent(share), share), cell(days(seconds, 4), seconds)]))));
+      data.finish.map(([share, seconds]) => [cell(format.percent(share), share), cell(format.seconds(seconds, 4), seconds)]))));
 }
 
 function lossView(result) {

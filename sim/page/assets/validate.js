@@ -1,10 +1,10 @@
 // Predictions beside measurements.
 function showValidation(data) {
   const {result} = data;
-  return [cards([{name: "Mean error", value: format.percent(result.mape), lines: [`of ${result.n} runs`]},
-    {name: "Median error", value: format.percent(result.median_ape), lines: [`90 % are below ${format.percent(result.p90_ape)}`]},
-    {name: "Mean deviation", value: format.signedPercent(result.mean_error), lines: ["above 0: predicted too long"]},
-    {name: "Rank correlation", value: fixed(result.spearman, 3), lines: ["Spearman's"]},
+  return [cards([{name: "Mean error", value: shown("mape", result.mape), lines: [`of ${result.n} runs`]},
+    {name: "Median error", value: shown("median_ape", result.median_ape), lines: [`90 % are below ${shown("p90_ape", result.p90_ape)}`]},
+    {name: "Mean deviation", value: result.n > 0 ? format.signedPercent(result.mean_error) : "not known", lines: ["above 0: predicted too long"]},
+    {name: "Rank correlation", value: result.n > 0 ? fixed(result.spearman, 3) : "not known", lines: ["Spearman's"]},
     result.coverage !== undefined && {name: "In their range", value: format.percent(result.coverage), lines: [`mean width ${format.percent(result.mean_width)}`]},
     {name: "Fits in memory", value: `${result.ran.predicted_to_fit} of ${result.ran.n}`, lines: ["that ran were predicted to"]}]),
     result.rows.length > 0 ? view("Predicted and measured", scatter(result.rows)) : null,
@@ -22,14 +22,14 @@ function scatter(rows) {
   const show = value => format.seconds(10 ** value);
   return [legend([...new Set(rows.map(row => row.table))].map((table, index) => [table, `source-${index % 6}`])),
     plot("Predicted over measured time of an iteration", "A mark for each run on logarithmic axes; on the line both agree; the table has the numbers",
-      {points: log, diagonal: true, x: {title: "measured (logarithmic)", show}, y: {title: "predicted (logarithmic)", show}})];
+      {points: log, diagonal: true, x: {title: "measured", show, logarithmic: true}, y: {title: "predicted", show, logarithmic: true}})];
 }
 
 function sourceTable(tables) {
   const keys = ["n", "skipped", "mape", "median_ape", "p90_ape", "mean_error", "spearman", "too_large", "coverage", "mean_width"];
   const titles = {n: "runs", mape: "mean error", median_ape: "median", p90_ape: "90 % below", mean_error: "mean deviation", spearman: "Spearman", coverage: "in range", mean_width: "width"};
   const known = keys.filter(key => tables.some(table => table[key] !== undefined));
-  const show = (key, value) => value === undefined ? cell("", null) : key === "spearman" ? cell(fixed(value, 3), value)
+  const show = (key, value) => value === undefined || value === null ? cell("", null) : key === "spearman" ? cell(fixed(value, 3), value)
     : /ape|error|coverage|width/.test(key) ? cell(key === "mean_error" ? format.signedPercent(value) : format.percent(value), value) : cell(String(value), value);
   return sortableTable("Errors of each table of runs", [{title: "table", text: true}, ...known.map(key => ({title: titles[key] ?? words(key)}))],
     tables.map(table => [cell(table.table), ...known.map(key => show(key, table[key]))]));
