@@ -65,6 +65,7 @@ def make_pages(folder):
     mirfak(folder, "train", "scenarios/train-llama3-405b-h100.yaml", "--samples", "200", "--report", "train.html")
     table = sorted((SOURCE / "validate" / "published").glob("*.csv"))[0]
     mirfak(folder, "validate", str(table), "--report", "validate.html")
+    assert not list(folder.glob("*.svg")), "a page holds its plots"
     mirfak(folder, "frontier", "job.yaml", "--straggler", "1.2", "--report", "frontier.html")
     mirfak(folder, "compare", "scenarios/options/llama3-70b-clouds.yaml", "--report", "compare.html")
 

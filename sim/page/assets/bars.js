@@ -54,7 +54,7 @@ function ticksFor(least, most, count, show) {
   const step = unit * [1, 2, 5, 10].map(times => times * power).find(value => value >= raw * (1 - 1e-9));
   const out = [];
   for (let i = Math.ceil(least / step - 1e-9); i * step <= most * (1 + 1e-9); ++i) out.push(i * step);
-  return out;
+  return out.length < 2 ? ticksFor(least, most, 2 * count, show) : out;
 }
 
 // At most so many of them, evenly, the last and those of `kept` among them.

@@ -49,7 +49,8 @@ function iterationCards(data, why) {
     {name: "Bubble", value: format.percent(result.bubble_fraction), why: why.why("bubble_fraction"),
       lines: [`exposed communication ${format.percent(result.exposed_communication_s / time)}`]},
     {name: "Memory", value: format.bytes(result.memory_peak_bytes), why: why.why("memory_peak_bytes"), kind: result.fits ? "" : "bad",
-      lines: [`of ${format.bytes(result.memory_capacity_bytes)}, ${format.percent(result.memory_headroom)} free`,
+      lines: [`of ${format.bytes(result.memory_capacity_bytes)}, ${result.memory_headroom >= 0 ? `${format.percent(result.memory_headroom)} free`
+        : `${format.bytes(result.memory_peak_bytes - result.memory_capacity_bytes)} too much`}`,
         result.memory_peak_low_bytes ? `${format.bytes(result.memory_peak_low_bytes)} to ${format.bytes(result.memory_peak_high_bytes)}` : null]},
     {name: "Energy", value: format.joules(result.energy_j), why: why.why("energy_j"),
       lines: [`${format.watts(result.average_power_w)} on average`, result.co2_kg ? `CO2 ${format.kilograms(result.co2_kg)}` : null]},

@@ -1,6 +1,6 @@
 // The points of a sweep: `data.columns`: {key, axis: whether it is one}; `data.rows`: a value for each.
 function showSweep(data) {
-  const {result, columns, rows} = data;
+  const {result, columns, rows} = told(data);
   const counts = ["ok", "out_of_memory", "infeasible", "input", "internal"].filter(status => result[status] > 0);
   return [factList([["points", String(result.points)], ...counts.map(status => [words(status), `${result[status]}${
     result.reasons?.[status] ? `, such as: ${result.reasons[status]}` : ""}`])]),
@@ -12,13 +12,19 @@ function showSweep(data) {
     notesView(result.notes)];
 }
 
+// Without columns that hold nothing, such as reasons where all points run.
+function told({result, columns, rows}) {
+  const known = columns.map((_, at) => rows.some(row => row[at] !== null));
+  return {result, columns: columns.filter((_, at) => known[at]), rows: rows.map(row => row.filter((_, at) => known[at]))};
+}
+
 function isWord(columns, rows, column) {
   const at = columns.indexOf(column);
   return rows.some(row => typeof row[at] === "string");
 }
 
 function sweepRow(columns, row) {
-  return row.map((value, at) => columns[at].axis || typeof value === "string" ? cell(value === null ? "" : String(value), value)
+  return row.map((value, at) => columns[at].axis || typeof value === "string" || value === null ? cell(value === null ? "" : String(value), value)
     : figureCell(columns[at].key, value));
 }
 

@@ -45,7 +45,7 @@ function sortableTable(caption, columns, rows) {
     }));
   }
 
-  return h("div", {class: "sortable"}, scrolled(caption, rows.length > 60, h("table", {}, h("caption", {}, caption),
+  return h("div", {class: "sortable"}, scrolled(caption, rows.length > 60, h("table", {}, h("caption", {}, h("span", {}, caption)),
     h("thead", {}, h("tr", {}, heads)), body)), said);
 }
 
