@@ -251,7 +251,7 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
     return output;
   }
   const AssertionResult asserted = check_assertions(scenario.assertions, *best, simulated->iteration);
-  if (!how.target) {
+  if (!how.target || !how.options.report.empty()) {
     report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
     report.notes.insert(report.notes.end(), asserted.close.begin(), asserted.close.end());
   }

@@ -137,13 +137,13 @@ std::string csv_report(const Simulation& simulation, const std::optional<Sensiti
   return csv_of_json(result_json(simulation, surroundings.seconds_so_far()));
 }
 
-std::string json_report(const Simulation& simulation, std::span<const std::string> notes, const Sections& sections,
-                        const Surroundings& surroundings) {
+nlohmann::ordered_json json_report(const Simulation& simulation, std::span<const std::string> notes,
+                                   const Sections& sections, const Surroundings& surroundings) {
   nlohmann::ordered_json out = result_json(simulation, surroundings.seconds_so_far(), notes);
   if (sections.links) out["links"] = links_json(simulation, *sections.links);
   if (sections.spread) out["spread"] = spread_json(*sections.spread);
   if (sections.gains) out["sensitivity"] = sensitivity_json(*sections.gains);
-  return out.dump(2) + "\n";
+  return out;
 }
 
 void check_network(const Cluster& cluster) {
@@ -326,12 +326,13 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
   notes.insert(notes.end(), asserted.close.begin(), asserted.close.end());
   if (!options.report.empty()) {
-    write_text_file(options.report,
-                    page_of(simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far())));
+    nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
+    data["result"] = json_report(simulation, notes, {links, spread, gains}, surroundings);
+    write_text_file(options.report, page_of(data));
   }
   switch (format) {
     case OutputFormat::json:
-      output.text = json_report(simulation, notes, {links, spread, gains}, surroundings);
+      output.text = json_report(simulation, notes, {links, spread, gains}, surroundings).dump(2) + "\n";
       break;
     case OutputFormat::csv:
       output.text = csv_report(simulation, gains, surroundings);

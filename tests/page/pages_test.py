@@ -35,7 +35,7 @@ training: {global_batch: 64, tokens: 300e9}
 strategy: {tensor: 2, pipeline: 4}
 """
 HEADINGS = {
-    "simulate": ["Where the time goes", "Timeline of the pipeline", "Memory by stage", "All figures", "How every cost comes about", "The scenario"],
+    "simulate": ["Where the time goes", "Timeline of the pipeline", "Memory by stage", "What more would gain", "All figures", "How every cost comes about", "The scenario"],
     "search": ["Strategies", "Their scenarios", "How the search went", "What was searched"],
     "sweep": ["Two figures of every point", "Points"],
     "train": ["When it ends", "Where the time goes", "What interrupts it", "The run that ends at the median", "All figures", "The scenario"],
@@ -59,7 +59,7 @@ def make_pages(folder):
     (folder / hostile).write_text(JOB)
     (folder / "sweep.yaml").write_text("scenario: job.yaml\naxes:\n  - grid: {strategy.micro_batch: [1, 2, 4], strategy.recompute: [none, full]}\n")
     (folder / "job.yaml").write_text(JOB)
-    mirfak(folder, "simulate", hostile, "--report", "simulate.html")
+    mirfak(folder, "simulate", hostile, "--sensitivity", "--report", "simulate.html")
     mirfak(folder, "search", "scenarios/search-llama2-70b-h100.yaml", "--top", "4", "--report", "search.html")
     mirfak(folder, "sweep", "sweep.yaml", "--out", "r.h5", "--report", "sweep.html")
     mirfak(folder, "train", "scenarios/train-llama3-405b-h100.yaml", "--samples", "200", "--report", "train.html")
@@ -87,7 +87,14 @@ def show_at(driver, width, dark, height=900):
 
 
 def wait_for_drawings(driver):
-    driver.execute_async_script("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50)))")
+    """Until every drawing that is seen fills its place."""
+    driver.set_script_timeout(60)
+    driver.execute_async_script("""
+      const done = arguments[0];
+      const fills = place => place.clientWidth === 0 || place.clientWidth < 240 ||
+        Math.abs(place.firstChild.viewBox.baseVal.width - place.clientWidth) < 2;
+      const look = () => requestAnimationFrame(() => [...document.querySelectorAll('.drawing')].every(fills) ? done() : look());
+      look();""")
 
 
 def check_nothing_is_loaded(driver, kind):

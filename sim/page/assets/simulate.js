@@ -8,7 +8,8 @@ function showSimulation(data) {
   const {result} = data;
   const why = new Explanation(data.explanation);
   return [factList(data.facts ?? []), fitWarning(result), cards(iterationCards(data, why)), timeView(result, why),
-    data.timeline ? passesView(data.timeline) : null, memoryView(result, why), allFiguresView(result, why),
+    data.timeline ? passesView(data.timeline) : null, memoryView(result, why), spreadView(result.spread),
+    sensitivityView(result.sensitivity), allFiguresView(result, why),
     notesView(result.notes), why.view(), scenarioView("The scenario", "the scenario", data.scenario)];
 }
 
