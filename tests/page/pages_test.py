@@ -91,7 +91,7 @@ def wait_for_drawings(driver):
     driver.set_script_timeout(60)
     driver.execute_async_script("""
       const done = arguments[0];
-      const fills = place => place.clientWidth === 0 || place.clientWidth < 240 ||
+      const fills = place => !place.checkVisibility() || place.clientWidth < 240 ||
         Math.abs(place.firstChild.viewBox.baseVal.width - place.clientWidth) < 2;
       const look = () => requestAnimationFrame(() => [...document.querySelectorAll('.drawing')].every(fills) ? done() : look());
       look();""")
@@ -239,6 +239,7 @@ def check_figures(driver):
 
 
 def check_timeline(driver):
+    wait_for_drawings(driver)
     timeline = driver.find_element(By.CSS_SELECTOR, ".timeline svg")
     told = driver.find_element(By.CSS_SELECTOR, ".timeline .told")
     ticks = lambda: driver.execute_script("return [...document.querySelectorAll('.timeline .axis text')].map(text => text.textContent)")
@@ -276,7 +277,8 @@ def check_choices(driver):
     across, up = driver.find_elements(By.CSS_SELECTOR, ".choices select")
     for select, value in ((up, "memory_peak_bytes"), (across, "strategy.recompute")):
         driver.execute_script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))", select, value)
-    title = driver.find_element(By.CSS_SELECTOR, "svg.chart title").get_attribute("textContent")
+    wait_for_drawings(driver)
+    title = driver.execute_script("return document.querySelector('svg.chart title').textContent")
     assert title == "memory peak over strategy.recompute", title
     data = held_data(driver)
     at = [column["key"] for column in data["columns"]].index("memory_peak_bytes")
