@@ -34,6 +34,10 @@ struct Surroundings {
   int progress_columns = 80;  // of that terminal
   // Asks the user and waits for a line; empty where input or that terminal is none.
   std::function<std::string(std::string_view)> ask = {};
+
+  double seconds_so_far() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  }
 };
 
 // A command: arguments (those after its name) in, output out. Throws Error; Error(input) for arguments that it

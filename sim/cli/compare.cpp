@@ -7,6 +7,7 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "comparison/option_results.hpp"
+#include "page/page_data.hpp"
 #include "report/comparison_report.hpp"
 #include "scenario/comparison_file.hpp"
 
@@ -39,8 +40,7 @@ CommandSyntax syntax_for(CompareOptions& options) {
   add("set", po::value(&options.overrides)->value_name("KEY=VALUE"),
       "override a key of the scenario of all options; may be given several times");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
-  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
-                  "write the table and a plot as a page that needs no other file");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html", "write a page with the table and a plot");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
@@ -72,7 +72,9 @@ CommandOutput run_compare(std::span<const std::string> arguments, const Surround
       file, data_folders(options.data), options.jobs,
       [&](std::size_t done) { progress.update(done, file.choices.size()); },
       [] { return InterruptWatch::interrupted(); });
-  if (!options.report.empty()) write_text_file(options.report, comparison_html(file, comparison));
+  if (!options.report.empty()) {
+    write_text_file(options.report, page_of(comparison_page_data(file, comparison)));
+  }
   CommandOutput output;
   output.text = printed(file, comparison, format);
   const bool any = std::any_of(comparison.rows.begin(), comparison.rows.end(),

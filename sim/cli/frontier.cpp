@@ -7,6 +7,7 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "energy/profiled_pipeline.hpp"
+#include "page/page_data.hpp"
 #include "report/frontier_report.hpp"
 #include "report/frontier_subject.hpp"
 #include "report/json_csv.hpp"
@@ -179,14 +180,15 @@ CommandOutput run_frontier(std::span<const std::string> arguments, const Surroun
   const FrontierReport report{subject.title, subject.clocked, found, subject.notes};
   if (!options.plan.empty()) write_text_file(options.plan, printed_json(clock_plan_json(report)));
   if (!options.out.empty()) write_text_file(options.out, frontier_csv(found));
-  if (!options.report.empty()) write_text_file(options.report, frontier_html(report));
+  if (!options.report.empty()) {
+    write_text_file(options.report, page_of(frontier_page_data(report, surroundings.seconds_so_far())));
+  }
 
   CommandOutput output;
   if (format == OutputFormat::text) {
     output.text = frontier_text(report);
   } else {
-    const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-    const nlohmann::ordered_json json = frontier_json(report, so_far.count());
+    const nlohmann::ordered_json json = frontier_json(report, surroundings.seconds_so_far());
     output.text = format == OutputFormat::csv ? csv_of_json(json["plans"]) : printed_json(json);
   }
   return output;

@@ -10,6 +10,7 @@
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "page/page_data.hpp"
 #include "report/json_csv.hpp"
 #include "report/plan_report.hpp"
 #include "report/search_json.hpp"
@@ -43,6 +44,7 @@ struct SearchOptions {
   bool inter_only = false;
   EmitOptions emit;
   std::string out;
+  std::string report;
   bool show_space = false;
   int jobs = 0;
   double time_limit_s = 0;
@@ -84,6 +86,8 @@ CommandSyntax syntax_for(SearchOptions& options) {
   options.emit.add_to(syntax, "the best strategy");
   syntax.add_file(FileRole::output, "out", options.out, "FILE.yaml",
                   "write the best strategy as a scenario to simulate");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page with all strategies, a plot and their scenarios");
   add("jobs", po::value(&options.jobs)->default_value(0)->value_name("N"), "threads; 0: all cores");
   add("time-limit", po::value(&options.time_limit_s)->value_name("SECONDS"),
       "stop after that long with the best so far, as Ctrl-C does");
@@ -138,6 +142,10 @@ void check(const SearchOptions& options, OutputFormat format) {
     fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", options.time_limit_s));
   }
   options.emit.check(format);
+  if (!options.report.empty() && plans_with_alpa(options)) {
+    fail_input({}, "--report is a page of the exact search, and a plan of Alpa's has stages",
+               "use --format json, or --planner search");
+  }
   if (format != OutputFormat::csv) return;
   if (plans_with_alpa(options)) {
     fail_input({}, "--format csv is a row for each strategy of the search, and a plan of Alpa's has stages",
@@ -178,8 +186,7 @@ std::string emitted_best(const SearchScenario& scenario, const Job& best, const 
 
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return search_text(report);
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  const nlohmann::ordered_json json = search_json(report, so_far.count());
+  const nlohmann::ordered_json json = search_json(report, surroundings.seconds_so_far());
   return format == OutputFormat::csv ? csv_of_json(json["strategies"]) : printed_json(json);
 }
 
@@ -190,8 +197,7 @@ alpa::Levels levels_of(const SearchOptions& options) {
 
 std::string printed(const PlanReport& report, OutputFormat format, const Surroundings& surroundings) {
   if (format == OutputFormat::text) return plan_text(report);
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return printed_json(plan_json(report, so_far.count()));
+  return printed_json(plan_json(report, surroundings.seconds_so_far()));
 }
 
 void note_interruption(CommandOutput& output) {
@@ -233,7 +239,7 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
     return output;
   }
   const AssertionResult asserted = check_assertions(scenario.assertions, *best, simulated->iteration);
-  if (!how.emits()) {
+  if (!how.emits() || !how.options.report.empty()) {
     report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
     report.notes.insert(report.notes.end(), asserted.close.begin(), asserted.close.end());
   }
@@ -280,7 +286,12 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const SearchOutcome outcome = searched(scenario, options, surroundings);
   SearchReport report{scenario, outcome, {}};
   const SimulatedStrategy* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front();
-  return told(report, best, search_failure, how);
+  CommandOutput output = told(report, best, search_failure, how);
+  if (!options.report.empty()) {
+    const fs::path folder = fs::path(options.report).parent_path();
+    write_text_file(options.report, page_of(search_page_data(report, folder, surroundings.seconds_so_far())));
+  }
+  return output;
 }
 
 }  // namespace mirfak

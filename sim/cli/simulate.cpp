@@ -7,6 +7,7 @@
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "page/page_data.hpp"
 #include "report/explain_text.hpp"
 #include "report/job_text.hpp"
 #include "report/jobs_report.hpp"
@@ -36,6 +37,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -54,6 +56,7 @@ struct SimulateOptions {
   std::string timeline;
   std::string links;
   std::string memory_snapshot;
+  std::string report;
   std::string chakra;
   std::string chakra_ranks;
   bool explain = false;
@@ -85,6 +88,8 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "links", options.links, "FILE.svg", "draw the use of the network's links");
   syntax.add_file(FileRole::output, "memory-snapshot", options.memory_snapshot, "FILE.pickle",
                   "write the predicted memory for PyTorch's memory viewer");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page with views of the iteration and what stands behind each figure");
   syntax.add_file(FileRole::as_added, "chakra", options.chakra, "PREFIX",
                   "write Chakra execution traces PREFIX.<rank>.et, and PREFIX.comm_groups.json");
   syntax.more_files = [&options](std::vector<FileArgument>& files) {
@@ -134,18 +139,16 @@ struct Sections {
 std::string csv_report(const Simulation& simulation, const std::optional<Sensitivity>& gains,
                        const Surroundings& surroundings) {
   if (gains) return sensitivity_csv(*gains);
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  return csv_of_json(result_json(simulation, so_far.count()));
+  return csv_of_json(result_json(simulation, surroundings.seconds_so_far()));
 }
 
-std::string json_report(const Simulation& simulation, std::span<const std::string> notes, const Sections& sections,
-                        const Surroundings& surroundings) {
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  nlohmann::ordered_json out = result_json(simulation, so_far.count(), notes);
+nlohmann::ordered_json json_report(const Simulation& simulation, std::span<const std::string> notes,
+                                   const Sections& sections, const Surroundings& surroundings) {
+  nlohmann::ordered_json out = result_json(simulation, surroundings.seconds_so_far(), notes);
   if (sections.links) out["links"] = links_json(simulation, *sections.links);
   if (sections.spread) out["spread"] = spread_json(*sections.spread);
   if (sections.gains) out["sensitivity"] = sensitivity_json(*sections.gains);
-  return printed_json(std::move(out));
+  return out;
 }
 
 void check_network(const Cluster& cluster) {
@@ -183,11 +186,13 @@ std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
 }
 
 void refuse_of_several_jobs(const SimulateOptions& options) {
-  if (options.chakra.empty() && options.memory_snapshot.empty() && !options.emit.given()) return;
-  const char* const option = !options.chakra.empty()            ? "--chakra"
-                             : !options.memory_snapshot.empty() ? "--memory-snapshot"
-                                                                : "--emit";
-  fail_input({}, fmt::format("{} is of one job", option), "leave it out, or give the scenario of one of the jobs");
+  std::vector<const char*> given;
+  if (!options.chakra.empty()) given.push_back("--chakra");
+  if (!options.memory_snapshot.empty()) given.push_back("--memory-snapshot");
+  if (options.emit.given()) given.push_back("--emit");
+  if (!options.report.empty()) given.push_back("--report");
+  if (given.empty()) return;
+  fail_input({}, fmt::format("{} is of one job", given.front()), "leave it out, or give the scenario of one of the jobs");
 }
 
 // nullopt: not asked.
@@ -327,9 +332,14 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (spread) leave_out_perturbations(notes);
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
   notes.insert(notes.end(), asserted.close.begin(), asserted.close.end());
+  if (!options.report.empty()) {
+    nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
+    data["result"] = json_report(simulation, notes, {links, spread, gains}, surroundings);
+    write_text_file(options.report, page_of(data));
+  }
   switch (format) {
     case OutputFormat::json:
-      output.text = json_report(simulation, notes, {links, spread, gains}, surroundings);
+      output.text = printed_json(json_report(simulation, notes, {links, spread, gains}, surroundings));
       break;
     case OutputFormat::csv:
       output.text = csv_report(simulation, gains, surroundings);

@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 #include "base/interrupt_watch.hpp"
 #include "base/key_path.hpp"
+#include "base/staged_file.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
@@ -8,12 +9,15 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_points.hpp"
+#include "page/page_data.hpp"
 #include "report/job_text.hpp"
 #include "report/text_table.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/merge.hpp"
 #include "sweep/run_sweep.hpp"
 #include "sweep/sweep_estimate.hpp"
+#include "sweep/sweep_hdf5.hpp"
+#include "sweep/sweep_page.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,6 +41,7 @@ struct Options {
   std::vector<std::string> files;  // the sweep, or with --merge the shards' tables
   std::string out;
   std::string merge;
+  std::string report;
   std::string shard;
   std::vector<std::string> overrides;
   SweepOptions run;
@@ -60,6 +65,8 @@ CommandSyntax syntax_for(Options& options) {
   add("shard", po::value(&options.shard)->value_name("I/N"),
       "simulate only part I of N equal ones, from 1: for job arrays");
   syntax.add_file(FileRole::output, "merge", options.merge, "R.h5", "put the tables of all shards together instead");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page with the points as a table and a plot");
   add("jobs", po::value(&options.run.jobs)->default_value(0)->value_name("N"), "threads; 0: one for each core");
   add("points", po::value(&options.points)->default_value(kUsualPoints)->value_name("N"),
       "the most points that the sweep may have; more are refused, with an estimate of what they take");
@@ -108,8 +115,7 @@ std::string text_of(const std::string& out, const SweepOutcome& outcome) {
   return fmt::format("{}: {} points\n{}{}{}", out, outcome.points, table.text(), points, notes_text(outcome.notes));
 }
 
-std::string json_of(const std::string& out, const SweepOutcome& outcome, const Surroundings& surroundings) {
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
+nlohmann::ordered_json json_of(const std::string& out, const SweepOutcome& outcome, const Surroundings& surroundings) {
   nlohmann::ordered_json json = {{"out", out}, {"points", outcome.points}, {"resumed", outcome.before}};
   auto reasons = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < kPointStatuses; ++i) {
@@ -119,13 +125,21 @@ std::string json_of(const std::string& out, const SweepOutcome& outcome, const S
   }
   json["reasons"] = reasons;
   json["notes"] = outcome.notes;
-  json["wall_time_s"] = so_far.count();
-  return printed_json(json);
+  json["wall_time_s"] = surroundings.seconds_so_far();
+  return json;
 }
 
 std::string printed(const std::string& out, const SweepOutcome& outcome, OutputFormat format,
                     const Surroundings& surroundings) {
-  return format == OutputFormat::json ? json_of(out, outcome, surroundings) : text_of(out, outcome);
+  return format == OutputFormat::json ? printed_json(json_of(out, outcome, surroundings)) : text_of(out, outcome);
+}
+
+void write_report(const std::string& report, const std::string& out, const SweepTable& table,
+                  const SweepOutcome& outcome, const Surroundings& surroundings) {
+  nlohmann::ordered_json data = sweep_page_data(table, json_of(out, outcome, surroundings));
+  data["title"] = "Points of " + std::filesystem::path(out).filename().string();
+  data["text"] = text_of(out, outcome);
+  write_text_file(report, page_of(data));
 }
 
 CommandOutput run_merge(const Options& options, OutputFormat format, const Surroundings& surroundings) {
@@ -137,6 +151,7 @@ CommandOutput run_merge(const Options& options, OutputFormat format, const Surro
   SweepOutcome outcome;
   outcome.points = table.rows();
   tell(table, outcome);
+  if (!options.report.empty()) write_report(options.report, options.merge, table, outcome, surroundings);
   return {printed(options.merge, outcome, format, surroundings), {}};
 }
 
@@ -214,6 +229,11 @@ CommandOutput run_sweep_command(std::span<const std::string> arguments, const Su
   options.run.columns = surroundings.progress_columns;
   const SweepOutcome outcome = run_sweep(sweep, folders, options.out, options.run);
   if (!outcome.complete) return interrupted(options, outcome);
+  if (!options.report.empty()) {
+    SweepTable table = read_sweep_table(options.out);
+    table.axes = axis_tables(sweep);
+    write_report(options.report, options.out, table, outcome, surroundings);
+  }
   return {printed(options.out, outcome, format, surroundings), {}};
 }
 

@@ -1,9 +1,11 @@
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "page/page_data.hpp"
 #include "report/json_csv.hpp"
 #include "report/train_report.hpp"
 #include "scenario/scenario.hpp"
@@ -26,6 +28,7 @@ struct TrainOptions {
   int samples = 0;
   std::uint64_t seed = 0;
   std::string trace;
+  std::string report;
   std::string data;
 };
 
@@ -43,6 +46,8 @@ CommandSyntax syntax_for(TrainOptions& options) {
   add("samples", po::value(&options.samples)->default_value(1000)->value_name("N"), "runs to simulate");
   add("seed", po::value(&options.seed)->default_value(1)->value_name("N"), "of their random numbers");
   syntax.add_file(FileRole::output, "trace", options.trace, "FILE.h5", "write the run that ends at the median as HDF5");
+  syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
+                  "write a page: when it ends, what is lost, what interrupts it");
   options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
@@ -63,10 +68,12 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   const TrainingPrediction prediction =
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
+  if (!options.report.empty()) {
+    write_text_file(options.report, page_of(training_page_data(scenario, prediction, surroundings.seconds_so_far())));
+  }
   CommandOutput output;
   if (format != OutputFormat::text) {
-    const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-    const nlohmann::ordered_json json = train_json(scenario.job, prediction, so_far.count());
+    const nlohmann::ordered_json json = train_json(scenario.job, prediction, surroundings.seconds_so_far());
     output.text = format == OutputFormat::csv ? csv_of_json(json) : printed_json(json);
   } else {
     const int width = surroundings.columns > 0 ? std::clamp(surroundings.columns, 40, 160) : 90;

@@ -6,6 +6,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
+#include "page/page_data.hpp"
 #include "recording/recording_files.hpp"
 #include "report/recording_comparison_report.hpp"
 #include "report/reliability_svg.hpp"
@@ -49,6 +50,9 @@ std::filesystem::path findings_beside(const std::filesystem::path& report) {
   return report.parent_path() / "findings.yaml";
 }
 
+// A page holds its plots; a report in Markdown has them beside it.
+bool is_page(const std::filesystem::path& report) { return report.extension() == ".html"; }
+
 CommandSyntax syntax_for(ValidateOptions& options) {
   CommandSyntax syntax(
       "mirfak validate RUNS.csv... | PREDICTED.h5 MEASURED.h5 | PREDICTED.h5 TRACE [OPTION]...",
@@ -68,7 +72,8 @@ CommandSyntax syntax_for(ValidateOptions& options) {
   syntax.add_file(FileRole::output, "out", options.out, "ERRORS.csv",
                   "write a row per run, or per task: predicted, measured, error");
   syntax.add_file(FileRole::output, "report", options.report, "REPORT.md",
-                  "write an error report and its plots (SVG); reasons come from findings.yaml beside it");
+                  "write an error report and its plots (SVG), with reasons from findings.yaml beside it; or a page "
+                  "(REPORT.html)");
   syntax.add_file(
       FileRole::output, "ranges", options.ranges, "RANGES.yaml",
       "fit the range around a prediction to these runs, as in hw_profiles/ranges.yaml; each table is judged "
@@ -83,7 +88,7 @@ CommandSyntax syntax_for(ValidateOptions& options) {
                   "read the tables by this mapping file before the common vocabulary");
   add("data", data_folder_option(options.data), "holds models/, hw_profiles/ and validate/published/");
   syntax.more_files = [&](std::vector<FileArgument>& files) {
-    if (options.report.empty()) return;
+    if (options.report.empty() || is_page(options.report)) return;
     files.push_back({FileRole::output, "the plot of --report", plot_beside(options.report)});
     files.push_back({FileRole::output, "the plot of ranges of --report", ranges_plot_beside(options.report)});
     files.push_back({FileRole::input, "the findings of --report", findings_beside(options.report)});
@@ -93,6 +98,10 @@ CommandSyntax syntax_for(ValidateOptions& options) {
 
 void write_report(const ValidateOptions& options, const std::vector<ValidationTable>& tables) {
   const std::filesystem::path report = options.report;
+  if (is_page(report)) {
+    write_text_file(report, page_of(validation_page_data(tables, options.tiers)));
+    return;
+  }
   const std::filesystem::path plot = plot_beside(report);
   const std::filesystem::path findings = findings_beside(report);
   const Findings found = std::filesystem::exists(findings) ? load_findings(findings) : Findings{};

@@ -1,5 +1,6 @@
 #include "energy/frontier.hpp"
 #include "base/staged_file.hpp"
+#include "page/page_data.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/json.hpp"
@@ -60,7 +61,7 @@ void add_frontier(nb::module_& module) {
       .def(
           "write_report",
           [](const FoundFrontier& self, const std::filesystem::path& path) {
-            write_text_file(path, frontier_html(self.report()));
+            write_text_file(path, page_of(frontier_page_data(self.report(), self.wall_time_s)));
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with the frontier and the clocks.");

@@ -9,12 +9,10 @@
 
 namespace mirfak {
 
-// What `mirfak compare` prints (keys of JSON and CSV: README.md of this folder), and its page: one file that needs no
-// other, with a table that can be sorted and a plot of cost over time.
+// What `mirfak compare` prints (keys of JSON and CSV: README.md of this folder).
 std::string comparison_text(const ComparisonFile& file, const Comparison& comparison);
 nlohmann::ordered_json comparison_json(const ComparisonFile& file, const Comparison& comparison);
 std::string comparison_csv(const Comparison& comparison);
-std::string comparison_html(const ComparisonFile& file, const Comparison& comparison);
 
 // A number of a row, by the key that JSON and CSV have for it; absent: not known.
 struct ComparisonFigure {

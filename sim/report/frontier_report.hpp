@@ -26,8 +26,6 @@ std::string frontier_text(const FrontierReport& report);
 nlohmann::ordered_json frontier_json(const FrontierReport& report, double wall_time_s);
 // The corners of the curve: a line of iteration_time_s,energy_j each.
 std::string frontier_csv(const Frontier& frontier);
-// A page by itself, with the curve and the clocks over time as graphics.
-std::string frontier_html(const FrontierReport& report);
 // Per straggler, stage and pass, in the order in which the stage executes them, the clock to set.
 nlohmann::ordered_json clock_plan_json(const FrontierReport& report);
 

@@ -81,6 +81,10 @@ TrainingEstimate estimate_training(const TrainingCourse& course, int samples, st
   for (const std::size_t run : order) sorted.push_back(runs[run].finish_s);
   estimate.finish_p50_s = quantile(sorted, 0.5);
   estimate.finish_p95_s = quantile(sorted, 0.95);
+  for (int percent = 0; percent <= 100; ++percent) {
+    const double share = percent / 100.0;
+    estimate.finish_shares.push_back({share, quantile(sorted, share).value});
+  }
   const double mean = total(estimate.parts);
   estimate.finish_mean_s = {mean, standard_error(sorted, mean)};
   estimate.goodput = estimate.parts[static_cast<std::size_t>(TimePart::training)] / mean;

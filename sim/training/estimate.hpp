@@ -17,15 +17,22 @@ struct Estimated {
 // binomial count around it: no distribution is assumed.
 Estimated quantile(std::span<const double> sorted, double share);
 
+// How many of the runs are done after so long.
+struct FinishShare {
+  double share = 0;
+  double finish_s = 0;
+};
+
 // What many runs of one training, each by its own random numbers, have in common.
 struct TrainingEstimate {
   int samples = 0;
   Estimated finish_p50_s;
   Estimated finish_p95_s;
-  Estimated finish_mean_s;  // its value is the sum of `parts`
-  TimeParts parts{};        // means
-  double goodput = 0;       // training over all parts
-  double cost_usd = 0;      // means, as what follows
+  Estimated finish_mean_s;                 // its value is the sum of `parts`
+  std::vector<FinishShare> finish_shares;  // from 0 to 1, in steps of a hundredth
+  TimeParts parts{};                       // means
+  double goodput = 0;                      // training over all parts
+  double cost_usd = 0;                     // means, as what follows
   double energy_j = 0;
   double facility_energy_j = 0;
   double co2_kg = 0;

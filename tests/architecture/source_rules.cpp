@@ -137,7 +137,7 @@ const std::vector<std::string>& rooms() {
       "base",     "graph",  "block",     "model",       "schedule", "strategy",   "sharding",   "cluster",
       "network",  "cost",   "recording", "calibration", "program",  "engine",     "replay",     "simulation",
       "training", "energy", "plan",      "alpa",        "scenario", "comparison", "validation", "trace",
-      "chakra",   "launch", "import",    "report",      "sweep",    "cli",        "python"};
+      "chakra",   "launch", "import",    "report",      "page",     "sweep",      "cli",        "python"};
   return list;
 }
 

@@ -33,17 +33,17 @@ struct Writer {
 
 // Inputs are read in no case here: they may hold anything.
 const std::vector<Writer> kWriters = {
-    {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline", "--links", "--memory-snapshot"}},
-    {{"train"}, {" s.yaml"}, {"--trace"}},
+    {{"simulate"}, {" s.yaml"}, {"--trace", "--timeline", "--links", "--memory-snapshot", "--report"}},
+    {{"train"}, {" s.yaml"}, {"--trace", "--report"}},
     {{"compare"}, {" options.yaml"}, {"--report"}},
-    {{"search"}, {" s.yaml"}, {"--out"}},
+    {{"search"}, {" s.yaml"}, {"--out", "--report"}},
     {{"import"}, {" launch.sh"}, {"--out"}},
     {{"frontier", "--stages", "2", "--microbatches", "4"},
      {"--profile p.csv", "--schedule order.csv"},
      {"--plan", "--out", "--report"}},
     {{"schedule"}, {" order.csv"}, {"--out"}},
-    {{"sweep"}, {" sweep.yaml"}, {"--out"}},
-    {{"sweep"}, {" 1.h5", " 2.h5"}, {"--merge"}},
+    {{"sweep"}, {" sweep.yaml"}, {"--out", "--report"}},
+    {{"sweep"}, {" 1.h5", " 2.h5"}, {"--merge", "--report"}},
     {{"validate"}, {" runs.csv", "--map runs.map.yaml"}, {"--out", "--report", "--ranges"}},
     {{"validate"}, {" a.h5", " b.h5"}, {"--out"}},
     {{"replay"}, {" t.csv", "--dependencies d.csv", "--groups g.csv", "--ideal i.csv"}, {"--timeline"}},

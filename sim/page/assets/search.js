@@ -1,0 +1,81 @@
+// What a search found.
+function showSearch(data) {
+  const {result} = data;
+  const best = result.strategies[0];
+  return [factList([["model", result.model], ["objective", result.objective], ["strategies found", String(result.strategies.length)],
+    ["searched for", format.seconds(result.search_time_s)], ["finished", result.complete ? "yes" : "no: stopped before"], ...limitFacts(result)]),
+    best ? null : h("p", {class: "warning", role: "note"}, data.failure ?? "No strategy was found."),
+    best ? view("Strategies", paretoPlot(data), strategyTable(data)) : null,
+    best ? view("Their scenarios", h("p", {class: "lead"}, "Each is a whole scenario for mirfak simulate."), strategyDetails(data)) : null,
+    funnelView(result), notesView(result.notes), scenarioView("What was searched", "the scenario", data.scenario)];
+}
+
+function limitFacts(result) {
+  const {deadline_days: days, budget_usd: usd, power_cap_w: watts} = result.limits ?? {};
+  return [days && ["deadline", `${format.number(days)} days`], usd && ["budget", format.usd(usd)], watts && ["power cap", format.watts(watts)],
+    result.headroom && ["memory left free", format.percent(result.headroom)],
+    result.least_possible && ["none is below", format.number(result.least_possible)],
+    result.least_shortage_bytes && ["memory that the nearest lacks", format.bytes(result.least_shortage_bytes)],
+    result.headroom_that_fits && ["headroom that would fit", format.percent(result.headroom_that_fits)],
+    ...(result.left_out ?? []).map(type => [`left out: ${type.nodes}`, type.reason])].filter(Boolean);
+}
+
+function strategyName(data, index) {
+  return data.names?.[index] ?? `strategy ${index + 1}`;
+}
+
+function paretoPlot(data) {
+  const {strategies} = data.result;
+  const priced = strategies.every(found => found.cost_usd_per_iteration !== null);
+  const [key, title] = priced ? ["cost_usd_per_iteration", "cost of an iteration"] : ["energy_j", "energy of an iteration"];
+  const points = strategies.map((found, index) => ({x: found.iteration_time_s, y: found[key], mark: String(index + 1),
+    kind: found.fits ? (index === 0 ? "best" : "") : "bad",
+    range: found.iteration_time_low_s ? {xLow: found.iteration_time_low_s, xHigh: found.iteration_time_high_s} : undefined,
+    name: `${index + 1}: ${strategyName(data, index)}; ${format.seconds(found.iteration_time_s)}, ${shown(key, found[key])}`}));
+  return plot(`Time and ${title}`, "Each strategy by time and cost, with the range of its time; the table has the numbers", {points,
+    x: {title: "time of an iteration", show: format.seconds}, y: {title, show: formatOf(key)}});
+}
+
+function strategyTable(data) {
+  const keys = ["iteration_time_s", "time_to_finish_s", "tokens_per_s", "mfu", "bubble_fraction", "memory_peak_bytes", "memory_headroom",
+    "energy_j", "average_power_w", "cost_usd_per_iteration", "training_time_s", "training_cost_usd", "gpus"];
+  const known = keys.filter(key => data.result.strategies.some(found => found[key] !== null && found[key] !== undefined));
+  const columns = [{title: "#"}, {title: "strategy", text: true}, {title: "nodes", text: true}, ...known.map(key => ({title: words(key)}))];
+  return sortableTable("Strategies found, best first", columns, data.result.strategies.map((found, index) => [
+    cell(`${found.ties_with_best && index > 0 ? "=" : ""}${index + 1}`, index + 1), cell(strategyName(data, index)),
+    cell(found.nodes.map(group => `${group.count} ${group.type}`).join(" + ")), ...known.map(key => figureCell(key, found[key]))]));
+}
+
+function strategyDetails(data) {
+  return data.result.strategies.map((found, index) => h("details", {class: "section"},
+    h("summary", {}, `${index + 1}: ${strategyName(data, index)}`),
+    stackedBars(`Time of strategy ${index + 1}`, "Parts of its iteration", [{label: "mean", parts: activityParts(found.activities)}], format.seconds),
+    legend(activityParts(found.activities).map(part => [part.name, part.kind])),
+    data.scenarios?.[index] ? listing("the scenario", data.scenarios[index]) : listing("the strategy", JSON.stringify(found.strategy, null, 2)),
+    variantTable(found), folded("All figures", allFigureTable(found))));
+}
+
+function allFigureTable(found) {
+  const keys = Object.keys(found).filter(key => found[key] === null || typeof found[key] !== "object");
+  return sortableTable("Every figure of the strategy", [{title: "figure", text: true}, {title: "value"}, {title: "in full"}],
+    keys.map(key => [cell(h("code", {}, key), key), figureCell(key, found[key]), cell(String(found[key] ?? ""), found[key])]));
+}
+
+function variantTable(found) {
+  if (!found.variants || found.variants.length === 0) return null;
+  const keys = ["iteration_time_s", "cost_usd_per_iteration", "energy_j", "time_to_finish_s"];
+  const columns = [{title: "variant of the same layout", text: true}, ...keys.map(key => ({title: words(key)}))];
+  return sortableTable("Variants", columns, found.variants.map(variant => [
+    cell(differences(variant.strategy, found.strategy)), ...keys.map(key => figureCell(key, variant[key]))]));
+}
+
+// "micro_batch 2, recompute full": what is set otherwise.
+function differences(strategy, from) {
+  return Object.keys(strategy).filter(key => JSON.stringify(strategy[key]) !== JSON.stringify(from[key]))
+    .map(key => `${key} ${typeof strategy[key] === "object" ? JSON.stringify(strategy[key]) : strategy[key]}`).join(", ") || "the same";
+}
+
+function funnelView(result) {
+  const rows = result.funnel.map((step, index) => [cell(step.name, index), cell(format.count(step.count), step.count), figureCell("time_s", step.time_s)]);
+  return view("How the search went", sortableTable("Strategies left after each step", [{title: "step", text: true}, {title: "left"}, {title: "time"}], rows));
+}
