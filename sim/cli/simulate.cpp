@@ -192,7 +192,8 @@ void refuse_of_several_jobs(const SimulateOptions& options) {
   if (options.emit.given()) given.push_back("--emit");
   if (!options.report.empty()) given.push_back("--report");
   if (given.empty()) return;
-  fail_input({}, fmt::format("{} is of one job", given.front()), "leave it out, or give the scenario of one of the jobs");
+  fail_input({}, fmt::format("{} is of one job", given.front()),
+             "leave it out, or give the scenario of one of the jobs");
 }
 
 // nullopt: not asked.
