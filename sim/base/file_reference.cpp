@@ -1,5 +1,6 @@
 #include "base/file_reference.hpp"
 
+#include "base/named_files.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ bool FileReference::is_path() const {
 
 std::filesystem::path FileReference::path() const {
   if (!node_) return name_;
+  refuse_named_file(*node_);
   // An override has no file of its own: its paths are relative to the working directory.
   const std::filesystem::path file = node_->where().file;
   std::error_code ignored;
@@ -56,6 +58,7 @@ std::filesystem::path FileReference::existing_path() const {
 std::string stated_path(const Node& stated) {
   const std::string name = stated.as_string();
   if (name.empty()) stated.fail("expected the path of a file");
+  refuse_named_file(stated);
   const std::filesystem::path file = stated.where().file;
   std::error_code ignored;
   const std::filesystem::path path =

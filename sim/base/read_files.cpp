@@ -1,5 +1,7 @@
 #include "base/read_files.hpp"
 
+#include "base/named_files.hpp"
+
 #include <sys/stat.h>
 
 #include <mutex>
@@ -37,6 +39,7 @@ ReadFiles::~ReadFiles() {
 }
 
 void note_read_file(const std::filesystem::path& path) {
+  refuse_file_outside(path);
   const std::lock_guard lock(mutex);
   if (!noted) return;
   if (const auto identity = identity_of(path)) noted->insert(*identity);

@@ -16,7 +16,8 @@ class ReadFiles {
   ReadFiles& operator=(const ReadFiles&) = delete;
 };
 
-// Called by whatever opens a file of the user's.
+// Called by whatever opens a file of the user's, before it uses what is in it. Error(input) where it must not be read
+// (named_files.hpp).
 void note_read_file(const std::filesystem::path& path);
 // Whether this file, by whatever path, was noted.
 bool was_read(const std::filesystem::path& path);

@@ -1,5 +1,6 @@
 #include "block/file.hpp"
 
+#include "base/named_files.hpp"
 #include "base/text.hpp"
 #include "block/mentions.hpp"
 #include "block/parser.hpp"
@@ -102,6 +103,7 @@ std::vector<std::string> Library::names() const {
 DefinitionPointer Library::find(std::string_view name_or_path, const Location& asked_at, const Definitions& given) {
   std::error_code ignored;
   if (is_path(name_or_path)) {
+    refuse_named_file(asked_at, name_or_path);
     const std::filesystem::path stated(name_or_path);
     const bool beside = stated.is_relative() && asked_at.line > 0;
     const std::filesystem::path path = beside ? std::filesystem::path(asked_at.file).parent_path() / stated : stated;

@@ -35,6 +35,7 @@ constexpr std::array kCommands = {
     Command{"topology", "the graph of a network, drawn, with its bisection, diameter and bandwidths", run_topology},
     Command{"init", "a file of your own from a template: scenario, search, sweep, GPU, node", run_init},
     Command{"schema", "the JSON Schema of a kind of file, for editors", run_schema},
+    Command{"serve", "a page of this machine where every change of a scenario is simulated at once", run_serve},
     Command{"doctor", "what is installed and works", run_doctor},
     Command{"completion", "a script that completes commands and options in bash, zsh or fish", run_completion},
     Command{"man", "the manual page of the program or of a command", run_man},

@@ -34,6 +34,8 @@ struct Surroundings {
   int progress_columns = 80;  // of that terminal
   // Asks the user and waits for a line; empty where input or that terminal is none.
   std::function<std::string(std::string_view)> ask = {};
+  // Prints at once, of a command that goes on until it is ended.
+  std::function<void(std::string_view)> say = {};
 
   double seconds_so_far() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -66,6 +68,7 @@ CommandOutput run_import(std::span<const std::string> arguments, const Surroundi
 CommandOutput run_topology(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_init(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_schema(std::span<const std::string> arguments, const Surroundings& surroundings);
+CommandOutput run_serve(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_doctor(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_completion(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_man(std::span<const std::string> arguments, const Surroundings& surroundings);

@@ -43,8 +43,18 @@ std::string ask(std::string_view question) {
   return line;
 }
 
+// Whoever waits for these words reads them now, through a pipe too.
+void say(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0) {
+    const std::string reason = std::strerror(errno);
+    fail_internal("cannot write to standard output: " + reason);
+  }
+}
+
 Surroundings look_around() {
   Surroundings surroundings;
+  surroundings.say = say;
   surroundings.started = std::chrono::steady_clock::now();
   winsize size{};
   if (isatty(STDERR_FILENO) != 0 && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {

@@ -1,5 +1,6 @@
 #include "model/model_loader.hpp"
 
+#include "base/named_files.hpp"
 #include "base/text.hpp"
 #include "model/hugging_face.hpp"
 #include "model/model_blocks.hpp"
@@ -127,6 +128,7 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
 
 ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::path& models_folder,
                     const Location& asked_at) {
+  refuse_named_file(asked_at, path.string());
   const bool beside_file = path.is_relative() && asked_at.line > 0;
   const std::filesystem::path file = beside_file ? std::filesystem::path(asked_at.file).parent_path() / path : path;
   std::error_code ignored;

@@ -1,52 +1,23 @@
 #include "report/search_json.hpp"
 
 #include "base/units.hpp"
+#include "report/document_json.hpp"
 #include "report/result_json.hpp"
 #include "report/search_measure.hpp"
 #include "scenario/resolved.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
-
 namespace mirfak {
 
-namespace {
-
 using Json = nlohmann::ordered_json;
-
-// A word of a scenario as what it means there.
-Json scalar_json(const Value& value) {
-  const std::string& text = value.scalar;
-  if (value.quoted) return text;
-  if (text == "true" || text == "false") return text == "true";
-  char* end = nullptr;
-  const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
-  if (!text.empty() && *end == '\0') return number;
-  const double share = std::strtod(text.c_str(), &end);
-  if (!text.empty() && text.front() >= '0' && text.front() <= '9' && *end == '\0') return share;
-  return text;
-}
-
-Json json_of(const Value& value) {
-  if (value.kind == Value::Kind::scalar) return scalar_json(value);
-  if (value.kind == Value::Kind::mapping) {
-    Json out = Json::object();
-    for (const Value::Field& field : value.fields) out[field.key] = json_of(field.value);
-    return out;
-  }
-  Json out = Json::array();
-  for (const Value& item : value.items) out.push_back(json_of(item));
-  return out;
-}
-
-}  // namespace
 
 // The keys that a scenario's `strategy` section would have.
 nlohmann::ordered_json strategy_json(const Strategy& strategy) {
   const Document document = Document::from_text(resolved_strategy(strategy), "strategy");
   Json out = Json::object();
-  for (const Value::Field& field : document.root().find("strategy")->fields) out[field.key] = json_of(field.value);
+  for (const Value::Field& field : document.root().find("strategy")->fields)
+    out[field.key] = document_json(field.value);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "scenario/named_scenario.hpp"
 
 #include "base/key_path.hpp"
+#include "base/named_files.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@ namespace mirfak {
 
 Document scenario_named_by(const Document& file, const Node& scenario) {
   if (scenario.is_mapping()) return file.with_root(scenario.value());
+  refuse_named_file(scenario);
   const std::filesystem::path path = std::filesystem::path(file.name()).parent_path() / scenario.as_string();
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {

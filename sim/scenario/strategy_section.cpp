@@ -1,5 +1,6 @@
 #include "scenario/strategy_section.hpp"
 
+#include "base/named_files.hpp"
 #include "scenario/stage_shapes.hpp"
 #include "schedule/schedule_file.hpp"
 
@@ -49,6 +50,7 @@ ScheduleId read_schedule(const Node& node) {
   if (!node.is_scalar() || !is_schedule_path(node.as_string())) {
     return static_cast<ScheduleId>(node.as_choice(schedule_names()));
   }
+  refuse_named_file(node);
   const std::string& stated = node.as_string();
   const Location& where = node.where();
   const std::filesystem::path path = stated;

@@ -36,13 +36,22 @@ function paretoPlot(data) {
     x: {title: "time of an iteration", show: format.seconds}, y: {title, show: formatOf(key)}});
 }
 
+// Where the page can take a strategy over, each row has a button that does.
+function takeCells(data, index) {
+  if (!data.take) return [];
+  const time = data.result.strategies[index].iteration_time_s;
+  return [cell(h("button", {type: "button", class: "take", "data-time": time, onclick: () => data.take(index),
+    "aria-label": `Take over strategy ${index + 1}`}, "Take over"), index)];
+}
+
 function strategyTable(data) {
   const keys = ["iteration_time_s", "time_to_finish_s", "tokens_per_s", "mfu", "bubble_fraction", "memory_peak_bytes", "memory_headroom",
     "energy_j", "average_power_w", "cost_usd_per_iteration", "training_time_s", "training_cost_usd", "gpus"];
   const known = keys.filter(key => data.result.strategies.some(found => found[key] !== null && found[key] !== undefined));
-  const columns = [{title: "#"}, {title: "strategy", text: true}, {title: "nodes", text: true}, ...known.map(key => ({title: words(key)}))];
+  const columns = [{title: "#"}, ...(data.take ? [{title: "scenario", text: true}] : []), {title: "strategy", text: true}, {title: "nodes", text: true}, ...known.map(key => ({title: words(key)}))];
   return sortableTable("Strategies found, best first", columns, data.result.strategies.map((found, index) => [
-    cell(`${found.ties_with_best && index > 0 ? "=" : ""}${index + 1}`, index + 1), cell(strategyName(data, index)),
+    cell(`${found.ties_with_best && index > 0 ? "=" : ""}${index + 1}`, index + 1), ...takeCells(data, index),
+    cell(strategyName(data, index)),
     cell(found.nodes.map(group => `${group.count} ${group.type}`).join(" + ")), ...known.map(key => figureCell(key, found[key]))]));
 }
 

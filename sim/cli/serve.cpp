@@ -1,0 +1,45 @@
+#include "base/error.hpp"
+#include "base/interrupt_watch.hpp"
+#include "cli/commands.hpp"
+#include "cli/data_folders.hpp"
+#include "cli/options.hpp"
+#include "serve/service.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+namespace mirfak {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr int kUsualPort = 8137;
+constexpr int kMostPort = 65535;
+
+}  // namespace
+
+CommandOutput run_serve(std::span<const std::string> arguments, const Surroundings& surroundings) {
+  int port = kUsualPort;
+  std::string data;
+  CommandSyntax syntax(
+      "mirfak serve [OPTION]...",
+      "Serves a page on this machine, for its own browsers alone, where model, cluster and strategy are\n"
+      "chosen and every change is simulated at once. Prints its address; Ctrl-C ends it.");
+  auto add = syntax.options.add_options();
+  add("port", po::value(&port)->default_value(kUsualPort)->value_name("N"), "of 127.0.0.1; 0: one that is free");
+  add("data", data_folder_option(data), "holds models/, hw_profiles/ and scenarios/");
+  if (const auto help = read_arguments(syntax, arguments)) return {*help, {}};
+  if (port < 0 || port > kMostPort) {
+    fail_input({}, fmt::format("--port: expected a number from 0 to {}, found {}", kMostPort, port));
+  }
+  const serve::Service service(data);
+  const InterruptWatch watch;
+  serve::HttpServer server(static_cast<std::uint16_t>(port), service.handlers());
+  surroundings.say(fmt::format("http://127.0.0.1:{}/\n", server.port()));
+  server.run(InterruptWatch::interrupted);
+  return {};
+}
+
+}  // namespace mirfak

@@ -1,0 +1,204 @@
+#include "serve/http_session.hpp"
+
+#include "serve/error_answer.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace mirfak::serve {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+namespace {
+
+// A page of this machine alone: nothing is loaded from elsewhere, nothing is kept, nobody frames it.
+void add_fixed_headers(http::fields& fields) {
+  fields.set(http::field::cache_control, "no-store");
+  fields.set("X-Content-Type-Options", "nosniff");
+  fields.set("Referrer-Policy", "no-referrer");
+  fields.set("Cross-Origin-Opener-Policy", "same-origin");
+  fields.set("Cross-Origin-Resource-Policy", "same-origin");
+  fields.set("X-Frame-Options", "DENY");
+  fields.set("Content-Security-Policy",
+             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+template <typename Fields>
+HttpRequest head_of(const Fields& message) {
+  HttpRequest out;
+  out.method = std::string(message.method_string());
+  out.target = std::string(message.target());
+  for (const auto& field : message) {
+    out.headers.emplace_back(lower_case(std::string(field.name_string())), std::string(field.value()));
+  }
+  return out;
+}
+
+}  // namespace
+
+HttpSession::HttpSession(asio::ip::tcp::socket socket, HttpShared& shared, std::function<void()> on_end)
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      shared_(shared),
+      on_end_(std::move(on_end)),
+      buffer_(shared.limits.header_bytes + 64 * 1024),
+      given_up_(std::make_shared<std::atomic<bool>>(false)) {}
+
+HttpSession::~HttpSession() { on_end_(); }
+
+void HttpSession::start() { read_head(); }
+
+void HttpSession::turn_away() {
+  respond(error_answer(503, "too many connections", "close some pages of this server, then try again"), false);
+}
+
+void HttpSession::give_up() {
+  *given_up_ = true;
+  close();
+}
+
+void HttpSession::expire_after(std::chrono::milliseconds time, std::function<void()> then) {
+  const std::uint64_t which = ++timer_of_;
+  timer_.expires_after(time);
+  timer_.async_wait([self = shared_from_this(), which, then = std::move(then)](const error_code& error) {
+    if (!error && which == self->timer_of_) then();
+  });
+}
+
+// The time to read a request counts from here to its last byte, however slowly the bytes come.
+void HttpSession::read_head() {
+  parser_.emplace();
+  parser_->header_limit(shared_.limits.header_bytes);
+  parser_->body_limit(shared_.limits.body_bytes);
+  timed_out_ = false;
+  expire_after(shared_.limits.read, [this] {
+    timed_out_ = true;
+    error_code ignored;
+    socket_.cancel(ignored);
+  });
+  http::async_read_header(socket_, buffer_, *parser_,
+                          [self = shared_from_this()](const error_code& error, std::size_t /*bytes*/) {
+                            error ? self->read_failed(error) : self->judge_head();
+                          });
+}
+
+void HttpSession::judge_head() {
+  request_ = head_of(parser_->get());
+  if (auto refusal = shared_.handlers.refusal(request_)) return respond(std::move(*refusal), false);
+  read_body();
+}
+
+void HttpSession::read_body() {
+  http::async_read(socket_, buffer_, *parser_,
+                   [self = shared_from_this()](const error_code& error, std::size_t /*bytes*/) {
+                     if (error) return self->read_failed(error);
+                     self->request_.body = std::move(self->parser_->get().body());
+                     self->have_answered();
+                   });
+}
+
+void HttpSession::read_failed(const error_code& error) {
+  if (error == http::error::body_limit) {
+    return respond(error_answer(413, "the request is larger than this server reads", "send a shorter scenario"), false);
+  }
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return respond(error_answer(431, "the request's headers are larger than this server reads", ""), false);
+  }
+  if (timed_out_ && parser_->got_some()) {
+    return respond(error_answer(408, "the request did not arrive in time", "send it again"), false);
+  }
+  const bool of_http = error.category() == http::make_error_code(http::error::bad_method).category();
+  if (timed_out_ || !of_http || error == http::error::end_of_stream || error == http::error::partial_message) {
+    return close();
+  }
+  respond(error_answer(400, "this is no HTTP request: " + error.message(), ""), false);
+}
+
+void HttpSession::have_answered() {
+  const bool keep_alive = parser_->get().keep_alive();
+  const HttpWork work = shared_.handlers.work(request_);
+  if (work.lane == HttpWork::Lane::at_once) {
+    return respond(shared_.handlers.answer(request_, *given_up_), keep_alive);
+  }
+  given_up_ = std::make_shared<std::atomic<bool>>(false);
+  expire_after(work.limit, [this] { *given_up_ = true; });
+  watch_client();
+  asio::thread_pool& pool = work.lane == HttpWork::Lane::quick ? shared_.quick : shared_.slow;
+  asio::post(pool, [self = shared_from_this(), flag = given_up_, request = std::move(request_),
+                    answer = &shared_.handlers.answer, keep_alive]() mutable {
+    auto answered = std::make_shared<HttpAnswer>((*answer)(request, *flag));
+    const auto executor = self->socket_.get_executor();
+    asio::post(executor, [self = std::move(self), answered = std::move(answered), keep_alive]() {
+      self->respond(std::move(*answered), keep_alive);
+    });
+  });
+}
+
+// A client that has gone needs no answer any more. One that sends its next request early is read later.
+void HttpSession::watch_client() {
+  socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
+    if (error) return;
+    char first = 0;
+    error_code failed;
+    const std::size_t got = self->socket_.receive(asio::buffer(&first, 1), asio::ip::tcp::socket::message_peek, failed);
+    if (failed || got == 0) *self->given_up_ = true;
+  });
+}
+
+void HttpSession::respond(HttpAnswer answer, bool keep_alive) {
+  if (!socket_.is_open()) return;
+  error_code ignored;
+  socket_.cancel(ignored);
+  response_ = std::make_shared<Response>(static_cast<http::status>(answer.status), 11);
+  add_fixed_headers(*response_);
+  if (!answer.content_type.empty()) response_->set(http::field::content_type, answer.content_type);
+  if (!answer.allow.empty()) response_->set(http::field::allow, answer.allow);
+  if (answer.status == 503) response_->set(http::field::retry_after, "1");
+  response_->keep_alive(keep_alive);
+  const bool head = parser_ && parser_->is_header_done() && parser_->get().method() == http::verb::head;
+  response_->content_length(answer.body.size());
+  if (!head) response_->body() = std::move(answer.body);
+  expire_after(shared_.limits.write, [this] { close(); });
+  http::async_write(socket_, *response_,
+                    [self = shared_from_this(), keep_alive](const error_code& error, std::size_t /*bytes*/) {
+                      if (error) return self->close();
+                      keep_alive ? self->read_head() : self->drain();
+                    });
+}
+
+// Closing while bytes are unread would reset the connection, and the client might never see the answer.
+void HttpSession::drain() {
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  expire_after(shared_.limits.linger, [this] { close(); });
+  const auto waste = std::make_shared<std::array<char, 16384>>();
+  const auto read_on = std::make_shared<std::function<void()>>();
+  *read_on = [self = shared_from_this(), waste, again = std::weak_ptr(read_on)] {
+    self->socket_.async_read_some(asio::buffer(*waste),
+                                  [self, again = again.lock()](const error_code& error, std::size_t /*bytes*/) {
+                                    error ? self->close() : (*again)();
+                                  });
+  };
+  (*read_on)();
+}
+
+void HttpSession::close() {
+  ++timer_of_;
+  timer_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace mirfak::serve
