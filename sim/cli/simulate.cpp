@@ -89,9 +89,9 @@ CommandSyntax syntax_for(SimulateOptions& options) {
   syntax.add_file(FileRole::output, "memory-snapshot", options.memory_snapshot, "FILE.pickle",
                   "write the predicted memory for PyTorch's memory viewer");
   syntax.add_file(FileRole::output, "report", options.report, "FILE.html",
-                  "write a page with views of the iteration and what stands behind each figure");
+                  "write a page with views and reasons of all figures");
   syntax.add_file(FileRole::as_added, "chakra", options.chakra, "PREFIX",
-                  "write Chakra execution traces PREFIX.<rank>.et, and PREFIX.comm_groups.json");
+                  "write Chakra execution traces PREFIX.<rank>.et");
   syntax.more_files = [&options](std::vector<FileArgument>& files) {
     if (!options.chakra.empty()) files.push_back({FileRole::output, "--chakra", options.chakra + ".comm_groups.json"});
   };

@@ -12,7 +12,7 @@
 NB_MODULE(_mirfak, module) {
   using namespace mirfak::python;
   module.doc() = "What the package mirfak is made of; use that.";
-  module.attr("version") = std::string(program_version());
+  module.attr("version") = std::string(mirfak::program_version());
   translate_errors();
   add_input(module);
   add_timeline(module);

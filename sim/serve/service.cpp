@@ -2,6 +2,7 @@
 
 #include "base/cancellation.hpp"
 #include "base/named_files.hpp"
+#include "base/origin.hpp"
 #include "page/page.hpp"
 #include "page/page_data.hpp"
 #include "plan/search_outcome.hpp"
@@ -74,8 +75,20 @@ HttpAnswer too_long(std::chrono::milliseconds limit) {
 
 }  // namespace
 
+namespace {
+
+void add_origin(Json& out, const std::string& data) {
+  out["program_version"] = program_version();
+  out["data_hash"] = data;
+}
+
+}  // namespace
+
 Service::Service(const std::filesystem::path& data, WorkLimits limits)
-    : sources_(data_folders(data)), limits_(limits), catalogue_(catalogue_json(sources_, data).dump()) {}
+    : sources_(data_folders(data)),
+      limits_(limits),
+      catalogue_(catalogue_json(sources_, data).dump()),
+      data_hash_(data_hash({sources_.folders.models, sources_.folders.hardware})) {}
 
 HttpWork Service::work_of(const HttpRequest& request) const {
   const Target* const target = find_target(path_of(request));
@@ -147,6 +160,7 @@ HttpAnswer Service::simulated(const std::string& body) const {
     out["scenario"] = scenario_json(request.text, document, scenario.resolved);
     out["shortage"] = shortage_json(simulation);
     out["broken_assertions"] = asserted.broken.empty() ? Json() : Json(broken_text(asserted));
+    add_origin(out, data_hash_);
     out["page"] = without_text(simulation_page_data(scenario, simulation, {}, seconds_since(begin)));
     return json_answer(200, out);
   } catch (const Error& error) {
@@ -179,6 +193,7 @@ HttpAnswer Service::searched(const std::string& body, const std::atomic<bool>& g
     const SearchFailure failure = search_failure(report);
     out["failure"] = {{"message", failure.reason}, {"hint", failure.hint}};
   }
+  add_origin(out, data_hash_);
   out["page"] = without_text(search_page_data(report, {}, seconds_since(begin)));
   out["page"]["result"]["complete"] = outcome.complete;
   return json_answer(200, out);

@@ -35,6 +35,7 @@ class Service {
   ScenarioSources sources_;
   WorkLimits limits_;
   std::string catalogue_;
+  std::string data_hash_;  // of what is read once
 };
 
 }  // namespace mirfak::serve

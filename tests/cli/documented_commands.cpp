@@ -51,7 +51,7 @@ std::vector<Block> blocks_of(const fs::path& path) {
 
 std::vector<Block> documented_blocks() {
   const fs::path top = mirfak::source_root();
-  std::vector<fs::path> files = {top / "README.md", top / "CONTRIBUTING.md", top / "validate/README.md"};
+  std::vector<fs::path> files = {top / "README.md", top / "CONTRIBUTING.md"};
   for (const char* page : {"README.md", "GUIDE.md", "METHODS.md", "FORMATS.md"}) files.push_back(top / "sim" / page);
   for (const auto& entry : fs::directory_iterator(top / "sim")) files.push_back(entry.path() / "README.md");
   std::sort(files.begin(), files.end());

@@ -265,6 +265,8 @@ class Answers(unittest.TestCase):
         result = answer["page"]["result"]
         for figures in (printed, result):
             figures.pop("wall_time_s")
+        for key in ("program_version", "data_hash"):
+            self.assertEqual(answer[key], printed.pop(key))
         self.assertEqual(result, printed)
 
 

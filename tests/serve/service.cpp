@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+namespace service_test {
+
 using namespace mirfak::serve;
 using Json = nlohmann::json;
 
@@ -173,3 +175,5 @@ TEST_CASE("the catalogue has what the form offers") {
   CHECK(catalogue["schema"]["properties"].contains("strategy"));
   CHECK(answered("/api/simulate", Json{{"scenario", catalogue["example"]}}).status == 200);
 }
+
+}  // namespace service_test
