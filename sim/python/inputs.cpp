@@ -1,5 +1,7 @@
 #include "python/inputs.hpp"
 
+#include "base/origin.hpp"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -46,6 +48,13 @@ void add_input(nb::module_& module) {
           nb::arg("text"), nb::arg("is_file"), nb::arg("overrides"), nb::arg("data"),
           "text: YAML or JSON, or a path where is_file; overrides: KEY=VALUE; data: the folder of models/ and "
           "hw_profiles/.");
+  module.def(
+      "data_hash",
+      [](const std::string& data) {
+        const DataFolders folders = data_folders(data);
+        return data_hash({folders.models, folders.hardware});
+      },
+      nb::arg("data"), "A hash of all files of models/ and hw_profiles/ in this folder.");
   module.def("reload_data", &forget_sources,
              "Has models and hardware profiles read anew; they are kept in memory from the first use on.");
 }

@@ -25,7 +25,7 @@ JOB = {
 }
 
 
-def of_program(*arguments):
+def printed(*arguments):
     run = subprocess.run(
         [os.environ["MIRFAK_PROGRAM"], *map(str, arguments), "--data", SOURCE, "--format", "json"],
         capture_output=True, text=True,
@@ -33,6 +33,12 @@ def of_program(*arguments):
     if run.returncode not in (0, 3):
         raise AssertionError(run.stderr)
     return json.loads(run.stdout)
+
+
+def of_program(*arguments):
+    """The result without what the program says of itself."""
+    said = ("program_version", "data_hash")
+    return {key: value for key, value in printed(*arguments).items() if key not in said}
 
 
 def without_clock(result):
@@ -43,6 +49,16 @@ def without_clock(result):
         return result
     clocks = ("wall_time_s", "search_time_s", "funnel", "simulated_days_per_s")
     return {key: without_clock(value) for key, value in result.items() if key not in clocks}
+
+
+class Origin(unittest.TestCase):
+    def test_version_and_data_are_those_of_the_program(self):
+        expected = printed("simulate", SMALL)
+        self.assertEqual(mirfak.__version__, expected["program_version"])
+        self.assertEqual(mirfak.data_hash(SOURCE), expected["data_hash"])
+        self.assertEqual(mirfak.data_hash(), expected["data_hash"])
+        with self.assertRaisesRegex(mirfak.InputError, "there is no such folder"):
+            mirfak.data_hash("/nowhere")
 
 
 class Simulate(unittest.TestCase):

@@ -42,6 +42,7 @@ __all__ = [
     "TrainingResult",
     "ValidationResult",
     "__version__",
+    "data_hash",
     "frontier",
     "read_sweep",
     "read_trace",
@@ -57,6 +58,14 @@ __all__ = [
 __version__: str = _mirfak.version
 
 DataFolder = str | os.PathLike[str] | None
+
+
+def data_hash(data: DataFolder = None) -> str:
+    """What models and hardware results are of: 16 hexadecimal digits, as `data_hash` of the program's JSON and files.
+
+    Equal wherever the files lie, as long as each is the same. With __version__ it says whether two results compare.
+    """
+    return _mirfak.data_hash(data_folder(data))
 
 
 def simulate(
