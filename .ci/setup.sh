@@ -14,7 +14,7 @@ packages=(
 packages_for_tests=(
   clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev coinor-libclp-dev
   python3 python3-dev python3-venv python3-h5py python3-pandas python3-matplotlib python3-ipykernel jupyter-nbconvert
-  python3-distributed python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge
+  python3-distributed python3-jsonschema python3-yaml slurmctld slurmd slurm-client munge debootstrap
   chromium chromium-driver python3-selenium
 )
 
