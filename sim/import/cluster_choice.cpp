@@ -1,0 +1,290 @@
+#include "import/cluster_choice.hpp"
+
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace mirfak {
+
+namespace {
+
+// Nodes that are alike, as far as the files say.
+struct NodeGroup {
+  std::int64_t nodes = 0;
+  std::optional<std::int64_t> gpus;
+  std::string gpu;
+  std::vector<std::string> types;
+  Location where;
+  std::string text;
+
+  std::string described() const {
+    const std::string what =
+        gpus ? fmt::format("{} {}", *gpus, gpu.empty() ? "GPUs" : excerpt(gpu, 30)) : excerpt(text, 40);
+    return fmt::format("{} nodes of {} ({})", nodes, what, where.text());
+  }
+};
+
+class Choosing {
+ public:
+  Choosing(const ClusterFacts& facts, const ImportedNodes& asked, const Catalog& catalog,
+           const ClusterKnowledge& knowledge)
+      : facts_(facts), asked_(asked), catalog_(catalog), knowledge_(knowledge) {}
+
+  ClusterChoice choose() {
+    if (!facts_.unclear.empty()) return refused(facts_.unclear.front().where, facts_.unclear.front().reason);
+    if (facts_.rented && !facts_.listed().empty()) {
+      return refused(facts_.rented->where, fmt::format("a task of a cloud, and nodes of a cluster of one's own ({})",
+                                                       facts_.listed().front().where.text()));
+    }
+    if (facts_.rented) return of_rented(*facts_.rented);
+    if (!facts_.listed().empty()) return of_listed();
+    return of_matrix(*facts_.matrix);
+  }
+
+ private:
+  ClusterChoice refused(const Location& where, const std::string& why,
+                        const std::vector<std::string>& types = {}) const {
+    ClusterChoice out;
+    out.where = where;
+    const std::string count = asked_.nodes ? std::to_string(*asked_.nodes) : "COUNT";
+    const std::string which = types.empty() ? "" : ", where TYPE is " + join_or(types);
+    out.reason = fmt::format("{}: say --nodes TYPE:{}{}", why, count, which);
+    return out;
+  }
+
+  bool fits_matrix(const std::string& type) const {
+    if (!facts_.matrix) return true;
+    return wiring_differences(*facts_.matrix, catalog_.node(FileReference(type)).spec, knowledge_).empty();
+  }
+
+  std::vector<std::string> types_of(const NodeWish& wish) const {
+    std::vector<std::string> out = fitting_types(catalog_, knowledge_, wish);
+    if (out.size() < 2) return out;
+    std::vector<std::string> fitting;
+    for (const std::string& type : out) {
+      if (fits_matrix(type)) fitting.push_back(type);
+    }
+    return fitting.empty() ? out : fitting;
+  }
+
+  ClusterChoice chosen(const NodeGroup& group, std::int64_t count, const std::string& of_them) const {
+    if (group.types.empty())
+      return refused(group.where, group.described() + ": no type of node that is known has these");
+    if (group.types.size() > 1)
+      return refused(group.where, group.described() + ": several types of node have these", group.types);
+    ClusterChoice out;
+    out.type = group.types.front();
+    out.count = count;
+    out.gpus = catalog_.node(FileReference(out.type)).spec.gpus;
+    out.where = group.where;
+    out.reason = fmt::format("{}: {}: {}", group.where.text(), excerpt(group.text), of_them);
+    return out;
+  }
+
+  ClusterChoice of_rented(const RentedNodes& rented) {
+    NodeGroup group{rented.nodes, rented.gpus, rented.gpu, {}, rented.where, rented.text};
+    if (asked_.nodes && *asked_.nodes != rented.nodes) {
+      return refused(rented.where,
+                     fmt::format("the task has {} nodes, and the launch asks for {}", rented.nodes, *asked_.nodes));
+    }
+    NodeWish wish{rented.gpu, rented.gpus, {}, rented.cloud, rented.instance};
+    group.types = types_of(wish);
+    if (!group.types.empty()) {
+      const std::int64_t gpus = catalog_.node(FileReference(group.types.front())).spec.gpus;
+      const std::int64_t used = asked_.gpus_per_node.value_or(rented.gpus.value_or(gpus));
+      if (group.types.size() == 1 && used != gpus)
+        return refused(rented.where, fmt::format("{} of the {} GPUs of {} are used", used, gpus, group.types.front()));
+    }
+    const bool unknown = !rented.cloud.empty() && !knowledge_.clouds.contains(rented.cloud);
+    return chosen(group, rented.nodes,
+                  fmt::format("{} nodes of the task{}", rented.nodes,
+                              unknown ? fmt::format(", as machines that no cloud of this name ({}) describes",
+                                                    excerpt(rented.cloud, 30))
+                                      : ""));
+  }
+
+  // Nodes that the launch may get, alike ones together, in the order of the files.
+  std::vector<NodeGroup> groups() const {
+    std::vector<NodeGroup> out;
+    std::map<std::string, std::size_t> index;
+    const bool have_gpus = std::any_of(facts_.listed().begin(), facts_.listed().end(),
+                                       [](const ListedNode& node) { return node.gpus.value_or(0) > 0; });
+    for (const ListedNode& node : facts_.listed()) {
+      const bool apart =
+          !asked_.partition.empty() && !node.partitions.empty() && !node.partitions.contains(asked_.partition);
+      if (!node.usable || apart || (node.gpus && *node.gpus == 0) || (have_gpus && !node.gpus)) continue;
+      const std::string key = fmt::format("{}/{}/{}", node.gpus.value_or(-1), node.gpu, fmt::join(node.features, ","));
+      const auto [at, is_new] = index.emplace(key, out.size());
+      if (is_new) {
+        NodeWish wish{node.gpu.empty() ? asked_.gpu : node.gpu, node.gpus ? node.gpus : asked_.gpus_per_node,
+                      node.features};
+        if (!asked_.feature.empty()) wish.features.push_back(asked_.feature);
+        out.push_back({0, node.gpus, node.gpu, types_of(wish), node.where, node.text.empty() ? node.name : node.text});
+      }
+      ++out[at->second].nodes;
+    }
+    return out;
+  }
+
+  bool answers(const NodeGroup& group) const {
+    if (asked_.gpus_per_node && group.gpus && *asked_.gpus_per_node != *group.gpus) return false;
+    if (asked_.gpu.empty() || group.gpu.empty() || asked_.gpu == group.gpu) return true;
+    const std::vector<std::string> wished = fitting_types(catalog_, knowledge_, {asked_.gpu, group.gpus});
+    return std::any_of(group.types.begin(), group.types.end(), [&](const std::string& type) {
+      return std::find(wished.begin(), wished.end(), type) != wished.end();
+    });
+  }
+
+  // Of one type, though features or names of their GPUs differ.
+  static void join_alike(std::vector<NodeGroup>& groups) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (std::size_t k = groups.size() - 1; k > i; --k) {
+        if (groups[k].types != groups[i].types || groups[k].types.empty()) continue;
+        groups[i].nodes += groups[k].nodes;
+        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(k));
+      }
+    }
+  }
+
+  ClusterChoice of_listed() {
+    std::vector<NodeGroup> all = groups();
+    const Location& first = facts_.listed().front().where;
+    if (all.empty()) {
+      const std::string where =
+          asked_.partition.empty() ? "" : fmt::format(" in partition {}", excerpt(asked_.partition));
+      return refused(first, fmt::format("no node with GPUs that can be used{}", where));
+    }
+    std::vector<NodeGroup> fitting;
+    for (const NodeGroup& group : all) {
+      if (answers(group)) fitting.push_back(group);
+    }
+    if (fitting.empty()) {
+      return refused(all.front().where, fmt::format("the launch asks for nodes of {} {}; the cluster has {}",
+                                                    asked_.gpus_per_node.value_or(0),
+                                                    asked_.gpu.empty() ? "GPUs" : excerpt(asked_.gpu, 30), list(all)));
+    }
+    join_alike(fitting);
+    if (fitting.size() > 1) {
+      return refused(fitting.front().where,
+                     fmt::format("which nodes the launch gets is not known, as the cluster has {}", list(fitting)));
+    }
+    const NodeGroup& group = fitting.front();
+    const std::int64_t count = asked_.nodes.value_or(group.nodes);
+    if (count > group.nodes) {
+      return refused(group.where,
+                     fmt::format("the launch asks for {} nodes, of which {} can be used", count, group.nodes));
+    }
+    return chosen(group, count,
+                  fmt::format("{} nodes that can be used, {}", group.nodes,
+                              asked_.nodes ? fmt::format("{} asked for", count) : "all of them taken"));
+  }
+
+  static std::string list(const std::vector<NodeGroup>& groups) {
+    constexpr std::size_t most = 6;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(groups.size(), most); ++i) out += (i > 0 ? ", " : "") + groups[i].described();
+    return out + (groups.size() > most ? " and others" : "");
+  }
+
+  // The matrix of one node, and nothing of how many there are.
+  ClusterChoice of_matrix(const GpuMatrix& matrix) {
+    NodeGroup group{asked_.nodes.value_or(1), matrix.gpus, asked_.gpu, {}, matrix.where, "GPU0"};
+    if (asked_.gpus_per_node && *asked_.gpus_per_node != matrix.gpus) {
+      return refused(matrix.where, fmt::format("the launch asks for {} GPUs of each node, which has {}",
+                                               *asked_.gpus_per_node, matrix.gpus));
+    }
+    for (const std::string& type : catalog_.names(ProfileKind::node)) {
+      const NodeSpec node = catalog_.node(FileReference(type)).spec;
+      if (node.gpus == matrix.gpus && node.instance.empty() && fits_matrix(type)) group.types.push_back(type);
+    }
+    const std::vector<std::string> wished = fitting_types(
+        catalog_, knowledge_,
+        {asked_.gpu, matrix.gpus, asked_.feature.empty() ? std::vector<std::string>{} : std::vector{asked_.feature}});
+    if (!wished.empty()) {
+      std::vector<std::string> both;
+      std::set_intersection(wished.begin(), wished.end(), group.types.begin(), group.types.end(),
+                            std::back_inserter(both));
+      group.types = both.empty() ? wished : both;
+    }
+    if (!asked_.nodes)
+      return refused(matrix.where, "the matrix of one node does not say how many nodes there are", group.types);
+    return chosen(group, *asked_.nodes, fmt::format("{} nodes of this kind asked for", *asked_.nodes));
+  }
+
+  const ClusterFacts& facts_;
+  const ImportedNodes& asked_;
+  const Catalog& catalog_;
+  const ClusterKnowledge& knowledge_;
+};
+
+GpuMatrix::Joined joined_by_links(const NodeSpec& node) {
+  if (node.wiring == Wiring::host_bridge) return GpuMatrix::Joined::none;
+  return node.wiring == Wiring::cube_mesh ? GpuMatrix::Joined::some : GpuMatrix::Joined::all;
+}
+
+std::string_view joined_text(GpuMatrix::Joined joined) {
+  if (joined == GpuMatrix::Joined::none) return "no two GPUs";
+  return joined == GpuMatrix::Joined::some ? "some GPUs" : "all GPUs";
+}
+
+}  // namespace
+
+ClusterChoice choose_nodes(const ClusterFacts& facts, const ImportedNodes& asked, const Catalog& catalog,
+                           const ClusterKnowledge& knowledge) {
+  return Choosing(facts, asked, catalog, knowledge).choose();
+}
+
+std::vector<ImportObstacle> wiring_differences(const GpuMatrix& matrix, const NodeSpec& node,
+                                               const ClusterKnowledge& knowledge) {
+  std::vector<ImportObstacle> out;
+  const auto links = knowledge.nvlinks.find(node.scale_up);
+  const bool wired = links != knowledge.nvlinks.end();
+  const GpuMatrix::Joined expected = wired ? joined_by_links(node) : GpuMatrix::Joined::none;
+  if (node.gpus != matrix.gpus)
+    out.push_back({matrix.where, fmt::format("{} GPUs, where {} has {}", matrix.gpus, node.name, node.gpus)});
+  if (expected != matrix.joined && (node.gpus > 1 || matrix.joined != GpuMatrix::Joined::none)) {
+    out.push_back({matrix.where, fmt::format("NVLink joins {}, where it joins {} of {}", joined_text(matrix.joined),
+                                             joined_text(expected), node.name)});
+  } else if (wired && matrix.joined != GpuMatrix::Joined::none && links->second != matrix.links_of_pair &&
+             links->second != matrix.links_of_gpu) {
+    out.push_back({matrix.where, fmt::format("{} NVLinks of a GPU, where {} has {}", matrix.links_of_pair, node.name,
+                                             links->second)});
+  }
+  return out;
+}
+
+std::optional<ImportObstacle> port_difference(const GpuMatrix& matrix, const NodeSpec& node) {
+  if (matrix.ports == 0 || matrix.ports >= node.ports) return std::nullopt;
+  return ImportObstacle{matrix.ports_where,
+                        fmt::format("{} network ports, where {} has {}", matrix.ports, node.name, node.ports)};
+}
+
+std::vector<ImportObstacle> nodes_left_out(const ClusterFacts& facts) {
+  std::map<std::string, std::pair<std::int64_t, Location>> states;
+  std::pair<std::int64_t, Location> without;
+  for (const ListedNode& node : facts.listed()) {
+    if (!node.usable) {
+      auto& state = states.emplace(node.state, std::pair(0, node.where)).first->second;
+      ++state.first;
+    } else if (node.gpus && *node.gpus == 0 && without.first++ == 0) {
+      without.second = node.where;
+    }
+  }
+  std::vector<ImportObstacle> out;
+  constexpr std::size_t most = 16;
+  for (const auto& [state, found] : states) {
+    if (out.size() == most) break;
+    out.push_back(
+        {found.second, fmt::format("{} nodes cannot be used and are not counted: {}", found.first, excerpt(state))});
+  }
+  if (without.first > 0)
+    out.push_back({without.second, fmt::format("{} nodes without GPUs are left out", without.first)});
+  return out;
+}
+
+}  // namespace mirfak
