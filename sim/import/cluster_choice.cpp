@@ -13,6 +13,8 @@ namespace mirfak {
 
 namespace {
 
+std::string nodes_text(std::int64_t count) { return fmt::format("{} node{}", count, count == 1 ? "" : "s"); }
+
 // Nodes that are alike, as far as the files say.
 struct NodeGroup {
   std::int64_t nodes = 0;
@@ -25,7 +27,7 @@ struct NodeGroup {
   std::string described() const {
     const std::string what =
         gpus ? fmt::format("{} {}", *gpus, gpu.empty() ? "GPUs" : excerpt(gpu, 30)) : excerpt(text, 40);
-    return fmt::format("{} nodes of {} ({})", nodes, what, where.text());
+    return fmt::format("{} of {} ({})", nodes_text(nodes), what, where.text());
   }
 };
 
@@ -69,10 +71,22 @@ class Choosing {
     for (const std::string& type : out) {
       if (fits_matrix(type)) fitting.push_back(type);
     }
-    return fitting.empty() ? out : fitting;
+    return fitting.empty() ? out : with_its_ports(fitting);
+  }
+
+  // Of several those with exactly the network ports that the matrix shows, where there are some.
+  std::vector<std::string> with_its_ports(const std::vector<std::string>& types) const {
+    std::vector<std::string> out;
+    if (!facts_.matrix || types.size() < 2) return types;
+    for (const std::string& type : types) {
+      if (catalog_.node(FileReference(type)).spec.ports == facts_.matrix->ports) out.push_back(type);
+    }
+    return out.empty() ? types : out;
   }
 
   ClusterChoice chosen(const NodeGroup& group, std::int64_t count, const std::string& of_them) const {
+    if (group.types.empty() && !facts_.rented && group.gpu.empty() && asked_.gpu.empty() && asked_.feature.empty())
+      return refused(group.where, "of which type the nodes are is not said, nor which GPUs they have");
     if (group.types.empty())
       return refused(group.where, group.described() + ": no type of node that is known has these");
     if (group.types.size() > 1)
@@ -89,8 +103,8 @@ class Choosing {
   ClusterChoice of_rented(const RentedNodes& rented) {
     NodeGroup group{rented.nodes, rented.gpus, rented.gpu, {}, rented.where, rented.text};
     if (asked_.nodes && *asked_.nodes != rented.nodes) {
-      return refused(rented.where,
-                     fmt::format("the task has {} nodes, and the launch asks for {}", rented.nodes, *asked_.nodes));
+      return refused(rented.where, fmt::format("the task has {}, and the launch asks for {}", nodes_text(rented.nodes),
+                                               *asked_.nodes));
     }
     NodeWish wish{rented.gpu, rented.gpus, {}, rented.cloud, rented.instance};
     group.types = types_of(wish);
@@ -102,7 +116,7 @@ class Choosing {
     }
     const bool unknown = !rented.cloud.empty() && !knowledge_.clouds.contains(rented.cloud);
     return chosen(group, rented.nodes,
-                  fmt::format("{} nodes of the task{}", rented.nodes,
+                  fmt::format("{} of the task{}", nodes_text(rented.nodes),
                               unknown ? fmt::format(", as machines that no cloud of this name ({}) describes",
                                                     excerpt(rented.cloud, 30))
                                       : ""));
@@ -177,10 +191,10 @@ class Choosing {
     const std::int64_t count = asked_.nodes.value_or(group.nodes);
     if (count > group.nodes) {
       return refused(group.where,
-                     fmt::format("the launch asks for {} nodes, of which {} can be used", count, group.nodes));
+                     fmt::format("the launch asks for {}, of which {} can be used", nodes_text(count), group.nodes));
     }
     return chosen(group, count,
-                  fmt::format("{} nodes that can be used, {}", group.nodes,
+                  fmt::format("{} that can be used, {}", nodes_text(group.nodes),
                               asked_.nodes ? fmt::format("{} asked for", count) : "all of them taken"));
   }
 
@@ -211,9 +225,10 @@ class Choosing {
                             std::back_inserter(both));
       group.types = both.empty() ? wished : both;
     }
+    group.types = with_its_ports(group.types);
     if (!asked_.nodes)
       return refused(matrix.where, "the matrix of one node does not say how many nodes there are", group.types);
-    return chosen(group, *asked_.nodes, fmt::format("{} nodes of this kind asked for", *asked_.nodes));
+    return chosen(group, *asked_.nodes, fmt::format("{} of this kind asked for", nodes_text(*asked_.nodes)));
   }
 
   const ClusterFacts& facts_;
@@ -279,11 +294,11 @@ std::vector<ImportObstacle> nodes_left_out(const ClusterFacts& facts) {
   constexpr std::size_t most = 16;
   for (const auto& [state, found] : states) {
     if (out.size() == most) break;
-    out.push_back(
-        {found.second, fmt::format("{} nodes cannot be used and are not counted: {}", found.first, excerpt(state))});
+    out.push_back({found.second,
+                   fmt::format("not counted: {} that cannot be used, {}", nodes_text(found.first), excerpt(state))});
   }
   if (without.first > 0)
-    out.push_back({without.second, fmt::format("{} nodes without GPUs are left out", without.first)});
+    out.push_back({without.second, fmt::format("not counted: {} without GPUs", nodes_text(without.first))});
   return out;
 }
 

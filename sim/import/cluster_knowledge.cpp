@@ -71,7 +71,6 @@ std::vector<std::string> types_of_features(const std::vector<NodeSpec>& nodes, c
                                            const NodeWish& wish) {
   for (const std::string& feature : wish.features) {
     if (feature.empty() || !wish.gpu.empty()) continue;
-    std::vector<std::string> types;
     const std::string name = plain_name(feature);
     const auto is_gpu = [&](const NodeSpec& node) { return node.gpu == name; };
     if (meant_gpus(knowledge, name, false) != nullptr || std::any_of(nodes.begin(), nodes.end(), is_gpu))

@@ -2,7 +2,6 @@
 
 #include "base/document_text.hpp"
 #include "base/text.hpp"
-#include "base/yaml.hpp"
 #include "import/cluster_choice.hpp"
 #include "scenario/scenario.hpp"
 
@@ -245,24 +244,6 @@ void check_layout(ImportDraft& draft, const Location& file) {
                                      *gpus, draft.machine.said_by));
 }
 
-void emit_section(std::string& out, const Value::Field& section, const std::map<std::string, std::string>& origins) {
-  const auto origin = [&](const std::string& key) -> std::string {
-    const auto found = origins.lower_bound(key);
-    if (found == origins.end() || (found->first != key && !found->first.starts_with(key + "."))) return "";
-    std::string text = found->second;
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return "  # " + excerpt(text, 160);
-  };
-  if (section.value.kind != Value::Kind::mapping) {
-    out += fmt::format("{}: {}{}\n", section.key, emit_flow_yaml(section.value), origin(section.key));
-    return;
-  }
-  out += fmt::format("{}:{}\n", section.key, origins.contains(section.key) ? origin(section.key) : "");
-  for (const Value::Field& field : section.value.fields) {
-    out += fmt::format("  {}: {}{}\n", field.key, emit_flow_yaml(field.value), origin(section.key + "." + field.key));
-  }
-}
-
 }  // namespace
 
 NodeChoice node_choice(std::string_view text) {
@@ -309,15 +290,6 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
     out.refusal = error.message() + (error.where().known() ? fmt::format(" ({})", error.where().text()) : "");
     out.complete = false;
   }
-  return out;
-}
-
-std::string imported_yaml(const ImportedJob& job) {
-  std::string out = fmt::format("# Made by mirfak import of {}\n", excerpt(job.file, 200));
-  for (const ImportObstacle& obstacle : job.draft.obstacles())
-    out += fmt::format("# Not the whole training: {}\n", excerpt(obstacle.reason, 300));
-  if (!job.refusal.empty()) out += fmt::format("# Does not run: {}\n", excerpt(job.refusal, 300));
-  for (const Value::Field& section : job.scenario.root().fields) emit_section(out, section, job.draft.origins());
   return out;
 }
 

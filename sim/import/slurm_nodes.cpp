@@ -80,7 +80,7 @@ SlurmGpus slurm_gpus(std::string_view text, const Location& where) {
 bool is_usable_state(std::string_view state) {
   // Not responding, in maintenance.
   if (state.ends_with('*') || state.ends_with('$')) return false;
-  while (!state.empty() && std::string_view("~#!%@^-+").find(state.back()) != std::string_view::npos)
+  while (!state.empty() && std::string_view("~#!%@^-").find(state.back()) != std::string_view::npos)
     state.remove_suffix(1);
   std::string word;
   bool usable = !state.empty();
