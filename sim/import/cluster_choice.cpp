@@ -16,7 +16,7 @@ namespace {
 std::string nodes_text(std::int64_t count) { return fmt::format("{} node{}", count, count == 1 ? "" : "s"); }
 
 // Nodes that are alike, as far as the files say.
-struct NodeGroup {
+struct AlikeNodes {
   std::int64_t nodes = 0;
   std::optional<std::int64_t> gpus;
   std::string gpu;
@@ -84,7 +84,7 @@ class Choosing {
     return out.empty() ? types : out;
   }
 
-  ClusterChoice chosen(const NodeGroup& group, std::int64_t count, const std::string& of_them) const {
+  ClusterChoice chosen(const AlikeNodes& group, std::int64_t count, const std::string& of_them) const {
     if (group.types.empty() && !facts_.rented && group.gpu.empty() && asked_.gpu.empty() && asked_.feature.empty())
       return refused(group.where, "of which type the nodes are is not said, nor which GPUs they have");
     if (group.types.empty())
@@ -101,7 +101,7 @@ class Choosing {
   }
 
   ClusterChoice of_rented(const RentedNodes& rented) {
-    NodeGroup group{rented.nodes, rented.gpus, rented.gpu, {}, rented.where, rented.text};
+    AlikeNodes group{rented.nodes, rented.gpus, rented.gpu, {}, rented.where, rented.text};
     if (asked_.nodes && *asked_.nodes != rented.nodes) {
       return refused(rented.where, fmt::format("the task has {}, and the launch asks for {}", nodes_text(rented.nodes),
                                                *asked_.nodes));
@@ -123,8 +123,8 @@ class Choosing {
   }
 
   // Nodes that the launch may get, alike ones together, in the order of the files.
-  std::vector<NodeGroup> groups() const {
-    std::vector<NodeGroup> out;
+  std::vector<AlikeNodes> groups() const {
+    std::vector<AlikeNodes> out;
     std::map<std::string, std::size_t> index;
     const bool have_gpus = std::any_of(facts_.listed().begin(), facts_.listed().end(),
                                        [](const ListedNode& node) { return node.gpus.value_or(0) > 0; });
@@ -134,6 +134,9 @@ class Choosing {
       if (!node.usable || apart || (node.gpus && *node.gpus == 0) || (have_gpus && !node.gpus)) continue;
       const std::string key = fmt::format("{}/{}/{}", node.gpus.value_or(-1), node.gpu, fmt::join(node.features, ","));
       const auto [at, is_new] = index.emplace(key, out.size());
+      constexpr std::size_t most = 256;
+      if (is_new && out.size() == most)
+        fail_input(node.where, fmt::format("more than {} kinds of nodes", most), "give a part of them, or --nodes");
       if (is_new) {
         NodeWish wish{node.gpu.empty() ? asked_.gpu : node.gpu, node.gpus ? node.gpus : asked_.gpus_per_node,
                       node.features};
@@ -145,7 +148,7 @@ class Choosing {
     return out;
   }
 
-  bool answers(const NodeGroup& group) const {
+  bool answers(const AlikeNodes& group) const {
     if (asked_.gpus_per_node && group.gpus && *asked_.gpus_per_node != *group.gpus) return false;
     if (asked_.gpu.empty() || group.gpu.empty() || asked_.gpu == group.gpu) return true;
     const std::vector<std::string> wished = fitting_types(catalog_, knowledge_, {asked_.gpu, group.gpus});
@@ -155,7 +158,7 @@ class Choosing {
   }
 
   // Of one type, though features or names of their GPUs differ.
-  static void join_alike(std::vector<NodeGroup>& groups) {
+  static void join_alike(std::vector<AlikeNodes>& groups) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       for (std::size_t k = groups.size() - 1; k > i; --k) {
         if (groups[k].types != groups[i].types || groups[k].types.empty()) continue;
@@ -166,15 +169,15 @@ class Choosing {
   }
 
   ClusterChoice of_listed() {
-    std::vector<NodeGroup> all = groups();
+    std::vector<AlikeNodes> all = groups();
     const Location& first = facts_.listed().front().where;
     if (all.empty()) {
       const std::string where =
           asked_.partition.empty() ? "" : fmt::format(" in partition {}", excerpt(asked_.partition));
       return refused(first, fmt::format("no node with GPUs that can be used{}", where));
     }
-    std::vector<NodeGroup> fitting;
-    for (const NodeGroup& group : all) {
+    std::vector<AlikeNodes> fitting;
+    for (const AlikeNodes& group : all) {
       if (answers(group)) fitting.push_back(group);
     }
     if (fitting.empty()) {
@@ -187,7 +190,7 @@ class Choosing {
       return refused(fitting.front().where,
                      fmt::format("which nodes the launch gets is not known, as the cluster has {}", list(fitting)));
     }
-    const NodeGroup& group = fitting.front();
+    const AlikeNodes& group = fitting.front();
     const std::int64_t count = asked_.nodes.value_or(group.nodes);
     if (count > group.nodes) {
       return refused(group.where,
@@ -198,7 +201,7 @@ class Choosing {
                               asked_.nodes ? fmt::format("{} asked for", count) : "all of them taken"));
   }
 
-  static std::string list(const std::vector<NodeGroup>& groups) {
+  static std::string list(const std::vector<AlikeNodes>& groups) {
     constexpr std::size_t most = 6;
     std::string out;
     for (std::size_t i = 0; i < std::min(groups.size(), most); ++i) out += (i > 0 ? ", " : "") + groups[i].described();
@@ -207,7 +210,7 @@ class Choosing {
 
   // The matrix of one node, and nothing of how many there are.
   ClusterChoice of_matrix(const GpuMatrix& matrix) {
-    NodeGroup group{asked_.nodes.value_or(1), matrix.gpus, asked_.gpu, {}, matrix.where, "GPU0"};
+    AlikeNodes group{asked_.nodes.value_or(1), matrix.gpus, asked_.gpu, {}, matrix.where, "GPU0"};
     if (asked_.gpus_per_node && *asked_.gpus_per_node != matrix.gpus) {
       return refused(matrix.where, fmt::format("the launch asks for {} GPUs of each node, which has {}",
                                                *asked_.gpus_per_node, matrix.gpus));
@@ -237,46 +240,11 @@ class Choosing {
   const ClusterKnowledge& knowledge_;
 };
 
-GpuMatrix::Joined joined_by_links(const NodeSpec& node) {
-  if (node.wiring == Wiring::host_bridge) return GpuMatrix::Joined::none;
-  return node.wiring == Wiring::cube_mesh ? GpuMatrix::Joined::some : GpuMatrix::Joined::all;
-}
-
-std::string_view joined_text(GpuMatrix::Joined joined) {
-  if (joined == GpuMatrix::Joined::none) return "no two GPUs";
-  return joined == GpuMatrix::Joined::some ? "some GPUs" : "all GPUs";
-}
-
 }  // namespace
 
 ClusterChoice choose_nodes(const ClusterFacts& facts, const ImportedNodes& asked, const Catalog& catalog,
                            const ClusterKnowledge& knowledge) {
   return Choosing(facts, asked, catalog, knowledge).choose();
-}
-
-std::vector<ImportObstacle> wiring_differences(const GpuMatrix& matrix, const NodeSpec& node,
-                                               const ClusterKnowledge& knowledge) {
-  std::vector<ImportObstacle> out;
-  const auto links = knowledge.nvlinks.find(node.scale_up);
-  const bool wired = links != knowledge.nvlinks.end();
-  const GpuMatrix::Joined expected = wired ? joined_by_links(node) : GpuMatrix::Joined::none;
-  if (node.gpus != matrix.gpus)
-    out.push_back({matrix.where, fmt::format("{} GPUs, where {} has {}", matrix.gpus, node.name, node.gpus)});
-  if (expected != matrix.joined && (node.gpus > 1 || matrix.joined != GpuMatrix::Joined::none)) {
-    out.push_back({matrix.where, fmt::format("NVLink joins {}, where it joins {} of {}", joined_text(matrix.joined),
-                                             joined_text(expected), node.name)});
-  } else if (wired && matrix.joined != GpuMatrix::Joined::none && links->second != matrix.links_of_pair &&
-             links->second != matrix.links_of_gpu) {
-    out.push_back({matrix.where, fmt::format("{} NVLinks of a GPU, where {} has {}", matrix.links_of_pair, node.name,
-                                             links->second)});
-  }
-  return out;
-}
-
-std::optional<ImportObstacle> port_difference(const GpuMatrix& matrix, const NodeSpec& node) {
-  if (matrix.ports == 0 || matrix.ports >= node.ports) return std::nullopt;
-  return ImportObstacle{matrix.ports_where,
-                        fmt::format("{} network ports, where {} has {}", matrix.ports, node.name, node.ports)};
 }
 
 std::vector<ImportObstacle> nodes_left_out(const ClusterFacts& facts) {
