@@ -1,6 +1,7 @@
 #include "import/cluster_choice.hpp"
 
 #include "base/text.hpp"
+#include "import/slurm_nodes.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -45,7 +46,8 @@ class Choosing {
     }
     if (facts_.rented) return of_rented(*facts_.rented);
     if (!facts_.listed().empty()) return of_listed();
-    return of_matrix(*facts_.matrix);
+    if (facts_.matrix) return of_matrix(*facts_.matrix);
+    return refused({}, "nothing is said of nodes");
   }
 
  private:
@@ -95,6 +97,7 @@ class Choosing {
     out.type = group.types.front();
     out.count = count;
     out.gpus = catalog_.node(FileReference(out.type)).spec.gpus;
+    if (facts_.rented || !facts_.listed().empty()) out.available = group.nodes;
     out.where = group.where;
     out.reason = fmt::format("{}: {}: {}", group.where.text(), excerpt(group.text), of_them);
     return out;
@@ -122,6 +125,18 @@ class Choosing {
                                       : ""));
   }
 
+  bool is_in_partition(const ListedNode& node) const {
+    const std::vector<std::string> asked = slurm_list(asked_.partition);
+    if (asked.empty() || node.partitions.empty()) return true;
+    return std::any_of(asked.begin(), asked.end(),
+                       [&](const std::string& name) { return node.partitions.contains(name); });
+  }
+
+  std::string wish_text() const {
+    const std::string gpus = asked_.gpu.empty() ? "GPUs" : excerpt(asked_.gpu, 30);
+    return asked_.gpus_per_node ? fmt::format("{} {}", *asked_.gpus_per_node, gpus) : gpus;
+  }
+
   // Nodes that the launch may get, alike ones together, in the order of the files.
   std::vector<AlikeNodes> groups() const {
     std::vector<AlikeNodes> out;
@@ -129,9 +144,8 @@ class Choosing {
     const bool have_gpus = std::any_of(facts_.listed().begin(), facts_.listed().end(),
                                        [](const ListedNode& node) { return node.gpus.value_or(0) > 0; });
     for (const ListedNode& node : facts_.listed()) {
-      const bool apart =
-          !asked_.partition.empty() && !node.partitions.empty() && !node.partitions.contains(asked_.partition);
-      if (!node.usable || apart || (node.gpus && *node.gpus == 0) || (have_gpus && !node.gpus)) continue;
+      if (!node.usable || !is_in_partition(node) || (node.gpus && *node.gpus == 0) || (have_gpus && !node.gpus))
+        continue;
       const std::string key = fmt::format("{}/{}/{}", node.gpus.value_or(-1), node.gpu, fmt::join(node.features, ","));
       const auto [at, is_new] = index.emplace(key, out.size());
       constexpr std::size_t most = 256;
@@ -181,9 +195,8 @@ class Choosing {
       if (answers(group)) fitting.push_back(group);
     }
     if (fitting.empty()) {
-      return refused(all.front().where, fmt::format("the launch asks for nodes of {} {}; the cluster has {}",
-                                                    asked_.gpus_per_node.value_or(0),
-                                                    asked_.gpu.empty() ? "GPUs" : excerpt(asked_.gpu, 30), list(all)));
+      return refused(all.front().where,
+                     fmt::format("the launch asks for nodes of {}; the cluster has {}", wish_text(), list(all)));
     }
     join_alike(fitting);
     if (fitting.size() > 1) {

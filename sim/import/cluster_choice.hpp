@@ -14,9 +14,10 @@ namespace mirfak {
 struct ClusterChoice {
   std::string type;  // "": not known, and `reason` says why
   std::int64_t count = 0;
-  std::int64_t gpus = 0;  // of a node
-  Location where;         // of what decides the type
-  std::string reason;     // "sinfo.txt:2:20: gpu:h100:8: 14 nodes that can be used, 4 asked for"; else an obstacle
+  std::optional<std::int64_t> available = {};  // nodes that can be used; absent: nobody says
+  std::int64_t gpus = 0;                       // of a node
+  Location where;                              // of what decides the type
+  std::string reason;  // "sinfo.txt:2:20: gpu:h100:8: 14 nodes that can be used, 4 asked for"; else an obstacle
 };
 
 // The nodes of a launch that asks for `asked`: as many as it says, else all that can be used, of the type whose GPUs,

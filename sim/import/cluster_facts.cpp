@@ -66,6 +66,8 @@ ClusterFacts read_cluster_files(std::span<const ImportFile> files, std::string_v
     }
     found->read(file, out);
   }
+  if (out.listed().empty() && !out.rented && !out.matrix)
+    fail_input({files.front().name, 1, 1}, "no node stands there", "give what is printed of the nodes themselves");
   return out;
 }
 

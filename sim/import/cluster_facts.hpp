@@ -59,8 +59,9 @@ class ClusterFacts {
 
   std::optional<RentedNodes> rented;
   std::optional<GpuMatrix> matrix;
-  std::vector<ImportObstacle> notes;    // what was taken for granted
-  std::vector<ImportObstacle> unclear;  // why the nodes are not known, whatever else is said
+  std::map<std::string, std::string> environment;  // that is set for the launch
+  std::vector<ImportObstacle> notes;               // what was taken for granted
+  std::vector<ImportObstacle> unclear;             // why the nodes are not known, whatever else is said
 
  private:
   std::vector<ListedNode> listed_;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 
 namespace mirfak {
 
@@ -120,7 +121,19 @@ std::vector<ClusterChoice> choices_of(const ClusterReading& cluster, const Impor
   std::vector<ImportedNodes> parts = machine.parts;
   if (parts.empty()) parts.push_back(machine);
   std::vector<ClusterChoice> out;
-  for (const ImportedNodes& part : parts) out.push_back(choose_nodes(cluster.facts, part, catalog, cluster.knowledge));
+  std::map<std::string, std::int64_t> taken;  // by the parts before
+  for (const ImportedNodes& part : parts) {
+    ClusterChoice choice = choose_nodes(cluster.facts, part, catalog, cluster.knowledge);
+    taken[choice.type] += choice.count;
+    if (choice.available && !choice.type.empty() && taken[choice.type] > *choice.available) {
+      choice.reason = fmt::format(
+          "the parts of the job ask for {} nodes of {}, of which {} can be used: say --nodes "
+          "TYPE:COUNT for each part, in their order",
+          taken[choice.type], choice.type, *choice.available);
+      choice.type.clear();
+    }
+    out.push_back(std::move(choice));
+  }
   return out;
 }
 
@@ -188,13 +201,6 @@ ImportDraft read_on_cluster(std::span<const ImportFile> files, const ImportForma
 bool cluster_name(const std::string& format) {
   const auto formats = cluster_formats();
   return std::any_of(formats.begin(), formats.end(), [&](const ClusterFormat& one) { return one.name == format; });
-}
-
-// What SkyPilot sets for the commands of a task.
-void set_task_variables(std::map<std::string, std::string>& environment, const ClusterFacts& facts) {
-  if (!facts.rented) return;
-  environment.emplace("SKYPILOT_NUM_NODES", std::to_string(facts.rented->nodes));
-  if (facts.rented->gpus) environment.emplace("SKYPILOT_NUM_GPUS_PER_NODE", std::to_string(*facts.rented->gpus));
 }
 
 // Of the files those that say what a cluster is made of move to the request's.
@@ -271,7 +277,7 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
   if (!request.cluster.empty()) {
     cluster = ClusterReading{read_cluster_files(request.cluster, request.format),
                              read_cluster_knowledge(context.sources.catalog.folder())};
-    set_task_variables(context.environment, cluster->facts);
+    for (const auto& [name, value] : cluster->facts.environment) context.environment.emplace(name, value);
   }
   const ImportFormat& format = chosen_format(first, cluster_name(request.format) ? "" : request.format);
   ImportDraft draft =

@@ -67,7 +67,10 @@ class TaskReading {
     read_choices(resources);
     if (out_.rented)
       out_.unclear.push_back({rented_.where, "a second task: which of them the training runs in is not known"});
-    if (!out_.rented) out_.rented = std::move(rented_);
+    if (out_.rented) return;
+    out_.environment["SKYPILOT_NUM_NODES"] = std::to_string(rented_.nodes);
+    if (rented_.gpus) out_.environment["SKYPILOT_NUM_GPUS_PER_NODE"] = std::to_string(*rented_.gpus);
+    out_.rented = std::move(rented_);
   }
 
  private:

@@ -160,6 +160,16 @@ TEST_CASE("what the cluster cannot give, or leaves open, is said with its place 
         "[{type: hgx-h200, count: 9}]");
 }
 
+TEST_CASE("parts of a heterogeneous job share the cluster") {
+  const std::string parts =
+      "#SBATCH --nodes=2\n#SBATCH --partition=small,big\n#SBATCH --gres=gpu:h100:8\n#SBATCH hetjob\n";
+  CHECK(nodes_of(on_cluster(launch(parts + "#SBATCH --nodes=1\n#SBATCH --gres=gpu:h200:8\n"), {kNames})) ==
+        "[{type: hgx-h100, count: 2}, {type: hgx-h200, count: 1}]");
+  const std::string more =
+      obstacle_of(on_cluster(launch(parts + "#SBATCH --nodes=2\n#SBATCH --gres=gpu:h100:8\n"), {kNames}));
+  CHECK(more.find("ask for 4 nodes of hgx-h100, of which 3 can be used") != std::string::npos);
+}
+
 TEST_CASE("the default table counts each node once, and other files say what it has") {
   const ImportedJob job = on_cluster(launch("#SBATCH --gres=gpu:h100:8\n#SBATCH -p big\n"), {kTable});
   CHECK(nodes_of(job) == "[{type: hgx-h100, count: 4}]");
@@ -255,6 +265,7 @@ TEST_CASE("what is cut, doubled or contradicts itself is refused at its place") 
   CHECK(refusal_of({"t", "\tGPU0\tGPU1\nGPU0\tX\tNV4\n"}).starts_with("t:1:7: no line of GPU1"));
   CHECK(refusal_of({"t", "\tGPU0\tGPU1\nGPU0\tX\tNV4\nGPU1\tNV2\tX\n"}).find("joined otherwise") != std::string::npos);
   CHECK(refusal_of({"t", "\tGPU0\tGPU1\nGPU0\tX\tNV0\n"}).starts_with("t:2:8: 'NV0'"));
+  CHECK(refusal_of({"s", "HOSTNAMES GRES STATE\n"}) == "s:1:1: no node stands there");
   CHECK(refusal_of({"u", "nothing\n"}).starts_with("u:1:1: not a file that says"));
   CHECK(refusal_of({"u", "nothing\n"}, "slurm-sinfo").find("names of columns") != std::string::npos);
   CHECK_THROWS_AS(on_cluster(kNames, {}), Error);
