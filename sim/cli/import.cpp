@@ -24,8 +24,9 @@ struct ImportCommand {
 CommandSyntax syntax_for(ImportCommand& options) {
   CommandSyntax syntax(
       "mirfak import FILE... [OPTION]...",
-      "Reads what a training is started with (a launch script, arguments, a configuration file; files that it\n"
-      "refers to behind it) and says of every setting what it means. Nothing is executed.");
+      "Reads what a training is started with (a launch script, arguments, a configuration file) and says of every\n"
+      "setting what it means. Behind it stand files that it refers to, and what the cluster says of itself: output of\n"
+      "sinfo, scontrol show node or nvidia-smi topo -m, or a SkyPilot task. Nothing is executed.");
   syntax.operands = &options.files;
   options.import.add_to(syntax);
   auto add = syntax.options.add_options();

@@ -18,15 +18,18 @@ void ImportOptions::add_to(CommandSyntax& syntax) {
   add("nodes", po::value(&nodes)->value_name("TYPE:COUNT"),
       "the nodes it runs on, such as hgx-h100:64; may be given several times");
   add("env", po::value(&environment)->value_name("NAME=VALUE"),
-      "a variable of the environment that a script or a file uses; may be given several times");
+      "a variable that files use; may be given several times");
   add("arg", po::value(&parameters)->value_name("WORD"),
       "a script's next parameter: $1, $2, ...; may be given several times");
   add("launch", po::value(&launch)->value_name("N"), "of a script that starts several programs: which");
+  syntax.add_file(FileRole::input, "cluster", cluster, "FILE",
+                  "what is printed of the cluster: `mirfak import --help`");
   add("from", po::value(&format)->value_name("FORMAT"), "what kind of file it is, where it does not show");
 }
 
 bool ImportOptions::given() const {
-  return !nodes.empty() || !environment.empty() || !parameters.empty() || launch != 0 || !format.empty();
+  return !nodes.empty() || !environment.empty() || !parameters.empty() || launch != 0 || !format.empty() ||
+         !cluster.empty();
 }
 
 ImportedJob import_files(const std::vector<std::string>& paths, const ImportOptions& options,
@@ -35,6 +38,7 @@ ImportedJob import_files(const std::vector<std::string>& paths, const ImportOpti
   for (const std::string& path : paths) files.push_back(read_import_file(path));
   ImportRequest request;
   request.format = options.format;
+  if (!options.cluster.empty()) request.cluster.push_back(read_import_file(options.cluster));
   for (const std::string& node : options.nodes) request.nodes.push_back(node_choice(node));
   ImportContext context{sources};
   for (const std::string& variable : options.environment) {

@@ -191,7 +191,8 @@ SweepFile read_sweep(const Options& options, const DataFolders& folders) {
       document.assign(KeyPath("scenario", where), scenario.root(), where);
     }
   } else if (options.import.given()) {
-    fail_input({options.files.front(), 0, 0}, "--nodes, --env, --arg, --launch and --from are for a launch file",
+    fail_input({options.files.front(), 0, 0},
+               "--nodes, --env, --arg, --launch, --cluster and --from are for a launch file",
                "name one under scenario:, or leave them out");
   }
   return parse_sweep(document, options.overrides);

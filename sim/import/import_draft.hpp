@@ -44,8 +44,9 @@ struct ImportLine {
 struct ImportedNodes {
   std::optional<std::int64_t> nodes;
   std::optional<std::int64_t> gpus_per_node;
-  std::string gpu;      // as a scheduler calls it: "H100", "a100-sxm4-80gb"; "": not said
-  std::string feature;  // that a scheduler asks of a node, which may be its type: "hgx-h100"; "": none
+  std::string gpu;        // as a scheduler calls it: "H100", "a100-sxm4-80gb"; "": not said
+  std::string partition;  // of the cluster; "": not said
+  std::string feature;    // that a scheduler asks of a node, which may be its type: "hgx-h100"; "": none
 
   std::optional<std::int64_t> gpus() const {
     if (!nodes || !gpus_per_node) return std::nullopt;

@@ -2,7 +2,7 @@
 
 #include "base/document_text.hpp"
 #include "base/text.hpp"
-#include "base/yaml.hpp"
+#include "import/cluster_choice.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
@@ -11,16 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 
 namespace mirfak {
 
 namespace {
-
-std::string lowered(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char letter) { return static_cast<char>(letter == '_' ? '-' : std::tolower(letter)); });
-  return text;
-}
 
 const ImportFormat& chosen_format(const ImportFile& file, const std::string& name) {
   std::vector<std::string> names;
@@ -28,6 +23,7 @@ const ImportFormat& chosen_format(const ImportFile& file, const std::string& nam
     if (format.name == name) return format;
     names.emplace_back(format.name);
   }
+  for (const ClusterFormat& format : cluster_formats()) names.emplace_back(format.name);
   if (!name.empty())
     fail_input({"--from", 0, 0}, fmt::format("unknown format '{}'", excerpt(name)),
                did_you_mean(name, names, "expected " + join_or(names)));
@@ -59,18 +55,9 @@ Value nodes_value(std::span<const NodeChoice> nodes, const Location& where) {
 // Types of node that a scheduler asks for by a feature of this name, else those whose GPUs it calls so, clouds left
 // out.
 std::vector<std::string> types_with(const Catalog& catalog, const ImportedNodes& nodes) {
-  const std::string gpu = lowered(nodes.gpu);
-  std::vector<std::string> exact;
-  std::vector<std::string> like;
-  for (const std::string& name : catalog.names(ProfileKind::node)) {
-    const NodeHardware node = catalog.node(FileReference(name));
-    if (nodes.gpus_per_node && node.spec.gpus != *nodes.gpus_per_node) continue;
-    if (name == nodes.feature) return {name};
-    if (!node.spec.instance.empty() || gpu.empty()) continue;
-    if (node.gpu.name == gpu) exact.push_back(name);
-    if (node.gpu.name.starts_with(gpu)) like.push_back(name);
-  }
-  return exact.empty() ? like : exact;
+  NodeWish wish{nodes.gpu, nodes.gpus_per_node};
+  if (!nodes.feature.empty()) wish.features.push_back(nodes.feature);
+  return fitting_types(catalog, read_cluster_knowledge(catalog.folder()), wish);
 }
 
 // The nodes of a heterogeneous job, where the type of each part is known; "": they are, else why not.
@@ -123,6 +110,114 @@ void place(ImportDraft& draft, const ImportRequest& request, const ImportContext
                         counts, machine.nodes.value_or(8)));
 }
 
+// What files say of the cluster, put to the launch: its nodes, or why they are not known; and what was left out.
+struct ClusterReading {
+  ClusterFacts facts;
+  ClusterKnowledge knowledge;
+};
+
+std::vector<ClusterChoice> choices_of(const ClusterReading& cluster, const ImportedMachine& machine,
+                                      const Catalog& catalog) {
+  std::vector<ImportedNodes> parts = machine.parts;
+  if (parts.empty()) parts.push_back(machine);
+  std::vector<ClusterChoice> out;
+  std::map<std::string, std::int64_t> taken;  // by the parts before
+  for (const ImportedNodes& part : parts) {
+    ClusterChoice choice = choose_nodes(cluster.facts, part, catalog, cluster.knowledge);
+    taken[choice.type] += choice.count;
+    if (choice.available && !choice.type.empty() && taken[choice.type] > *choice.available) {
+      choice.reason = fmt::format(
+          "the parts of the job ask for {} nodes of {}, of which {} can be used: say --nodes "
+          "TYPE:COUNT for each part, in their order",
+          taken[choice.type], choice.type, *choice.available);
+      choice.type.clear();
+    }
+    out.push_back(std::move(choice));
+  }
+  return out;
+}
+
+std::int64_t gpus_of(std::span<const ClusterChoice> choices) {
+  std::int64_t out = 0;
+  for (const ClusterChoice& choice : choices) {
+    if (choice.type.empty()) return 0;
+    out += choice.count * choice.gpus;
+  }
+  return out;
+}
+
+void place(ImportDraft& draft, std::span<const ClusterChoice> choices) {
+  std::vector<NodeChoice> nodes;
+  std::string reasons;
+  for (const ClusterChoice& choice : choices) {
+    if (choice.type.empty()) return draft.obstruct(choice.where, choice.reason);
+    nodes.push_back({choice.type, choice.count, ""});
+    reasons += (reasons.empty() ? "" : "; ") + choice.reason;
+  }
+  draft.assume("cluster.nodes", nodes_value(nodes, choices.front().where), reasons);
+}
+
+// What is said of the cluster and does not hold of the nodes that were chosen, or was not counted.
+void note_cluster(ImportDraft& draft, const ClusterReading& cluster, const Catalog& catalog,
+                  const std::vector<std::string>& types) {
+  const auto note = [&](const std::vector<ImportObstacle>& notes) {
+    draft.notes.insert(draft.notes.end(), notes.begin(), notes.end());
+  };
+  note(cluster.facts.notes);
+  note(nodes_left_out(cluster.facts));
+  if (!cluster.facts.matrix) return;
+  for (const std::string& type : types) {
+    const NodeSpec node = catalog.node(FileReference(type)).spec;
+    note(wiring_differences(*cluster.facts.matrix, node, cluster.knowledge));
+    if (const auto ports = port_difference(*cluster.facts.matrix, node)) note({*ports});
+  }
+}
+
+// Reads the launch twice where the cluster decides how many GPUs there are: first for what it asks of the cluster.
+ImportDraft read_on_cluster(std::span<const ImportFile> files, const ImportFormat& format, const ImportRequest& request,
+                            ImportContext context, const ClusterReading& cluster) {
+  const Catalog& catalog = context.sources.catalog;
+  const Location file{files.front().name, 1, 1};
+  std::vector<std::string> types;
+  ImportDraft draft = format.read(files, context);
+  if (request.nodes.empty()) {
+    const std::vector<ClusterChoice> choices = choices_of(cluster, draft.machine, catalog);
+    if (gpus_of(choices) > 0) {
+      context.gpus = gpus_of(choices);
+      draft = format.read(files, context);
+    }
+    place(draft, choices);
+    for (const ClusterChoice& choice : choices) {
+      if (!choice.type.empty()) types.push_back(choice.type);
+    }
+  } else {
+    place(draft, request, context, file);
+    for (const NodeChoice& node : request.nodes) types.push_back(node.type);
+  }
+  note_cluster(draft, cluster, catalog, types);
+  return draft;
+}
+
+bool cluster_name(const std::string& format) {
+  const auto formats = cluster_formats();
+  return std::any_of(formats.begin(), formats.end(), [&](const ClusterFormat& one) { return one.name == format; });
+}
+
+// Of the files those that say what a cluster is made of move to the request's.
+std::vector<ImportFile> launch_files(std::span<const ImportFile> files, ImportRequest& request) {
+  std::vector<ImportFile> out;
+  for (const ImportFile& file : files) {
+    const bool cluster = cluster_format_of(file) != nullptr ||
+                         (cluster_name(request.format) && !out.empty() && format_of(file) == nullptr);
+    (cluster ? request.cluster : out).push_back(file);
+  }
+  if (out.empty()) {
+    fail_input({files.front().name, 1, 1}, "it says what a cluster is made of, and nothing of a training",
+               "give the launch script or configuration before it: mirfak import train.sh FILE");
+  }
+  return out;
+}
+
 Value ordered(const Value& root) {
   Value out = root;
   constexpr std::array<std::string_view, 4> sections = {"model", "cluster", "training", "strategy"};
@@ -155,24 +250,6 @@ void check_layout(ImportDraft& draft, const Location& file) {
                                      *gpus, draft.machine.said_by));
 }
 
-void emit_section(std::string& out, const Value::Field& section, const std::map<std::string, std::string>& origins) {
-  const auto origin = [&](const std::string& key) -> std::string {
-    const auto found = origins.lower_bound(key);
-    if (found == origins.end() || (found->first != key && !found->first.starts_with(key + "."))) return "";
-    std::string text = found->second;
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return "  # " + excerpt(text, 160);
-  };
-  if (section.value.kind != Value::Kind::mapping) {
-    out += fmt::format("{}: {}{}\n", section.key, emit_flow_yaml(section.value), origin(section.key));
-    return;
-  }
-  out += fmt::format("{}:{}\n", section.key, origins.contains(section.key) ? origin(section.key) : "");
-  for (const Value::Field& field : section.value.fields) {
-    out += fmt::format("  {}: {}{}\n", field.key, emit_flow_yaml(field.value), origin(section.key + "." + field.key));
-  }
-}
-
 }  // namespace
 
 NodeChoice node_choice(std::string_view text) {
@@ -190,14 +267,23 @@ NodeChoice node_choice(std::string_view text) {
 
 ImportFile read_import_file(const std::string& path) { return {path, document_text(path)}; }
 
-ImportedJob import_job(std::span<const ImportFile> files, const ImportRequest& request, ImportContext context) {
+ImportedJob import_job(std::span<const ImportFile> all_files, const ImportRequest& asked, ImportContext context) {
+  ImportRequest request = asked;
+  const std::vector<ImportFile> files = launch_files(all_files, request);
   const ImportFile& first = files.front();
-  const ImportFormat& format = chosen_format(first, request.format);
-  if (!request.nodes.empty()) context.gpus = gpus_of(context.sources.catalog, request.nodes);
-  ImportDraft draft = format.read(files, context);
   const Location file{first.name, 1, 1};
+  if (!request.nodes.empty()) context.gpus = gpus_of(context.sources.catalog, request.nodes);
+  std::optional<ClusterReading> cluster;
+  if (!request.cluster.empty()) {
+    cluster = ClusterReading{read_cluster_files(request.cluster, request.format),
+                             read_cluster_knowledge(context.sources.catalog.folder())};
+    for (const auto& [name, value] : cluster->facts.environment) context.environment.emplace(name, value);
+  }
+  const ImportFormat& format = chosen_format(first, cluster_name(request.format) ? "" : request.format);
+  ImportDraft draft =
+      cluster ? read_on_cluster(files, format, request, context, *cluster) : format.read(files, context);
   if (request.nodes.empty()) check_layout(draft, file);
-  place(draft, request, context, file);
+  if (!cluster) place(draft, request, context, file);
   const bool placed = draft.scenario().find("cluster") != nullptr;
   Document document = Document::from_text("{}", first.name).with_root(ordered(draft.scenario()));
   ImportedJob out{&format, first.name, std::move(draft), std::move(document)};
@@ -210,15 +296,6 @@ ImportedJob import_job(std::span<const ImportFile> files, const ImportRequest& r
     out.refusal = error.message() + (error.where().known() ? fmt::format(" ({})", error.where().text()) : "");
     out.complete = false;
   }
-  return out;
-}
-
-std::string imported_yaml(const ImportedJob& job) {
-  std::string out = fmt::format("# Made by mirfak import of {}\n", excerpt(job.file, 200));
-  for (const ImportObstacle& obstacle : job.draft.obstacles())
-    out += fmt::format("# Not the whole training: {}\n", excerpt(obstacle.reason, 300));
-  if (!job.refusal.empty()) out += fmt::format("# Does not run: {}\n", excerpt(job.refusal, 300));
-  for (const Value::Field& section : job.scenario.root().fields) emit_section(out, section, job.draft.origins());
   return out;
 }
 

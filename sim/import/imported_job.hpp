@@ -24,6 +24,7 @@ NodeChoice node_choice(std::string_view text);  // Error(input) for another form
 struct ImportRequest {
   std::string format;  // its name; "": by what the file holds
   std::vector<NodeChoice> nodes;
+  std::vector<ImportFile> cluster = {};  // files that say what the cluster is made of, beside those among the others
 };
 
 // Files of a training program as a scenario.
@@ -36,9 +37,10 @@ struct ImportedJob {
   std::string refusal = {};  // why the scenario cannot run, where it is complete
 };
 
-// Reads `files`, the first of which is what the training is started with. Which nodes it runs on is said by the
-// request, else by the files where their GPUs are of one type of node only; else `cluster` is left out, and an obstacle
-// says what is missing. Error(input) for what cannot be read.
+// Reads `files`, the first of which is what the training is started with, those that say what a cluster is made of
+// (cluster_facts.hpp) apart. Which nodes it runs on is said by the request, else by what is said of the cluster, else
+// by the files where their GPUs are of one type of node only; else `cluster` is left out, and an obstacle says what is
+// missing. Error(input) for what cannot be read.
 ImportedJob import_job(std::span<const ImportFile> files, const ImportRequest& request, ImportContext context);
 
 // Error(input) for a file that cannot be read or holds more than 2 MiB.

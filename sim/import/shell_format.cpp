@@ -107,6 +107,7 @@ ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm)
   ImportedMachine out = launch.machine;
   out.parts = slurm.machine.parts;
   out.feature = slurm.machine.feature;
+  out.partition = slurm.machine.partition;
   if (!out.nodes) out.nodes = slurm.machine.nodes;
   if (!out.gpus_per_node) out.gpus_per_node = slurm.machine.gpus_per_node;
   out.gpu = slurm.machine.gpu;

@@ -49,6 +49,7 @@ bool take_nodes(ImportedNodes& nodes, const std::string& name, const std::string
     nodes.gpu = gpu_name(value);
     return true;
   }
+  if (name == "--partition") nodes.partition = value;
   if (name != "--constraint") return false;
   nodes.feature = value;
   return true;

@@ -235,9 +235,9 @@ TEST_CASE("a sweep's scenario may be a launch script, on nodes that the command 
                                           "hgx-h100:1", "--env",      "TP=2",  "--format", "json"};
   const Finished finished = run({words, folder.path()});
   REQUIRE_MESSAGE(finished.status == 0, finished.err);
-  const auto json = nlohmann::json::parse(finished.out);
-  CHECK(json.at("points") == 3);
-  CHECK(json.at("ok") == 3);
+  const auto printed = nlohmann::json::parse(finished.out);
+  CHECK(printed.at("points") == 3);
+  CHECK(printed.at("ok") == 3);
   const Finished refused = run({{"sweep", "sweep.yaml", "--out", "s.h5", "--env", "TP=2"}, folder.path()});
   CHECK(refused.status == 2);
   CHECK_MESSAGE(refused.err.find("which nodes it runs on is not known") != std::string::npos, refused.err);
