@@ -267,23 +267,22 @@ NodeChoice node_choice(std::string_view text) {
 
 ImportFile read_import_file(const std::string& path) { return {path, document_text(path)}; }
 
-ImportedJob import_job(std::span<const ImportFile> all_files, const ImportRequest& asked, ImportContext context) {
-  ImportRequest request = asked;
-  const std::vector<ImportFile> files = launch_files(all_files, request);
+ImportedJob import_job(std::span<const ImportFile> all_files, const ImportRequest& request, ImportContext context) {
+  ImportRequest wanted = request;
+  const std::vector<ImportFile> files = launch_files(all_files, wanted);
   const ImportFile& first = files.front();
   const Location file{first.name, 1, 1};
-  if (!request.nodes.empty()) context.gpus = gpus_of(context.sources.catalog, request.nodes);
+  if (!wanted.nodes.empty()) context.gpus = gpus_of(context.sources.catalog, wanted.nodes);
   std::optional<ClusterReading> cluster;
-  if (!request.cluster.empty()) {
-    cluster = ClusterReading{read_cluster_files(request.cluster, request.format),
+  if (!wanted.cluster.empty()) {
+    cluster = ClusterReading{read_cluster_files(wanted.cluster, wanted.format),
                              read_cluster_knowledge(context.sources.catalog.folder())};
     for (const auto& [name, value] : cluster->facts.environment) context.environment.emplace(name, value);
   }
-  const ImportFormat& format = chosen_format(first, cluster_name(request.format) ? "" : request.format);
-  ImportDraft draft =
-      cluster ? read_on_cluster(files, format, request, context, *cluster) : format.read(files, context);
-  if (request.nodes.empty()) check_layout(draft, file);
-  if (!cluster) place(draft, request, context, file);
+  const ImportFormat& format = chosen_format(first, cluster_name(wanted.format) ? "" : wanted.format);
+  ImportDraft draft = cluster ? read_on_cluster(files, format, wanted, context, *cluster) : format.read(files, context);
+  if (wanted.nodes.empty()) check_layout(draft, file);
+  if (!cluster) place(draft, wanted, context, file);
   const bool placed = draft.scenario().find("cluster") != nullptr;
   Document document = Document::from_text("{}", first.name).with_root(ordered(draft.scenario()));
   ImportedJob out{&format, first.name, std::move(draft), std::move(document)};

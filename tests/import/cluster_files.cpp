@@ -118,11 +118,11 @@ TEST_CASE("each kind of file is known by what it holds, and none is taken for a 
                                                                  {kNodes, "slurm-nodes"},
                                                                  {task("  accelerators: H100:8\n"), "skypilot-yaml"},
                                                                  {matrix(8, "NV18", 8), "nvidia-topology"}};
-  for (const auto& [file, name] : files) {
-    CAPTURE(name);
-    REQUIRE(cluster_format_of(file) != nullptr);
-    CHECK(cluster_format_of(file)->name == name);
-    CHECK(formats_of(file).empty());
+  for (const auto& known : files) {
+    CAPTURE(known.second);
+    REQUIRE(cluster_format_of(known.first) != nullptr);
+    CHECK(cluster_format_of(known.first)->name == known.second);
+    CHECK(formats_of(known.first).empty());
   }
   CHECK(cluster_format_of(launch("")) == nullptr);
   CHECK(cluster_format_of({"s.yaml", "model: gpt3-1.3b\ncluster: {nodes: [{type: hgx-h100, count: 1}]}\n"}) == nullptr);
