@@ -121,7 +121,7 @@ CommandOutput run_bench(std::span<const std::string> arguments, const Surroundin
   parallel_for(
       results.size(), [&](std::size_t i) { results[i] = run_case(bench_cases()[i], data); }, threads);
   if (format == OutputFormat::text) return {text_of(results), {}};
-  return {json_of(results, seconds_since(surroundings.started)), {}};
+  return {json_of(results, surroundings.seconds_so_far()), {}};
 }
 
 }  // namespace mirfak

@@ -143,8 +143,7 @@ CommandOutput run_replay(std::span<const std::string> arguments, const Surroundi
   }
   const std::string asked = question_text(options.questions);
   if (format == OutputFormat::text) return {replay_text(replay, analysis, asked, notes), {}};
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  const nlohmann::ordered_json json = replay_json(replay, analysis, asked, notes, so_far.count());
+  const nlohmann::ordered_json json = replay_json(replay, analysis, asked, notes, surroundings.seconds_so_far());
   return {format == OutputFormat::csv ? csv_of_json(json["steps"]) : printed_json(json), {}};
 }
 

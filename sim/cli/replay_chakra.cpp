@@ -48,8 +48,7 @@ CommandOutput replay_chakra(std::span<const std::string> files, const ChakraRepl
   if (!options.timeline.empty()) write_timeline_json(options.timeline, joined.program, timeline);
   const ChakraTimes times = chakra_times(traces, joined, timeline);
   if (options.format == OutputFormat::text) return {chakra_text(times, joined.notes), {}};
-  const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - surroundings.started;
-  const nlohmann::ordered_json out = chakra_json(times, joined.notes, so_far.count());
+  const nlohmann::ordered_json out = chakra_json(times, joined.notes, surroundings.seconds_so_far());
   if (options.format == OutputFormat::csv) return {csv_of_json(out["ranks"]), {}};
   return {printed_json(out), {}};
 }

@@ -1,5 +1,7 @@
 #include "launch/launch_program.hpp"
 
+#include "base/text.hpp"
+
 #include <cctype>
 
 namespace mirfak {
@@ -12,10 +14,7 @@ std::string shell_word(const std::string& word) {
         std::isalnum(static_cast<unsigned char>(sign)) != 0 || plain.find(sign) != std::string_view::npos;
     quoted = quoted || !usual;
   }
-  if (!quoted) return word;
-  std::string out = "'";
-  for (const char sign : word) out += sign == '\'' ? std::string("'\\''") : std::string(1, sign);
-  return out + "'";
+  return quoted ? shell_quoted(word) : word;
 }
 
 std::string shell_text(const LaunchOption& option) {
