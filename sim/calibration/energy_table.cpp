@@ -3,11 +3,17 @@
 #include "calibration/energy_table.hpp"
 
 #include "base/middle.hpp"
+#include "base/text.hpp"
 #include "calibration/parameter_fit.hpp"
+#include "cost/gemm_model.hpp"
+#include "cost/power_limit.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -33,6 +39,7 @@ class PowerFigures {
     section_.source_key = "measured_power";
     add("idle_w", kIdle, gpu_.idle_w.value);
     add("blocked_w", kWaiting, gpu_.blocked_w.value);
+    add_sustained_share();
   }
 
   std::vector<FittedSection> sections() {
@@ -58,6 +65,19 @@ class PowerFigures {
     }
   }
 
+  // The clock of kernels that draw clearly less than the limit: what a device holds that is warm, but not limited.
+  void add_sustained_share() {
+    constexpr double kBelowLimit = 0.9;
+    double highest = 0;
+    for (const MeasuredPower& row : rows_) {
+      const bool limited = row.power_w > kBelowLimit * gpu_.limit_w();
+      if (works(row) && !row.clock_set && !limited) highest = std::max(highest, row.clock_hz);
+    }
+    if (highest == 0) return;
+    const double share = std::min(1.0, highest / gpu_.clock_max_hz.value);
+    section_.constants.push_back({"sustained_share", target_.score_only ? gpu_.sustained_share.value : share});
+  }
+
   FitProblem problem() const {
     FitProblem out;
     out.measured = measured_;
@@ -74,6 +94,70 @@ class PowerFigures {
   FittedSection section_;
   std::vector<double> measured_;
   std::vector<double> predicted_;
+};
+
+// Products that ran without a pause, against the same a few times in a row.
+class LongRuns {
+ public:
+  LongRuns(std::span<const MeasuredPower> rows, const CalibrationTarget& target)
+      : target_(target), gpu_(target.gpu_spec()) {
+    for (const MeasuredPower& row : rows) {
+      if (row.clock_set || row.flop <= 0 || row.short_time_s <= 0 || !gpu_.gemm.contains(row.precision)) continue;
+      add(row);
+    }
+  }
+
+  std::vector<FittedSection> sections() {
+    if (shares_.empty()) return {};
+    const double share = target_.score_only ? gpu_.long_run_share(precision_) : middle(shares_);
+    FittedSection section;
+    section.path = {"long_run_power"};
+    section.source_key = "long_run_power";
+    std::set<Precision> names = {precision_};
+    for (const auto& [precision, figure] : gpu_.long_run_power) names.insert(precision);
+    for (const Precision precision : names) section.constants.push_back({name_of(precision), share});
+    section.source = fmt::format("{} {} products that ran without a pause", origin(target_), products_.size());
+    problem_.predict = [&](std::span<const double>, std::span<const std::size_t> samples, std::span<double> predicted) {
+      for (std::size_t i = 0; i < samples.size(); ++i) predicted[i] = seconds(products_[samples[i]], share);
+    };
+    section.scores = {score_where("all", evaluate(problem_, {}), [](std::size_t) { return true; })};
+    return {section};
+  }
+
+ private:
+  struct Product {
+    double overhead_s = 0;
+    double busy_s = 0;  // at the full clock
+    double utilisation = 0;
+    double threshold = 0;  // of the fit
+  };
+
+  void add(const MeasuredPower& row) {
+    const GemmModel model(gpu_, row.precision);
+    Product product{model.constants().overhead_s, model.busy_of_table(row.short_time_s, row.flop), 0,
+                    model.constants().power_threshold};
+    product.utilisation = model.utilisation(product.busy_s, row.flop);
+    const double clock = product.busy_s / std::max(row.time_s - product.overhead_s, product.busy_s);
+    if (product.busy_s <= 0 || clock > kHeld) return;  // not limited: it says nothing
+    precision_ = row.precision;
+    shares_.push_back(std::clamp(product.utilisation * std::pow(clock, kPowerExponent) / product.threshold, 0.1, 2.0));
+    products_.push_back(product);
+    problem_.measured.push_back(row.time_s);
+    problem_.keys.push_back(fmt::format("{} {}", row.kernel, products_.size()));
+  }
+
+  static double seconds(const Product& product, double share) {
+    const PowerLimit limit{product.threshold * share};
+    return product.overhead_s + product.busy_s / limit.clock_share(product.utilisation);
+  }
+
+  static constexpr double kHeld = 0.98;  // of the clock: a product that keeps so much is not limited
+  const CalibrationTarget& target_;
+  GpuSpec gpu_;
+  Precision precision_ = Precision::bf16;
+  std::vector<Product> products_;
+  std::vector<double> shares_;
+  FitProblem problem_;
 };
 
 class ClockFitting {
@@ -141,6 +225,44 @@ class ClockFitting {
 
 }  // namespace
 
+namespace {
+
+// What tells how long runs hold a product's speed; tables of before do not say it.
+class LongRunColumns {
+ public:
+  explicit LongRunColumns(const CsvTable& table)
+      : table_(table),
+        precision_(table.find("precision")),
+        flop_(table.find("flop")),
+        time_(table.find("time_us")),
+        short_time_(table.find("short_time_us")) {}
+
+  void read(std::size_t row, MeasuredPower& out) const {
+    if (!precision_ || !flop_ || !time_ || !short_time_) return;
+    out.precision = precision_of(row);
+    out.flop = table_.number(row, *flop_, 0, 1e20);
+    out.time_s = 1e-6 * table_.number(row, *time_, 1e-6, 1e12);
+    out.short_time_s = 1e-6 * table_.number(row, *short_time_, 0, 1e12);
+  }
+
+ private:
+  Precision precision_of(std::size_t row) const {
+    const std::string& name = table_.text(row, *precision_);
+    const std::vector<std::string>& names = precision_names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found != names.end()) return static_cast<Precision>(found - names.begin());
+    table_.fail(row, *precision_, fmt::format("'{}' is no precision", excerpt(name)), "expected " + join_or(names));
+  }
+
+  const CsvTable& table_;
+  std::optional<std::size_t> precision_;
+  std::optional<std::size_t> flop_;
+  std::optional<std::size_t> time_;
+  std::optional<std::size_t> short_time_;
+};
+
+}  // namespace
+
 bool is_energy_table(const CsvTable& table) {
   return has_columns(table, {"kernel", "clock_hz", "clock_set", "power_w"});
 }
@@ -150,11 +272,13 @@ std::vector<MeasuredPower> read_energy_table(const CsvTable& table, const Calibr
   const std::size_t clock = table.require("clock_hz");
   const std::size_t set = table.require("clock_set");
   const std::size_t power = table.require("power_w");
+  const LongRunColumns long_run(table);
   std::vector<MeasuredPower> out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (!target.selects(table, row)) continue;
     out.push_back({table.text(row, kernel), table.number(row, clock, 1e6, 1e11), table.integer(row, set, 0, 1) == 1,
                    table.number(row, power, 0.1, 1e5)});
+    long_run.read(row, out.back());
   }
   return out;
 }
@@ -166,6 +290,7 @@ std::vector<FittedSection> fit_energy_tables(std::span<const CsvTable> tables, c
     rows.insert(rows.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
   }
   std::vector<FittedSection> out = PowerFigures(rows, target).sections();
+  for (FittedSection& section : LongRuns(rows, target).sections()) out.push_back(std::move(section));
   for (FittedSection& section : ClockFitting(rows, target).sections()) out.push_back(std::move(section));
   if (out.empty()) {
     fail_input({tables.front().name(), 0, 0}, "the table says nothing that a profile holds",

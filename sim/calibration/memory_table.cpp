@@ -20,13 +20,20 @@ struct NamedKernel {
   std::string_view name;
   OperatorKind kind;
   Figure MemoryKernels::*share;  // nullptr: streaming
+  Figure MemoryKernels::*latency;
+  const char* latency_name;
 };
 constexpr std::array kKernels = {
-    NamedKernel{"elementwise", OperatorKind::elementwise, nullptr},
-    NamedKernel{"normalization", OperatorKind::normalization, &MemoryKernels::normalization},
-    NamedKernel{"softmax", OperatorKind::softmax, &MemoryKernels::softmax},
-    NamedKernel{"reduction", OperatorKind::reduction, &MemoryKernels::reduction},
-    NamedKernel{"gather", OperatorKind::gather, &MemoryKernels::gather}};
+    NamedKernel{"elementwise", OperatorKind::elementwise, nullptr, &MemoryKernels::streaming_latency_s,
+                "streaming_latency_s"},
+    NamedKernel{"normalization", OperatorKind::normalization, &MemoryKernels::normalization,
+                &MemoryKernels::normalization_latency_s, "normalization_latency_s"},
+    NamedKernel{"softmax", OperatorKind::softmax, &MemoryKernels::softmax, &MemoryKernels::softmax_latency_s,
+                "softmax_latency_s"},
+    NamedKernel{"reduction", OperatorKind::reduction, &MemoryKernels::reduction, &MemoryKernels::reduction_latency_s,
+                "reduction_latency_s"},
+    NamedKernel{"gather", OperatorKind::gather, &MemoryKernels::gather, &MemoryKernels::gather_latency_s,
+                "gather_latency_s"}};
 constexpr std::string_view kLaunch = "launch";
 // Periods of empty kernels that no figure of a profile says: what a host takes to hand them on, which frameworks
 // decide, and what they take in a CUDA graph, of which the formula knows a share of kernel_launch_s.
@@ -73,6 +80,10 @@ class MemoryFitting {
                        {"reduction", kernels.reduction.value},
                        {"gather", kernels.gather.value},
                        {"cached_speedup", kernels.cached_speedup.value}};
+    for (const NamedKernel& kernel : kKernels) {
+      const double latency = (kernels.*kernel.latency).value;
+      if (latency > 0) kinds.constants.push_back({kernel.latency_name, latency});
+    }
     kinds.source_key = "memory_kernels";
     for (FittedSection* section : {&streaming, &kinds}) {
       section->source = fmt::format("{} {} of {} measured kernels", score_only_ ? "the profile's figures on" : "fit of",
@@ -99,7 +110,10 @@ class MemoryFitting {
     for (const NamedKernel& kernel : kKernels) {
       const bool measured = std::any_of(table_.kernels.begin(), table_.kernels.end(),
                                         [&](const MeasuredMemoryKernel& sample) { return sample.kind == kernel.kind; });
-      if (kernel.share != nullptr && measured) add(kernel.name.data(), gpu_.memory_kernels.*kernel.share, 0.7, 0.1, 1);
+      if (!measured) continue;
+      if (kernel.share != nullptr) add(kernel.name.data(), gpu_.memory_kernels.*kernel.share, 0.7, 0.1, 1);
+      // Empty kernels tell the launch alone.
+      if (launch_is_known) add(kernel.latency_name, gpu_.memory_kernels.*kernel.latency, 1e-6, 0, 20e-6);
     }
   }
 

@@ -78,7 +78,7 @@ const std::vector<TableKind>& table_kinds() {
       {"gemm", kGemmColumns, "b,B", ProfileKind::gpu, is_gemm_table, fit_gemm_tables},
       {"attention", kAttentionColumns, "window,causal,pass", ProfileKind::gpu, is_attention_table,
        fit_attention_tables},
-      {"energy", kEnergyColumns, "", ProfileKind::gpu, is_energy_table, fit_energy_tables},
+      {"energy", kEnergyColumns, kEnergyOptional, ProfileKind::gpu, is_energy_table, fit_energy_tables},
       {"memory", kMemoryColumns, "", ProfileKind::gpu, is_memory_table, fit_memory_tables},
       {"collective", kCollectiveColumns, "nccl_version", ProfileKind::link, is_collective_table, fit_collective_tables},
   };

@@ -105,6 +105,14 @@ void read_memory_kernels(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) 
   gpu.memory_kernels.reduction = file.figure(mapping, "reduction", 0.1, 1);
   gpu.memory_kernels.gather = file.figure(mapping, "gather", 0.1, 1);
   gpu.memory_kernels.cached_speedup = file.figure(mapping, "cached_speedup", 1, 20);
+  const auto latency = [&](const char* name) {
+    return mapping.has(name) ? file.figure(mapping, name, 0, 1e-3) : Figure{0, "part of the launch"};
+  };
+  gpu.memory_kernels.streaming_latency_s = latency("streaming_latency_s");
+  gpu.memory_kernels.normalization_latency_s = latency("normalization_latency_s");
+  gpu.memory_kernels.softmax_latency_s = latency("softmax_latency_s");
+  gpu.memory_kernels.reduction_latency_s = latency("reduction_latency_s");
+  gpu.memory_kernels.gather_latency_s = latency("gather_latency_s");
   if (mapping.has("measurements")) read_fit_quality(mapping);
   mapping.finish();
 }
@@ -120,6 +128,7 @@ void read_long_run_power(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) 
       gpu.long_run_power.insert_or_assign(precision, file.figure(mapping, name_of(precision), 0.1, 2));
     }
   }
+  if (mapping.has("measurements")) read_fit_quality(mapping);
   mapping.finish();
 }
 

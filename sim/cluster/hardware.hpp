@@ -35,6 +35,13 @@ struct MemoryKernels {
   Figure reduction;       // sums over tokens: gradients of biases and norm weights
   Figure gather;          // rows of an embedding, read or added to
   Figure cached_speedup;  // bandwidth of what the second-level cache holds over that of memory
+  // What the smallest kernel of the kind takes beside its launch: its reads and writes wait for memory one after
+  // another. 0 where the launch was measured with kernels that move something.
+  Figure streaming_latency_s;
+  Figure normalization_latency_s;
+  Figure softmax_latency_s;
+  Figure reduction_latency_s;
+  Figure gather_latency_s;
 
   friend bool operator==(const MemoryKernels&, const MemoryKernels&) = default;
 };

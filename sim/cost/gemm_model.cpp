@@ -125,15 +125,31 @@ GemmTime GemmModel::time(const GemmShape& shape, double bytes, double clock) con
   return out;
 }
 
+double GemmModel::table_clock(double busy_s, double flop) const {
+  const PowerLimit limit{constants_.power_threshold};
+  const double settled = 1 - std::exp(-busy_s / constants_.settling_s);
+  return 1 / (1 + (1 / limit.clock_share(utilisation(busy_s, flop)) - 1) * settled);
+}
+
 GemmTime GemmModel::table_time(const GemmShape& shape) const {
   GemmTime out = price(shape, repeated_memory_seconds(bytes(shape)));
-  const PowerLimit limit{constants_.power_threshold};
-  const double utilisation = shape.flop() / (peak_ * out.busy_s);
-  const double settled = 1 - std::exp(-out.busy_s / constants_.settling_s);
-  out.draw = limit.draw(utilisation);
-  out.clock_share = 1 / (1 + (1 / limit.clock_share(utilisation) - 1) * settled);
+  out.draw = PowerLimit{constants_.power_threshold}.draw(utilisation(out.busy_s, shape.flop()));
+  out.clock_share = table_clock(out.busy_s, shape.flop());
   out.seconds = out.overhead_s + out.busy_s / out.clock_share;
   return out;
+}
+
+double GemmModel::busy_of_table(double seconds, double flop) const {
+  const double longest = seconds - constants_.overhead_s;
+  if (longest <= 0) return 0;
+  double low = 0;
+  double high = longest;
+  constexpr int kHalvings = 60;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (middle / table_clock(middle, flop) < longest ? low : high) = middle;
+  }
+  return high;
 }
 
 double GemmModel::cast_seconds(const GemmShape& shape) const {

@@ -57,6 +57,10 @@ class GemmModel {
   // As a row of a measured table: one product again and again, a few times. The cache keeps what the run before left
   // there, and the clock begins to settle where the power limit lets a device that does nothing else.
   GemmTime table_time(const GemmShape& shape) const;
+  // The busy time at the full clock of a product that takes `seconds` as table_time() says: what is left without the
+  // fall of the clock and the overhead; 0 where that is all.
+  double busy_of_table(double seconds, double flop) const;
+  double utilisation(double busy_s, double flop) const { return flop / (peak_ * busy_s); }
   // Both factors in the precision, the result in 16 bits or wider.
   double bytes(const GemmShape& shape) const;
   // Of quantising the first factor from 16 bits, as the tables of narrow precisions do before each product; 0 for
@@ -77,6 +81,7 @@ class GemmModel {
   GemmTiling best_tiling(const GemmShape& shape) const;
   GemmTime price(const GemmShape& shape, double memory_s) const;
   double repeated_memory_seconds(double bytes) const;
+  double table_clock(double busy_s, double flop) const;
 
   static constexpr int kTiles = 6;
   GemmConstants constants_;

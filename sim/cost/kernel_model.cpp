@@ -56,8 +56,8 @@ const char* memory_formula(OperatorKind kind) {
     case OperatorKind::custom:
       return "launch + max(stated bytes / (bandwidth efficiency), stated FLOP / peak / clock)";
     default:
-      return "launch + bytes / (bandwidth efficiency share) (1 - cached + cached / speedup), cached what the "
-             "second-level cache holds";
+      return "launch and latency + bytes / (bandwidth efficiency share) (1 - cached + cached / speedup), cached what "
+             "the second-level cache holds";
   }
 }
 
@@ -283,6 +283,23 @@ const Figure* KernelModel::kind_share(OperatorKind kind) const {
   }
 }
 
+const Figure& KernelModel::kind_latency(OperatorKind kind) const {
+  const MemoryKernels& kernels = gpu_->memory_kernels;
+  switch (kind) {
+    case OperatorKind::normalization:
+      return kernels.normalization_latency_s;
+    case OperatorKind::softmax:
+      return kernels.softmax_latency_s;
+    case OperatorKind::reduction:
+      return kernels.reduction_latency_s;
+    case OperatorKind::gather:
+    case OperatorKind::scatter:
+      return kernels.gather_latency_s;
+    default:
+      return kernels.streaming_latency_s;
+  }
+}
+
 KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Launch launch) const {
   const Figure* share = kind_share(kind);
   const double cached = share_in_cache(bytes / gpu_->l2_bytes.value);
@@ -291,7 +308,8 @@ KernelCost KernelModel::price_memory_bound(double bytes, OperatorKind kind, Laun
   cost.activity = Activity::memory_bound;
   cost.bytes = bytes;
   cost.memory_s = bytes * per_byte / (share == nullptr ? 1 : share->value);
-  cost.overhead_s = gpu_->kernel_launch_s.value * (launch == Launch::graph ? kGraphShare : 1);
+  cost.overhead_s =
+      gpu_->kernel_launch_s.value * (launch == Launch::graph ? kGraphShare : 1) + kind_latency(kind).value;
   cost.seconds = cost.overhead_s + cost.memory_s;
   return corrected(cost);
 }
@@ -388,6 +406,9 @@ Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, cons
   out.inputs = {bandwidth, share, launch, input("speedup in the second-level cache", speedup.value, speedup)};
   if (const Figure* kind = kind_share(op.kind)) {
     out.inputs.push_back(input("share of plain streaming", kind->value, *kind));
+  }
+  if (const Figure& latency = kind_latency(op.kind); latency.value > 0) {
+    out.inputs.push_back(input("latency of the kind, s", latency.value, latency));
   }
   return out;
 }

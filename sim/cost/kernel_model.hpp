@@ -87,6 +87,7 @@ class KernelModel {
   // Of a piece of attention that adds to earlier ones.
   KernelCost with_earlier_pieces(KernelCost cost, const OperatorGraph& graph, const BlockStep& step) const;
   Explanation explain_product(const OperatorGraph& graph, const BlockStep& step) const;
+  const Figure& kind_latency(OperatorKind kind) const;
   const Figure* kind_share(OperatorKind kind) const;  // nullptr: streams
   double kernel_bytes(const OperatorGraph& graph, const BlockStep& step) const;
 

@@ -114,7 +114,13 @@ std::string iteration_text(const TraceComparison& comparison) {
   out += fmt::format(": error {}", format_signed_percent(time.error()));
   if (range.iterations > 1)
     out += is_within(range, time.predicted) ? ", within the measured range" : ", outside of the measured range";
-  return out + "\n";
+  out += "\n";
+  if (const auto& energy = comparison.energy) {
+    out += fmt::format("  energy: predicted {:.3g} J, measured {:.3g} J, error {}; mean power {:.0f} and {:.0f} W\n",
+                       energy->predicted, energy->measured, format_signed_percent(energy->error()),
+                       energy->predicted / time.predicted, energy->measured / time.measured);
+  }
+  return out;
 }
 
 // What makes a measurement less certain than its digits suggest.
@@ -129,16 +135,23 @@ std::string doubts_text(const TraceComparison& comparison) {
     out += fmt::format("  a hypervisor took {:.1f} % of the processors' time while it was measured\n",
                        100 * *range.stolen_share);
   }
+  if (range.mark_s > 0) {
+    out += fmt::format("  taking the time of a task took {}, which is not in the measured times\n",
+                       format_seconds(range.mark_s));
+  }
   return out;
+}
+
+Json pair_json(const PredictedPair& pair) {
+  return {{"predicted", pair.predicted}, {"measured", pair.measured}, {"error", pair.error()}};
 }
 
 Json measurement_json(const TraceComparison& comparison) {
   const MeasuredRange& range = comparison.range;
-  Json out = {{"iterations", range.iterations},
-              {"shortest_s", range.shortest_s},
-              {"longest_s", range.longest_s},
-              {"within_range", is_within(range, comparison.iteration.predicted)},
-              {"clock_error_s", range.clock_error_s}};
+  Json out = {
+      {"iterations", range.iterations},       {"shortest_s", range.shortest_s},
+      {"longest_s", range.longest_s},         {"within_range", is_within(range, comparison.iteration.predicted)},
+      {"clock_error_s", range.clock_error_s}, {"mark_s", range.mark_s}};
   out["stolen_share"] = range.stolen_share ? Json(*range.stolen_share) : Json(nullptr);
   return out;
 }
@@ -164,11 +177,11 @@ std::string comparison_text(const TraceComparison& comparison, int worst) {
 }
 
 Json comparison_json(const TraceComparison& comparison) {
-  const PredictedPair& time = comparison.iteration;
   return {{"predicted", comparison.predicted},
           {"measured", comparison.measured},
           {"tasks", comparison.tasks},
-          {"iteration", {{"predicted", time.predicted}, {"measured", time.measured}, {"error", time.error()}}},
+          {"iteration", pair_json(comparison.iteration)},
+          {"energy", comparison.energy ? pair_json(*comparison.energy) : Json(nullptr)},
           {"measurement", measurement_json(comparison)},
           {"kernels", statistics_json(comparison.kernels)},
           {"operators", statistics_json(comparison.operators)},

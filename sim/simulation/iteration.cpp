@@ -134,9 +134,13 @@ void add_up_costs(const Simulation& simulation, IterationResult& result) {
   const Job& job = simulation.job;
   result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
   const std::vector<double> of_plans = energy_of_plans(simulation.plans, simulation.program, result.iteration_time_s);
+  double gpus = 0;
+  for (const StagePlan& plan : simulation.plans) gpus += plan.gpus();
   for (std::size_t place = 0; place < of_plans.size(); ++place) {
     const double gpu_s = simulation.plans[place].gpus() * result.iteration_time_s;
-    result.stages[place].average_power_w = of_plans[place] / gpu_s;
+    // Stages that share a GPU take turns on it, for longer or shorter: what it draws is of all of them.
+    result.stages[place].average_power_w =
+        job.cluster.shares_gpus() ? result.energy_j / (gpus * result.iteration_time_s) : of_plans[place] / gpu_s;
   }
   result.priced = true;
   for (const StagePlan& plan : simulation.plans) {

@@ -106,6 +106,7 @@ class Comparison {
     out_.measured = measured_.name;
     out_.tasks = predicted_.size();
     out_.iteration = {predicted_.iteration_time_s, measured_.iteration_time_s};
+    if (predicted_.energy_j && measured_.energy_j) out_.energy = {*predicted_.energy_j, *measured_.energy_j};
     out_.range = measured_.range;
     out_.communication_s = median_communication();
     compare_kinds();

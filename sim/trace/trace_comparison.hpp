@@ -37,13 +37,14 @@ struct TraceComparison {
   std::string predicted;  // names of the files
   std::string measured;
   std::size_t tasks = 0;
-  PredictedPair iteration;          // seconds
-  MeasuredRange range;              // of the measured iterations
-  double communication_s = 0;       // median of the measured tasks that communicate
-  ErrorStatistics kernels;          // task by task, of compute tasks that take time in both
-  ErrorStatistics operators;        // ... of the sums by name of task, collectives included
-  std::vector<ComparedTime> kinds;  // by kind of task
-  std::vector<ComparedTime> names;  // by kind and name, by how much they differ
+  PredictedPair iteration;              // seconds
+  std::optional<PredictedPair> energy;  // joules of the iteration, all GPUs; absent where it was not measured
+  MeasuredRange range;                  // of the measured iterations
+  double communication_s = 0;           // median of the measured tasks that communicate
+  ErrorStatistics kernels;              // task by task, of compute tasks that take time in both
+  ErrorStatistics operators;            // ... of the sums by name of task, collectives included
+  std::vector<ComparedTime> kinds;      // by kind of task
+  std::vector<ComparedTime> names;      // by kind and name, by how much they differ
   std::vector<ComparedRank> stages;
   std::vector<ComparedRank> ranks;
   CriticalPath predicted_path;

@@ -63,6 +63,7 @@ MeasuredRange read_range(const Hdf5File& file) {
   out.longest_s = file.read_number("/summary", "longest_iteration_s");
   out.clock_error_s = file.read_number("/summary", "clock_error_s");
   if (file.has_attribute("/summary", "stolen_share")) out.stolen_share = file.read_number("/summary", "stolen_share");
+  if (file.has_attribute("/summary", "mark_s")) out.mark_s = file.read_number("/summary", "mark_s");
   return out;
 }
 
@@ -75,6 +76,7 @@ TraceFile read_trace(const std::filesystem::path& path) {
     out.name = path.filename().string();
     out.scenario = file.read_text("/scenario");
     out.iteration_time_s = file.read_number("/summary", "iteration_time_s");
+    if (file.has_attribute("/summary", "energy_j")) out.energy_j = file.read_number("/summary", "energy_j");
     out.rank = file.read_column<std::uint32_t>("/tasks/rank");
     out.stream = file.read_column<std::uint8_t>("/tasks/stream");
     out.kind = file.read_column<std::uint8_t>("/tasks/kind");

@@ -16,6 +16,7 @@ struct MeasuredRange {
   double longest_s = 0;
   double clock_error_s = 0;            // by which clocks of two ranks may differ
   std::optional<double> stolen_share;  // of the processors' time, taken by a hypervisor; absent: not known
+  double mark_s = 0;                   // what taking the time of a task took, and was taken out of its time
 };
 
 // A trace as it was written (README.md of this folder), columns of /tasks in their order.
@@ -24,7 +25,8 @@ struct TraceFile {
   bool measured = false;
   std::string scenario;  // resolved YAML
   double iteration_time_s = 0;
-  MeasuredRange range;  // of a measured trace
+  std::optional<double> energy_j;  // of the iteration, all GPUs; absent: not measured
+  MeasuredRange range;             // of a measured trace
 
   std::vector<std::uint32_t> rank;
   std::vector<std::uint8_t> stream;  // codes, texts in stream_names

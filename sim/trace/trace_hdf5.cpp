@@ -181,6 +181,8 @@ void TraceWriter::write_measurement() {
   file_.write_attribute(at_ + "/summary", "longest_iteration_s", measurement_->longest_s);
   file_.write_attribute(at_ + "/summary", "clock_error_s", measurement_->clock_error_s);
   if (measurement_->stolen_share) file_.write_attribute(at_ + "/summary", "stolen_share", *measurement_->stolen_share);
+  if (measurement_->mark_s > 0) file_.write_attribute(at_ + "/summary", "mark_s", measurement_->mark_s);
+  if (measurement_->energy_j) file_.write_attribute(at_ + "/summary", "energy_j", *measurement_->energy_j);
 }
 
 void TraceWriter::write_summary(const Scenario& scenario) {

@@ -21,6 +21,8 @@ struct Measurement {
   double longest_s = 0;
   double clock_error_s = 0;            // by which clocks of two ranks may differ
   std::optional<double> stolen_share;  // of the time for which processors had something to run, taken by a hypervisor
+  double mark_s = 0;                   // what taking the time of a task took, and was taken out of the timeline
+  std::optional<double> energy_j;      // of an iteration, all GPUs, by their own counters
 };
 
 // Writes the trace of one iteration (schema: README.md of this folder). The same simulation gives the same bytes.
@@ -28,7 +30,7 @@ struct Measurement {
 // where there is no folder to write to, Error(internal) when writing fails. Needs some 10 bytes of memory a task.
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation);
 // The same of an iteration that was executed on real hardware; its timeline is what was measured. What was not measured
-// is not there: energy, power, memory, money.
+// is not there: power over time, memory, money; energy where no card counts it.
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation,
                  const Measurement& measurement);
 

@@ -3,6 +3,8 @@
 #include "base/error.hpp"
 #include "calibration/calibration.hpp"
 #include "calibration/profile_text.hpp"
+#include "cost/gemm_model.hpp"
+#include "cost/power_limit.hpp"
 #include "support/source_root.hpp"
 
 #include <doctest/doctest.h>
@@ -74,6 +76,33 @@ TEST_CASE("what clocks do to power is found again in a table made with it") {
   }
 }
 
+TEST_CASE("how far long runs of products are slowed down is found again, and kernels below the limit keep the clock") {
+  const GpuSpec gpu = catalog().gpu("a100-80g");
+  const GemmModel model(gpu, Precision::bf16);
+  for (const double share : {0.7, 0.95}) {
+    CAPTURE(share);
+    std::string rows =
+        "kernel,precision,clock_hz,clock_set,flop,bytes,time_us,short_time_us,energy_j,power_w,temperature_c\n";
+    const GemmShape shape{1, 8192, 8192, 8192};
+    const GemmTime few = model.table_time(shape);
+    const double utilisation = model.utilisation(few.busy_s, shape.flop());
+    const PowerLimit limit{model.constants().power_threshold * share};
+    const double many_s = few.overhead_s + few.busy_s / limit.clock_share(utilisation);
+    REQUIRE(many_s > few.seconds);
+    rows += fmt::format("gemm,bf16,1200e6,0,{},0,{},{},1,399,60\n", shape.flop(), many_s * 1e6, few.seconds * 1e6);
+    rows += "elementwise,bf16,1395e6,0,0,512e6,300,299,1,300,60\n";
+    const auto sections = calibrate({CsvTable::from_text(rows, "energy.csv")}, target());
+    REQUIRE(sections.size() == 2);
+    CHECK(sections[0].constants[0].name == "sustained_share");
+    CHECK(sections[0].constants[0].value == doctest::Approx(1395.0 / 1410));
+    CHECK(sections[1].path == std::vector<std::string>{"long_run_power"});
+    for (const FittedConstant& each : sections[1].constants) {
+      CHECK(each.value == doctest::Approx(share).epsilon(0.005));
+    }
+    CHECK(sections[1].scores.front().held_out.p90_ape + sections[1].scores.front().fitted.p90_ape < 1e-3);
+  }
+}
+
 TEST_CASE("a profile takes both, and reads back") {
   const std::string text =
       with_sections("title: a card\nidle_w: [1, old]\n", fitted(row("idle", 210e6, false, 61) + sweep(0.3, 2.5)));
@@ -86,6 +115,12 @@ TEST_CASE("a table that determines nothing is refused, and faults stand at their
   CHECK_THROWS_WITH_AS(fitted(row("gemm", 1400e6, false, 395)), doctest::Contains("says nothing that a profile holds"),
                        Error);
   CHECK_THROWS_WITH_AS(fitted(row("idle", 210e6, false, -1)), doctest::Contains("energy.csv:2"), Error);
+  CHECK_THROWS_WITH_AS(
+      calibrate({CsvTable::from_text("kernel,precision,clock_hz,clock_set,flop,time_us,short_time_us,power_w\n"
+                                     "gemm,bf17,1e9,0,1e12,2,1,390\n",
+                                     "energy.csv")},
+                target()),
+      doctest::Contains("energy.csv:2:6"), Error);
 }
 
 }  // namespace energy_table_test

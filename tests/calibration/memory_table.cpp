@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "calibration/calibration.hpp"
+#include "calibration/profile_text.hpp"
 #include "cost/kernel_model.hpp"
 #include "support/source_root.hpp"
 
@@ -23,11 +24,12 @@ const Catalog& catalog() {
 CalibrationTarget target() { return {catalog(), "a100-80g", {}, Precision::fp32, {}, {}, false}; }
 
 // What KernelModel says of an A100 with other figures.
-std::string table_of(double efficiency, double softmax, double launch_s) {
+std::string table_of(double efficiency, double softmax, double launch_s, double softmax_latency_s = 0) {
   GpuSpec gpu = catalog().gpu("a100-80g");
   gpu.memory_bandwidth_efficiency.value = efficiency;
   gpu.memory_kernels.softmax.value = softmax;
   gpu.memory_kernels.cached_speedup.value = 1;
+  gpu.memory_kernels.softmax_latency_s.value = softmax_latency_s;
   gpu.kernel_launch_s.value = launch_s;
   const KernelModel model(gpu, Precision::fp32);
   std::string out = fmt::format("kernel,bytes,time_us\nlaunch,0,{}\n", launch_s * 1e6);
@@ -63,6 +65,18 @@ TEST_CASE("figures of memory are found again in a table made with them") {
   // Not in the table: the profile's.
   CHECK(constant(sections[1], "gather") == catalog().gpu("a100-80g").memory_kernels.gather.value);
   CHECK(sections[0].scores.front().held_out.p90_ape < 0.01);
+}
+
+TEST_CASE("what small kernels of a kind take beside an empty one's launch is found again, and read back") {
+  const auto sections = calibrate({CsvTable::from_text(table_of(0.55, 0.4, 2e-6, 3e-6), "memory.csv")}, target());
+  REQUIRE(sections.size() == 2);
+  CHECK(constant(sections[1], "softmax_latency_s") == doctest::Approx(3e-6).epsilon(0.02));
+  CHECK(constant(sections[1], "softmax") == doctest::Approx(0.4).epsilon(0.02));
+  CHECK(sections[0].scores.front().held_out.p90_ape < 0.02);
+  const std::string profile = with_sections("memory_kernels:\n  softmax: [1, old]\n", sections);
+  CHECK(profile.find("  softmax_latency_s: [3") != std::string::npos);
+  // Kernels of kinds that the table lacks have none.
+  CHECK(profile.find("gather_latency_s") == std::string::npos);
 }
 
 TEST_CASE("periods of launches that are no figure of a profile change nothing") {

@@ -17,7 +17,8 @@ inline GpuSpec test_gpu() {
   spec.l2_bytes = figure(40e6);
   spec.kernel_launch_s = figure(2e-6);
   spec.l2_bytes = figure(10e6);
-  spec.memory_kernels = {figure(0.5), figure(0.5), figure(0.5), figure(0.25), figure(4)};
+  spec.memory_kernels = {figure(0.5), figure(0.5), figure(0.5), figure(0.25), figure(4),
+                         figure(0),   figure(0),   figure(0),   figure(0),    figure(0)};
   GemmFit fit;
   fit.constants.overhead_s = 5e-6;
   fit.constants.efficiency = 0.8;

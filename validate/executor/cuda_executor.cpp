@@ -53,8 +53,11 @@ CudaExecutor::CudaExecutor(const World& world, const ExecutionGroups& groups,
   }
   marks_.resize(tasks);
   times_.resize(tasks);
+  for (std::size_t i = 0; i < tasks; ++i) orders_.emplace_back(DeviceEvent::Time::none);
+  find_awaited();
   check_loopback();
   make_lanes();
+  ends_.resize(streams_.size());
   const auto seed = static_cast<std::uint64_t>(world.rank()) + 1;
   kernels_ = std::make_unique<CudaKernels>(settings.precision, max_room(plans, type_), seed);
   prepare_kernels();
@@ -114,20 +117,39 @@ void CudaExecutor::make_communicators([[maybe_unused]] const std::vector<Transfe
 }
 
 void CudaExecutor::iterate() {
+  marked_ = true;
+  run_once();
+  read_times();
+  if (graph()) set_host_times();
+}
+
+TaskTime CudaExecutor::iterate_unmarked() {
+  marked_ = false;
+  run_once();
+  TaskTime out{origin_s_ + begun_.seconds_since(origin_), 0};
+  const std::size_t streams = graph() ? 1 : ends_.size();
+  for (std::size_t i = 0; i < streams; ++i) out.end = std::max(out.end, origin_s_ + ends_[i].seconds_since(origin_));
+  return out;
+}
+
+void CudaExecutor::run_once() {
   try {
-    if (settings_.graphs && !graph_) {
-      run_in_streams();
-      wait_for_all();
+    if (settings_.graphs && !graph()) {
+      if (!marked_graph_ && !bare_graph_) {
+        run_in_streams();
+        check_cuda(cudaDeviceSynchronize(), "run kernels");
+      }
       capture();
     }
     if (world_.size() > 1) world_.meet("begin an iteration");
     start_clock();
-    if (graph_) {
+    if (graph()) {
       launched_s_ = now();
-      graph_.launch(streams_.front().get());
-      all_ended_.record(streams_.front().get());
+      graph().launch(streams_.front().get());
+      ends_.front().record(streams_.front().get());
     } else {
       run_in_streams();
+      for (std::size_t i = 0; i < ends_.size(); ++i) ends_[i].record(streams_[i].get());
     }
     wait_for_all();
   } catch (...) {
@@ -137,27 +159,28 @@ void CudaExecutor::iterate() {
 #endif
     throw;
   }
-  read_times();
-  if (graph_) set_host_times();
 }
 
 void CudaExecutor::run_in_streams() {
+  if (!marked_) {
+    cudaStream_t first = streams_.front().get();
+    capturing_ ? begun_.record_in_graph(first) : begun_.record(first);
+  }
   for (const SubmissionStep& step : order_) submit(step);
 }
 
 // Every library has run each of its kernels before, so none has anything left to load, allocate or connect.
 void CudaExecutor::capture() {
   check_cuda(cudaDeviceSynchronize(), "come to rest");
-  orders_.clear();
-  for (std::size_t i = 0; i < marks_.size(); ++i) orders_.emplace_back(DeviceEvent::Time::none);
   waits_.clear();
   for (const RankPlan& plan : plans_) waits_.push_back(device_waits(plan, HostWaits::by_streams));
+  find_awaited();
   try {
     CudaCapture capture(streams_);
     capturing_ = true;
     run_in_streams();
     check_cuda(cudaGetLastError(), "capture kernels");
-    graph_ = capture.finish();
+    graph() = capture.finish();
     capturing_ = false;
   } catch (const Error& error) {
     fail_internal(fmt::format("the iteration was not captured as a CUDA graph: {}\n  --graphs off does without one",
@@ -166,15 +189,36 @@ void CudaExecutor::capture() {
   check_cuda(cudaDeviceSynchronize(), "upload a graph");
 }
 
+void CudaExecutor::find_awaited() {
+  awaited_.assign(marks_.size(), 0);
+  for (std::size_t plan = 0; plan < plans_.size(); ++plan) {
+    for (const std::vector<std::uint32_t>& befores : waits_[plan]) {
+      for (const std::uint32_t before : befores) awaited_[first_[plan] + before] = 1;
+    }
+    for (const RankTask& task : plans_[plan].tasks) {
+      if (!on_host(plans_[plan], task)) continue;
+      for (const std::uint32_t before : task.after) awaited_[first_[plan] + before] = 1;
+    }
+  }
+}
+
 void CudaExecutor::wait_for_all() {
-  for (const SubmissionStep& step : order_) {
-    for (const PlannedTask& task : step) wait_for(task);
+  if (marked_) {
+    for (const SubmissionStep& step : order_) {
+      for (const PlannedTask& task : step) wait_for(task);
+    }
   }
   // While a graph has not reached the event of a task, that may say how it was before.
-  if (graph_) {
-    wait_for(all_ended_, [&] { return fmt::format("rank {}: the graph of an iteration", plans_.front().rank); });
-  }
+  wait_for_streams();
   check_cuda(cudaGetLastError(), "start kernels");
+}
+
+void CudaExecutor::wait_for_streams() {
+  const int rank = plans_.front().rank;
+  if (graph()) return wait_for(ends_.front(), [&] { return fmt::format("rank {}: the graph of an iteration", rank); });
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    wait_for(ends_[i], [&] { return fmt::format("rank {}: the end of stream {} of {}", rank, i + 1, ends_.size()); });
+  }
 }
 
 // The device is idle: it passes the event between two looks at the host's clock.
@@ -220,6 +264,7 @@ void CudaExecutor::begin(const PlannedTask& task) {
 
 // Streams wait for one event and another takes the time where a graph is made; see CudaCapture.
 void CudaExecutor::pass(const PlannedTask& task, Instant instant) {
+  if (!marked_) return order(task, instant);
   const TaskMark& mark = mark_of(task);
   const DeviceEvent& timed = instant == Instant::begun ? mark.begun : mark.ended;
   cudaStream_t stream = lane_of(task).stream;
@@ -228,10 +273,17 @@ void CudaExecutor::pass(const PlannedTask& task, Instant instant) {
   last_event(task, instant).record(stream);
 }
 
-// By which streams wait for an instant of a task. Of a graph both instants have the same: whoever waits for the first
-// is told so before the second comes.
+// Without marks, the events that are waited for: of a task that others take part in, when this one is ready for it.
+void CudaExecutor::order(const PlannedTask& task, Instant instant) {
+  const bool together = settings_.loopback && task_of(task).operation != RankTask::Operation::kernel;
+  const bool awaited = instant == Instant::begun ? together : awaited_[first_[task.plan] + task.task] != 0;
+  if (awaited) last_event(task, instant).record(lane_of(task).stream);
+}
+
+// By which streams wait for an instant of a task. Of a graph, and without marks, both instants have the same: whoever
+// waits for the first is told so before the second comes.
 const DeviceEvent& CudaExecutor::last_event(const PlannedTask& task, Instant instant) {
-  if (capturing_) return orders_[first_[task.plan] + task.task];
+  if (capturing_ || !marked_) return orders_[first_[task.plan] + task.task];
   return instant == Instant::begun ? mark_of(task).begun : mark_of(task).ended;
 }
 
@@ -259,7 +311,7 @@ void CudaExecutor::communicate([[maybe_unused]] const PlannedTask& task) {
 
 void CudaExecutor::wait_for(const PlannedTask& task) {
   if (on_host(plans_[task.plan], task_of(task))) return;
-  wait_for(mark_of(task).ended, [&] {
+  wait_for(last_event(task, Instant::ended), [&] {
     return fmt::format("rank {}: on stream {} task {}", plans_[task.plan].rank,
                        name_of(plans_[task.plan].queues[task_of(task).queue].stream), task_of(task).task);
   });

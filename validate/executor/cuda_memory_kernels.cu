@@ -117,14 +117,16 @@ __global__ void gather_kernel(MovedOperands operands, std::size_t row_words) {
   }
 }
 
+// Of a block of whole warps.
 __device__ float block_sum(float value) {
   __shared__ float parts[kThreads / 32];
+  const int warps = blockDim.x / 32;
   for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffffU, value, step);
   __syncthreads();
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
   __syncthreads();
   float total = 0;
-  for (int i = 0; i < kThreads / 32; ++i) total += parts[i];
+  for (int i = 0; i < warps; ++i) total += parts[i];
   return total;
 }
 
@@ -209,7 +211,8 @@ __global__ void delay_kernel(std::uint64_t nanoseconds) {
   } while (now - begin < nanoseconds);
 }
 
-unsigned blocks_for(std::size_t pieces) {
+// At most so many on each multiprocessor.
+unsigned blocks_for(std::size_t pieces, int most_on_each = kBlocksPerMultiprocessor) {
   static const int multiprocessors = [] {
     int device = 0;
     int count = 1;
@@ -217,7 +220,7 @@ unsigned blocks_for(std::size_t pieces) {
     cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
     return count;
   }();
-  const std::size_t most = static_cast<std::size_t>(multiprocessors) * kBlocksPerMultiprocessor;
+  const std::size_t most = static_cast<std::size_t>(multiprocessors) * most_on_each;
   const std::size_t blocks = pieces < most ? pieces : most;
   return static_cast<unsigned>(blocks < 1 ? 1 : (blocks > kMaxBlocks ? kMaxBlocks : blocks));
 }
@@ -246,9 +249,12 @@ void launch_stream(const MovedOperands& operands, ElementType type, cudaStream_t
 void launch_rows(const MovedOperands& operands, std::size_t row_words, RowStatistics statistics, ElementType type,
                  cudaStream_t stream) {
   const std::size_t rows = (operands.largest + row_words - 1) / row_words;
+  // No more threads than a row has words, or most of them would wait.
+  const int threads = static_cast<int>(row_words < kThreads ? (row_words + 31) / 32 * 32 : std::size_t{kThreads});
+  const int blocks = kBlocksPerMultiprocessor * kThreads / threads;
   for_type(type, [&](auto* numbers) {
     using T = std::remove_pointer_t<decltype(numbers)>;
-    row_kernel<T><<<blocks_for(rows), kThreads, 0, stream>>>(operands, row_words, statistics);
+    row_kernel<T><<<blocks_for(rows, blocks), threads, 0, stream>>>(operands, row_words, statistics);
   });
 }
 

@@ -33,8 +33,16 @@ class Executor {
   // Runs every task once; all ranks call together. Throws Error(internal) that says who waited for what when nothing
   // went on for as long as the executor was told to wait.
   virtual void iterate() = 0;
-  // Of the last iteration, in the order of RankPlan::tasks.
+  // Of the last of these iterations, in the order of RankPlan::tasks.
   virtual std::span<const TaskTime> times() const = 0;
+
+  // Whether taking the time of each task takes so long itself that an iteration has to be timed without.
+  virtual bool marks_take_time() const { return false; }
+  // Runs every task once and takes no times but when the first began and the last ended on this rank.
+  virtual TaskTime iterate_unmarked();
 };
+
+// From the first that began to the last that ended.
+TaskTime span_of(std::span<const TaskTime> times);
 
 }  // namespace mirfak::measure

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Measures this machine's GPU, calibrates a profile of it from the micro-benchmarks alone, and compares what the simulator
 # then says of two dozen jobs with what they take. Ranks of a job share the one GPU (cluster.nodes[].ranks_per_gpu).
-# Under 9 minutes on an H200, nothing from the network. Prints one short table last; all else goes to
-# validate/measured/DEVICE/: the tables, the profiles, a trace and a comparison of each job.
+# 4 minutes on an H100, nothing from the network. Prints one short table last; all else goes to
+# validate/measured/DEVICE/: the tables, the profiles, a comparison of each job.
 #
 # usage: validate/measure/all.sh [FOLDER]       FOLDER instead of validate/measured/DEVICE
 #   MIRFAK_BIN=FOLDER    take mirfak and mirfak-measure from there instead of building them (pack.sh makes such a folder)
 #   MIRFAK_GPU=NAME      the profile of hw_profiles/gpus/ to begin with, where the card's name does not tell
 #   MIRFAK_JOBS=REGEX    only jobs whose name matches
+#   MIRFAK_TRACES=1      keep the measured trace of each job, some 100 KB each
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -216,7 +217,7 @@ NODE
 run_job() {  # run_job JOB LOG
   local way
   for way in auto off; do
-    "$measure" run "$1" --backend cuda --graphs "$way" --settle 2 --out "$work/measured.h5" </dev/null >"$2.$way" 2>&1 && break
+    "$measure" run "$1" --backend cuda --graphs "$way" --settle 2 --timeout 20 --out "$work/measured.h5" </dev/null >"$2.$way" 2>&1 && break
     echo "all.sh: $(basename "$1" .yaml), --graphs $way: $(grep -m1 error "$2.$way" || echo failed)" >&2
   done
   cat "$2".* >>"$2"
@@ -224,9 +225,9 @@ run_job() {  # run_job JOB LOG
   [[ -f $work/measured.h5 ]]
 }
 
-node=$out/profile/node.yaml
+node=../profile/node.yaml  # of the jobs' folder
 summary=$out/summary.csv
-echo "job,predicted_s,measured_s,error" >"$summary"
+echo "job,predicted_s,measured_s,error,predicted_j,measured_j" >"$summary"
 failed=0
 while read -r name family layers hidden heads kv ffn sequence micro pipeline data virtual framework; do
   job=$out/jobs/$name.yaml
@@ -237,12 +238,14 @@ while read -r name family layers hidden heads kv ffn sequence micro pipeline dat
     run_job "$job" "$out/jobs/$name.txt" &&
     "$mirfak" validate "$work/predicted.h5" "$work/measured.h5" --format json >"$work/compared.json" 2>>"$out/jobs/$name.txt" &&
     "$mirfak" validate "$work/predicted.h5" "$work/measured.h5" >>"$out/jobs/$name.txt" 2>&1; then
-    tr -d ' \n' <"$work/compared.json" |
-      sed -E 's/.*"iteration":\{"predicted":([^,]*),"measured":([^,]*),"error":([^}]*)\}.*/'"$name"',\1,\2,\3/' >>"$summary"
-    echo >>"$summary"
+    pair() { tr -d ' \n' <"$work/compared.json" |
+      sed -nE 's/.*"'"$1"'":\{"predicted":([^,]*),"measured":([^,]*),"error":([^}]*)\}.*/\1,\2,\3/p'; }
+    energy=$(pair energy)
+    echo "$name,$(pair iteration),${energy%,*}" >>"$summary"
+    if [[ -n ${MIRFAK_TRACES:-} ]]; then cp "$work/measured.h5" "$out/jobs/$name.h5"; fi
   else
     failed=$((failed + 1))
-    echo "$name,,," >>"$summary"
+    echo "$name,,,," >>"$summary"
     echo "all.sh: $name failed: $(grep -m1 error "$out/jobs/$name.txt" || echo "see $out/jobs/$name.txt")" >&2
   fi
 done < <(jobs_wanted)

@@ -115,7 +115,7 @@ std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& s
   MeasuredTable table;
   for (const char* name : {"kernel", "precision"}) table.add_text_column(name);
   for (const char* name :
-       {"clock_hz", "clock_set", "flop", "bytes", "time_us", "energy_j", "power_w", "temperature_c"}) {
+       {"clock_hz", "clock_set", "flop", "bytes", "time_us", "short_time_us", "energy_j", "power_w", "temperature_c"}) {
     table.add_column(name);
   }
   const std::size_t of_each = std::max<std::size_t>(1, clocks.size());
@@ -123,7 +123,8 @@ std::string measure_gpu_energy(const EnergyOptions& options, const Simulation& s
     const Sample& sample = samples[i / of_each];
     const GpuEnergy& m = measured[i];
     table.add_row({sample.kernel, name_of(simulation.job.precision()), m.clock_hz, clocks.empty() ? 0.0 : 1.0,
-                   sample.flop, sample.bytes, m.time_s * 1e6, m.energy_j, m.power_w, m.temperature_c});
+                   sample.flop, sample.bytes, m.time_s * 1e6, m.short_time_s * 1e6, m.energy_j, m.power_w,
+                   m.temperature_c});
   }
   const std::size_t rows = table.rows();
   write_tables(options.out, "energy", {describe_gpu_machine(), 1, "cuda", {{"energy", std::move(table)}}});

@@ -18,7 +18,9 @@ namespace mirfak::measure {
 
 namespace {
 
-constexpr std::size_t kBatch = 128;    // kernels with their events: fewer than a stream's queue holds
+constexpr std::size_t kBatch = 512;  // launches: fewer than a stream's queue holds
+constexpr std::size_t kMostInARow = 16;
+constexpr double kRow = 300e-6;        // seconds of one kernel in a row that its events do not blur
 constexpr double kSubmission = 25e-6;  // seconds that the host takes for one, generously
 constexpr double kWait = 1e-3;         // seconds of a kernel that only waits
 constexpr std::size_t kEmptyKernels = 300;
@@ -41,10 +43,12 @@ class Stopwatch {
  public:
   explicit Stopwatch(std::size_t intervals) : begun_(intervals), ended_(intervals) {}
 
+  // `launches`: how many there are in all.
   template <typename Submit>
-  void run(const DeviceStream& stream, std::size_t count, double timeout_s, const Submit& submit) {
+  void run(const DeviceStream& stream, std::size_t count, std::size_t launches, double timeout_s,
+           const Submit& submit) {
     // The stream waits while the host fills it: no interval holds a gap that the host made.
-    launch_delay(static_cast<double>(count) * kSubmission, stream.get());
+    launch_delay(static_cast<double>(launches) * kSubmission, stream.get());
     for (std::size_t i = 0; i < count; ++i) {
       begun_[i].record(stream.get());
       submit(i);
@@ -54,9 +58,6 @@ class Stopwatch {
     wait_for(ended_[count - 1], timeout_s);
   }
   double seconds(std::size_t i) const { return ended_[i].seconds_since(begun_[i]); }
-  double period(std::size_t count) const {
-    return ended_[count - 1].seconds_since(ended_[0]) / static_cast<double>(count - 1);
-  }
 
  private:
   std::vector<DeviceEvent> begun_;
@@ -73,6 +74,71 @@ double middle_of_rounds(const Round& seconds) {
   }
   return middle(std::move(all));
 }
+
+// Kernels a few times in a row between two events, as in an iteration, where no event stands between them: an event
+// around each would hold up the next by several microseconds.
+class KernelRows {
+ public:
+  KernelRows(CudaKernels& kernels, std::span<const KernelWork> work, double timeout_s)
+      : kernels_(kernels), work_(work), timeout_s_(timeout_s), lengths_(work.size(), 1), watch_(kBatch) {
+    events_s_ = time_between_events();
+  }
+
+  // Periods of one round over all kernels.
+  std::vector<double> run() {
+    std::vector<double> out(work_.size());
+    for (std::size_t first = 0; first < work_.size();) {
+      std::size_t end = first;
+      std::size_t launches = 0;
+      while (end < work_.size() && (end == first || launches + lengths_[end] <= kBatch)) launches += lengths_[end++];
+      watch_.run(stream_, end - first, launches, timeout_s_, [&](std::size_t i) { repeat(first + i); });
+      for (std::size_t i = first; i < end; ++i) {
+        const double row = std::max(0.0, watch_.seconds(i - first) - events_s_);
+        out[i] = row / static_cast<double>(lengths_[i]);
+      }
+      first = end;
+    }
+    return out;
+  }
+
+  // How often in a row each is to run from now on, by its period.
+  void choose_lengths(std::span<const double> periods) {
+    for (std::size_t i = 0; i < periods.size(); ++i) {
+      const double fits = kRow / std::max(periods[i], 1e-7);
+      lengths_[i] = static_cast<std::size_t>(std::clamp(std::ceil(fits), 2.0, static_cast<double>(kMostInARow)));
+    }
+  }
+
+  const DeviceStream& stream() const { return stream_; }
+
+ private:
+  void repeat(std::size_t kernel) {
+    for (std::size_t i = 0; i < lengths_[kernel]; ++i) kernels_.run(work_[kernel], stream_.get());
+  }
+
+  // What two events around a row take, beside the kernels: around one empty kernel and around many.
+  double time_between_events() {
+    const auto row = [&](std::size_t count) {
+      return middle_of_rounds([&] {
+        watch_.run(stream_, 1, count, timeout_s_, [&](std::size_t) {
+          for (std::size_t i = 0; i < count; ++i) launch_nothing(stream_.get());
+        });
+        return watch_.seconds(0);
+      });
+    };
+    const double one = row(1);
+    const double period = (row(kEmptyKernels) - one) / (kEmptyKernels - 1);
+    return std::max(0.0, one - period);
+  }
+
+  CudaKernels& kernels_;
+  std::span<const KernelWork> work_;
+  double timeout_s_;
+  std::vector<std::size_t> lengths_;
+  DeviceStream stream_;
+  Stopwatch watch_;
+  double events_s_ = 0;
+};
 
 // Fewer kernels than a stream's queue holds: the host is never held up by the device.
 double host_seconds(const DeviceStream& stream, const DeviceEvent& ended, double timeout_s) {
@@ -221,17 +287,14 @@ GpuExecutor gpu_executor(const World& world, const ExecutionGroups& groups, cons
 std::vector<double> time_gpu_kernels(std::span<const KernelWork> work, const KernelPrecision& precision, int repeats,
                                      double timeout_s) {
   CudaKernels kernels(precision, max_room(work, precision));
-  const DeviceStream stream;
-  for (const KernelWork& kernel : work) kernels.prepare(kernel, stream.get());
-  Stopwatch watch(kBatch);
+  KernelRows rows(kernels, work, timeout_s);
+  for (const KernelWork& kernel : work) kernels.prepare(kernel, rows.stream().get());
+  rows.choose_lengths(rows.run());
   std::vector<std::vector<double>> times(work.size());
   // Rounds over all kernels: what disturbs the machine for a while falls on one repetition of many, not on all of one.
-  for (int round = 0; round <= repeats; ++round) {
-    for (std::size_t first = 0; first < work.size(); first += kBatch) {
-      const std::size_t count = std::min(kBatch, work.size() - first);
-      watch.run(stream, count, timeout_s, [&](std::size_t i) { kernels.run(work[first + i], stream.get()); });
-      for (std::size_t i = 0; round > 0 && i < count; ++i) times[first + i].push_back(watch.seconds(i));
-    }
+  for (int round = 0; round < repeats; ++round) {
+    const std::vector<double> periods = rows.run();
+    for (std::size_t i = 0; i < periods.size(); ++i) times[i].push_back(periods[i]);
   }
   std::vector<double> out;
   for (std::vector<double>& of_kernel : times) out.push_back(middle(std::move(of_kernel)));
@@ -243,11 +306,16 @@ GpuLaunch time_gpu_launches(double timeout_s) {
   const DeviceStream& stream = streams.front();
   const DeviceEvent ended;
   GpuLaunch out;
-  Stopwatch watch(kEmptyKernels);
-  out.stream_s = middle_of_rounds([&] {
-    watch.run(stream, kEmptyKernels, timeout_s, [&](std::size_t) { launch_nothing(stream.get()); });
-    return watch.period(kEmptyKernels);
-  });
+  Stopwatch watch(1);
+  const auto row = [&](std::size_t count) {
+    return middle_of_rounds([&] {
+      watch.run(stream, 1, count, timeout_s, [&](std::size_t) {
+        for (std::size_t i = 0; i < count; ++i) launch_nothing(stream.get());
+      });
+      return watch.seconds(0);
+    });
+  };
+  out.stream_s = (row(2 * kEmptyKernels) - row(kEmptyKernels)) / kEmptyKernels;
   out.host_s = middle_of_rounds([&] { return host_seconds(stream, ended, timeout_s); });
   const CudaGraph few = empty_kernels(streams, kEmptyKernels);
   const CudaGraph many = empty_kernels(streams, 2 * kEmptyKernels);
@@ -258,17 +326,40 @@ GpuLaunch time_gpu_launches(double timeout_s) {
   return out;
 }
 
+namespace {
+
+// Of loads that are kernels; 0 of others.
+std::vector<double> short_times_of(std::span<const GpuLoad> loads, const KernelPrecision& precision) {
+  constexpr int kRounds = 5;
+  constexpr double kTimeout = 60;
+  std::vector<KernelWork> kernels;
+  for (const GpuLoad& load : loads) {
+    if (load.kind == GpuLoad::Kind::kernel) kernels.push_back(load.work);
+  }
+  const std::vector<double> times = time_gpu_kernels(kernels, precision, kRounds, kTimeout);
+  std::vector<double> out;
+  std::size_t next = 0;
+  for (const GpuLoad& load : loads) out.push_back(load.kind == GpuLoad::Kind::kernel ? times[next++] : 0);
+  return out;
+}
+
+}  // namespace
+
 std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const KernelPrecision& precision,
                                           double seconds, std::span<const double> clocks_hz) {
   const NvmlDevice device = needed_nvml();
+  const std::vector<double> short_times = short_times_of(loads, precision);
   EnergyBench bench(device, loads, precision, seconds);
   ClockLock lock(device);
   std::vector<GpuEnergy> out;
-  for (const GpuLoad& load : loads) {
-    if (clocks_hz.empty()) out.push_back(bench.run(load));
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    if (clocks_hz.empty()) out.push_back(bench.run(loads[i]));
     for (const double hz : clocks_hz) {
       lock.set(hz);
-      out.push_back(bench.run(load));
+      out.push_back(bench.run(loads[i]));
+    }
+    for (std::size_t row = i * std::max<std::size_t>(1, clocks_hz.size()); row < out.size(); ++row) {
+      out[row].short_time_s = short_times[i];
     }
   }
   return out;
@@ -280,6 +371,18 @@ std::vector<double> gpu_clocks(int count) {
   const auto most = std::min(static_cast<std::size_t>(std::max(count, 1)), all.size());
   for (std::size_t i = 0; i < most; ++i) out.push_back(all[most == 1 ? 0 : i * (all.size() - 1) / (most - 1)]);
   return out;
+}
+
+std::function<std::optional<double>()> gpu_energy_meter() {
+  const auto device = open_nvml();
+  return [device]() -> std::optional<double> {
+    if (!device) return std::nullopt;
+    try {
+      return device->energy_j();
+    } catch (const Error&) {  // cards before Volta do not count
+      return std::nullopt;
+    }
+  };
 }
 
 Machine describe_gpu_machine() {

@@ -7,7 +7,9 @@
 #include "measure/measured_table.hpp"
 #include "program/kernel_work.hpp"
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,9 +47,10 @@ GpuLaunch time_gpu_launches(double timeout_s);
 
 // What one kernel class takes and draws at one clock, run without a pause for a while.
 struct GpuEnergy {
-  double clock_hz = 0;  // set, or that the card chose, at the end
-  double time_s = 0;    // of one kernel
-  double energy_j = 0;  // ... of the whole card
+  double clock_hz = 0;      // set, or that the card chose, at the end
+  double time_s = 0;        // of one kernel
+  double short_time_s = 0;  // ... of a few in a row, before the clock falls under the power limit
+  double energy_j = 0;      // ... of the whole card
   double power_w = 0;
   double temperature_c = 0;
 };
@@ -67,6 +70,10 @@ std::vector<GpuEnergy> measure_gpu_energy(std::span<const GpuLoad> loads, const 
                                           double seconds, std::span<const double> clocks_hz);
 // So many of the clocks that the card has, the highest and the lowest among them.
 std::vector<double> gpu_clocks(int count);
+
+// Says what this process's GPU has drawn since its driver was loaded, in joules; nothing where its driver does not
+// count.
+std::function<std::optional<double>()> gpu_energy_meter();
 
 // The machine, its GPU included.
 Machine describe_gpu_machine();

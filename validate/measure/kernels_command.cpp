@@ -73,6 +73,7 @@ constexpr std::array kMemoryKernels = {MemoryKernel{"elementwise", OperatorKind:
                                        MemoryKernel{"reduction", OperatorKind::reduction, 0.98},
                                        MemoryKernel{"gather", OperatorKind::gather, 0.5}};
 constexpr double kRowBytes = 1024;
+constexpr double kGpuRowBytes = 4096;  // of hidden states of 2,048 numbers in 16 bits
 constexpr double kMinBytes = 16384;
 constexpr double kMaxBytes = 64e6;
 constexpr double kMaxGpuBytes = 1.1e9;  // what a GPU streams in a time that launches do not blur
@@ -144,12 +145,12 @@ struct MemorySample {
   KernelWork work;
 };
 
-std::vector<MemorySample> memory_samples(double max_bytes) {
+std::vector<MemorySample> memory_samples(double max_bytes, double row_bytes) {
   std::vector<MemorySample> out;
   for (const MemoryKernel& kernel : kMemoryKernels) {
     for (double bytes = kMinBytes; bytes <= max_bytes; bytes *= 2) {
       const double read = bytes * kernel.read_share;
-      out.push_back({kernel.name, bytes, memory_work(kernel.kind, read, bytes - read, kRowBytes)});
+      out.push_back({kernel.name, bytes, memory_work(kernel.kind, read, bytes - read, row_bytes)});
     }
   }
   return out;
@@ -217,7 +218,7 @@ std::string measure_gpu_kernels(const KernelOptions& options, const Simulation& 
   const KernelPrecision precision{simulation.job.precision(), simulation.job.product_precision()};
   const double max_gflop = options.max_gflop > 0 ? options.max_gflop : kMaxGpuGflop;
   const std::vector<ProductSample> products = product_samples(simulation, max_gflop * 1e9);
-  const std::vector<MemorySample> samples = memory_samples(kMaxGpuBytes);
+  const std::vector<MemorySample> samples = memory_samples(kMaxGpuBytes, kGpuRowBytes);
   const std::vector<KernelWork> calls = attention_calls(simulation.program);
   std::vector<KernelWork> work;
   for (const ProductSample& sample : products) {
@@ -273,7 +274,7 @@ std::string measure_kernels(std::span<const std::string> arguments, World& world
   for (const GemmShape& shape : product_shapes(simulation.program, max_gflop * 1e9)) {
     products.push_back({Precision::fp32, shape});
   }
-  const std::vector<MemorySample> samples = memory_samples(kMaxBytes);
+  const std::vector<MemorySample> samples = memory_samples(kMaxBytes, kRowBytes);
   std::vector<KernelWork> work;
   for (const ProductSample& sample : products) work.push_back(product_work(sample.shape, false));
   for (const MemorySample& sample : samples) work.push_back(sample.work);

@@ -5,6 +5,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "executor/cpu_executor.hpp"
+#include "executor/marks.hpp"
 #include "executor/measured_timeline.hpp"
 #include "executor/submission_order.hpp"
 #include "measure/commands.hpp"
@@ -36,6 +37,10 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr double kLongestSettling = 3600;
+constexpr double kShortestCount = 1;  // seconds, many times the period of a card's energy counter
+
+// What the cards of this process have drawn so far, in joules.
+using EnergyMeter = std::function<std::optional<double>()>;
 
 struct RunOptions {
   std::string scenario;
@@ -140,18 +145,6 @@ void check_output(const std::string& out) {
   check_writable(out);
 }
 
-double begin_of(std::span<const TaskTime> times) {
-  double first = std::numeric_limits<double>::infinity();
-  for (const TaskTime& time : times) first = std::min(first, time.ready);
-  return first;
-}
-
-double end_of(std::span<const TaskTime> times) {
-  double last = -std::numeric_limits<double>::infinity();
-  for (const TaskTime& time : times) last = std::max(last, time.end);
-  return last;
-}
-
 std::vector<RankPlan> plans_here(const Program& program, const ExecutionGroups& groups, const World& world, bool all) {
   std::vector<RankPlan> out;
   if (!all) {
@@ -189,67 +182,119 @@ Running make_executor(const RunOptions& options, const World& world, const Simul
   return {std::move(cpu), [&executor] { return executor.clock_error_s(); }};
 }
 
-// The iterations of all ranks, gathered on rank 0.
+// The iterations of all ranks, gathered on rank 0. Where taking the time of tasks takes time itself, iterations are
+// timed without that, and as many more say where the time goes.
 class Iterations {
  public:
-  Iterations(Executor& executor, const World& world, const RunOptions& options) {
-    for (int i = 0; i < options.warmup; ++i) iterate(executor);
-    for (std::size_t left = settling(executor, world, options.settle); left > 0; --left) iterate(executor);
-    for (int i = 0; i < options.iterations; ++i) {
-      iterate(executor);
-      times_.emplace_back(executor.times().begin(), executor.times().end());
-    }
-    std::vector<double> ends;
-    for (const auto& times : times_) {
-      ends.push_back(begin_of(times));
-      ends.push_back(end_of(times));
-    }
-    const auto of_ranks = world.gather(ends);
-    for (std::size_t i = 0; world.rank() == 0 && i < times_.size(); ++i) lengths_.push_back(length(of_ranks, i));
+  Iterations(Executor& executor, const World& world, const RunOptions& options, const EnergyMeter& meter)
+      : executor_(executor), apart_(executor.marks_take_time()) {
+    for (int i = 0; i < options.warmup; ++i) iterate();
+    measure_energy(world, options, meter);
+    if (apart_) mark(options);
+    lengths_ = lengths_of(world, spans_);
+    marked_lengths_ = apart_ ? lengths_of(world, marked_spans_) : lengths_;
   }
 
   // On rank 0: how long each took.
   const std::vector<double>& lengths() const { return lengths_; }
+  double median_s() const { return lengths_[middle_of(lengths_)]; }
 
-  // The index of the one in the middle; on rank 0.
-  std::size_t median() const {
-    std::vector<std::size_t> order(lengths_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
-    return order[(order.size() - 1) / 2];
-  }
-
+  // The index of the one in the middle of those whose tasks were timed; on rank 0.
+  std::size_t median() const { return middle_of(marked_lengths_); }
+  double marked_s() const { return marked_lengths_[median()]; }
   std::span<const TaskTime> operator[](std::size_t iteration) const { return times_[iteration]; }
 
+  // Of one iteration, all GPUs; on rank 0. Nothing where it was over too soon for the cards' counters, or unknown.
+  std::optional<double> energy_j() const { return energy_j_; }
+
  private:
-  static void iterate(Executor& executor) {
+  TaskTime iterate() {
     check_interruption();
-    executor.iterate();
+    if (apart_) return executor_.iterate_unmarked();
+    executor_.iterate();
+    return span_of(executor_.times());
+  }
+
+  void mark(const RunOptions& options) {
+    executor_.iterate();  // not timed: captures what the marked ones run as
+    for (int i = 0; i < options.iterations; ++i) {
+      check_interruption();
+      executor_.iterate();
+      times_.emplace_back(executor_.times().begin(), executor_.times().end());
+      marked_spans_.push_back(span_of(times_.back()));
+    }
+  }
+
+  void measure_energy(const World& world, const RunOptions& options, const EnergyMeter& meter) {
+    const std::size_t settling = iterations_in(world, options.settle);
+    const double begin = monotonic_seconds();
+    const std::optional<double> before = meter();
+    for (std::size_t left = settling; left > 0; --left) iterate();
+    for (int i = 0; i < options.iterations; ++i) {
+      spans_.push_back(iterate());
+      if (!apart_) times_.emplace_back(executor_.times().begin(), executor_.times().end());
+    }
+    const std::optional<double> after = meter();
+    const bool known = before && after && monotonic_seconds() - begin > kShortestCount;
+    const auto count = static_cast<double>(settling) + options.iterations;
+    const std::vector<double> own = {known ? (*after - *before) / count : -1};
+    double sum = 0;
+    for (const std::vector<double>& of_rank : world.gather(own)) {
+      sum = of_rank.front() < 0 || sum < 0 ? -1 : sum + of_rank.front();
+    }
+    if (world.rank() == 0 && sum > 0) energy_j_ = sum;
   }
 
   // How many iterations take so long, as rank 0 finds of one; the same on all ranks.
-  static std::size_t settling(Executor& executor, const World& world, double seconds) {
+  std::size_t iterations_in(const World& world, double seconds) {
     if (seconds <= 0) return 0;
     const double begin = monotonic_seconds();
-    iterate(executor);
+    iterate();
     auto count = static_cast<std::size_t>(std::ceil(seconds / std::max(monotonic_seconds() - begin, 1e-6)));
     world.tell_all(std::as_writable_bytes(std::span(&count, 1)), 0, "hear how long to settle");
     return count;
   }
 
-  static double length(const std::vector<std::vector<double>>& of_ranks, std::size_t iteration) {
-    double first = std::numeric_limits<double>::infinity();
-    double last = -first;
-    for (const std::vector<double>& ends : of_ranks) {
-      first = std::min(first, ends[2 * iteration]);
-      last = std::max(last, ends[2 * iteration + 1]);
+  static std::vector<double> lengths_of(const World& world, std::span<const TaskTime> own) {
+    std::vector<double> ends;
+    for (const TaskTime& span : own) ends.insert(ends.end(), {span.ready, span.end});
+    const auto of_ranks = world.gather(ends);
+    std::vector<double> out;
+    for (std::size_t i = 0; world.rank() == 0 && i < own.size(); ++i) {
+      double first = std::numeric_limits<double>::infinity();
+      double last = -first;
+      for (const std::vector<double>& of_rank : of_ranks) {
+        first = std::min(first, of_rank[2 * i]);
+        last = std::max(last, of_rank[2 * i + 1]);
+      }
+      out.push_back(last - first);
     }
-    return last - first;
+    return out;
   }
 
+  static std::size_t middle_of(const std::vector<double>& lengths) {
+    std::vector<std::size_t> order(lengths.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lengths[a] < lengths[b]; });
+    return order[(order.size() - 1) / 2];
+  }
+
+  Executor& executor_;
+  bool apart_;
+  std::vector<TaskTime> spans_;
+  std::vector<TaskTime> marked_spans_;
   std::vector<std::vector<TaskTime>> times_;
   std::vector<double> lengths_;
+  std::vector<double> marked_lengths_;
+  std::optional<double> energy_j_;
 };
+
+EnergyMeter energy_meter([[maybe_unused]] const std::string& backend) {
+#ifdef MIRFAK_HAS_CUDA
+  if (backend == "cuda") return gpu_energy_meter();
+#endif
+  return [] { return std::optional<double>(); };
+}
 
 // One iteration's times of all ranks, on rank 0. `plans`: those that this process runs.
 std::vector<std::vector<TaskTime>> gather_times(const World& world, std::span<const RankPlan> plans,
@@ -283,13 +328,22 @@ std::optional<double> max_stolen(const World& world, const std::optional<double>
   return out;
 }
 
-std::string report(const Simulation& simulation, const Measurement& measured, const std::string& out) {
+// `marked_s`: an iteration with the marks of its tasks.
+std::string report(const Simulation& simulation, const Measurement& measured, double marked_s, const std::string& out) {
   const double time = simulation.result.iteration_time_s;
   std::string text = fmt::format("ran       {} tasks on {} rank{} ({}), {}\n", simulation.program.size(),
                                  simulation.program.ranks.size(), simulation.program.ranks.size() == 1 ? "" : "s",
                                  measured.backend, measured.machine);
   text += fmt::format("iteration {}, median of {} ({} .. {})\n", format_seconds(time), measured.iterations,
                       format_seconds(measured.shortest_s), format_seconds(measured.longest_s));
+  if (measured.mark_s > 0) {
+    text += fmt::format("marks     {} a task, taken out of the times of tasks: with them {}\n",
+                        format_seconds(measured.mark_s), format_seconds(marked_s));
+  }
+  if (measured.energy_j) {
+    text += fmt::format("energy    {:.3g} J an iteration, {:.0f} W, by the counters of all GPUs\n", *measured.energy_j,
+                        *measured.energy_j / time);
+  }
   if (measured.stolen_share.value_or(0) > kNotableSteal) {
     text += fmt::format("stolen    {:.1f} % of the processors' time, by the hypervisor: times vary with its load\n",
                         100 * *measured.stolen_share);
@@ -320,14 +374,16 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
 
   const Running running = make_executor(options, world, simulation, groups, plans);
   const std::optional<ProcessorTime> before = processor_time();
-  const Iterations iterations(*running.executor, world, options);
+  const Iterations iterations(*running.executor, world, options, energy_meter(options.backend));
   const std::optional<double> stolen = max_stolen(world, stolen_share(before, processor_time()));
   std::size_t median = world.rank() == 0 ? iterations.median() : 0;
   world.tell_all(std::as_writable_bytes(std::span(&median, 1)), 0, "hear which iteration to write");
   const std::vector<std::vector<TaskTime>> times = gather_times(world, plans, iterations[median]);
   if (world.rank() != 0) return {};
 
-  set_timeline(simulation, measured_timeline(simulation.program, groups, times));
+  const Unmarked timed = without_marks(simulation.program, groups, measured_timeline(simulation.program, groups, times),
+                                       std::llround(iterations.median_s() * 1e12), plans.size() > 1);
+  set_timeline(simulation, timed.timeline);
   const auto [shortest, longest] = std::minmax_element(iterations.lengths().begin(), iterations.lengths().end());
   const Measurement measured{running.executor->machine(),
                              running.executor->backend(),
@@ -335,9 +391,11 @@ std::string run_scenario(std::span<const std::string> arguments, World& world) {
                              *shortest,
                              *longest,
                              running.clock_error_s(),
-                             stolen};
+                             stolen,
+                             to_seconds(timed.mark),
+                             iterations.energy_j()};
   if (!options.out.empty()) write_trace(options.out, scenario, simulation, measured);
-  return report(simulation, measured, options.out);
+  return report(simulation, measured, iterations.marked_s(), options.out);
 }
 
 void check_backend(const std::string& name) {

@@ -1,0 +1,65 @@
+// Jobs that ran on a card, against predictions from micro-benchmarks of that card alone (validate/measured/).
+
+#include "base/csv.hpp"
+#include "scenario/scenario.hpp"
+#include "simulation/iteration.hpp"
+#include "support/source_root.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace measured_card_test {
+
+using namespace mirfak;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Errors {
+  double sum = 0;
+  double largest = 0;
+  int count = 0;
+
+  void add(double predicted, double measured) {
+    const double error = std::abs(predicted / measured - 1);
+    sum += error;
+    largest = std::max(largest, error);
+    ++count;
+  }
+  double mean() const { return sum / count; }
+};
+
+}  // namespace
+
+TEST_CASE("iterations and energy of jobs on one card follow from its micro-benchmarks") {
+  const fs::path root = source_root();
+  const fs::path card = root / "validate/measured/h100-80gb-hbm3";
+  const CsvTable summary = CsvTable::from_file(card / "summary.csv");
+  REQUIRE(summary.rows() == 24);
+  Errors time;
+  Errors energy;
+  for (std::size_t row = 0; row < summary.rows(); ++row) {
+    const std::string& job = summary.text(row, summary.require("job"));
+    CAPTURE(job);
+    const Scenario scenario =
+        load_scenario(card / "jobs" / (job + ".yaml"), {}, {root / "models", root / "hw_profiles"});
+    const Simulation simulation = simulate(scenario.job, {.unfolded = true, .operators = true});
+    const double measured_s = summary.number(row, summary.require("measured_s"), 1e-6, 1e6);
+    const double measured_j = summary.number(row, summary.require("measured_j"), 1e-6, 1e9);
+    CHECK(std::abs(simulation.result.iteration_time_s / measured_s - 1) < 0.08);
+    time.add(simulation.result.iteration_time_s, measured_s);
+    energy.add(simulation.result.energy_j, measured_j);
+    // A GPU that ranks share draws no more than it can.
+    for (const StageResult& stage : simulation.result.stages) CHECK(stage.average_power_w <= 700 * (1 + 1e-6));
+  }
+  MESSAGE("iterations: mean error " << 100 * time.mean() << " %, largest " << 100 * time.largest << " %");
+  MESSAGE("energy: mean error " << 100 * energy.mean() << " %, largest " << 100 * energy.largest << " %");
+  CHECK(time.mean() < 0.032);
+  CHECK(energy.mean() < 0.03);
+}
+
+}  // namespace measured_card_test
