@@ -462,6 +462,13 @@ std::vector<TensorId> all_but_alternate_products(const OperatorGraph& graph) {
   return out;
 }
 
+std::vector<TensorId> all_but_outputs(const OperatorGraph& graph) {
+  const std::set<TensorId> outputs(graph.outputs.begin(), graph.outputs.end());
+  std::vector<TensorId> out = all_activations(graph);
+  std::erase_if(out, [&](TensorId id) { return outputs.contains(id); });
+  return out;
+}
+
 std::vector<TensorId> all_activations(const OperatorGraph& graph) {
   std::vector<TensorId> out;
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {

@@ -53,5 +53,7 @@ std::vector<TensorId> tensors_under(const OperatorGraph& graph, std::string_view
 std::vector<TensorId> all_but_alternate_products(const OperatorGraph& graph);
 // What full recomputation drops: every activation of the block, its outputs included.
 std::vector<TensorId> all_activations(const OperatorGraph& graph);
+// The same where recomputation ends with what backward reads last: the outputs are nothing that it reads.
+std::vector<TensorId> all_but_outputs(const OperatorGraph& graph);
 
 }  // namespace mirfak

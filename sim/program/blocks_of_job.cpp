@@ -118,14 +118,15 @@ std::vector<TensorId> tensors_of(const OperatorGraph& layer, Module module) {
                        inside ? Produced::inside : Produced::with_results);
 }
 
-std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute, ModuleSet modules) {
+std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute recompute, ModuleSet modules,
+                                      bool stops_early) {
   switch (recompute) {
     case Recompute::none:
       return {};
     case Recompute::selective:
       break;
     case Recompute::full:
-      return all_activations(layer);
+      return stops_early ? all_but_outputs(layer) : all_activations(layer);
   }
   std::vector<TensorId> dropped;
   for (std::size_t module = 0; module < kModules; ++module) {
@@ -140,7 +141,7 @@ std::vector<TensorId> dropped_tensors(const OperatorGraph& layer, Recompute reco
 std::vector<TensorId> dropped_of_layer(const Job& job, const OperatorGraph& layer, Recompute recompute) {
   const bool norms = recompute == Recompute::none && job.framework.recompute.norms;
   return norms ? tensors_of(layer, Module::layer_norm)
-               : dropped_tensors(layer, recompute, job.strategy.recompute_modules);
+               : dropped_tensors(layer, recompute, job.strategy.recompute_modules, job.framework.recompute.stops_early);
 }
 
 // Rows on their way to experts or back: sparse in experts.
@@ -537,8 +538,8 @@ std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock
 }
 
 std::vector<bool> steps_run_again(const Job& job, const PartitionedBlock& kept) {
-  const std::vector<TensorId> dropped =
-      dropped_tensors(kept.graph, job.strategy.recompute, job.strategy.recompute_modules);
+  const std::vector<TensorId> dropped = dropped_tensors(
+      kept.graph, job.strategy.recompute, job.strategy.recompute_modules, job.framework.recompute.stops_early);
   if (dropped.empty()) return {};
   const std::vector<OperatorId> again = plan_activations(kept.graph, dropped).recomputed;
   std::vector<bool> out;

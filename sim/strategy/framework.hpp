@@ -63,6 +63,7 @@ struct KernelHabits {
 // What backward passes compute again, beside what the strategy says.
 struct RecomputeHabits {
   bool groups = false;
+  bool stops_early = false;
   bool norms = false;
   bool loss_softmax = false;
   std::string source;

@@ -135,6 +135,9 @@ FrameworkOptionGroup recompute() {
           {
               truth("groups", "several layers can be recomputed from one input (`recompute_method: uniform`)",
                     at<group, &Habits::groups>),
+              truth("stops_early",
+                    "recomputation of a layer ends with what backward reads last: its last product does not run again",
+                    at<group, &Habits::stops_early>),
               truth("norms", "backward computes the normalizations of layers again, kept or not",
                     at<group, &Habits::norms>),
               truth("loss_softmax", "a fused loss keeps the logits, which its gradient overwrites",

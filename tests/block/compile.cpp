@@ -8,7 +8,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 using namespace mirfak;
@@ -277,4 +279,20 @@ TEST_CASE("sizes that are nothing but an axis are known") {
         Names{"vocab"});
   CHECK(axis_sizes("  axes q=sequence/n\n  out[b s h] = view(view(x; s -> q n); q n -> s)\n") ==
         Names{"batch", "vocab"});
+}
+
+TEST_CASE("recomputation that stops early runs all again but what only the block's results need") {
+  const OperatorGraph graph = with_backward(built_in("llama", kLlama), {.fused_accumulation = true});
+  const std::vector<OperatorId> whole = plan_activations(graph, all_activations(graph)).recomputed;
+  const std::vector<OperatorId> early = plan_activations(graph, all_but_outputs(graph)).recomputed;
+  std::vector<OperatorId> skipped;
+  std::set_difference(whole.begin(), whole.end(), early.begin(), early.end(), std::back_inserter(skipped));
+  // The product down to the residual stream and the addition behind it: the last two of the forward pass.
+  REQUIRE(skipped.size() == 2);
+  CHECK(graph.op(skipped[0]).kind == OperatorKind::einsum);
+  CHECK(graph.op(skipped[0]).name == "mlp.out");
+  CHECK(skipped[1] == whole.back());
+  CHECK(whole.size() == early.size() + 2);
+  // Either way nothing but the block's input is kept.
+  CHECK(plan_activations(graph, all_but_outputs(graph)).kept == plan_activations(graph, all_activations(graph)).kept);
 }
