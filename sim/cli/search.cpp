@@ -241,7 +241,7 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
   const AssertionResult asserted = check_assertions(scenario.assertions, *best, simulated->iteration);
   if (!how.emits() || !how.options.report.empty()) {
     report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
-    report.notes.insert(report.notes.end(), asserted.close.begin(), asserted.close.end());
+    report.notes.insert(report.notes.end(), asserted.notes.begin(), asserted.notes.end());
   }
   output.text =
       how.emits() ? emitted_best(scenario, *best, how.options) : printed(report, how.format, how.surroundings);

@@ -332,7 +332,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   if (spread) leave_out_perturbations(notes);
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
-  notes.insert(notes.end(), asserted.close.begin(), asserted.close.end());
+  notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
   if (!options.report.empty()) {
     nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
     data["result"] = json_report(simulation, notes, {links, spread, gains}, surroundings);
@@ -351,11 +351,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources.folders, document);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
-  if (!simulation.result.fits) {
-    output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(simulation.result),
-                                   memory_remedies(scenario.job));
-    output.status = kStatusInfeasible;
-  }
+  complain_of_memory(scenario.job, simulation.result, output);
   complain_of_assertions(asserted, output);
   return output;
 }

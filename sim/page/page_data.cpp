@@ -9,7 +9,6 @@
 #include "report/search_text.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
-#include "report/train_report.hpp"
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
@@ -73,10 +72,11 @@ nlohmann::ordered_json search_page_data(const SearchReport& report, const std::f
   return out;
 }
 
-nlohmann::ordered_json training_page_data(const Scenario& scenario, const TrainingPrediction& prediction,
-                                          double wall_time_s) {
-  Json out = page_data("train", title_of("The training of ", scenario.job),
-                       train_json(scenario.job, prediction, wall_time_s), train_text(scenario, prediction));
+nlohmann::ordered_json training_page_data(const TrainReport& report, double wall_time_s) {
+  const Scenario& scenario = report.scenario;
+  const TrainingPrediction& prediction = report.prediction;
+  Json out = page_data("train", title_of("The training of ", scenario.job), train_json(report, wall_time_s),
+                       train_text(report));
   out["facts"] = facts_of(scenario.name, scenario.job, "");
   Json& finish = out["finish"] = Json::array();
   for (const FinishShare& share : prediction.estimate.finish_shares) {

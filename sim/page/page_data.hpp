@@ -3,10 +3,10 @@
 #include "report/comparison_report.hpp"
 #include "report/frontier_report.hpp"
 #include "report/search_report.hpp"
+#include "report/train_report.hpp"
 #include "report/validation_report.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
-#include "training/prediction.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -27,8 +27,7 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
 // `folder`: where scenarios of the strategies are to stand.
 nlohmann::ordered_json search_page_data(const SearchReport& report, const std::filesystem::path& folder,
                                         double wall_time_s);
-nlohmann::ordered_json training_page_data(const Scenario& scenario, const TrainingPrediction& prediction,
-                                          double wall_time_s);
+nlohmann::ordered_json training_page_data(const TrainReport& report, double wall_time_s);
 nlohmann::ordered_json frontier_page_data(const FrontierReport& report, double wall_time_s);
 nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Comparison& comparison);
 nlohmann::ordered_json validation_page_data(const std::vector<ValidationTable>& tables, const std::string& tiers);

@@ -46,11 +46,14 @@ void add_training(nb::module_& module) {
       .def(
           "to_dict",
           [](const PredictedTraining& self) {
-            return to_python(train_json(self.scenario.job, self.prediction, self.wall_time_s));
+            return to_python(train_json({self.scenario, self.prediction}, self.wall_time_s));
           },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak train --format json`.")
       .def(
-          "summary", [](const PredictedTraining& self) { return train_text(self.scenario, self.prediction); },
+          "summary",
+          [](const PredictedTraining& self) {
+            return train_text({self.scenario, self.prediction});
+          },
           "What `mirfak train` prints.")
       .def(
           "write_trace",
