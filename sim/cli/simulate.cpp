@@ -190,7 +190,6 @@ void refuse_of_several_jobs(const SimulateOptions& options) {
   if (!options.chakra.empty()) given.push_back("--chakra");
   if (!options.memory_snapshot.empty()) given.push_back("--memory-snapshot");
   if (options.emit.given()) given.push_back("--emit");
-  if (!options.report.empty()) given.push_back("--report");
   if (given.empty()) return;
   fail_input({}, fmt::format("{} is of one job", given.front()),
              "leave it out, or give the scenario of one of the jobs");
@@ -260,6 +259,10 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
   if (!options.links.empty()) {
     links = whole_network_use(simulation, file.names(), lowering);
     write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
+  }
+  if (!options.report.empty()) {
+    const std::string explanation = explain_jobs(file, jobs, simulation, links, lowering);
+    write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, explanation)));
   }
   CommandOutput output;
   const OutputFormat format = format_or_csv_choice(options.format);

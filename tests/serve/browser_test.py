@@ -4,43 +4,24 @@ of a search are taken over, errors stand at their place, the keyboard suffices, 
 Exit status 77: Chromium, its driver or selenium are not installed.
 usage: browser_test.py PROGRAM SOURCE_TREE [--screenshots FOLDER]"""
 
+import base64
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
+from chromium import chromium, show_at  # noqa: E402
 from served import serve  # noqa: E402
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select, WebDriverWait
-except ImportError as missing:
-    print(f"skipped: {missing} (Debian: python3-selenium)")
-    sys.exit(77)
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not CHROMIUM or not DRIVER:
-    print("skipped: no chromium or chromedriver (Debian: chromium chromium-driver)")
-    sys.exit(77)
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 PROGRAM, TREE = sys.argv[1:3]
-
-
-def browser(profile, width=1280, height=900):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync", "--hide-scrollbars", f"--user-data-dir={profile}", f"--window-size={width},{height}",
-                 "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(DRIVER))
 
 
 def printed(text):
@@ -205,7 +186,7 @@ class Page(unittest.TestCase):
 
     def test_the_page_is_no_wider_than_its_window(self):
         for width in (1280, 400):
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            show_at(driver, width, dark=False)
             opened()
             self.assertLessEqual(driver.execute_script("return document.documentElement.scrollWidth"), width)
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -226,19 +207,17 @@ def foreign_requests():
 def take_screenshots(folder):
     for width in (1280, 400):
         for scheme in ("light", "dark"):
-            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+            show_at(driver, width, scheme == "dark", 1000)
             opened()
             driver.save_screenshot(f"{folder}/{width}-{scheme}.png")
             if scheme == "light":
                 shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
                 with open(f"{folder}/{width}-whole.png", "wb") as file:
-                    import base64
                     file.write(base64.b64decode(shot["data"]))
 
 
 with serve(PROGRAM, TREE) as served, tempfile.TemporaryDirectory() as profile:
-    driver = browser(profile)
+    driver = chromium(f"--user-data-dir={profile}", "--window-size=1280,900", reaches=["127.0.0.1"])
     try:
         if "--screenshots" in sys.argv:
             take_screenshots(sys.argv[sys.argv.index("--screenshots") + 1])
