@@ -112,17 +112,34 @@ class Page(unittest.TestCase):
         self.assertNotIn("zero", text_of_editor())
 
     def test_the_text_and_the_form_are_in_step(self):
-        editor = find("text")
-        editor.send_keys(Keys.CONTROL, "a")
-        asked = driver.execute_script("return document.body.dataset.asked")
-        editor.send_keys("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\ntraining: {global_batch: 128}\n"
-                         "strategy: {tensor: 8, pipeline: 2, zero: 1}\n")
-        wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked)
-        wait_for_answer()
+        self.write("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\ntraining: {global_batch: 128}\n"
+                   "strategy: {tensor: 8, pipeline: 2, zero: 1}\n")
         self.assertEqual(find("field-model").get_property("value"), "llama2-70b")
         self.assertEqual(find("field-strategy-pipeline").get_property("value"), "2")
         self.assertEqual(find("field-strategy-data").get_attribute("placeholder"), "4")
         self.check_figures()
+
+    def write(self, text):
+        asked = driver.execute_script("return document.body.dataset.asked")
+        find("text").send_keys(Keys.CONTROL, "a")
+        find("text").send_keys(text)
+        wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked)
+        wait_for_answer()
+
+    def test_each_entry_of_a_mixed_cluster_is_edited(self):
+        self.write("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 4}, {type: dgx-a100-80g, count: 4}]}\n"
+                   "training: {global_batch: 256}\nstrategy: {tensor: 8, pipeline: 2, zero: 1}\n")
+        self.assertEqual([find(f"field-cluster-nodes-{at}--type").get_property("value") for at in (0, 1)], ["hgx-h100", "dgx-a100-80g"])
+        self.assertIn("A100", driver.find_elements(By.CSS_SELECTOR, ".entry .aside")[1].text)
+        before = figures()["gpus"]
+        change("field-cluster-nodes-1--count", "12")
+        self.assertIn("{type: dgx-a100-80g, count: 12}", text_of_editor())
+        self.assertEqual((before, figures()["gpus"]), ("64", "128"))
+        self.check_figures()
+        change("field-cluster-nodes-1--type", "hgx-h200")
+        self.assertIn("{type: hgx-h200, count: 12}", text_of_editor())
+        self.write("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 4}]}\ntraining: {global_batch: 256}\nstrategy: {tensor: 8}\n")
+        self.assertEqual(len(driver.find_elements(By.CSS_SELECTOR, ".entry")), 1)
 
     def test_the_keyboard_chooses_a_model(self):
         model = find("field-model")
