@@ -173,7 +173,8 @@ double seconds_of(const std::function<void()>& work) {
 // Lowering, execution, accounts of time and links, and what is explained: whatever it is at, it looks at its flag.
 TEST_CASE("a large simulation is given up soon, whenever that is") {
   const std::string text =
-      "model: gpt3-175b\ncluster: {nodes: [{type: dgx-a100-80g, count: 160}], fabric: {type: fat-tree, routing: hashed, "
+      "model: gpt3-175b\ncluster: {nodes: [{type: dgx-a100-80g, count: 160}], fabric: {type: fat-tree, routing: "
+      "hashed, "
       "oversubscription: 4}}\ntraining: {global_batch: 1280}\nstrategy: {tensor: 8, pipeline: 8, data: 20}\n";
   const HttpRequest request{"POST", "/api/simulate", {}, Json{{"scenario", text}}.dump()};
   std::atomic<bool> never{false};
