@@ -183,6 +183,13 @@ std::vector<std::string> notes_unchecked(const Assertions& assertions) {
                   assertions.front().where().text())};
 }
 
+std::vector<std::string> notes_on_assertions(const AssertionResult& result) {
+  std::vector<std::string> out;
+  for (const BrokenAssertion& broken : result.broken) out.push_back("assert: " + broken.text);
+  out.insert(out.end(), result.notes.begin(), result.notes.end());
+  return out;
+}
+
 std::string broken_text(const AssertionResult& result) {
   if (result.broken.size() == 1) return "assert: " + result.broken.front().text;
   std::string out = fmt::format("{} assertions do not hold", result.broken.size());

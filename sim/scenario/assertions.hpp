@@ -40,6 +40,9 @@ AssertionResult check_assertions(const Assertions& assertions, const Job& job, c
 // Of a command that checks none: which ones do. None where there are no assertions.
 std::vector<std::string> notes_unchecked(const Assertions& assertions);
 
+// A sentence for each that does not hold, and the notes: for callers that have no exit status.
+std::vector<std::string> notes_on_assertions(const AssertionResult& result);
+
 // "2 assertions do not hold:" and a line each, as a command complains.
 std::string broken_text(const AssertionResult& result);
 
