@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 
 namespace mirfak {
@@ -28,5 +29,20 @@ const std::atomic<bool>* cancellation_flag();  // of this thread; nullptr: none
 
 // Throws Cancelled where the flag of this thread is set: in loops that take long, as rarely as some milliseconds.
 void check_cancelled();
+
+// Of a loop of short steps, up to some microseconds each: looks once in many.
+class CancellationSteps {
+ public:
+  void step(std::size_t steps = 1) {
+    taken_ += steps;
+    if (taken_ < kBetween) return;
+    taken_ = 0;
+    check_cancelled();
+  }
+
+ private:
+  static constexpr std::size_t kBetween = 1 << 14;
+  std::size_t taken_ = 0;
+};
 
 }  // namespace mirfak

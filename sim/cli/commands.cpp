@@ -4,6 +4,7 @@
 #include "base/origin.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
+#include "report/memory_shortage.hpp"
 
 #include <fmt/format.h>
 
@@ -63,6 +64,12 @@ CommandOutput refuse(const std::string& name) {
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
+
+void complain_of_memory(const Job& job, const IterationResult& result, CommandOutput& output) {
+  if (result.fits) return;
+  output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(result), memory_remedies(job));
+  output.status = kStatusInfeasible;
+}
 
 void complain_of_assertions(const AssertionResult& asserted, CommandOutput& output) {
   if (asserted.broken.empty()) return;

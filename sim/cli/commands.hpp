@@ -74,6 +74,9 @@ CommandOutput run_completion(std::span<const std::string> arguments, const Surro
 CommandOutput run_man(std::span<const std::string> arguments, const Surroundings& surroundings);
 CommandOutput run_bench(std::span<const std::string> arguments, const Surroundings& surroundings);
 
+// Says that the job needs more memory than its GPUs have, and what would help; nothing where it fits.
+void complain_of_memory(const Job& job, const IterationResult& result, CommandOutput& output);
+
 // Adds what does not hold to the complaint, and sets the status; nothing where all hold.
 void complain_of_assertions(const AssertionResult& asserted, CommandOutput& output);
 

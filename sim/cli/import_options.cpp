@@ -22,8 +22,7 @@ void ImportOptions::add_to(CommandSyntax& syntax) {
   add("arg", po::value(&parameters)->value_name("WORD"),
       "a script's next parameter: $1, $2, ...; may be given several times");
   add("launch", po::value(&launch)->value_name("N"), "of a script that starts several programs: which");
-  syntax.add_file(FileRole::input, "cluster", cluster, "FILE",
-                  "what is printed of the cluster: `mirfak import --help`");
+  syntax.add_files(FileRole::input, "cluster", cluster, "FILE", "what the cluster prints of itself; may be repeated");
   add("from", po::value(&format)->value_name("FORMAT"), "what kind of file it is, where it does not show");
 }
 
@@ -38,7 +37,7 @@ ImportedJob import_files(const std::vector<std::string>& paths, const ImportOpti
   for (const std::string& path : paths) files.push_back(read_import_file(path));
   ImportRequest request;
   request.format = options.format;
-  if (!options.cluster.empty()) request.cluster.push_back(read_import_file(options.cluster));
+  for (const std::string& path : options.cluster) request.cluster.push_back(read_import_file(path));
   for (const std::string& node : options.nodes) request.nodes.push_back(node_choice(node));
   ImportContext context{sources};
   for (const std::string& variable : options.environment) {

@@ -15,7 +15,7 @@ struct ImportOptions {
   std::vector<std::string> parameters;   // --arg
   int launch = 0;                        // --launch; 0: the first training
   std::string format;                    // --from
-  std::string cluster;                   // --cluster: a file that says what it is made of
+  std::vector<std::string> cluster;      // --cluster: files that say what it is made of
 
   void add_to(CommandSyntax& syntax);
   bool given() const;

@@ -57,7 +57,8 @@ void refuse_undeclared_files(const CommandSyntax& syntax) {
     const bool declared = std::any_of(syntax.file_options.begin(), syntax.file_options.end(),
                                       [&](const auto& file) { return file.name == option->long_name(); });
     if (declared || !is_file_name(value.substr(0, value.find(' ')))) continue;
-    fail_internal(fmt::format("--{} names a file and is not declared with add_file()", option->long_name()));
+    fail_internal(
+        fmt::format("--{} names a file and is not declared with add_file() or add_files()", option->long_name()));
   }
 }
 
@@ -65,8 +66,8 @@ std::vector<FileArgument> files_of(const CommandSyntax& syntax, std::span<const 
   std::vector<FileArgument> out;
   for (const std::string& operand : operands) out.push_back({FileRole::input, "the argument", operand});
   for (const CommandSyntax::FileOption& option : syntax.file_options) {
-    if (!option.path->empty() && option.role != FileRole::as_added)
-      out.push_back({option.role, "--" + option.name, *option.path});
+    if (option.role == FileRole::as_added) continue;
+    for (const std::string& path : option.given()) out.push_back({option.role, "--" + option.name, path});
   }
   if (syntax.more_files) syntax.more_files(out);
   return out;
@@ -77,7 +78,14 @@ std::vector<FileArgument> files_of(const CommandSyntax& syntax, std::span<const 
 void CommandSyntax::add_file(FileRole role, const char* name, std::string& path, const char* value,
                              const char* sentence) {
   options.add_options()(name, po::value(&path)->value_name(value), sentence);
-  file_options.push_back({role, name, &path});
+  file_options.push_back(
+      {role, name, [&path] { return path.empty() ? std::vector<std::string>{} : std::vector{path}; }});
+}
+
+void CommandSyntax::add_files(FileRole role, const char* name, std::vector<std::string>& paths, const char* value,
+                              const char* sentence) {
+  options.add_options()(name, po::value(&paths)->value_name(value), sentence);
+  file_options.push_back({role, name, [&paths] { return paths; }});
 }
 
 CommandSyntax::CommandSyntax(std::string usage_line, std::string purpose_text)

@@ -30,13 +30,16 @@ struct CommandSyntax {
 
   // An option that names a file. All such options are declared so: read_arguments() fails for one that is not.
   void add_file(FileRole role, const char* name, std::string& path, const char* value, const char* sentence);
+  // ... that may be given several times.
+  void add_files(FileRole role, const char* name, std::vector<std::string>& paths, const char* value,
+                 const char* sentence);
   // Adds what follows from the options: a plot beside a report, files in a folder.
   std::function<void(std::vector<FileArgument>&)> more_files;
 
   struct FileOption {
     FileRole role;
     std::string name;
-    const std::string* path;
+    std::function<std::vector<std::string>()> given;  // without empty ones
   };
   std::vector<FileOption> file_options;
 };

@@ -11,6 +11,7 @@
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "page/page_data.hpp"
+#include "page/strategy_reasons.hpp"
 #include "report/json_csv.hpp"
 #include "report/plan_report.hpp"
 #include "report/search_json.hpp"
@@ -142,10 +143,6 @@ void check(const SearchOptions& options, OutputFormat format) {
     fail_input({}, fmt::format("--time-limit: expected 0 (none) or more, found {}", options.time_limit_s));
   }
   options.emit.check(format);
-  if (!options.report.empty() && plans_with_alpa(options)) {
-    fail_input({}, "--report is a page of the exact search, and a plan of Alpa's has stages",
-               "use --format json, or --planner search");
-  }
   if (format != OutputFormat::csv) return;
   if (plans_with_alpa(options)) {
     fail_input({}, "--format csv is a row for each strategy of the search, and a plan of Alpa's has stages",
@@ -241,7 +238,7 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
   const AssertionResult asserted = check_assertions(scenario.assertions, *best, simulated->iteration);
   if (!how.emits() || !how.options.report.empty()) {
     report.notes = notes_on_keys(scenario, *best, ScenarioSources(data_folders(how.options.data)));
-    report.notes.insert(report.notes.end(), asserted.close.begin(), asserted.close.end());
+    report.notes.insert(report.notes.end(), asserted.notes.begin(), asserted.notes.end());
   }
   output.text =
       how.emits() ? emitted_best(scenario, *best, how.options) : printed(report, how.format, how.surroundings);
@@ -249,6 +246,13 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
   complain_of_assertions(asserted, output);
   note_interruption(output);
   return output;
+}
+
+// With what stands behind the figures of its best strategies.
+void write_report(const SearchOptions& options, const SearchScenario& scenario,
+                  std::span<const SimulatedStrategy> strategies, nlohmann::ordered_json data) {
+  data["explanations"] = strategy_explanations(scenario, strategies, ScenarioSources(data_folders(options.data)));
+  write_text_file(options.report, page_of(data));
 }
 
 CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
@@ -264,7 +268,13 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
   PlanReport report{scenario, outcome, levels_of(options), std::nullopt, {}};
   if (!how.emits() && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
   const SimulatedStrategy* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated;
-  return told(report, best, plan_failure, how);
+  CommandOutput output = told(report, best, plan_failure, how);
+  if (!options.report.empty()) {
+    const fs::path folder = fs::path(options.report).parent_path();
+    write_report(options, scenario, outcome_of(outcome).strategies,
+                 plan_page_data(report, folder, how.surroundings.seconds_so_far()));
+  }
+  return output;
 }
 
 }  // namespace
@@ -289,7 +299,8 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   CommandOutput output = told(report, best, search_failure, how);
   if (!options.report.empty()) {
     const fs::path folder = fs::path(options.report).parent_path();
-    write_text_file(options.report, page_of(search_page_data(report, folder, surroundings.seconds_so_far())));
+    write_report(options, scenario, outcome.strategies,
+                 search_page_data(report, folder, surroundings.seconds_so_far()));
   }
   return output;
 }

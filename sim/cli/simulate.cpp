@@ -190,7 +190,6 @@ void refuse_of_several_jobs(const SimulateOptions& options) {
   if (!options.chakra.empty()) given.push_back("--chakra");
   if (!options.memory_snapshot.empty()) given.push_back("--memory-snapshot");
   if (options.emit.given()) given.push_back("--emit");
-  if (!options.report.empty()) given.push_back("--report");
   if (given.empty()) return;
   fail_input({}, fmt::format("{} is of one job", given.front()),
              "leave it out, or give the scenario of one of the jobs");
@@ -260,6 +259,10 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
   if (!options.links.empty()) {
     links = whole_network_use(simulation, file.names(), lowering);
     write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
+  }
+  if (!options.report.empty()) {
+    const std::string explanation = explain_jobs(file, jobs, simulation, links, lowering);
+    write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, explanation)));
   }
   CommandOutput output;
   const OutputFormat format = format_or_csv_choice(options.format);
@@ -332,7 +335,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
       notes_on_keys(scenario, sources, as_usual ? simulation.result : simulate(scenario.job).result);
   if (spread) leave_out_perturbations(notes);
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, simulation.result);
-  notes.insert(notes.end(), asserted.close.begin(), asserted.close.end());
+  notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
   if (!options.report.empty()) {
     nlohmann::ordered_json data = simulation_page_data(scenario, simulation, notes, surroundings.seconds_so_far());
     data["result"] = json_report(simulation, notes, {links, spread, gains}, surroundings);
@@ -351,11 +354,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
   if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources.folders, document);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
-  if (!simulation.result.fits) {
-    output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(simulation.result),
-                                   memory_remedies(scenario.job));
-    output.status = kStatusInfeasible;
-  }
+  complain_of_memory(scenario.job, simulation.result, output);
   complain_of_assertions(asserted, output);
   return output;
 }

@@ -67,18 +67,22 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
       parse_scenario(scenario_document(options.scenario, options.import, options.overrides, sources), sources);
   const TrainingPrediction prediction =
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
+  const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, prediction);
+  const TrainReport report{scenario, prediction, asserted.notes};
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
   if (!options.report.empty()) {
-    write_text_file(options.report, page_of(training_page_data(scenario, prediction, surroundings.seconds_so_far())));
+    write_text_file(options.report, page_of(training_page_data(report, surroundings.seconds_so_far())));
   }
   CommandOutput output;
   if (format != OutputFormat::text) {
-    const nlohmann::ordered_json json = train_json(scenario.job, prediction, surroundings.seconds_so_far());
+    const nlohmann::ordered_json json = train_json(report, surroundings.seconds_so_far());
     output.text = format == OutputFormat::csv ? csv_of_json(json) : printed_json(json);
   } else {
     const int width = surroundings.columns > 0 ? std::clamp(surroundings.columns, 40, 160) : 90;
-    output.text = train_text(scenario, prediction, width);
+    output.text = train_text(report, width);
   }
+  complain_of_memory(scenario.job, prediction.iteration, output);
+  complain_of_assertions(asserted, output);
   return output;
 }
 

@@ -172,13 +172,21 @@ CommandOutput compare_recording(const ValidateOptions& options, OutputFormat for
   const KernelClasses classes = KernelClasses::from_file(data_folders(options.data).hardware / "kernel_classes.yaml");
   const RecordingComparison comparison =
       compare_with_recording(predicted, read_recording(options.files[1], classes), classes);
+  if (!options.report.empty()) {
+    fail_input({}, "--report is a page of two traces with the same tasks, and a profiler's recording has its own",
+               "use --format json");
+  }
   if (format == OutputFormat::text) return {recording_comparison_text(comparison), {}};
   return {printed_json(recording_comparison_json(comparison)), {}};
 }
 
 CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
-  if (!options.report.empty() || !options.ranges.empty() || options.line > 0) {
-    fail_input({}, "--report, --ranges and --line are for tables of runs");
+  if (!options.ranges.empty() || options.line > 0) {
+    fail_input({}, "--ranges and --line are for tables of runs");
+  }
+  if (!options.report.empty() && !is_page(options.report)) {
+    fail_input({}, "--report in Markdown is for tables of runs, and of traces it is a page",
+               "give it a name that ends in .html");
   }
   if (options.files.size() == 2 && is_trace(options.files[0]) && is_recording_file(options.files[1])) {
     return compare_recording(options, format);
@@ -191,6 +199,7 @@ CommandOutput compare(const ValidateOptions& options, OutputFormat format) {
   const TraceFile measured = read_trace(options.files[1]);
   const TraceComparison comparison = compare_traces(predicted, measured);
   if (!options.out.empty()) write_text_file(options.out, comparison_csv(predicted, measured));
+  if (!options.report.empty()) write_text_file(options.report, page_of(traces_page_data(comparison)));
   return {format == OutputFormat::json ? printed_json(comparison_json(comparison))
                                        : comparison_text(comparison, options.worst),
           {}};

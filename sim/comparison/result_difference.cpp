@@ -128,6 +128,15 @@ void add_kernels(const ComparedRun& a, const ComparedRun& b, ResultDifference& o
   }
 }
 
+// Of both, once where these are one file's.
+void add_notes_of_assertions(const ComparedRun& a, const ComparedRun& b, ResultDifference& out) {
+  for (const ComparedRun* const run : {&a, &b}) {
+    for (std::string& note : notes_unchecked(run->scenario->assertions)) {
+      if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) out.notes.push_back(std::move(note));
+    }
+  }
+}
+
 }  // namespace
 
 ResultDifference result_difference(const ComparedRun& a, const ComparedRun& b) {
@@ -141,6 +150,7 @@ ResultDifference result_difference(const ComparedRun& a, const ComparedRun& b) {
   out.stages = compare_stages(*a.simulation, *b.simulation);
   out.memory = compare_memory(of_a, of_b);
   add_kernels(a, b, out);
+  add_notes_of_assertions(a, b, out);
   return out;
 }
 

@@ -35,7 +35,6 @@ namespace {
 
 constexpr TaskId kNone = std::numeric_limits<TaskId>::max();
 constexpr TaskId kAlarm = kNone - 1;
-constexpr std::uint64_t kEventsBetweenChecks = 1 << 14;
 
 class EventEngine {
  public:
@@ -78,6 +77,7 @@ class EventEngine {
   std::vector<std::uint32_t> first_dependent_;
   RadixHeap<Event> queue_;
   std::uint64_t ended_ = 0;
+  CancellationSteps steps_;
   std::uint64_t changes_of_speed_ = 0;
 };
 
@@ -91,6 +91,7 @@ EventEngine::EventEngine(const Program& program)
   if (!program.dependencies.empty()) first_dependent_.assign(program.size(), kNone);
   // Backwards, so that lists come out in ascending order.
   for (auto task = static_cast<TaskId>(program.size()); task-- > 0;) {
+    steps_.step();
     const std::uint32_t begin = program.dependency_begin[task];
     const std::uint32_t end = program.dependency_begin[task + 1];
     Node& node = nodes_[task];
@@ -128,6 +129,7 @@ void EventEngine::open_streams(const Start& start) {
 template <class Start>
 void EventEngine::finish(const Event& event, const Start& start) {
   ++ended_;
+  steps_.step();
   if (event.next != kNone) release(event.next, start);
   if (event.task == kNone) return;
   for (std::uint32_t k = first_dependent_[event.task]; k != kNone; k = dependents_[k].next) {
@@ -151,7 +153,6 @@ Timeline EventEngine::run() {
   open_streams(start);
   while (!queue_.empty()) {
     finish(pop(), start);
-    if (ended_ % kEventsBetweenChecks == 0) check_cancelled();
   }
   return timeline({});
 }
@@ -183,13 +184,14 @@ Timeline EventEngine::run_sharing_links() {
   while (!queue_.empty()) {
     const Event event = pop();
     if (event.task != kAlarm) finish(event, start);
-    if (ended_ % kEventsBetweenChecks == 0) check_cancelled();
     // Speeds are settled when all that happens at this instant has happened; that may bring an end to this instant.
     while (!queue_.next_is_now()) {
       if (shares.first_end() == queue_.now()) {
         finish_first();
       } else {
-        changes_of_speed_ += shares.settle(queue_.now());
+        const std::uint64_t changes = shares.settle(queue_.now());
+        changes_of_speed_ += changes;
+        steps_.step(changes);
         if (shares.first_end() != queue_.now()) break;
       }
     }

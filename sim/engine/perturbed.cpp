@@ -1,5 +1,7 @@
 #include "engine/perturbed.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -43,7 +45,9 @@ class Perturber {
 
   Program run() {
     if (program_.shares_links()) program_.slower.assign(program_.size(), 1);
+    CancellationSteps steps;
     for (TaskId task = 0; task < program_.size(); ++task) {
+      steps.step();
       const GroupId group = program_.group_of(task);
       const TimeFactors& factors = group == kNoGroup ? of_rank_[program_.rank_of(task)] : of_group_[group];
       if (factors == TimeFactors{}) continue;

@@ -1,5 +1,7 @@
 #include "engine/sweep.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <algorithm>
 #include <cstddef>
 
@@ -21,6 +23,8 @@ namespace mirfak {
 
 namespace {
 
+constexpr std::size_t kTasksBetweenChecks = 1 << 20;
+
 // Calls each(task, start, end) for every task in program order; returns the makespan. `end` must have room for all.
 template <class Each>
 Picoseconds sweep(const Program& program, std::vector<Picoseconds>& stream_end, Picoseconds* end, const Each& each) {
@@ -33,6 +37,7 @@ Picoseconds sweep(const Program& program, std::vector<Picoseconds>& stream_end, 
   Picoseconds* const free_at = stream_end.data();
   TaskId dependency = dependency_begin[0];
   for (std::size_t task = 0; task < tasks; ++task) {
+    if (task % kTasksBetweenChecks == 0) check_cancelled();
     Picoseconds start = free_at[stream[task]];
     const TaskId dependency_end = dependency_begin[task + 1];
     for (; dependency < dependency_end; ++dependency) start = std::max(start, end[dependencies[dependency]]);
@@ -48,6 +53,7 @@ Picoseconds sweep(const Program& program, std::vector<Picoseconds>& stream_end, 
 Timeline execute_sweep(const Program& program) {
   Timeline timeline;
   timeline.start.resize(program.size());
+  check_cancelled();  // so much memory takes a while
   timeline.end.resize(program.size());
   std::vector<Picoseconds> stream_end;
   Picoseconds* const starts = timeline.start.data();

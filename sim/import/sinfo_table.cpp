@@ -76,8 +76,11 @@ class SinfoReading {
       fail(heading_place(), "no names of nodes: the same ones may stand in several partitions",
            "print NODELIST (%N) or HOSTNAMES (%n) with it");
     }
-    if (!count_ && !state_ && column({"NODES(A/I/O/T)", "NODES(A/I)"}))
-      fail(heading_place(), "a summary does not say which nodes can be used", "give sinfo without -s");
+    const std::optional<std::size_t> summary = column({"NODES(A/I/O/T)", "NODES(A/I)"});
+    if (!count_ && !state_ && summary) {
+      fail(place_of(*summary), "a summary (-s) says how many nodes can be used, and neither which nor their GPUs",
+           R"(run sinfo -N -o "%N|%P|%G|%T" in its place)");
+    }
     for (std::size_t i = heading_.line + 1; i < lines.size(); ++i) read_line(lines[i], static_cast<int>(i) + 1);
     if (!state_) out_.notes.push_back({heading_place(), "no column STATE (%T): all nodes are taken as usable"});
   }
@@ -91,6 +94,11 @@ class SinfoReading {
     return std::nullopt;
   }
   Location heading_place() const { return {file_.name, static_cast<int>(heading_.line) + 1, 1}; }
+  Location place_of(std::size_t column) const {
+    const std::vector<std::string_view> lines = lines_of(file_.text);
+    const int number = static_cast<int>(heading_.line) + 1;
+    return cells_of(lines[heading_.line], heading_.barred, file_.name, number)[column].where;
+  }
   [[noreturn]] static void fail(const Location& where, const std::string& why, const std::string& remedy) {
     fail_input(where, "sinfo: " + why, remedy);
   }

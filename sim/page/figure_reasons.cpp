@@ -249,33 +249,33 @@ class FigureReasons {
   Json out_ = Json::object();
 };
 
-// Titles are what is not indented.
-Json sections_of(const std::string& explanation) {
+}  // namespace
+
+nlohmann::ordered_json explanation_sections(const std::string& text) {
   Json out = Json::array();
-  std::istringstream lines(explanation);
-  std::string text;
+  std::istringstream lines(text);
+  std::string section;
   const auto end_section = [&] {
     if (out.empty()) return;
-    while (text.ends_with('\n')) text.pop_back();
-    out.back()["text"] = text;
+    while (section.ends_with('\n')) section.pop_back();
+    out.back()["text"] = section;
   };
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line.front() != ' ') {
       end_section();
       out.push_back({{"title", line}});
-      text.clear();
-    } else if (!line.empty() || !text.empty()) {
-      text += line + '\n';
+      section.clear();
+    } else if (!line.empty() || !section.empty()) {
+      section += line + '\n';
     }
   }
   end_section();
   return out;
 }
 
-}  // namespace
-
 nlohmann::ordered_json explanation_of(const Scenario& scenario, const Simulation& simulation) {
-  return {{"figures", FigureReasons(simulation).json()}, {"sections", sections_of(explain_text(scenario, simulation))}};
+  return {{"figures", FigureReasons(simulation).json()},
+          {"sections", explanation_sections(explain_text(scenario, simulation))}};
 }
 
 }  // namespace mirfak

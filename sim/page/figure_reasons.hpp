@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <string>
+
 namespace mirfak {
 
 // What stands behind the figures of an iteration: `figures`, by the keys of result_json() (of activities with
@@ -12,5 +14,8 @@ namespace mirfak {
 // the beginnings of the titles of sections that say more. And `sections`, a list of `title` and `text`: the parts of
 // explain_text().
 nlohmann::ordered_json explanation_of(const Scenario& scenario, const Simulation& simulation);
+
+// The sections of a text of which the titles are what is not indented.
+nlohmann::ordered_json explanation_sections(const std::string& text);
 
 }  // namespace mirfak

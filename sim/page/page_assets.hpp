@@ -9,7 +9,7 @@ namespace mirfak {
 // their order, with the SHA-256 of each in hexadecimal digits.
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageStyleHash;
-inline constexpr std::size_t kPageScriptParts = 18;
+inline constexpr std::size_t kPageScriptParts = 21;
 extern const std::array<std::string_view, kPageScriptParts> kPageScript;
 extern const std::string_view kPageScriptHash;
 

@@ -3,13 +3,13 @@
 #include "page/figure_reasons.hpp"
 #include "page/page.hpp"
 #include "page/pass_timeline.hpp"
+#include "page/training_reasons.hpp"
 #include "report/job_text.hpp"
 #include "report/result_json.hpp"
 #include "report/search_json.hpp"
 #include "report/search_text.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
-#include "report/train_report.hpp"
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
@@ -35,6 +35,28 @@ Json facts_of(const std::string& scenario, const Job& job, const std::string& mi
                       Json::array({"framework", fmt::format("{}, {}", job.framework.name, job.training.precision)})});
 }
 
+// Of each strategy its words and its scenario, and what was searched.
+void add_strategies(const SearchScenario& search, std::span<const SimulatedStrategy> strategies,
+                    const std::filesystem::path& folder, Json& out) {
+  out["range_level"] = search.job.ranges.level;
+  Json& names = out["names"] = Json::array();
+  Json& scenarios = out["scenarios"] = Json::array();
+  for (const SimulatedStrategy& strategy : strategies) {
+    names.push_back(strategy_text(strategy.found.job));
+    scenarios.push_back(found_scenario(search, strategy.found.job, folder));
+  }
+  out["scenario"] = search.resolved;
+}
+
+std::string failure_text(const SearchFailure& failure) {
+  return fmt::format("No strategy was found: {}; {}", failure.reason, failure.hint);
+}
+
+// What is said of the network alone: each job's own explanation stands beside the job.
+Json network_sections(const std::string& explanation) {
+  return explanation_sections(explanation.substr(0, explanation.find("\nThe job ")));
+}
+
 std::string title_of(const char* what, const Job& job) {
   return fmt::format("{}{} on {}", what, job.model.name, cluster_text(job.cluster));
 }
@@ -55,33 +77,58 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
   return out;
 }
 
+nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
+                                      const std::string& network) {
+  Json out = page_data("jobs", fmt::format("{} jobs on {}", file.jobs.size(), cluster_text(file.cluster)),
+                       jobs_json(file, simulation, links), jobs_text(file, simulation));
+  out["facts"] =
+      Json::array({Json::array({"scenario", file.name}), Json::array({"cluster", cluster_text(file.cluster)})});
+  out["network"] = network_sections(network);
+  Json& jobs = out["jobs"] = Json::array();
+  for (std::size_t i = 0; i < file.jobs.size(); ++i) {
+    const JobAmongOthers& among = simulation.jobs[i];
+    Simulation beside = simulation.alone[i];
+    beside.timeline = simulation.iteration_of(i, static_cast<std::size_t>(among.first));
+    beside.result = among.together;
+    const Scenario& scenario = file.jobs[i].scenario;
+    jobs.push_back({{"facts", facts_of(scenario.name, scenario.job, ": " + microbatches_text(beside))},
+                    {"range_level", scenario.job.ranges.level},
+                    {"timeline", pass_timeline(beside)},
+                    {"explanation", explanation_of(scenario, beside)}});
+  }
+  out["scenario"] = file.text;
+  return out;
+}
+
 nlohmann::ordered_json search_page_data(const SearchReport& report, const std::filesystem::path& folder,
                                         double wall_time_s) {
   Json out = page_data("search", title_of("Strategies for ", report.scenario.job), search_json(report, wall_time_s),
                        search_text(report));
-  Json& names = out["names"] = Json::array();
-  Json& scenarios = out["scenarios"] = Json::array();
-  for (const SimulatedStrategy& strategy : report.outcome.strategies) {
-    names.push_back(strategy_text(strategy.found.job));
-    scenarios.push_back(found_scenario(report.scenario, strategy.found.job, folder));
-  }
-  if (report.outcome.strategies.empty()) {
-    const SearchFailure failure = search_failure(report);
-    out["failure"] = fmt::format("No strategy was found: {}; {}", failure.reason, failure.hint);
-  }
-  out["scenario"] = report.scenario.resolved;
+  add_strategies(report.scenario, report.outcome.strategies, folder, out);
+  if (report.outcome.strategies.empty()) out["failure"] = failure_text(search_failure(report));
   return out;
 }
 
-nlohmann::ordered_json training_page_data(const Scenario& scenario, const TrainingPrediction& prediction,
-                                          double wall_time_s) {
-  Json out = page_data("train", title_of("The training of ", scenario.job),
-                       train_json(scenario.job, prediction, wall_time_s), train_text(scenario, prediction));
+nlohmann::ordered_json plan_page_data(const PlanReport& report, const std::filesystem::path& folder,
+                                      double wall_time_s) {
+  Json out = page_data("plan", title_of("Alpa's plans for ", report.scenario.job), plan_json(report, wall_time_s),
+                       plan_text(report));
+  add_strategies(report.scenario, outcome_of(report.outcome).strategies, folder, out);
+  if (report.outcome.plans.empty()) out["failure"] = failure_text(plan_failure(report));
+  return out;
+}
+
+nlohmann::ordered_json training_page_data(const TrainReport& report, double wall_time_s) {
+  const Scenario& scenario = report.scenario;
+  const TrainingPrediction& prediction = report.prediction;
+  Json out = page_data("train", title_of("The training of ", scenario.job), train_json(report, wall_time_s),
+                       train_text(report));
   out["facts"] = facts_of(scenario.name, scenario.job, "");
   Json& finish = out["finish"] = Json::array();
   for (const FinishShare& share : prediction.estimate.finish_shares) {
     finish.push_back(Json::array({share.share, share.finish_s}));
   }
+  out["explanation"] = training_explanation(report);
   if (!prediction.median_run.empty()) out["timeline"] = run_timeline(prediction);
   out["scenario"] = scenario.resolved;
   return out;
@@ -113,6 +160,11 @@ nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Co
 nlohmann::ordered_json validation_page_data(const std::vector<ValidationTable>& tables, const std::string& tiers) {
   return page_data("validate", "Predictions and measurements", validation_json(tables, tiers),
                    validation_text(tables, tiers, kWorstRows));
+}
+
+nlohmann::ordered_json traces_page_data(const TraceComparison& comparison) {
+  return page_data("traces", fmt::format("{} against {}", comparison.predicted, comparison.measured),
+                   comparison_json(comparison), comparison_text(comparison, kWorstRows));
 }
 
 std::string page_of(const nlohmann::ordered_json& data) {

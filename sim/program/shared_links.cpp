@@ -1,5 +1,7 @@
 #include "program/shared_links.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -115,7 +117,9 @@ void write_uses(Program& program, std::uint32_t entries, std::vector<std::pair<s
   std::stable_sort(uses.begin(), uses.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LinkUse> of_entry;
   auto next = uses.begin();
+  CancellationSteps steps;
   for (std::uint32_t entry = 0; entry < entries; ++entry) {
+    steps.step();
     for (of_entry.clear(); next != uses.end() && next->first == entry; ++next) of_entry.push_back(next->second);
     program.add_traffic(of_entry);
   }
@@ -139,10 +143,12 @@ void share_links(Program& program, std::span<const NetworkLoads> jobs, bool all)
   const std::vector<Load> loads = loads_of(jobs);
   ScarceLinks links(program);
   std::vector<std::pair<std::uint32_t, LinkUse>> uses;
+  CancellationSteps steps;
   for (auto first = loads.begin(); first != loads.end();) {
     const auto last =
         std::find_if(first, loads.end(), [wire = first->wire](const Load& load) { return load.wire != wire; });
     const std::span<const Load> column(first, last);
+    steps.step(column.size());
     Link link = link_of(jobs, first->wire);
     constexpr double rounding = 1 + 1e-10;
     if (all || bound(jobs, column) > rounding * link.bytes_per_s) {

@@ -1,6 +1,7 @@
 #include "program/team_writer.hpp"
 
 #include <algorithm>
+#include "base/cancellation.hpp"
 
 namespace mirfak {
 
@@ -90,6 +91,7 @@ void TeamWriter::run_pair(const PassWork& first, std::int32_t microbatch, const 
 }
 
 void TeamWriter::begin_pass() {
+  check_cancelled();
   for (Lane& lane : lanes_) lane.done_before = lane.done;
 }
 

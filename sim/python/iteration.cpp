@@ -48,6 +48,8 @@ const std::vector<std::string>& Iteration::notes() const {
     const bool of_draws = spread_ && note.find("cluster.perturbations") != std::string::npos;
     if (!of_draws) all.push_back(std::move(note));
   }
+  const AssertionResult asserted = check_assertions(scenario_.assertions, scenario_.job, result_);
+  for (std::string& note : notes_on_assertions(asserted)) all.push_back(std::move(note));
   notes_ = std::move(all);
   return *notes_;
 }
@@ -183,7 +185,7 @@ void add_tables(IterationClass& type) {
             return wait_for(nb::none(), [&](Reporter& /*unused*/) { return self.notes(); });
           },
           "Sentences on the result: keys of the scenario that change nothing, figures that stand in for hardware "
-          "that was not measured.")
+          "that was not measured, assertions that do not hold.")
       .def_prop_ro(
           "spread",
           [](const Iteration& self) -> nb::object {

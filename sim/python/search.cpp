@@ -60,6 +60,9 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
     fail_infeasible({out->scenario.name, 0, 0}, failure.reason, failure.hint);
   }
   out->notes = notes_on_keys(out->scenario, out->job(0), *sources);
+  const AssertionResult asserted =
+      check_assertions(out->scenario.assertions, out->job(0), out->outcome.strategies.front().iteration);
+  for (std::string& note : notes_on_assertions(asserted)) out->notes.push_back(std::move(note));
   out->wall_time_s = watch.seconds();
   return out;
 }

@@ -26,6 +26,10 @@ struct PredictedTraining {
   Scenario scenario;
   TrainingPrediction prediction;
   double wall_time_s = 0;
+
+  TrainReport report() const {
+    return {scenario, prediction, notes_on_assertions(check_assertions(scenario.assertions, scenario.job, prediction))};
+  }
 };
 
 std::unique_ptr<PredictedTraining> predicted_training(const Input& input, int samples, std::uint64_t seed) {
@@ -45,12 +49,10 @@ void add_training(nb::module_& module) {
   nb::class_<PredictedTraining>(module, "PredictedTraining", "What mirfak.train() found.")
       .def(
           "to_dict",
-          [](const PredictedTraining& self) {
-            return to_python(train_json(self.scenario.job, self.prediction, self.wall_time_s));
-          },
+          [](const PredictedTraining& self) { return to_python(train_json(self.report(), self.wall_time_s)); },
           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of `mirfak train --format json`.")
       .def(
-          "summary", [](const PredictedTraining& self) { return train_text(self.scenario, self.prediction); },
+          "summary", [](const PredictedTraining& self) { return train_text(self.report()); },
           "What `mirfak train` prints.")
       .def(
           "write_trace",

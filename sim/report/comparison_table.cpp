@@ -143,6 +143,11 @@ std::vector<std::string> comparison_remarks(const Comparison& comparison) {
   } else if (states(false)) {
     out.emplace_back("energy is of GPUs alone: pue and others of cluster's keys add hosts, network and the facility");
   }
+  const auto read_row = std::find_if(comparison.rows.begin(), comparison.rows.end(),
+                                     [](const OptionResult& row) { return row.scenario.has_value(); });
+  if (read_row != comparison.rows.end()) {
+    for (std::string& note : notes_unchecked(read_row->scenario->assertions)) out.push_back(std::move(note));
+  }
   if (!comparison.complete) out.emplace_back("stopped: not all options were searched to the end");
   return out;
 }

@@ -32,6 +32,8 @@ ClockedSubject clocked_subject(const Scenario& scenario, const ScenarioSources& 
   }
   const std::vector<std::string> idle = notes_on_keys(scenario, sources, simulate(scenario.job).result);
   out.notes.insert(out.notes.end(), idle.begin(), idle.end());
+  const std::vector<std::string> unchecked = notes_unchecked(scenario.assertions);
+  out.notes.insert(out.notes.end(), unchecked.begin(), unchecked.end());
   return out;
 }
 

@@ -144,18 +144,6 @@ std::string work_text(const PlanReport& report) {
   return "\nThe planner's work\n" + table.text();
 }
 
-SearchOutcome outcome_of(const PlannerOutcome& outcome) {
-  SearchOutcome out;
-  for (const ExecutedPlan& plan : outcome.plans) out.strategies.push_back(plan.simulated);
-  out.funnel = {{"planned", outcome.planned, outcome.plan_s},
-                {"executed", outcome.executed, outcome.execute_s},
-                {"fit in memory", outcome.fitting, 0}};
-  out.complete = outcome.complete;
-  out.search_time_s = outcome.total_s;
-  out.min_shortage_bytes = outcome.least_shortage_bytes;
-  return out;
-}
-
 Json stage_json(const ModelStage& stage) {
   return {{"first_layer", stage.first},
           {"layers", stage.end - stage.first},
@@ -229,6 +217,18 @@ nlohmann::ordered_json plan_json(const PlanReport& report, double wall_time_s) {
                      {"executed_s", report.outcome.execute_s},
                      {"total_s", report.outcome.total_s}};
   out["search"] = searched_json(report.searched);
+  return out;
+}
+
+SearchOutcome outcome_of(const PlannerOutcome& outcome) {
+  SearchOutcome out;
+  for (const ExecutedPlan& plan : outcome.plans) out.strategies.push_back(plan.simulated);
+  out.funnel = {{"planned", outcome.planned, outcome.plan_s},
+                {"executed", outcome.executed, outcome.execute_s},
+                {"fit in memory", outcome.fitting, 0}};
+  out.complete = outcome.complete;
+  out.search_time_s = outcome.total_s;
+  out.min_shortage_bytes = outcome.least_shortage_bytes;
   return out;
 }
 

@@ -27,6 +27,9 @@ std::string plan_text(const PlanReport& report);
 // The same for programs: the keys of a search, and those of README.md of this folder. `wall_time_s`: of the command.
 nlohmann::ordered_json plan_json(const PlanReport& report, double wall_time_s);
 
+// Its plans as strategies that a search found.
+SearchOutcome outcome_of(const alpa::PlannerOutcome& outcome);
+
 // Why no plan was found, and what to change.
 SearchFailure plan_failure(const PlanReport& report);
 

@@ -6,14 +6,22 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 namespace mirfak {
 
+// A training that was simulated, with what is to be said about it.
+struct TrainReport {
+  const Scenario& scenario;
+  const TrainingPrediction& prediction;
+  std::vector<std::string> notes = {};
+};
+
 // The prediction of a whole training for people: how long, where the time goes, what interrupts it, what it costs, and
 // a drawing of the run that ends at the median, `width` characters wide.
-std::string train_text(const Scenario& scenario, const TrainingPrediction& prediction, int width = 72);
+std::string train_text(const TrainReport& report, int width = 72);
 
 // The same for programs (README.md has the keys).
-nlohmann::ordered_json train_json(const Job& job, const TrainingPrediction& prediction, double wall_time_s);
+nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s);
 
 }  // namespace mirfak

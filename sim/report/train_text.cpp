@@ -174,7 +174,9 @@ std::string drawing(const TrainingPrediction& prediction, int width) {
 
 }  // namespace
 
-std::string train_text(const Scenario& scenario, const TrainingPrediction& prediction, int width) {
+std::string train_text(const TrainReport& report, int width) {
+  const Scenario& scenario = report.scenario;
+  const TrainingPrediction& prediction = report.prediction;
   TextTable head("ll", 0);
   head.add_row({"scenario", scenario.name});
   head.add_row({"model", model_text(scenario.job.model)});
@@ -182,7 +184,8 @@ std::string train_text(const Scenario& scenario, const TrainingPrediction& predi
   head.add_row({"strategy", strategy_text(scenario.job)});
   return head.text() + '\n' + length_table(prediction) + parts_table(prediction.estimate) + causes_table(prediction) +
          advice(prediction) + costs_table(scenario.job, prediction) + drawing(prediction, std::max(20, width - 18)) +
-         fmt::format("\n{} simulated days a second\n", format_count(prediction.simulated_days_per_s));
+         fmt::format("\n{} simulated days a second\n", format_count(prediction.simulated_days_per_s)) +
+         notes_text(report.notes);
 }
 
 }  // namespace mirfak

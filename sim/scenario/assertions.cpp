@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "simulation/summary_values.hpp"
+#include "training/training_values.hpp"
 
 #include <fmt/format.h>
 
@@ -14,20 +15,42 @@ namespace mirfak {
 
 namespace {
 
-const std::vector<RuleFieldInfo>& result_fields() {
-  static const std::vector<RuleFieldInfo> fields = [] {
-    std::vector<RuleFieldInfo> out;
-    for (const SummaryValue& value : result_values({})) {
-      out.push_back({value.key, "", value.truth ? RuleType::truth : RuleType::number, nullptr, {}, value.whole});
+RuleFieldInfo field_of(std::string_view name, const SummaryValue& value) {
+  return {name, "", value.truth ? RuleType::truth : RuleType::number, nullptr, {}, value.whole};
+}
+
+// What assertions name: the figures of an iteration, then those of a whole training.
+struct Figures {
+  std::size_t of_iteration = 0;
+  std::vector<std::string> training_names;
+  std::vector<RuleFieldInfo> fields;
+};
+
+const Figures& figures() {
+  static const Figures made = [] {
+    Figures out;
+    for (const SummaryValue& value : result_values({})) out.fields.push_back(field_of(value.key, value));
+    out.of_iteration = out.fields.size();
+    const std::vector<SummaryValue> training = training_keys();
+    for (const SummaryValue& value : training) out.training_names.push_back(std::string("train.") + value.key);
+    for (std::size_t i = 0; i < training.size(); ++i) {
+      out.fields.push_back(field_of(out.training_names[i], training[i]));
     }
     return out;
   }();
-  return fields;
+  return made;
 }
 
 RuleVocabulary result_vocabulary() {
-  return {result_fields(), "assertions name the single figures of --format json", "iteration_time_s < 20",
-          "iteration_time_s < 20 or fits"};
+  return {figures().fields,
+          "assertions name the single figures of --format json: of mirfak simulate as they are, of mirfak train behind "
+          "'train.'",
+          "iteration_time_s < 20", "iteration_time_s < 20 or fits"};
+}
+
+bool is_of_training(const RuleExpression& assertion) {
+  const auto& named = assertion.named();
+  return std::any_of(named.begin(), named.end(), [](std::uint16_t field) { return field >= figures().of_iteration; });
 }
 
 std::vector<double> numbers_of(const std::vector<SummaryValue>& values) {
@@ -40,7 +63,7 @@ void require_known(const RuleExpression& assertion, const std::vector<SummaryVal
   for (const std::uint16_t named : assertion.named()) {
     if (values[named].known) continue;
     fail_input(assertion.where(),
-               fmt::format("assert: '{}': {} is not known of this job", assertion.text(), values[named].key),
+               fmt::format("assert: '{}': {} is not known of this job", assertion.text(), figures().fields[named].name),
                "null in --format json; give what it follows from (a price, training.tokens, cluster.pue), or leave the "
                "assertion out");
   }
@@ -66,21 +89,52 @@ std::string fault_text(const RuleExpression& assertion, const std::vector<double
   return out.empty() ? "is false" : out;
 }
 
-// Both ends of what the prediction may be.
-struct Ends {
+// What is known of a result, and at both ends of what it may be.
+struct Known {
+  std::vector<SummaryValue> values;
   std::vector<double> low;
   std::vector<double> high;
 };
 
-Ends ends_of(const Job& job, const IterationResult& result) {
+Known known_of(const Job& job, const IterationResult& result) {
+  const Facility& facility = job.cluster.facility();
   const bool ranged = result.iteration_time_high_s > 0;
   const bool sized = result.memory_peak_high_bytes > 0;
   const auto at = [&](double seconds, double bytes) {
-    return numbers_of(result_values_at(result, job.cluster.facility(), ranged ? seconds : result.iteration_time_s,
+    return numbers_of(result_values_at(result, facility, ranged ? seconds : result.iteration_time_s,
                                        sized ? bytes : result.memory_peak_bytes));
   };
-  return {at(result.iteration_time_low_s, result.memory_peak_low_bytes),
+  return {result_values(result, facility), at(result.iteration_time_low_s, result.memory_peak_low_bytes),
           at(result.iteration_time_high_s, result.memory_peak_high_bytes)};
+}
+
+void add_training(const Job& job, const TrainingPrediction& prediction, Known& out) {
+  constexpr double errors = 2;  // nearly always within
+  const Facility& facility = job.cluster.facility();
+  for (const SummaryValue& value : training_values(prediction, facility)) out.values.push_back(value);
+  for (const double number : numbers_of(training_values_at(prediction, facility, -errors))) out.low.push_back(number);
+  for (const double number : numbers_of(training_values_at(prediction, facility, errors))) out.high.push_back(number);
+}
+
+void check_assertion(const RuleExpression& assertion, const Known& known, AssertionResult& out) {
+  require_known(assertion, known.values);
+  const std::vector<double> numbers = numbers_of(known.values);
+  const bool holds = assertion.holds(numbers);
+  const bool differs = assertion.holds(known.low) != holds || assertion.holds(known.high) != holds;
+  const std::string place = assertion.where().text();
+  const bool by_chance = is_of_training(assertion);
+  if (holds && differs) {
+    out.notes.push_back(
+        fmt::format("{}: assert: '{}' holds, but not everywhere {}", place, assertion.text(),
+                    by_chance ? "within two standard errors: more --samples" : "in the range of the prediction"));
+  }
+  if (holds) return;
+  const char* const may = !differs    ? ""
+                          : by_chance ? "; within two standard errors it may: more --samples"
+                                      : "; within the range of the prediction it may";
+  out.broken.push_back(
+      {fmt::format("{}: '{}' does not hold: {}{}", place, assertion.text(), fault_text(assertion, numbers), may),
+       differs});
 }
 
 }  // namespace
@@ -98,24 +152,41 @@ Assertions read_assertions(const Node& node) {
 AssertionResult check_assertions(const Assertions& assertions, const Job& job, const IterationResult& result) {
   AssertionResult out;
   if (assertions.empty()) return out;
-  const std::vector<SummaryValue> values = result_values(result, job.cluster.facility());
-  const std::vector<double> numbers = numbers_of(values);
-  const Ends ends = ends_of(job, result);
+  const Known known = known_of(job, result);
   for (const RuleExpression& assertion : assertions) {
-    require_known(assertion, values);
-    const bool holds = assertion.holds(numbers);
-    const bool differs = assertion.holds(ends.low) != holds || assertion.holds(ends.high) != holds;
-    const std::string place = assertion.where().text();
-    if (holds && differs) {
-      out.close.push_back(fmt::format("{}: assert: '{}' holds, but not everywhere in the range of the prediction",
-                                      place, assertion.text()));
+    if (is_of_training(assertion)) {
+      out.notes.push_back(
+          fmt::format("{}: assert: '{}' is not checked: it is of a whole training, which mirfak train "
+                      "simulates",
+                      assertion.where().text(), assertion.text()));
+    } else {
+      check_assertion(assertion, known, out);
     }
-    if (holds) continue;
-    out.broken.push_back(
-        {fmt::format("{}: '{}' does not hold: {}{}", place, assertion.text(), fault_text(assertion, numbers),
-                     differs ? "; within the range of the prediction it may" : ""),
-         differs});
   }
+  return out;
+}
+
+AssertionResult check_assertions(const Assertions& assertions, const Job& job, const TrainingPrediction& prediction) {
+  AssertionResult out;
+  if (assertions.empty()) return out;
+  Known known = known_of(job, prediction.iteration);
+  add_training(job, prediction, known);
+  for (const RuleExpression& assertion : assertions) check_assertion(assertion, known, out);
+  return out;
+}
+
+std::vector<std::string> notes_unchecked(const Assertions& assertions) {
+  if (assertions.empty()) return {};
+  return {
+      fmt::format("{}: assert: not checked here; mirfak simulate checks conditions on an iteration, mirfak train "
+                  "those on the whole training too",
+                  assertions.front().where().text())};
+}
+
+std::vector<std::string> notes_on_assertions(const AssertionResult& result) {
+  std::vector<std::string> out;
+  for (const BrokenAssertion& broken : result.broken) out.push_back("assert: " + broken.text);
+  out.insert(out.end(), result.notes.begin(), result.notes.end());
   return out;
 }
 

@@ -196,9 +196,7 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
 }
 
 std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
-  const std::filesystem::path folder = std::filesystem::path(search.name).parent_path();
-  const Scenario best =
-      parse_scenario(Document::from_text(found_scenario(search, found, folder), search.name), sources);
+  const Scenario best = as_scenario(search, found, sources);
   const bool same_nodes = has_as_many_nodes(search.document.root(), best.document.root());
   const std::vector<StatedKey> stated = stated_keys(search.document.root());
   const std::vector<StatedKey> of_best = stated_keys(best.document.root());

@@ -132,4 +132,9 @@ std::string found_scenario(const SearchScenario& scenario, const Job& found, con
   return resolved_yaml(found, {Node(searched, moved, "model"), cluster, operations, assertions});
 }
 
+Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
+  const fs::path folder = fs::path(search.name).parent_path();
+  return parse_scenario(Document::from_text(found_scenario(search, found, folder), search.name), sources);
+}
+
 }  // namespace mirfak

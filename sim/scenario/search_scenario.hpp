@@ -30,4 +30,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
 // model that is named by a path relative to the searched scenario is named relative to that.
 std::string found_scenario(const SearchScenario& scenario, const Job& found, const std::filesystem::path& folder);
 
+// The same, read: what `mirfak simulate` would make of it.
+Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources);
+
 }  // namespace mirfak

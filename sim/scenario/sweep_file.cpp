@@ -205,8 +205,4 @@ SweepFile parse_sweep(const Document& document, std::span<const std::string> ove
   return sweep;
 }
 
-SweepFile load_sweep(const std::filesystem::path& path, std::span<const std::string> overrides) {
-  return parse_sweep(Document::from_file(path), overrides);
-}
-
 }  // namespace mirfak

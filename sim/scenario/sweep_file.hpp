@@ -5,7 +5,6 @@
 #include "scenario/axis_values.hpp"
 
 #include <cstdint>
-#include <filesystem>
 #include <set>
 #include <span>
 #include <string>
@@ -73,7 +72,6 @@ class SweepFile {
 
 // Reads a sweep file strictly. `overrides` are "key=value" texts for the scenario, applied behind those of the file.
 // Error(input) at the place that is wrong. Whether keys and values make sense to a scenario shows at the points.
-SweepFile load_sweep(const std::filesystem::path& path, std::span<const std::string> overrides = {});
 SweepFile parse_sweep(const Document& document, std::span<const std::string> overrides = {});
 
 }  // namespace mirfak

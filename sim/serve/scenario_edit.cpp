@@ -1,5 +1,6 @@
 #include "serve/scenario_edit.hpp"
 
+#include "base/characters.hpp"
 #include "base/key_path.hpp"
 #include "base/yaml.hpp"
 
@@ -162,6 +163,7 @@ bool reads_as(const std::string& text, const Value& wanted, const std::string& n
 
 std::string edited_once(const std::string& text, const KeyEdit& edit, const std::string& name) {
   const Location where{name, 0, 0};
+  check_characters(edit.key, name, "expected a key in UTF-8");
   Value root = parse_yaml(text, name);
   const Steps steps = KeyPath(edit.key, where).steps();
   Value wanted = root;

@@ -161,7 +161,7 @@ HttpAnswer Service::simulated(const std::string& body) const {
     out["shortage"] = shortage_json(simulation);
     out["broken_assertions"] = asserted.broken.empty() ? Json() : Json(broken_text(asserted));
     add_origin(out, data_hash_);
-    out["page"] = without_text(simulation_page_data(scenario, simulation, {}, seconds_since(begin)));
+    out["page"] = without_text(simulation_page_data(scenario, simulation, asserted.notes, seconds_since(begin)));
     return json_answer(200, out);
   } catch (const Error& error) {
     return error_in(request.text, error);

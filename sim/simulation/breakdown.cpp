@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 #include <vector>
+#include "base/cancellation.hpp"
 
 namespace mirfak {
 
@@ -69,19 +71,38 @@ std::optional<Activity> communication_of(StreamKind kind) {
   }
 }
 
-// When the host began to issue `task`, if the device then waited for that: the task started when an issue ended,
-// its own or that of a rank it meets.
-std::optional<Picoseconds> waited_for_host_since(const Program& program, const Timeline& timeline, TaskId task,
-                                                 Picoseconds start) {
-  for (const TaskId before : program.dependencies_of(task)) {
-    if (timeline.end[before] != start) continue;
-    const TaskKind kind = program.class_of(before).kind;
-    if (kind == TaskKind::issue) return timeline.start[before];
-    if (kind != TaskKind::meeting) continue;
-    if (const auto since = waited_for_host_since(program, timeline, before, start)) return since;
+// For which tasks the device waited for the host. What holds of a meeting holds of all that start when it is over: it
+// is found once, as all ranks may meet in one.
+class HostWaits {
+ public:
+  HostWaits(const Program& program, const Timeline& timeline) : program_(program), timeline_(timeline) {}
+
+  // When the host began to issue `task`, if the device then waited for that: the task started when an issue ended,
+  // its own or that of a rank it meets.
+  std::optional<Picoseconds> since(TaskId task, Picoseconds start) {
+    for (const TaskId before : program_.dependencies_of(task)) {
+      if (timeline_.end[before] != start) continue;
+      const TaskKind kind = program_.class_of(before).kind;
+      if (kind == TaskKind::issue) return timeline_.start[before];
+      if (kind != TaskKind::meeting) continue;
+      if (const auto since = of_meeting(before)) return since;
+    }
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+ private:
+  std::optional<Picoseconds> of_meeting(TaskId meeting) {
+    const auto known = of_meetings_.find(meeting);
+    if (known != of_meetings_.end()) return known->second;
+    const auto found = since(meeting, timeline_.end[meeting]);
+    of_meetings_.emplace(meeting, found);
+    return found;
+  }
+
+  const Program& program_;
+  const Timeline& timeline_;
+  std::unordered_map<TaskId, std::optional<Picoseconds>> of_meetings_;
+};
 
 // How the time of a task on the compute stream splits: as its class says, in proportion where it took another time than
 // the program says, as measured tasks do.
@@ -100,7 +121,7 @@ void add_parts(const Program& program, const Timeline& timeline, TaskId task, Ac
 // Of one rank, whose tasks are added in program order.
 class RankBreakdown {
  public:
-  void add(const Program& program, const Timeline& timeline, TaskId task) {
+  void add(const Program& program, const Timeline& timeline, TaskId task, HostWaits& host) {
     const Picoseconds start = timeline.start[task];
     const StreamKind kind = program.streams[program.stream[task]].kind;
     if (const auto activity = communication_of(kind)) {
@@ -109,8 +130,7 @@ class RankBreakdown {
     if (kind != StreamKind::compute) return;
     add_parts(program, timeline, task, out_);
     if (start > free_) {
-      const Picoseconds host_since =
-          std::max(free_, waited_for_host_since(program, timeline, task, start).value_or(start));
+      const Picoseconds host_since = std::max(free_, host.since(task, start).value_or(start));
       if (host_since > free_) other_gaps_.push_back({free_, host_since});
       if (start > host_since) host_gaps_.push_back({host_since, start});
     }
@@ -144,17 +164,28 @@ class RankBreakdown {
 
 ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank) {
   RankBreakdown out;
+  HostWaits host(program, timeline);
+  CancellationSteps steps;
   for (TaskId task = 0; task < program.size(); ++task) {
-    if (program.rank_of(task) == rank) out.add(program, timeline, task);
+    steps.step();
+    if (program.rank_of(task) == rank) out.add(program, timeline, task, host);
   }
   return out.finish(timeline.makespan);
 }
 
 std::vector<ActivitySeconds> breakdown_of_all(const Program& program, const Timeline& timeline) {
   std::vector<RankBreakdown> of_ranks(program.ranks.size());
-  for (TaskId task = 0; task < program.size(); ++task) of_ranks[program.rank_of(task)].add(program, timeline, task);
+  HostWaits host(program, timeline);
+  CancellationSteps steps;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    steps.step();
+    of_ranks[program.rank_of(task)].add(program, timeline, task, host);
+  }
   std::vector<ActivitySeconds> out;
-  for (RankBreakdown& of_rank : of_ranks) out.push_back(of_rank.finish(timeline.makespan));
+  for (RankBreakdown& of_rank : of_ranks) {
+    check_cancelled();
+    out.push_back(of_rank.finish(timeline.makespan));
+  }
   return out;
 }
 

@@ -169,7 +169,8 @@ Program Simulation::lowered_as(const LoweringOptions& options) const {
   LoweringOptions all_ranks = options;
   all_ranks.unfolded = all_ranks.operators = true;
   Program out = lower(job, blocks, plans, shared ? all_ranks : options);
-  return job.cluster.perturbations().empty() ? out : perturbed(std::move(out), job.cluster);
+  if (job.cluster.perturbations().empty()) return out;
+  return perturbed(std::move(out), job.cluster);
 }
 
 LoweredJob Simulation::lowered_apart_as(const LoweringOptions& options) const {

@@ -1,5 +1,6 @@
 #include "simulation/link_replay.hpp"
 
+#include "base/cancellation.hpp"
 #include "engine/activities.hpp"
 #include "engine/fair_share.hpp"
 
@@ -33,6 +34,7 @@ class LinkReplay {
       for (; !ends_.empty() && ends_.top().first == now; ends_.pop()) finish(ends_.top().second, now);
       for (; next != starts.end() && timeline_.start[*next] == now; ++next) start(*next, now);
       speeds_.settle();
+      steps_.step(1 + active_.size());
       follow_speeds(now);
     }
   }
@@ -52,7 +54,9 @@ class LinkReplay {
 
   std::vector<TaskId> in_order_of_start() const {
     std::vector<TaskId> out;
+    CancellationSteps steps;
     for (TaskId task = 0; task < program_.size(); ++task) {
+      steps.step();
       if (program_.duration[task] > 0 && activities_.uses_links(task)) out.push_back(task);
     }
     std::stable_sort(out.begin(), out.end(),
@@ -127,6 +131,7 @@ class LinkReplay {
   std::vector<StreamId> active_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<LinkId> holders_;
+  CancellationSteps steps_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "simulation/link_use.hpp"
 
+#include "base/cancellation.hpp"
 #include "simulation/link_replay.hpp"
 
 #include <fmt/format.h>
@@ -303,6 +304,7 @@ std::vector<LinkUsage> link_usage(const Program& program, const Timeline& timeli
   for_each_stretch(program, timeline, [&](const LinkStretch& stretch) { note(program, stretch, within, logs); });
   std::vector<LinkUsage> out(program.links.size());
   for (LinkId link = 0; link < out.size(); ++link) {
+    check_cancelled();
     const LinkLog log = std::move(logs[link]);
     out[link].link = link;
     add_up(program, log, scope.owners, out[link]);
@@ -316,6 +318,7 @@ std::vector<LinkId> binding_links(const Program& program, std::span<const LinkUs
   std::vector<LinkId> out;
   std::vector<double> added;
   for (const LinkUsage& usage : links) {
+    check_cancelled();
     added.push_back(added_by(slowed_by_name(program, usage.held)));
     if (!usage.held.empty()) out.push_back(usage.link);
   }

@@ -1,5 +1,6 @@
 #include "simulation/network_use.hpp"
 
+#include "base/cancellation.hpp"
 #include "network/cluster_routes.hpp"
 #include "program/shared_links.hpp"
 
@@ -223,7 +224,10 @@ NetworkUse network_use(Program program, const Timeline& timeline, NetworkPlaces 
   use.links = link_usage(use.program, timeline, scope);
   use.owners = std::move(scope.owners);
   KindSums sums(use);
-  for (const LinkUsage& usage : use.links) sums.add(usage);
+  for (const LinkUsage& usage : use.links) {
+    check_cancelled();
+    sums.add(usage);
+  }
   if (whole) sums.add_idle();
   sums.finish();
   use.binding = binding_links(use.program, use.links);
@@ -231,6 +235,7 @@ NetworkUse network_use(Program program, const Timeline& timeline, NetworkPlaces 
 }
 
 NetworkUse network_use(const Simulation& simulation) {
+  check_cancelled();
   return network_use(simulation.program, simulation.timeline, network_places(simulation), {}, false);
 }
 
@@ -241,6 +246,7 @@ NetworkUse whole_network_use(const Simulation& simulation, LoweringOptions optio
 
 double unbound_iteration_s(const Simulation& simulation) {
   if (!simulation.program.shares_links()) return to_seconds(simulation.timeline.makespan);
+  check_cancelled();
   Program program = simulation.program;
   remove_links(program);
   return to_seconds(simulation.times_of(program).makespan);

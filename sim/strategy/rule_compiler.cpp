@@ -329,6 +329,7 @@ class Compiler {
     for (const RuleFieldInfo& info : vocabulary_.fields) names.emplace_back(info.name);
     std::string hint = did_you_mean(found.text, names, std::string(vocabulary_.otherwise));
     for (const RuleFieldInfo& info : vocabulary_.fields) {
+      if (info.name.ends_with("." + found.text)) hint = fmt::format("did you mean '{}'?", info.name);
       if (info.names == nullptr) continue;
       const std::vector<std::string>& values = info.names();
       if (std::find(values.begin(), values.end(), found.text) == values.end()) continue;

@@ -58,8 +58,13 @@ class Cutter {
 
   RuleToken name() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_in_name(text_[at_])) ++at_;
+    while (at_ < text_.size() && (is_in_name(text_[at_]) || joins_names(at_))) ++at_;
     return {RuleToken::Kind::name, std::string(text_.substr(begin, at_ - begin)), 0, begin};
+  }
+
+  // The dot of "train.goodput".
+  bool joins_names(std::size_t at) const {
+    return text_[at] == '.' && at + 1 < text_.size() && starts_name(text_[at + 1]);
   }
 
   RuleToken number() {

@@ -249,6 +249,7 @@ void SweepRun::refuse_if_none_is_read(const SweepTable& table) {
 void SweepRun::tell_all(const SweepTable& table) {
   tell(table, outcome_);
   for (std::string& note : notes_on_keys(sweep_, folders_, table)) outcome_.notes.push_back(std::move(note));
+  for (std::string& note : notes_on_assertions(sweep_)) outcome_.notes.push_back(std::move(note));
 }
 
 std::string SweepRun::no_longer_needed(const std::error_code& kept) const {

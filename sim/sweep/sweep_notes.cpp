@@ -1,5 +1,6 @@
 #include "sweep/sweep_notes.hpp"
 
+#include "scenario/assertions.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
@@ -102,6 +103,12 @@ std::vector<std::string> notes_on_keys(const SweepFile& sweep, const DataFolders
     if (table.rows() > rows.size()) note += fmt::format(" (looked at in {} of {} points)", rows.size(), table.rows());
   }
   return idle_so_far;
+}
+
+std::vector<std::string> notes_on_assertions(const SweepFile& sweep) {
+  const Value* const stated = sweep.base().root().find("assert");
+  if (stated == nullptr || stated->kind == Value::Kind::null) return {};
+  return notes_unchecked(read_assertions(Node(sweep.base(), *stated, "assert")));
 }
 
 std::array<std::string, kPointStatuses> first_reasons(const SweepTable& table) {

@@ -18,6 +18,9 @@ std::vector<std::string> notes_on_axes(const SweepTable& table);
 // run, spread over the table.
 std::vector<std::string> notes_on_keys(const SweepFile& sweep, const DataFolders& folders, const SweepTable& table);
 
+// Its scenario's assertions are not checked at the points: which commands do. None where there are none.
+std::vector<std::string> notes_on_assertions(const SweepFile& sweep);
+
 // Of each status but `ok`, the first point that has it, with its reason: "point 3: ...". Empty where there is none.
 std::array<std::string, kPointStatuses> first_reasons(const SweepTable& table);
 

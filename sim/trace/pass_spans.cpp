@@ -1,5 +1,7 @@
 #include "trace/pass_spans.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <algorithm>
 #include <optional>
 
@@ -36,7 +38,9 @@ PassSpan* span_of(std::vector<PassSpan>& spans, const PassSpan& next) {
 std::vector<PassSpan> pass_spans(const Program& program, const Timeline& timeline,
                                  std::span<const TaskId> compute_tasks) {
   std::vector<PassSpan> spans;
+  CancellationSteps steps;
   for (const TaskId task : compute_tasks) {
+    steps.step();
     auto span = pass_of(program, task);
     if (!span) continue;
     span->start = timeline.start[task];

@@ -1,5 +1,7 @@
 #include "trace/stream_index.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +24,11 @@ StreamIndex::StreamIndex(const Program& program)
     : program_(program), tasks_(program.size()), streams_(program.streams.size()) {
   task_begin_ = group_begins(program.streams.size(), program.size(), [&](std::size_t i) { return program.stream[i]; });
   std::vector<std::size_t> next(task_begin_);
-  for (TaskId task = 0; task < program.size(); ++task) tasks_[next[program.stream[task]]++] = task;
+  CancellationSteps steps;
+  for (TaskId task = 0; task < program.size(); ++task) {
+    steps.step();
+    tasks_[next[program.stream[task]]++] = task;
+  }
 
   stream_begin_ = group_begins(program.ranks.size(), program.streams.size(),
                                [&](std::size_t i) { return program.streams[i].rank; });

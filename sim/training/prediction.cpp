@@ -39,7 +39,9 @@ bool repairs_nodes(const Failures& failures) {
 }  // namespace
 
 TrainingPrediction predict_training(const Job& job, const Operations& operations, int samples, std::uint64_t seed) {
-  TrainingPrediction out{training_course(job, operations, phases_of(job, operations))};
+  const std::vector<IterationResult> phases = phases_of(job, operations);
+  TrainingPrediction out{training_course(job, operations, phases)};
+  out.iteration = phases.back();
   const WorkCalendar& calendar = out.course.calendar;
   out.undisturbed_s = calendar.work_until(calendar.iterations());
   const auto started = std::chrono::steady_clock::now();

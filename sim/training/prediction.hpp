@@ -1,5 +1,6 @@
 #pragma once
 
+#include "simulation/iteration.hpp"
 #include "training/course.hpp"
 #include "training/estimate.hpp"
 
@@ -14,7 +15,8 @@ inline constexpr int kMostTrainingRuns = 10'000'000;
 struct TrainingPrediction {
   TrainingCourse course;
   TrainingEstimate estimate = {};
-  double undisturbed_s = 0;  // iterations alone
+  IterationResult iteration = {};  // of the full batch
+  double undisturbed_s = 0;        // iterations alone
   // Of the last tier (storage), and of the one in memory; absent: there are no such checkpoints, or no failures.
   std::optional<double> best_interval_s = {};
   std::optional<double> best_memory_interval_s = {};

@@ -27,6 +27,23 @@ TEST_CASE("a set flag ends the work of its scope, the inner one's where scopes n
   CHECK_THROWS_AS(check_cancelled(), Cancelled);
 }
 
+TEST_CASE("a loop of short steps looks now and then, and soon enough") {
+  std::atomic<bool> flag{false};
+  int looks = 0;
+  const std::function<void()> look = [&] { ++looks; };
+  const CancellationScope scope(&flag, &look);
+  CancellationSteps steps;
+  for (int i = 0; i < 100'000; ++i) steps.step();
+  CHECK(looks > 1);
+  CHECK(looks < 100);
+  steps.step(1'000'000);
+  const int before = looks;
+  steps.step(1'000'000);
+  CHECK(looks == before + 1);
+  flag = true;
+  CHECK_THROWS_AS(steps.step(1'000'000), Cancelled);
+}
+
 TEST_CASE("who has nobody else to set the flag is asked to look, on its own thread alone") {
   std::atomic<bool> flag{false};
   int looks = 0;

@@ -45,6 +45,22 @@ TEST_CASE("what sinfo prints is the cluster of a launch script, for import and f
   CHECK(on_cluster.at("iteration_time_s") == on_nodes.at("iteration_time_s"));
 }
 
+TEST_CASE("several files that say what the cluster is are put together") {
+  const ScratchFolder folder;
+  write_files(folder);
+  folder.write("names.txt", "HOSTNAMES PARTITION STATE\nn1 big* idle\nn2 big* idle\nn4 old idle\n");
+  folder.write("nodes.txt",
+               "NodeName=n1 CPUAlloc=0 CPUTot=192 Gres=gpu:h100:8 State=IDLE\n\nNodeName=n2 CPUAlloc=0 CPUTot=192 "
+               "Gres=gpu:h100:8 State=IDLE\n\n"
+               "NodeName=n4 CPUAlloc=0 CPUTot=192 Gres=gpu:h200:8 State=IDLE\n");
+  CHECK(run({{"simulate", "train.sh", "--cluster", "names.txt"}, folder.path()}).status == 2);
+  const nlohmann::json both =
+      printed(folder, {"simulate", "train.sh", "--cluster", "names.txt", "--cluster", "nodes.txt"});
+  const nlohmann::json on_nodes = printed(folder, {"simulate", "train.sh", "--nodes", "hgx-h100:2"});
+  CHECK(both.at("iteration_time_s") == on_nodes.at("iteration_time_s"));
+  CHECK(both.at("gpus") == 16);
+}
+
 TEST_CASE("--nodes decides whatever the cluster says, and differences from its wiring are noted") {
   const ScratchFolder folder;
   write_files(folder);

@@ -221,6 +221,35 @@ TEST_CASE("an assertion that does not hold ends with status 4, behind the whole 
   CHECK(large.err.find("'fits' does not hold") != std::string::npos);
 }
 
+TEST_CASE("train checks assertions on the training and on its iterations, and other commands say that they do not") {
+  const std::string scenario = "scenarios/train-llama3-405b-h100.yaml";
+  const auto trained = [&](const std::string& conditions) {
+    return run({"train", scenario, "--samples", "20", "--format", "json", "--set", "assert=[" + conditions + "]"});
+  };
+  CHECK(trained("iteration_time_s < 1000, train.goodput > 0.1").status == 0);
+  const Finished broken = trained("fits, iteration_time_s < 1, train.lost.rework_s < 1, train.restarts > 1");
+  CHECK(broken.status == 4);
+  CHECK(broken.err.find("iteration_time_s is ") != std::string::npos);
+  CHECK(broken.err.find("train.lost.rework_s is ") != std::string::npos);
+  CHECK(broken.err.find("2 assertions do not hold") != std::string::npos);
+  CHECK(json::parse(broken.out).at("restarts") > 1);
+  const json alone = result_of(scenario, {"--set", "assert=[train.restarts < 1]"});
+  CHECK(alone.at("notes").dump().find("is not checked: it is of a whole training") != std::string::npos);
+  const Finished clocks = run({"frontier", kScenario, "--format", "json", "--set", "assert=[not fits]"});
+  CHECK(clocks.status == 0);
+  CHECK(clocks.out.find("assert: not checked here") != std::string::npos);
+  const Finished differences = run({"diff", kScenario, kInterleaved, "--format", "json", "--set", "assert=[not fits]"});
+  CHECK(differences.out.find("assert: not checked here") != std::string::npos);
+}
+
+TEST_CASE("a training that needs more memory than there is ends with status 3, behind the whole answer") {
+  const Finished large = run({"train", "scenarios/train-llama3-405b-h100.yaml", "--samples", "5", "--format", "json",
+                              "--set", "strategy.recompute=none"});
+  CHECK(large.status == 3);
+  CHECK(large.err.find("out of memory") != std::string::npos);
+  CHECK(json::parse(large.out).at("finish_time_s") > 0);
+}
+
 TEST_CASE("CSV has the names and the numbers of the JSON") {
   const Finished table = run({"simulate", "scenarios/gpt3-13b-gpipe-a100.yaml", "--format", "csv"});
   REQUIRE(table.status == 0);

@@ -27,7 +27,7 @@ const std::filesystem::path kPapers = kSource / "scenarios" / "papers";
 
 std::vector<IterationResult> all_points_of(const std::string& sweep_file) {
   const DataFolders folders{kSource / "models", kSource / "hw_profiles"};
-  const SweepFile sweep = load_sweep(kPapers / sweep_file, {});
+  const SweepFile sweep = parse_sweep(Document::from_file(kPapers / sweep_file));
   PointReader reader(sweep, Catalog(folders.hardware), folders);
   std::vector<IterationResult> results;
   for (std::uint64_t point = 0; point < sweep.points(); ++point) {

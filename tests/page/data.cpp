@@ -2,9 +2,12 @@
 
 #include "page/page_data.hpp"
 #include "page/pass_timeline.hpp"
+#include "page/strategy_reasons.hpp"
 
+#include "base/units.hpp"
 #include "report/result_json.hpp"
 #include "support/example.hpp"
+#include "support/source_root.hpp"
 #include "trace/pass_spans.hpp"
 #include "trace/stream_index.hpp"
 
@@ -99,4 +102,50 @@ TEST_CASE("a timeline of very many passes is bounded and says what it leaves out
   CHECK(boxes_of(timeline) <= kMostTimelineBoxes);
   REQUIRE_FALSE(timeline["left_out"].empty());
   CHECK(timeline["left_out"][0].get<std::string>().find("passes of a stage are drawn") != std::string::npos);
+}
+
+TEST_CASE(
+    "a page of a training has a reason for every single figure, and parts of lost time say what they are made of") {
+  const Example e =
+      example({"operations={iterations: 100000, failures: {rate_per_node_day: 0.2}, restart_s: 600, "
+               "detection_s: 60, checkpoint: {interval_s: 3600, write_s: 20}}"});
+  const TrainingPrediction prediction = predict_training(e.scenario.job, operations_of(e.scenario), 32, 1);
+  const TrainReport report{e.scenario, prediction};
+  const Json data = training_page_data(report, 0.25);
+  CHECK(data["result"] == train_json(report, 0.25));
+  const Json& reasons = data["explanation"]["figures"];
+  for (const auto& [key, value] : data["result"].items()) {
+    if (value.is_structured() || value.is_null()) continue;
+    CAPTURE(key);
+    REQUIRE(reasons.contains(key));
+    CHECK_FALSE(reasons[key]["meaning"].get<std::string>().empty());
+  }
+  for (const auto& [key, value] : data["result"]["lost"].items()) {
+    CAPTURE(key);
+    REQUIRE(reasons.contains("lost." + key));
+    if (value > 0) CHECK(reasons["lost." + key].contains("formula"));
+  }
+  const std::string restarts = reasons["lost.restart_s"]["formula"].get<std::string>();
+  CHECK(restarts.starts_with(format_number(prediction.estimate.restarts) + " restarts x "));
+  CHECK(data["explanation"]["sections"].size() > 5);
+}
+
+TEST_CASE("what stands behind the figures of a search's strategies is what simulate says of each") {
+  const std::string text =
+      "model: gpt3-1.3b\ncluster: {nodes: [{type: dgx-a100-80g, count: 1}]}\ntraining: {global_batch: 64}\n";
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
+  const ScenarioSources sources(folders);
+  const SearchScenario search = parse_search(Document::from_text(text, "s.yaml"), folders);
+  SearchOutcome outcome = search_and_simulate(search.job, search.search.spec, 1);
+  REQUIRE(outcome.strategies.size() >= 2);
+  outcome.strategies.erase(outcome.strategies.begin() + 2, outcome.strategies.end());
+  const Json explanations = strategy_explanations(search, outcome.strategies, sources);
+  REQUIRE(explanations.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const IterationResult& found = outcome.strategies[i].iteration;
+    const std::string formula = explanations[i]["figures"]["iteration_time_s"]["formula"].get<std::string>();
+    CHECK(formula.ends_with("= " + format_seconds(found.iteration_time_s)));
+    CHECK(explanations[i]["figures"]["memory_peak_bytes"]["formula"].get<std::string>().ends_with(
+        "= " + format_bytes(found.memory_peak_bytes)));
+  }
 }

@@ -1,33 +1,24 @@
 """Every kind of page in a browser: its views and figures, sorting and zooming by keyboard, both widths, light and dark, print,
 no scripts; and nothing is asked of any network.
 
-usage: pages_test.py SOURCE MIRFAK SHOWN_FIGURES [--screenshots FOLDER]
+usage: pages_test.py SOURCE MIRFAK SHOWN_FIGURES MEASURED_TRACE [--screenshots FOLDER]
 Exit status 77: there is no browser, or nothing that leads it.
 """
 
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-except ImportError as missing:
-    print(f"skipped: {missing} (Debian: python3-selenium)")
-    sys.exit(77)
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not BROWSER or not DRIVER:
-    print("skipped: there is no browser (Debian: chromium, chromium-driver)")
-    sys.exit(77)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from chromium import chromium, show_at  # noqa: E402
 
-SOURCE, PROGRAM, FIGURES = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
-SCREENSHOTS = pathlib.Path(sys.argv[5]) if len(sys.argv) > 5 and sys.argv[4] == "--screenshots" else None
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+SOURCE, PROGRAM, FIGURES, MEASURED_TRACE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:5])
+SCREENSHOTS = pathlib.Path(sys.argv[6]) if len(sys.argv) > 6 and sys.argv[5] == "--screenshots" else None
 HOSTILE = "</script><script>alert(1)<!-- & \"'.yaml"
 JOB = """model: gpt3-1.3b
 cluster: {nodes: [{type: dgx-a100-80g, count: 1}]}
@@ -36,9 +27,12 @@ strategy: {tensor: 2, pipeline: 4}
 """
 HEADINGS = {
     "simulate": ["Where the time goes", "Timeline of the pipeline", "Memory by stage", "What more would gain", "All figures", "How every cost comes about", "The scenario"],
-    "search": ["Strategies", "Their scenarios", "How the search went", "What was searched"],
+    "search": ["Strategies", "One by one", "How the search went", "What was searched"],
+    "plan": ["Stages of the plan", "Plans by the engine", "One by one", "The planner's work", "What was planned"],
+    "jobs": ["Iterations beside the others", "Links of the network", "Job by job", "What the network adds, and whose traffic slows whose", "The scenario"],
+    "traces": ["Why the iterations differ", "By kind", "By stage", "By rank", "Operators"],
     "sweep": ["Two figures of every point", "Points"],
-    "train": ["When it ends", "Where the time goes", "What interrupts it", "The run that ends at the median", "All figures", "The scenario"],
+    "train": ["When it ends", "Where the time goes", "What interrupts it", "The run that ends at the median", "All figures", "How the iteration comes about", "The scenario"],
     "validate": ["Predicted and measured", "Errors by source", "Runs"],
     "frontier": ["The frontier", "No straggler", "A straggler takes 1.2 times as long"],
     "compare": ["Options", "Cost over time", "Their strategies", "Notes"],
@@ -62,28 +56,17 @@ def make_pages(folder):
     mirfak(folder, "simulate", hostile, "--sensitivity", "--report", "simulate.html")
     mirfak(folder, "search", "scenarios/search-llama2-70b-h100.yaml", "--top", "4", "--report", "search.html")
     mirfak(folder, "sweep", "sweep.yaml", "--out", "r.h5", "--report", "sweep.html")
+    mirfak(folder, "search", "job.yaml", "--set", "strategy={}", "--planner", "alpa", "--report", "plan.html")
+    mirfak(folder, "simulate", "scenarios/jobs/two-llama2-70b-h100.yaml", "--report", "jobs.html")
+    mirfak(folder, "simulate", "job.yaml", "--unfolded", "--detail", "operators", "--trace", "predicted.h5")
+    subprocess.run([MEASURED_TRACE, folder / "job.yaml", folder / "measured.h5", "2"], check=True)
+    mirfak(folder, "validate", "predicted.h5", "measured.h5", "--report", "traces.html")
     mirfak(folder, "train", "scenarios/train-llama3-405b-h100.yaml", "--samples", "200", "--report", "train.html")
     table = sorted((SOURCE / "validate" / "published").glob("*.csv"))[0]
     mirfak(folder, "validate", str(table), "--report", "validate.html")
     assert not list(folder.glob("*.svg")), "a page holds its plots"
     mirfak(folder, "frontier", "job.yaml", "--straggler", "1.2", "--report", "frontier.html")
     mirfak(folder, "compare", "scenarios/options/llama3-70b-clouds.yaml", "--report", "compare.html")
-
-
-def browser(scripts=True):
-    options = Options()
-    options.binary_location = BROWSER
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND"):
-        options.add_argument(word)
-    if not scripts:
-        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(DRIVER))
-
-
-def show_at(driver, width, dark, height=900):
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
 
 
 def wait_for_drawings(driver):
@@ -202,7 +185,7 @@ def check_print(driver, kind):
     driver.execute_script("dispatchEvent(new Event('beforeprint'))")
     assert not driver.find_elements(By.CSS_SELECTOR, "main details:not([open])"), kind
     driver.execute_script("dispatchEvent(new Event('afterprint'))")
-    assert kind in ("sweep", "validate", "compare") or driver.find_elements(By.CSS_SELECTOR, "main details:not([open])"), kind
+    assert kind in ("sweep", "validate", "compare", "traces") or driver.find_elements(By.CSS_SELECTOR, "main details:not([open])"), kind
 
 
 def held_data(driver):
@@ -272,6 +255,49 @@ def check_plot(driver):
     assert told.startswith(f"{fastest + 1}: "), told
 
 
+def check_reasons(driver, section, figure):
+    """Behind the figures of what is told one by one stand reasons, which lead to the sections of their own."""
+    first = driver.find_element(By.XPATH, f"//h2[text()='{section}']/..//details[@class='section']")
+    first.find_element(By.TAG_NAME, "summary").click()
+    wait_for_drawings(driver)
+    whys = first.find_elements(By.CSS_SELECTOR, ".card .why")
+    assert len(whys) >= 6, len(whys)
+    whys[0].find_element(By.TAG_NAME, "summary").click()
+    shown = first.find_element(By.CSS_SELECTOR, ".card .value").text
+    assert shown in whys[0].text and "GEMM" in whys[0].text, (shown, whys[0].text)
+    assert driver.execute_script("return mirfak.format.seconds(arguments[0])", figure) == shown, (figure, shown)
+    whys[0].find_element(By.CSS_SELECTOR, "button.link").click()
+    reached = driver.switch_to.active_element
+    assert reached.is_displayed() and reached.find_element(By.XPATH, "./ancestor::details[@class='section'][2]") == first
+
+
+def check_plan(driver):
+    result = held_data(driver)["result"]
+    rows = driver.execute_script("""
+      const table = [...document.querySelectorAll('caption')].find(of => of.textContent.startsWith('Stages of the plan')).parentNode;
+      return table.tBodies[0].rows.length;""")
+    assert rows == len(result["plan"]["stages"]) > 0
+    check_reasons(driver, "One by one", result["strategies"][0]["iteration_time_s"])
+
+
+def check_traces(driver):
+    cards = {card.find_element(By.TAG_NAME, "dt").text: card.find_element(By.CSS_SELECTOR, ".value").text for card in driver.find_elements(By.CSS_SELECTOR, ".card")}
+    assert cards["Error"] == "-50.0 %", cards
+
+
+def check_training(driver):
+    """Each part of the lost time says what it is made of, and every figure has a reason."""
+    data = held_data(driver)
+    for key, seconds in data["result"]["lost"].items():
+        reason = data["explanation"]["figures"][f"lost.{key}"]
+        assert reason["meaning"] and (seconds == 0 or reason.get("formula")), (key, reason)
+    for key, value in data["result"].items():
+        if value is not None and not isinstance(value, (dict, list)) and key not in ("program_version", "data_hash"):
+            assert key in data["explanation"]["figures"], key
+    whys = driver.find_elements(By.CSS_SELECTOR, ".card .why")
+    assert len(whys) >= 7, len(whys)
+
+
 def check_choices(driver):
     """Other axes make other plots."""
     across, up = driver.find_elements(By.CSS_SELECTOR, ".choices select")
@@ -305,7 +331,7 @@ def check_formats(driver):
 
 
 def check_without_scripts(folder):
-    driver = browser(scripts=False)
+    driver = chromium(scripts=False)
     try:
         for kind in HEADINGS:
             driver.get((folder / f"{kind}.html").as_uri())
@@ -315,15 +341,17 @@ def check_without_scripts(folder):
 
 
 def check_pages(folder):
-    driver = browser()
+    driver = chromium()
     try:
         for kind in HEADINGS:
             show_at(driver, 1280, False)
             driver.get((folder / f"{kind}.html").as_uri())
             wait_for_drawings(driver)
             check_structure(driver, kind)
-            {"simulate": lambda of: (check_figures(of), check_timeline(of), check_formats(of)), "search": check_plot,
-             "sweep": check_choices}.get(kind, lambda of: None)(driver)
+            {"simulate": lambda of: (check_figures(of), check_timeline(of), check_formats(of)), "sweep": check_choices,
+             "search": lambda of: (check_plot(of), check_reasons(of, "One by one", held_data(of)["result"]["strategies"][0]["iteration_time_s"])),
+             "plan": check_plan, "jobs": lambda of: check_reasons(of, "Job by job", held_data(of)["result"]["jobs"][0]["mean_s"]),
+             "traces": check_traces, "train": check_training}.get(kind, lambda of: None)(driver)
             check_sorting(driver, kind)
             check_looks(driver, kind)
             check_print(driver, kind)

@@ -25,6 +25,14 @@ JOB = {
 }
 
 
+# A training whose iterations are shorter than it asserts, and whose goodput is none that a training can have.
+ASSERTING = {
+    **JOB,
+    "operations": {"iterations": 1000, "restart_s": 600, "failures": {"rate_per_node_day": 0.1}},
+    "assert": ["iteration_time_s < 1000", "train.goodput > 1"],
+}
+
+
 def printed(*arguments):
     run = subprocess.run(
         [os.environ["MIRFAK_PROGRAM"], *map(str, arguments), "--data", SOURCE, "--format", "json"],
@@ -119,6 +127,17 @@ class Simulate(unittest.TestCase):
         self.assertIn("memory", result.summary())
         self.assertIn("flop", result.explain().lower())
         self.assertIn("8 GPUs", repr(result))
+
+
+class Assertions(unittest.TestCase):
+    def test_what_does_not_hold_or_is_not_checked_is_among_the_notes(self):
+        alone = mirfak.simulate(ASSERTING).notes
+        self.assertTrue(any("'train.goodput > 1' is not checked" in note for note in alone), alone)
+        whole = mirfak.train(ASSERTING, samples=20).to_dict()["notes"]
+        self.assertEqual(len(whole), 1)
+        self.assertIn("'train.goodput > 1' does not hold", whole[0])
+        broken = mirfak.simulate(ASSERTING, {"assert": ["not fits"]}).notes
+        self.assertTrue(any("'not fits' does not hold" in note for note in broken), broken)
 
 
 class Timelines(unittest.TestCase):

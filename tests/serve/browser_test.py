@@ -4,43 +4,24 @@ of a search are taken over, errors stand at their place, the keyboard suffices, 
 Exit status 77: Chromium, its driver or selenium are not installed.
 usage: browser_test.py PROGRAM SOURCE_TREE [--screenshots FOLDER]"""
 
+import base64
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "support")]
+from chromium import chromium, show_at  # noqa: E402
 from served import serve  # noqa: E402
 
-try:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import Select, WebDriverWait
-except ImportError as missing:
-    print(f"skipped: {missing} (Debian: python3-selenium)")
-    sys.exit(77)
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if not CHROMIUM or not DRIVER:
-    print("skipped: no chromium or chromedriver (Debian: chromium chromium-driver)")
-    sys.exit(77)
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 PROGRAM, TREE = sys.argv[1:3]
-
-
-def browser(profile, width=1280, height=900):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync", "--hide-scrollbars", f"--user-data-dir={profile}", f"--window-size={width},{height}",
-                 "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    return webdriver.Chrome(options=options, service=Service(DRIVER))
 
 
 def printed(text):
@@ -131,17 +112,34 @@ class Page(unittest.TestCase):
         self.assertNotIn("zero", text_of_editor())
 
     def test_the_text_and_the_form_are_in_step(self):
-        editor = find("text")
-        editor.send_keys(Keys.CONTROL, "a")
-        asked = driver.execute_script("return document.body.dataset.asked")
-        editor.send_keys("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\ntraining: {global_batch: 128}\n"
-                         "strategy: {tensor: 8, pipeline: 2, zero: 1}\n")
-        wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked)
-        wait_for_answer()
+        self.write("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\ntraining: {global_batch: 128}\n"
+                   "strategy: {tensor: 8, pipeline: 2, zero: 1}\n")
         self.assertEqual(find("field-model").get_property("value"), "llama2-70b")
         self.assertEqual(find("field-strategy-pipeline").get_property("value"), "2")
         self.assertEqual(find("field-strategy-data").get_attribute("placeholder"), "4")
         self.check_figures()
+
+    def write(self, text):
+        asked = driver.execute_script("return document.body.dataset.asked")
+        find("text").send_keys(Keys.CONTROL, "a")
+        find("text").send_keys(text)
+        wait_for(lambda: driver.execute_script("return document.body.dataset.asked") != asked)
+        wait_for_answer()
+
+    def test_each_entry_of_a_mixed_cluster_is_edited(self):
+        self.write("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 4}, {type: dgx-a100-80g, count: 4}]}\n"
+                   "training: {global_batch: 256}\nstrategy: {tensor: 8, pipeline: 2, zero: 1}\n")
+        self.assertEqual([find(f"field-cluster-nodes-{at}--type").get_property("value") for at in (0, 1)], ["hgx-h100", "dgx-a100-80g"])
+        self.assertIn("A100", driver.find_elements(By.CSS_SELECTOR, ".entry .aside")[1].text)
+        before = figures()["gpus"]
+        change("field-cluster-nodes-1--count", "12")
+        self.assertIn("{type: dgx-a100-80g, count: 12}", text_of_editor())
+        self.assertEqual((before, figures()["gpus"]), ("64", "128"))
+        self.check_figures()
+        change("field-cluster-nodes-1--type", "hgx-h200")
+        self.assertIn("{type: hgx-h200, count: 12}", text_of_editor())
+        self.write("model: llama2-70b\ncluster: {nodes: [{type: hgx-h100, count: 4}]}\ntraining: {global_batch: 256}\nstrategy: {tensor: 8}\n")
+        self.assertEqual(len(driver.find_elements(By.CSS_SELECTOR, ".entry")), 1)
 
     def test_the_keyboard_chooses_a_model(self):
         model = find("field-model")
@@ -205,7 +203,7 @@ class Page(unittest.TestCase):
 
     def test_the_page_is_no_wider_than_its_window(self):
         for width in (1280, 400):
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            show_at(driver, width, dark=False)
             opened()
             self.assertLessEqual(driver.execute_script("return document.documentElement.scrollWidth"), width)
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -226,19 +224,17 @@ def foreign_requests():
 def take_screenshots(folder):
     for width in (1280, 400):
         for scheme in ("light", "dark"):
-            driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False})
+            show_at(driver, width, scheme == "dark", 1000)
             opened()
             driver.save_screenshot(f"{folder}/{width}-{scheme}.png")
             if scheme == "light":
                 shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True})
                 with open(f"{folder}/{width}-whole.png", "wb") as file:
-                    import base64
                     file.write(base64.b64decode(shot["data"]))
 
 
 with serve(PROGRAM, TREE) as served, tempfile.TemporaryDirectory() as profile:
-    driver = browser(profile)
+    driver = chromium(f"--user-data-dir={profile}", "--window-size=1280,900", reaches=["127.0.0.1"])
     try:
         if "--screenshots" in sys.argv:
             take_screenshots(sys.argv[sys.argv.index("--screenshots") + 1])

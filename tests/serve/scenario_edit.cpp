@@ -73,5 +73,6 @@ TEST_CASE("values are YAML, and never more than a value") {
   CHECK_THROWS_AS(with("cluster.nodes[7].count", "1"), Error);
   CHECK_THROWS_AS(with("model..", "1"), Error);
   CHECK_THROWS_AS(with("", "1"), Error);
+  CHECK_THROWS_WITH_AS(with("mod\xff", "1"), doctest::Contains("UTF-8"), Error);
   CHECK_THROWS_AS(edited("a: [", {{"a", "1"}}, "scenario"), Error);
 }

@@ -6,6 +6,9 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -155,6 +158,44 @@ TEST_CASE("a search that is out of time says so") {
 
 TEST_CASE("what nobody waits for is given up") {
   CHECK(answered("/api/simulate", Json{{"scenario", kText}}.dump(), true).status == 503);
+}
+
+namespace {
+
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+// Lowering, execution, accounts of time and links, and what is explained: whatever it is at, it looks at its flag.
+TEST_CASE("a large simulation is given up soon, whenever that is") {
+  const std::string text =
+      "model: gpt3-175b\ncluster: {nodes: [{type: dgx-a100-80g, count: 160}], fabric: {type: fat-tree, routing: "
+      "hashed, "
+      "oversubscription: 4}}\ntraining: {global_batch: 1280}\nstrategy: {tensor: 8, pipeline: 8, data: 20}\n";
+  const HttpRequest request{"POST", "/api/simulate", {}, Json{{"scenario", text}}.dump()};
+  std::atomic<bool> never{false};
+  int status = 0;
+  const double whole_s = seconds_of([&] { status = service().answer(request, never).status; });
+  REQUIRE(status == 200);
+  int given_up_count = 0;
+  for (int tenth = 1; tenth < 9; tenth += 2) {
+    CAPTURE(tenth);
+    std::atomic<bool> given_up{false};
+    const double limit_s = whole_s * tenth / 10;
+    std::thread clock([&] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
+      given_up = true;
+    });
+    const double took_s = seconds_of([&] { status = service().answer(request, given_up).status; });
+    clock.join();
+    CHECK(took_s - limit_s < 0.5 * whole_s);
+    if (status == 503) ++given_up_count;
+  }
+  CHECK(given_up_count >= 2);  // the others were faster than the first
 }
 
 TEST_CASE("many threads are answered alike") {

@@ -84,6 +84,10 @@ TEST_CASE("an axis and a key that change nothing are noted, and only these") {
   const SweepOutcome acting =
       run(sweep_of(head + "  - grid: {strategy.recompute: [none, selective]}\n"), folder / "r.h5");
   CHECK(acting.notes.empty());
+  std::string with_condition = head;
+  with_condition.insert(with_condition.find("axes:"), "  assert: [mfu > 0.99]\n");
+  const SweepOutcome unchecked = run(sweep_of(with_condition), folder / "assert.h5");
+  CHECK(unchecked.notes.back().find("assert: not checked here") != std::string::npos);
 }
 
 TEST_CASE("what cannot be read at any point is an error of the sweep, at its place, and leaves nothing behind") {

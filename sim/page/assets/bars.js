@@ -5,7 +5,7 @@ function stackedBars(title, description, rows, show) {
   const rowHeight = 22;
   const most = Math.max(...rows.map(row => Math.max(row.limit ?? 0, row.parts.reduce((sum, part) => sum + part.value, 0))));
   return drawing(width => {
-    const left = Math.min(110, 12 + 7 * Math.max(...rows.map(row => row.label.length)));
+    const left = Math.min(Math.max(110, 0.15 * width), 12 + 7 * Math.max(...rows.map(row => row.label.length)));
     const scale = (width - left - 12) / most;
     const height = rowHeight * rows.length + 24;
     const id = newId("bars");
@@ -27,7 +27,13 @@ function bar(row, left, top, height, scale, show) {
   });
   const limit = row.limit === undefined ? null : s("path", {class: "limit",
     d: `M${left + row.limit * scale} ${top - 2}v${height + 4}`}, s("title", {}, `${row.label}: ${show(row.limit)} there are`));
-  return s("g", {}, s("text", {x: left - 8, y: top + height - 4, class: "end"}, row.label), parts, limit);
+  return s("g", {}, s("text", {x: left - 8, y: top + height - 4, class: "end"}, s("title", {}, row.label), fitting(row.label, left - 12)), parts, limit);
+}
+
+// As much of a label as so many pixels hold.
+function fitting(label, width) {
+  const most = Math.floor(width / 7);
+  return label.length <= most ? label : `${label.slice(0, most - 1)}\u2026`;
 }
 
 function valueAxis(left, width, top, most, show) {

@@ -27,15 +27,18 @@ class Explanation {
   }
 
   open(element) {
-    element.open = true;
+    for (let at = element; at; at = at.parentElement?.closest("details")) at.open = true;
     element.scrollIntoView({block: "start"});
     element.querySelector("summary").focus();
   }
 
-  view() {
-    if (this.sections.length === 0) return null;
-    return view("How every cost comes about", h("p", {class: "lead"},
-      "Kernels, collectives, memory and habits of the framework, each with its formula, numbers and sources."),
-      this.sections.map(section => section.element));
+  parts() {
+    if (this.sections.length === 0) return [];
+    return [h("p", {class: "lead"}, "Kernels, collectives, memory and habits of the framework, each with its formula, numbers and sources."),
+      this.sections.map(section => section.element)];
+  }
+
+  view(title = "How every cost comes about") {
+    return this.sections.length === 0 ? null : view(title, this.parts());
   }
 }

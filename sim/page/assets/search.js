@@ -6,7 +6,8 @@ function showSearch(data) {
     ["searched for", format.seconds(result.search_time_s)], ["finished", result.complete ? "yes" : "no: stopped before"], ...limitFacts(result)]),
     best ? null : h("p", {class: "warning", role: "note"}, data.failure ?? "No strategy was found."),
     best ? view("Strategies", paretoPlot(data), strategyTable(data)) : null,
-    best ? view("Their scenarios", h("p", {class: "lead"}, "Each is a whole scenario for mirfak simulate."), strategyDetails(data)) : null,
+    best ? view("One by one", h("p", {class: "lead"}, "What each does with its time and memory, why, and a whole scenario for mirfak simulate."),
+      strategyDetails(data)) : null,
     funnelView(result), notesView(result.notes), scenarioView("What was searched", "the scenario", data.scenario)];
 }
 
@@ -56,18 +57,14 @@ function strategyTable(data) {
 }
 
 function strategyDetails(data) {
-  return data.result.strategies.map((found, index) => h("details", {class: "section"},
+  const explained = data.explanations?.length ?? 0;
+  const strategies = data.result.strategies.map((found, index) => h("details", {class: "section"},
     h("summary", {}, `${index + 1}: ${strategyName(data, index)}`),
-    stackedBars(`Time of strategy ${index + 1}`, "Parts of its iteration", [{label: "mean", parts: activityParts(found.activities)}], format.seconds),
-    legend(activityParts(found.activities).map(part => [part.name, part.kind])),
-    data.scenarios?.[index] ? listing("the scenario", data.scenarios[index]) : listing("the strategy", JSON.stringify(found.strategy, null, 2)),
-    variantTable(found), folded("All figures", allFigureTable(found))));
-}
-
-function allFigureTable(found) {
-  const keys = Object.keys(found).filter(key => found[key] === null || typeof found[key] !== "object");
-  return sortableTable("Every figure of the strategy", [{title: "figure", text: true}, {title: "value"}, {title: "in full"}],
-    keys.map(key => [cell(h("code", {}, key), key), figureCell(key, found[key]), cell(String(found[key] ?? ""), found[key])]));
+    iterationParts(found, {explanation: data.explanations?.[index], range_level: data.range_level}),
+    variantTable(found), data.scenarios?.[index] ? listing("the scenario", data.scenarios[index]) : listing("the strategy", JSON.stringify(found.strategy, null, 2))));
+  const left = explained > 0 && explained < strategies.length ? h("p", {class: "left-out"},
+    `What stands behind the figures is told of the first ${explained}; mirfak simulate --explain tells it of any.`) : null;
+  return [strategies, left];
 }
 
 function variantTable(found) {

@@ -9,7 +9,7 @@ function showSimulation(data) {
   const why = new Explanation(data.explanation);
   return [factList(data.facts ?? []), fitWarning(result), cards(iterationCards(data, why)), timeView(result, why),
     data.timeline ? passesView(data.timeline) : null, memoryView(result, why), spreadView(result.spread),
-    sensitivityView(result.sensitivity), allFiguresView(result, why),
+    sensitivityView(result.sensitivity), view("All figures", allFigures("Every figure of the iteration", result, why)),
     notesView(result.notes), why.view(), scenarioView("The scenario", "the scenario", data.scenario)];
 }
 
@@ -78,6 +78,10 @@ function leftOutText(all, kept, what) {
 }
 
 function timeView(result, why) {
+  return view("Where the time goes", timeParts(result, why));
+}
+
+function timeParts(result, why) {
   const parts = activityParts(result.activities);
   const stages = thinned(result.stages, mostBars);
   const rows = [{label: "mean", parts}, ...stages.map(stage => ({label: stageName(stage), parts: activityParts(stage.activities)}))];
@@ -90,9 +94,9 @@ function timeView(result, why) {
     return [cell([words(key), why.why(`activities.${name}`, words(key))], words(key)), figureCell(name, result.activities[name]),
       cell(format.percent(share), share), figureCell(name, Math.min(...each)), figureCell(name, Math.max(...each))];
   }));
-  return view("Where the time goes", legend(used.map(key => [words(key), key])),
+  return [legend(used.map(key => [words(key), key])),
     stackedBars("Time by stage", "Parts of the iteration's time on a GPU of each stage; the tables have the numbers", rows, format.seconds),
-    leftOutText(result.stages, stages, "stages"), table, stageTimes(result, used));
+    leftOutText(result.stages, stages, "stages"), table, stageTimes(result, used)];
 }
 
 function stageTimes(result, used) {
@@ -107,13 +111,20 @@ function folded(title, content) {
 }
 
 function passesView(timeline) {
+  return view("Timeline of the pipeline", passParts(timeline));
+}
+
+function passParts(timeline) {
   const describe = ([name, , , microbatch]) => timeline.names[name].text + (microbatch >= 0 ? `, microbatch ${microbatch}` : "");
-  return view("Timeline of the pipeline", h("p", {class: "lead"}, "One GPU of each stage over the iteration. Tall: passes. Low: communication."),
-    legend(timeline.kinds),
-    timelineView("Passes of each stage over time", timeline, {describe}));
+  return [h("p", {class: "lead"}, "One GPU of each stage over the iteration. Tall: passes. Low: communication."), legend(timeline.kinds),
+    timelineView("Passes of each stage over time", timeline, {describe})];
 }
 
 function memoryView(result, why) {
+  return view("Memory by stage", memoryTables(result, why));
+}
+
+function memoryTables(result, why) {
   const bytes = (stage, key) => stage.memory[`${key}_bytes`];
   const used = memoryKeys.filter(key => result.stages.some(stage => bytes(stage, key) > 0));
   const stages = thinned(result.stages, mostBars, [result.stages.findIndex(stage => stage.stage === result.fullest_stage)]);
@@ -127,17 +138,26 @@ function memoryView(result, why) {
     cell(format.percent(1 - memory.peak_bytes / memory.capacity_bytes), 1 - memory.peak_bytes / memory.capacity_bytes),
     cell(format.whole(memory.passes_in_flight), memory.passes_in_flight), figureCell("a_bytes", memory.host_bytes),
     figureCell("a_bytes", memory.host_capacity_bytes), cell(memory.fits ? "yes" : "no")]));
-  return view("Memory by stage", legend([...used.map(key => [words(key), `memory-${key}`]), ["capacity", "limit-swatch"]]),
+  return [legend([...used.map(key => [words(key), `memory-${key}`]), ["capacity", "limit-swatch"]]),
     stackedBars("Memory by stage", "Parts of the memory of a GPU of each stage, and its capacity; the table has the numbers", rows, format.bytes),
     leftOutText(result.stages, stages, "stages"), h("p", {class: "lead"}, "Fullest: stage ", String(result.fullest_stage), ". ",
-      why.why("memory_peak_bytes")), table);
+      why.why("memory_peak_bytes")), table];
 }
 
 // Every single figure, as `--format json` names it, with all its digits behind the three shown.
-function allFiguresView(result, why) {
+function allFigures(caption, result, why) {
   const keys = Object.keys(result).filter(key => result[key] === null || typeof result[key] !== "object");
   const columns = [{title: "figure", text: true}, {title: "value"}, {title: "in full"}, {title: "explanation", text: true}];
   const rows = keys.map(key => [cell([words(key), " ", h("code", {}, key)], key), figureCell(key, result[key]),
     cell(result[key] === null ? "" : String(result[key]), result[key]), cell(why.why(key) ?? "", key)]);
-  return view("All figures", sortableTable("Every figure of the iteration", columns, rows));
+  return sortableTable(caption, columns, rows);
+}
+
+// All that is said of an iteration that is one of several on a page: each part folded up. `more`: of its explanation.
+function iterationParts(result, more) {
+  const why = new Explanation(more.explanation);
+  return [more.facts ? factList(more.facts) : null, fitWarning(result), cards(iterationCards({result, ...more}, why)),
+    folded("Where the time goes", timeParts(result, why)), more.timeline ? folded("Timeline of the pipeline", passParts(more.timeline)) : null,
+    folded("Memory by stage", memoryTables(result, why)), folded("All figures", allFigures("Every figure of the iteration", result, why)),
+    why.sections.length > 0 ? folded("How every cost comes about", why.parts()) : null];
 }

@@ -1,21 +1,22 @@
 // A whole training: when it ends, what is lost, what interrupts it.
 function showTraining(data) {
   const {result} = data;
-  return [factList(data.facts ?? []), cards(trainingCards(result)), finishView(data), lossView(result), interruptionsView(result),
-    data.timeline ? medianRunView(data.timeline) : null, view("All figures", allTrainingFigures(result)),
-    notesView(result.notes), scenarioView("The scenario", "the scenario", data.scenario)];
+  const why = new Explanation(data.explanation);
+  return [factList(data.facts ?? []), cards(trainingCards(result, why)), finishView(data), lossView(result, why), interruptionsView(result, why),
+    data.timeline ? medianRunView(data.timeline) : null, view("All figures", allFigures("Every figure of the training", result, why)),
+    notesView(result.notes), why.view("How the iteration comes about"), scenarioView("The scenario", "the scenario", data.scenario)];
 }
 
-function trainingCards(result) {
+function trainingCards(result, why) {
   return [
-    {name: "Done after", value: format.seconds(result.finish_time_s), lines: [`the median of ${format.whole(result.samples)} runs`, `\u00b1 ${format.seconds(result.finish_time_error_s)} by chance`]},
-    {name: "95 % are done after", value: format.seconds(result.finish_time_p95_s), lines: [`\u00b1 ${format.seconds(result.finish_time_p95_error_s)} by chance`]},
-    {name: "Goodput", value: format.percent(result.goodput), lines: [`undisturbed ${format.seconds(result.undisturbed_time_s)}`]},
-    {name: "Restarts", value: format.number(result.restarts), lines: ["on average"]},
-    {name: "Cost", value: shown("cost_usd", result.cost_usd), lines: ["of all nodes, spares too"]},
-    {name: "Energy", value: format.wattHours(result.facility_energy_j), lines: ["of the facility", `GPUs ${format.wattHours(result.energy_j)}`]},
-    result.co2_kg !== null && {name: "CO2", value: format.kilograms(result.co2_kg), lines: ["of the facility's energy"]},
-    {name: "Checkpoints", value: shown("interval_s", result.checkpoint_interval_s), lines: [
+    {name: "Done after", why: why.why("finish_time_s"), value: format.seconds(result.finish_time_s), lines: [`the median of ${format.whole(result.samples)} runs`, `\u00b1 ${format.seconds(result.finish_time_error_s)} by chance`]},
+    {name: "95 % are done after", why: why.why("finish_time_p95_s"), value: format.seconds(result.finish_time_p95_s), lines: [`\u00b1 ${format.seconds(result.finish_time_p95_error_s)} by chance`]},
+    {name: "Goodput", why: why.why("goodput"), value: format.percent(result.goodput), lines: [`undisturbed ${format.seconds(result.undisturbed_time_s)}`]},
+    {name: "Restarts", why: why.why("restarts"), value: format.number(result.restarts), lines: ["on average"]},
+    {name: "Cost", why: why.why("cost_usd"), value: shown("cost_usd", result.cost_usd), lines: ["of all nodes, spares too"]},
+    {name: "Energy", why: why.why("facility_energy_j"), value: format.wattHours(result.facility_energy_j), lines: ["of the facility", `GPUs ${format.wattHours(result.energy_j)}`]},
+    result.co2_kg !== null && {name: "CO2", why: why.why("co2_kg"), value: format.kilograms(result.co2_kg), lines: ["of the facility's energy"]},
+    {name: "Checkpoints", why: why.why("best_checkpoint_interval_s"), value: shown("interval_s", result.checkpoint_interval_s), lines: [
       result.best_checkpoint_interval_s === null ? null : `best every ${format.seconds(result.best_checkpoint_interval_s)}`,
       `${result.spares} spares${result.best_spares === null ? "" : `, best ${result.best_spares}`}`]},
   ];
@@ -33,7 +34,7 @@ function finishView(data) {
       data.finish.map(([share, seconds]) => [cell(format.percent(share), share), cell(format.seconds(seconds, 4), seconds)]))));
 }
 
-function lossView(result) {
+function lossView(result, why) {
   const keys = Object.keys(result.lost);
   const lost = keys.filter(key => result.lost[key] > 0);
   const rows = [{label: "mean run", parts: [{name: "undisturbed", kind: "training", value: result.undisturbed_time_s},
@@ -41,27 +42,28 @@ function lossView(result) {
     {label: "lost", parts: lost.map(key => ({name: words(key), kind: key.replace("_s", ""), value: result.lost[key]}))}];
   const all = result.finish_time_mean_s;
   const table = sortableTable("Mean time that is lost, by what takes it", [{title: "what", text: true}, {title: "time"}, {title: "share of the whole"}],
-    [["undisturbed", result.undisturbed_time_s], ...keys.map(key => [words(key), result.lost[key]])]
-      .map(([name, value]) => [cell(name), cell(format.seconds(value), value), cell(format.percent(value / all), value / all)]));
+    [["undisturbed", result.undisturbed_time_s, why.why("undisturbed_time_s")],
+      ...keys.map(key => [words(key), result.lost[key], why.why(`lost.${key}`, words(key))])]
+      .map(([name, value, because]) => [cell([name, because], name), cell(format.seconds(value), value), cell(format.percent(value / all), value / all)]));
   return view("Where the time goes", legend([["undisturbed", "training"], ...lost.map(key => [words(key), key.replace("_s", "")])]),
     stackedBars("Time of the mean run", "All of the mean run, and what is lost of it alone; the table has the numbers",
       lost.length > 0 ? rows : rows.slice(0, 1), format.seconds), table);
 }
 
-function interruptionsView(result) {
-  const columns = [{title: "cause", text: true}, {title: "a day"}, {title: "mean number"}, {title: "time lost"}, {title: "source", text: true}];
-  return view("What interrupts it", sortableTable("Interruptions by cause", columns, result.interruptions.map(of => [cell(of.cause),
-    cell(format.number(of.rate_per_day), of.rate_per_day), cell(format.number(of.count), of.count), figureCell("lost_s", of.lost_s), cell(of.source ?? "")])));
+function interruptionsView(result, why) {
+  const columns = [{title: "cause", text: true}, {title: "a day"}, {title: "mean number"}, {title: "time lost"}, {title: "lost each time"}, {title: "share of all time"}, {title: "source", text: true}];
+  const all = result.finish_time_mean_s;
+  const causes = result.interruptions.filter(of => of.lost_s > 0);
+  const rows = causes.map(of => ({label: of.cause, parts: [{name: "lost", kind: "rework", value: of.lost_s}]}));
+  return view("What interrupts it", h("p", {class: "lead"}, "Of each cause: work that it takes back, detection, waiting, restart and reading. ", why.why("restarts")),
+    rows.length > 1 ? stackedBars("Time lost by cause", "What each cause takes of the mean run; the table has the numbers", rows, format.seconds) : null,
+    sortableTable("Interruptions by cause", columns, result.interruptions.map(of => [cell(of.cause),
+      cell(format.number(of.rate_per_day), of.rate_per_day), cell(format.number(of.count), of.count), figureCell("lost_s", of.lost_s),
+      of.count > 0 ? figureCell("lost_s", of.lost_s / of.count) : cell("", null), cell(format.percent(of.lost_s / all), of.lost_s / all), cell(of.source ?? "")])));
 }
 
 function medianRunView(timeline) {
   return view("The run that ends at the median", legend(timeline.names.map(name => [name.text, name.kind])),
     timelineView("The median run over time", timeline, {describe: ([name, , , cause]) =>
       timeline.names[name].text + (timeline.causes?.[cause] ? `, ${timeline.causes[cause]}` : "")}));
-}
-
-function allTrainingFigures(result) {
-  const keys = Object.keys(result).filter(key => result[key] === null || typeof result[key] !== "object");
-  return sortableTable("Every figure of the training", [{title: "figure", text: true}, {title: "value"}, {title: "in full"}], keys.map(key => [
-    cell([words(key), " ", h("code", {}, key)], key), figureCell(key, result[key]), cell(String(result[key] ?? ""), result[key])]));
 }

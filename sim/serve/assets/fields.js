@@ -2,18 +2,20 @@
 // catalogue say.
 const groups = [
   {title: "Model", keys: ["model"]},
-  {title: "Cluster", keys: ["cluster.nodes[0].type", "cluster.nodes[0].count"]},
+  {title: "Cluster", keys: []},  // of each entry of cluster.nodes
   {title: "Training", keys: ["training.framework", "training.global_batch", "training.sequence_length", "training.precision"]},
   {title: "Strategy", pairs: ["strategy.tensor", "strategy.pipeline", "strategy.context", "strategy.expert", "strategy.data",
     "strategy.virtual_pipeline"],
     keys: ["strategy.micro_batch", "strategy.schedule", "strategy.zero", "strategy.recompute", "strategy.sequence_parallel"]},
 ];
-const titles = {"cluster.nodes[0].type": "node type", "cluster.nodes[0].count": "nodes", "strategy.micro_batch": "microbatch",
+const mostEntries = 16;
+const titles = {type: "node type", count: "nodes", "strategy.micro_batch": "microbatch",
   "strategy.virtual_pipeline": "chunks", "training.global_batch": "batch", "training.sequence_length": "sequence",
   "strategy.sequence_parallel": "sequence parallel", "strategy.zero": "ZeRO", model: "name"};
 
 // "cluster.nodes[0].type" as ["cluster", "nodes", 0, "type"].
 const stepsOf = key => key.split(/[.[]/).map(step => (step.endsWith("]") ? Number(step.slice(0, -1)) : step));
+const lastStep = key => key.split(".").at(-1);
 const valueAt = (root, key) => stepsOf(key).reduce((at, step) => at?.[step], root);
 
 // What a schema says of a key, through lists and alternatives.
@@ -75,27 +77,48 @@ function scenarioFields(catalogue, changed) {
     if (!options) {
       input.addEventListener(choices ? "change" : "input", () => changed(key, input.value.trim() === "" ? null : input.value.trim()));
     }
-    const label = element("label", {for: id, title: `${key}: ${schema.description ?? ""}`}, titles[key] ?? key.split(".").at(-1).replaceAll("_", " "));
+    const label = element("label", {for: id, title: `${key}: ${schema.description ?? ""}`}, titles[key] ?? titles[lastStep(key)] ?? lastStep(key).replaceAll("_", " "));
     fields.set(key, {input, label, choices});
     return element("div", {class: "row"}, label, shown);
   }
 
+  const entries = element("div", {});
   const aside = element("p", {class: "aside"});
   for (const group of groups) {
     byId("groups").append(element("fieldset", {}, element("legend", {}, group.title),
       group.pairs ? element("div", {class: "pairs"}, group.pairs.map(makeField)) : null, group.keys.map(makeField),
-      group.title === "Cluster" ? aside : null));
+      group.title === "Cluster" ? [entries, aside] : null));
+  }
+
+  const entryKeys = index => ["type", "count"].map(key => `cluster.nodes[${index}].${key}`);
+
+  // Fields for as many entries as there are, and one where there are none.
+  function fitEntries(count) {
+    while (entries.children.length < count) {
+      const index = entries.children.length;
+      entries.append(element("div", {class: "entry", role: "group"}, entryKeys(index).map(makeField), element("p", {class: "aside"})));
+    }
+    while (entries.children.length > count) {
+      entries.lastElementChild.remove();
+      for (const key of entryKeys(entries.children.length)) fields.delete(key);
+    }
+    [...entries.children].forEach((entry, index) => entry.setAttribute("aria-label", `nodes, entry ${index + 1} of ${count}`));
   }
 
   function showNodes(stated) {
-    const type = valueAt(stated, "cluster.nodes[0].type");
-    const entries = valueAt(stated, "cluster.nodes")?.length ?? 0;
-    const node = catalogue.nodes.find(each => each.name === type);
-    aside.textContent = [node ? nodeWords(node) : "", entries > 1 ? `the first of ${entries} entries: the others are in the text` : ""].filter(Boolean).join("; ");
+    const nodes = valueAt(stated, "cluster.nodes");
+    const count = Array.isArray(nodes) ? nodes.length : 0;
+    fitEntries(Math.min(Math.max(1, count), mostEntries));
+    [...entries.children].forEach((entry, index) => {
+      const node = catalogue.nodes.find(each => each.name === nodes?.[index]?.type);
+      entry.lastElementChild.textContent = node ? nodeWords(node) : "";
+    });
+    aside.textContent = count > mostEntries ? `the first ${mostEntries} of ${count} entries: the others are in the text` : "";
   }
 
   // `stated`: what the scenario says; `resolved`: with every default. `kept`: keys that were changed since.
   function show(stated, resolved, kept) {
+    showNodes(stated);
     for (const [key, {input, label, choices}] of fields) {
       const own = valueAt(stated, key);
       const whole = valueAt(resolved, key);
@@ -109,8 +132,9 @@ function scenarioFields(catalogue, changed) {
       if (choices && text !== "" && !choices.includes(text)) input.append(element("option", {value: text}, text));
       if (input.value !== text) input.value = text;
     }
-    showNodes(stated);
   }
+
+  fitEntries(1);
 
   function markInvalid(message) {
     for (const [key, {input}] of fields) {
