@@ -1,6 +1,7 @@
 #include "plan/rule_filter.hpp"
 
 #include "plan/branch.hpp"
+#include "strategy/rule_field_names.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "scenario/search_dimensions.hpp"
 
 #include "scenario/strategy_section.hpp"
+#include "strategy/strategy_fields.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,6 +3,7 @@
 #include "base/named_files.hpp"
 #include "scenario/stage_shapes.hpp"
 #include "schedule/schedule_file.hpp"
+#include "strategy/strategy_fields.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include <array>
 #include <compare>
 #include <cstddef>
-#include <type_traits>
 
 namespace mirfak {
 
@@ -13,21 +12,12 @@ namespace mirfak {
 // say that blocks do not see them. A key of caches; a new field is part of it unless it is shown that it need not be.
 class BlockFields {
  public:
-  explicit BlockFields(const Strategy& strategy) {
-    std::size_t at = 0;
-    for_each_strategy_field([&](const auto& field) {
-      using T = typename std::remove_cvref_t<decltype(field)>::Type;
-      if constexpr (!kIsList<T>) {
-        if (field.in_blocks) values_[at++] = effective_value(field, strategy);
-      }
-    });
-  }
+  explicit BlockFields(const Strategy& strategy);
 
   friend auto operator<=>(const BlockFields&, const BlockFields&) = default;
 
  private:
-  static constexpr std::size_t kCount = std::apply(
-      [](const auto&... fields) { return (std::size_t{0} + ... + (fields.in_blocks ? 1 : 0)); }, kStrategyFields);
+  static constexpr std::size_t kCount = 14;
 
   std::array<double, kCount> values_{};
 };

@@ -1,5 +1,8 @@
 #include "strategy/rule_fields.hpp"
 
+#include "strategy/rule_field_names.hpp"
+#include "strategy/strategy_fields.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -25,7 +28,7 @@ static_assert(
       });
       return last;
     }(),
-    "lists stand behind all other fields");
+    "kStrategyRuleFields fields that are no lists stand in front of all lists");
 
 // Whether all chunks have equally many layers.
 bool chunks_alike(const Strategy& s) { return s.layer_split.empty() && s.counted_as_layers() == 0; }
@@ -79,13 +82,13 @@ RuleFieldInfo info_of_field(const Field& of, std::size_t place) {
   return {of.key, of.sentence, kTypeOf<T>, of.names, sources, !std::is_same_v<T, double>};
 }
 
-// In the order of kDerivedRuleFields.
+// In the order of kDerivedRuleFieldNames.
 struct Derived {
   std::string_view sentence;
   double (*value)(const RuleInput& in, int gpus_per_node);
   std::array<std::string_view, 2> sources = {};
 };
-constexpr std::array<Derived, kDerivedRuleFields.size()> kDerived = {{
+constexpr std::array<Derived, kDerivedRuleFields> kDerived = {{
     {"of the cluster", [](Input in, int) { return number(in.gpus); }, {"gpus"}},
     {"of the smallest node", [](Input, int gpus_per_node) { return number(gpus_per_node); }},
     {"of a replica and iteration",
@@ -124,7 +127,7 @@ std::vector<RuleFieldInfo> make_table() {
       set_of(std::array<std::string_view, 3>{"recompute", "pipeline", "virtual_pipeline"});
   for (std::size_t i = 0; i < kDerived.size(); ++i) {
     out.push_back(
-        {kDerivedRuleFields[i], kDerived[i].sentence, RuleType::number, nullptr, set_of(kDerived[i].sources)});
+        {kDerivedRuleFieldNames[i], kDerived[i].sentence, RuleType::number, nullptr, set_of(kDerived[i].sources)});
   }
   return out;
 }

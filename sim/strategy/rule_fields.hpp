@@ -6,61 +6,21 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace mirfak {
 
-// What a rule expression can name: the fields of a strategy (kStrategyFields), whose lists it cannot, and then what
-// follows from them and from the job.
+// What a rule expression can name: the fields of a strategy (strategy/strategy_fields.hpp), whose lists it cannot, and
+// then what follows from them and from the job.
 enum class RuleField : std::uint8_t {};
 
-inline constexpr std::size_t kStrategyRuleFields = std::apply(
-    [](const auto&... fields) {
-      return (std::size_t{0} + ... + (kIsList<typename std::remove_cvref_t<decltype(fields)>::Type> ? 0 : 1));
-    },
-    kStrategyFields);
-inline constexpr std::array<std::string_view, 17> kDerivedRuleFields = {"gpus",
-                                                                        "gpus_per_node",
-                                                                        "microbatches",
-                                                                        "replicas",
-                                                                        "first_stage_layers",
-                                                                        "last_stage_layers",
-                                                                        "most_stage_layers",
-                                                                        "layers",
-                                                                        "hidden",
-                                                                        "heads",
-                                                                        "kv_heads",
-                                                                        "head_dim",
-                                                                        "ffn",
-                                                                        "vocab",
-                                                                        "experts",
-                                                                        "global_batch",
-                                                                        "sequence_length"};
-inline constexpr std::size_t kRuleFields = kStrategyRuleFields + kDerivedRuleFields.size();
+inline constexpr std::size_t kStrategyRuleFields = 29;
+inline constexpr std::size_t kDerivedRuleFields = 17;
+inline constexpr std::size_t kRuleFields = kStrategyRuleFields + kDerivedRuleFields;
 using RuleFieldSet = std::bitset<kRuleFields>;
-
-constexpr std::optional<std::size_t> place_of_rule_field(std::string_view name) {
-  std::optional<std::size_t> found;
-  std::size_t at = 0;
-  for_each_strategy_field([&](const auto& of) {
-    if (at < kStrategyRuleFields && of.key == name) found = at;
-    ++at;
-  });
-  for (std::size_t i = 0; i < kDerivedRuleFields.size(); ++i) {
-    if (kDerivedRuleFields[i] == name) found = kStrategyRuleFields + i;
-  }
-  return found;
-}
-
-// The field of that name; a name that none has does not compile.
-consteval RuleField rule_field(std::string_view name) {
-  return static_cast<RuleField>(place_of_rule_field(name).value());
-}
 
 enum class RuleType : std::uint8_t {
   number,

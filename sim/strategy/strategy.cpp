@@ -2,6 +2,37 @@
 
 namespace mirfak {
 
+const std::vector<std::string>& recompute_names() {
+  static const std::vector<std::string> names = {"none", "selective", "full"};
+  return names;
+}
+
+const std::vector<std::string>& recompute_method_names() {
+  static const std::vector<std::string> names = {"block", "uniform"};
+  return names;
+}
+
+const std::vector<std::string>& context_communication_names() {
+  static const std::vector<std::string> names = {"p2p", "all-gather", "a2a"};
+  return names;
+}
+
+const std::vector<std::string>& expert_dispatcher_names() {
+  static const std::vector<std::string> names = {"alltoall", "deepep", "hybridep", "allgather"};
+  return names;
+}
+
+const std::vector<std::string>& scatter_gather_names() {
+  static const std::vector<std::string> names = {"framework", "false", "true"};
+  return names;
+}
+
+const std::vector<std::string>& module_names() {
+  static const std::vector<std::string> names = {"core_attn", "layernorm", "mla_up_proj", "moe_act",
+                                                 "mlp",       "moe",       "op"};
+  return names;
+}
+
 ExpertSpan Strategy::expert_span() const {
   ExpertSpan span;
   span.data = expert;

@@ -22,7 +22,8 @@ struct ChosenBySearch {
 };
 
 // A field of a strategy: everything that reading, writing, rules, searches, reports, cache keys and documentation know
-// of it. What it means for an iteration stands where it is used. Written as a chain, in the table of strategy.hpp:
+// of it. What it means for an iteration stands where it is used. Written as a chain, in the table of
+// strategy_fields.hpp:
 //   field("zero", &Strategy::zero, "ZeRO stage").between(0, 3).not_in_blocks()
 template <typename T>
 struct StrategyField {

@@ -1,5 +1,7 @@
 #include "strategy/strategy_keys.hpp"
 
+#include "strategy/strategy_fields.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "strategy/strategy.hpp"
+#include "strategy/strategy_field.hpp"
 
 #include <span>
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace mirfak {
 
-// The fields of a strategy (kStrategyFields) for code that prints them one by one.
+// The fields of a strategy (strategy/strategy_fields.hpp) for code that prints them one by one.
 struct StrategyKey {
   std::string_view key;
   std::string_view sentence;

@@ -2,6 +2,7 @@
 //   mirfak_bench_rules [--smoke]
 
 #include "strategy/rule_expression.hpp"
+#include "strategy/rule_field_names.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,7 @@
 #include "round_trip.hpp"
 
+#include "strategy/strategy_fields.hpp"
+
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,6 +1,7 @@
 #include "strategy/rule_expression.hpp"
 
 #include "../base/failure.hpp"
+#include "strategy/rule_field_names.hpp"
 
 #include <doctest/doctest.h>
 

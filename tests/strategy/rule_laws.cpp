@@ -1,6 +1,7 @@
 // Random rules against an evaluator that walks the tree they were written from, in whole numbers.
 
 #include "strategy/rule_expression.hpp"
+#include "strategy/rule_field_names.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
