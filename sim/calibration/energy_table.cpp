@@ -45,7 +45,7 @@ class PowerFigures {
   std::vector<FittedSection> sections() {
     if (section_.constants.empty()) return {};
     const ParameterFit fit = evaluate(problem(), {});
-    section_.source = fmt::format("{} {} measured powers", origin(target_), measured_.size());
+    section_.source = fmt::format("{} {} measured powers and clocks", origin(target_), measured_.size());
     section_.scores = {score_where("all", fit, [](std::size_t) { return true; })};
     return {section_};
   }
@@ -75,7 +75,10 @@ class PowerFigures {
     }
     if (highest == 0) return;
     const double share = std::min(1.0, highest / gpu_.clock_max_hz.value);
-    section_.constants.push_back({"sustained_share", target_.score_only ? gpu_.sustained_share.value : share});
+    const double value = target_.score_only ? gpu_.sustained_share.value : share;
+    section_.constants.push_back({"sustained_share", value});
+    measured_.push_back(share);
+    predicted_.push_back(value);
   }
 
   FitProblem problem() const {
