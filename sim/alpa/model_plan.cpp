@@ -1,6 +1,7 @@
 #include "alpa/model_plan.hpp"
 
 #include "alpa/basics.hpp"
+#include "alpa/planning_clock.hpp"
 #include "alpa/stage_profile.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -24,9 +24,6 @@ namespace {
 // out what the engine sees.
 constexpr double kWorthTrying = 1.1;
 constexpr std::size_t kBatch = 4;  // choices planned between two looks at the best
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // A logical mesh of a submesh whose blocks are planned.
 struct Site {

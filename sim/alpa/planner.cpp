@@ -1,6 +1,7 @@
 #include "alpa/planner.hpp"
 
 #include "alpa/neighbours.hpp"
+#include "alpa/planning_clock.hpp"
 #include "alpa/stage_profile.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -21,9 +21,6 @@ namespace {
 constexpr std::size_t kExecuted = 20;  // plans of a level, of stages alike and unlike, that the engine sees at first
 constexpr std::size_t kChanged = 4;    // of these, from how many changes are tried
 constexpr int kRounds = 12;            // of changes, each the best of one thing
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 class Planner {
  public:

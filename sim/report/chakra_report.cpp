@@ -12,11 +12,11 @@ namespace mirfak {
 
 namespace {
 
-constexpr int kDigits = 5;              // what is executed again is known that well
-constexpr std::size_t kShownRanks = 8;  // in text; JSON has all
+constexpr int kReplayedDigits = 5;         // what is executed again is known that well
+constexpr std::size_t kReplayedRanks = 8;  // in text; JSON has all
 constexpr std::size_t kShownParts = 15;
 
-std::string shown(double seconds) { return format_seconds(seconds, kDigits); }
+std::string replayed_time(double seconds) { return format_seconds(seconds, kReplayedDigits); }
 
 std::string path_text(const ChakraTimes& times) {
   if (times.critical_path.empty()) return "";
@@ -26,8 +26,8 @@ std::string path_text(const ChakraTimes& times) {
   for (std::size_t i = 0; i < std::min(kShownParts, times.critical_path.size()); ++i) {
     const ChakraPathPart& part = times.critical_path[i];
     const double share = times.iteration_s > 0 ? part.seconds / times.iteration_s : 0;
-    path.add_row({shown(part.seconds), format_percent(share), std::to_string(part.nodes), std::string(part.kind),
-                  excerpt(part.name, 80)});
+    path.add_row({replayed_time(part.seconds), format_percent(share), std::to_string(part.nodes),
+                  std::string(part.kind), excerpt(part.name, 80)});
   }
   out += path.text();
   if (times.critical_path.size() > kShownParts) {
@@ -42,17 +42,18 @@ std::string chakra_text(const ChakraTimes& times, std::span<const std::string> n
   std::size_t nodes = 0;
   for (const ChakraRankTimes& rank : times.ranks) nodes += rank.nodes;
   std::string out = fmt::format("{} nodes of {} {}, replayed: {}\n\n", nodes, times.ranks.size(),
-                                times.ranks.size() == 1 ? "rank" : "ranks", shown(times.iteration_s));
+                                times.ranks.size() == 1 ? "rank" : "ranks", replayed_time(times.iteration_s));
   TextTable ranks("rrrrrrrr");
   ranks.add_row({"rank", "nodes", "ends", "compute", "communication", "exposed", "host", "idle"});
-  for (std::size_t i = 0; i < std::min(kShownRanks, times.ranks.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kReplayedRanks, times.ranks.size()); ++i) {
     const ChakraRankTimes& rank = times.ranks[i];
-    ranks.add_row({std::to_string(rank.rank), std::to_string(rank.nodes), shown(rank.end_s), shown(rank.compute_s),
-                   shown(rank.communication_s), shown(rank.exposed_s), shown(rank.host_s), shown(rank.idle_s)});
+    ranks.add_row({std::to_string(rank.rank), std::to_string(rank.nodes), replayed_time(rank.end_s),
+                   replayed_time(rank.compute_s), replayed_time(rank.communication_s), replayed_time(rank.exposed_s),
+                   replayed_time(rank.host_s), replayed_time(rank.idle_s)});
   }
   out += ranks.text();
-  if (times.ranks.size() > kShownRanks) {
-    out += fmt::format("  ... and {} more: --format json has all\n", times.ranks.size() - kShownRanks);
+  if (times.ranks.size() > kReplayedRanks) {
+    out += fmt::format("  ... and {} more: --format json has all\n", times.ranks.size() - kReplayedRanks);
   }
   out += path_text(times);
   for (const std::string& note : notes) out += fmt::format("\nnote: {}\n", note);

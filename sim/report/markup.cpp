@@ -16,4 +16,13 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
+std::string dot_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace mirfak

@@ -1,6 +1,7 @@
 #include "report/shard_report.hpp"
 
 #include "base/units.hpp"
+#include "report/markup.hpp"
 
 #include <fmt/format.h>
 
@@ -10,15 +11,6 @@
 namespace mirfak {
 
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
 
 std::string axes_text(const DeviceMesh& mesh, MeshAxisSet axes) {
   std::string out;
@@ -46,7 +38,8 @@ class PhaseWriter {
 
   void write(const std::vector<BlockStep>& steps, std::string_view phase) {
     if (steps.empty()) return;
-    out_ += fmt::format("  subgraph \"cluster_{}\" {{\n    label=\"{}: {}\";\n", prefix_, escaped(block_.name), phase);
+    out_ +=
+        fmt::format("  subgraph \"cluster_{}\" {{\n    label=\"{}: {}\";\n", prefix_, dot_escaped(block_.name), phase);
     for (std::size_t i = 0; i < steps.size(); ++i) out_ += node(steps[i], i);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       for (const int before : steps[i].after) {
@@ -62,11 +55,11 @@ class PhaseWriter {
     if (step.kind == BlockStep::Kind::collective) {
       return fmt::format(
           "    \"{}{}\" [shape=ellipse, style=filled, fillcolor=\"#f4c98b\", label=\"{} over {}\\n{}, {}\"];\n",
-          prefix_, place, name_of(step.collective), escaped(axes_text(mesh_, step.over)),
-          escaped(graph.tensor(step.tensor).name), format_bytes(step.bytes));
+          prefix_, place, name_of(step.collective), dot_escaped(axes_text(mesh_, step.over)),
+          dot_escaped(graph.tensor(step.tensor).name), format_bytes(step.bytes));
     }
-    return fmt::format("    \"{}{}\" [label=\"{}\\n{}\"];\n", prefix_, place, escaped(graph.op(step.op).name),
-                       escaped(divided_labels(block_, step, mesh_)));
+    return fmt::format("    \"{}{}\" [label=\"{}\\n{}\"];\n", prefix_, place, dot_escaped(graph.op(step.op).name),
+                       dot_escaped(divided_labels(block_, step, mesh_)));
   }
 
   std::string& out_;

@@ -15,10 +15,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDigits = 4;              // differences of some percent are looked at
-constexpr std::size_t kShownRanks = 6;  // in text; JSON has all
+constexpr int kRankDigits = 4;           // differences of some percent are looked at
+constexpr std::size_t kSpreadRanks = 6;  // in text; JSON has all
 
-std::string shown(double seconds) { return format_seconds(seconds, kDigits); }
+std::string spread_time(double seconds) { return format_seconds(seconds, kRankDigits); }
 
 std::string share_of(int samples, const Spread& spread) {
   return format_percent(static_cast<double>(samples) / static_cast<double>(spread.samples.size()));
@@ -26,20 +26,20 @@ std::string share_of(int samples, const Spread& spread) {
 
 std::string range_text(const SampleQuantile& of) {
   if (!of.low || !of.high)
-    return fmt::format("95 % range: more samples are needed{}", of.low ? ", from " + shown(*of.low) : "");
-  return fmt::format("{} to {} with 95 %", shown(*of.low), shown(*of.high));
+    return fmt::format("95 % range: more samples are needed{}", of.low ? ", from " + spread_time(*of.low) : "");
+  return fmt::format("{} to {} with 95 %", spread_time(*of.low), spread_time(*of.high));
 }
 
 std::string times_text(const Spread& spread) {
   TextTable table("lrrl");
-  table.add_row({"without perturbations", shown(spread.without_s), "", ""});
+  table.add_row({"without perturbations", spread_time(spread.without_s), "", ""});
   const auto beside = [&](double seconds) { return format_signed_percent(seconds / spread.without_s - 1); };
   std::string error = fmt::format("+- {} ({} of independent samples)", format_seconds(spread.time.error),
                                   format_seconds(spread.independent_error_s));
   if (!spread.antithetic) error = "+- " + format_seconds(spread.time.error);
-  table.add_row({"mean", shown(spread.time.value), beside(spread.time.value), error});
+  table.add_row({"mean", spread_time(spread.time.value), beside(spread.time.value), error});
   for (const SampleQuantile& of : spread.quantiles) {
-    table.add_row({quantile_name(of.share), shown(of.value), beside(of.value), range_text(of)});
+    table.add_row({quantile_name(of.share), spread_time(of.value), beside(of.value), range_text(of)});
   }
   table.add_row({"standard deviation", format_seconds(spread.deviation_s),
                  format_percent(spread.deviation_s / spread.time.value), "of samples"});
@@ -57,11 +57,12 @@ std::string binding_text(const Spread& spread) {
   }
   table.add_row({});
   table.add_row({"rank", "binds", ""});
-  for (std::size_t i = 0; i < std::min(kShownRanks, spread.ranks.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kSpreadRanks, spread.ranks.size()); ++i) {
     const BindingRank& rank = spread.ranks[i];
     table.add_row({fmt::format("rank {} of stage {}", rank.rank, rank.stage), share_of(rank.samples, spread), ""});
   }
-  if (spread.ranks.size() > kShownRanks) table.add_row({fmt::format("... {} more", spread.ranks.size() - kShownRanks)});
+  if (spread.ranks.size() > kSpreadRanks)
+    table.add_row({fmt::format("... {} more", spread.ranks.size() - kSpreadRanks)});
   return table.text();
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "network/symmetry.hpp"
+#include "report/markup.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
@@ -119,12 +120,6 @@ std::string diameter_text(const Diameter& diameter) {
 }
 
 Json rate_json(double bandwidth) { return std::isinf(bandwidth) ? Json(nullptr) : Json(bandwidth); }
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-  return out;
-}
 
 std::string_view colour_of(VertexKind kind) {
   switch (kind) {
@@ -247,12 +242,12 @@ std::string topology_dot(const TopologyReport& report) {
   std::string out =
       "graph network {\n  rankdir=BT;\n  node [shape=box, style=\"filled,rounded\", fontname=\"sans-serif\"];\n"
       "  edge [fontname=\"sans-serif\", fontsize=10];\n";
-  out += fmt::format("  label=\"{}\";\n  labelloc=t;\n", escaped(report.title + ", " + report.format));
+  out += fmt::format("  label=\"{}\";\n  labelloc=t;\n", dot_escaped(report.title + ", " + report.format));
   for (const auto& [id, of] : drawn) {
     const auto& [first, count] = of;
     const std::string label =
         count == 1 ? topology.name(first) : fmt::format("{} x {}", count, topology.vertex_type(first));
-    out += fmt::format("  v{} [label=\"{}\", fillcolor=\"{}\"];\n", id, escaped(label),
+    out += fmt::format("  v{} [label=\"{}\", fillcolor=\"{}\"];\n", id, dot_escaped(label),
                        colour_of(topology.graph()[static_cast<std::uint32_t>(first)].kind));
   }
   std::map<std::tuple<int, int, double>, int> links;

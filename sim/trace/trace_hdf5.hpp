@@ -22,7 +22,7 @@ struct Measurement {
   double clock_error_s = 0;            // by which clocks of two ranks may differ
   std::optional<double> stolen_share;  // of the time for which processors had something to run, taken by a hypervisor
   double mark_s = 0;                   // what taking the time of a task took, and was taken out of the timeline
-  std::optional<double> energy_j{};      // of an iteration, all GPUs, by their own counters
+  std::optional<double> energy_j{};    // of an iteration, all GPUs, by their own counters
 };
 
 // Writes the trace of one iteration (schema: README.md of this folder). The same simulation gives the same bytes.
