@@ -163,23 +163,24 @@ class RankBreakdown {
 }  // namespace
 
 ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank) {
-  RankBreakdown out;
-  HostWaits host(program, timeline);
-  CancellationSteps steps;
-  for (TaskId task = 0; task < program.size(); ++task) {
-    steps.step();
-    if (program.rank_of(task) == rank) out.add(program, timeline, task, host);
-  }
-  return out.finish(timeline.makespan);
+  return breakdown_of(program, timeline, {&rank, 1}).front();
 }
 
-std::vector<ActivitySeconds> breakdown_of_all(const Program& program, const Timeline& timeline) {
-  std::vector<RankBreakdown> of_ranks(program.ranks.size());
+// One walk through the tasks, whose ranks are as many as there are GPUs where no rank stands for others.
+std::vector<ActivitySeconds> breakdown_of(const Program& program, const Timeline& timeline,
+                                          std::span<const std::uint32_t> ranks) {
+  constexpr auto kNone = static_cast<std::uint32_t>(-1);
+  std::vector<std::uint32_t> places(program.ranks.size(), kNone);
+  for (std::size_t place = 0; place < ranks.size(); ++place) places[ranks[place]] = static_cast<std::uint32_t>(place);
+  std::vector<std::uint32_t> of_stream;
+  for (const Stream& stream : program.streams) of_stream.push_back(places[stream.rank]);
+  std::vector<RankBreakdown> of_ranks(ranks.size());
   HostWaits host(program, timeline);
   CancellationSteps steps;
   for (TaskId task = 0; task < program.size(); ++task) {
     steps.step();
-    of_ranks[program.rank_of(task)].add(program, timeline, task, host);
+    const std::uint32_t place = of_stream[program.stream[task]];
+    if (place != kNone) of_ranks[place].add(program, timeline, task, host);
   }
   std::vector<ActivitySeconds> out;
   for (RankBreakdown& of_rank : of_ranks) {

@@ -5,6 +5,7 @@
 #include "program/program.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace mirfak {
@@ -14,7 +15,8 @@ namespace mirfak {
 // (in this order), else the host while it issues what the device waits for, else bubble. The parts sum
 // to the makespan. `rank` is an index into program.ranks.
 ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank);
-// The same of every rank of a program.
-std::vector<ActivitySeconds> breakdown_of_all(const Program& program, const Timeline& timeline);
+// The same of some ranks, each given once, in one walk through the tasks.
+std::vector<ActivitySeconds> breakdown_of(const Program& program, const Timeline& timeline,
+                                          std::span<const std::uint32_t> ranks);
 
 }  // namespace mirfak

@@ -67,12 +67,13 @@ std::vector<ActivitySeconds> breakdown_of_plans(const Simulation& simulation, co
   const Program& program = simulation.program;
   std::vector<ActivitySeconds> out(simulation.plans.size());
   if (folds(simulation.job)) {
-    for (std::size_t plan = 0; plan < out.size(); ++plan) {
-      out[plan] = breakdown(program, timeline, first_rank_of(program, plan));
-    }
-    return out;
+    std::vector<std::uint32_t> ranks;
+    for (std::size_t plan = 0; plan < out.size(); ++plan) ranks.push_back(first_rank_of(program, plan));
+    return breakdown_of(program, timeline, ranks);
   }
-  const std::vector<ActivitySeconds> of_ranks = breakdown_of_all(program, timeline);
+  std::vector<std::uint32_t> ranks(program.ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  const std::vector<ActivitySeconds> of_ranks = breakdown_of(program, timeline, ranks);
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
     const std::uint32_t plan = program.ranks[rank].plan;
     for (std::size_t i = 0; i < kActivities; ++i) {
