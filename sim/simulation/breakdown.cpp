@@ -162,10 +162,6 @@ class RankBreakdown {
 
 }  // namespace
 
-ActivitySeconds breakdown(const Program& program, const Timeline& timeline, std::uint32_t rank) {
-  return breakdown_of(program, timeline, {&rank, 1}).front();
-}
-
 // One walk through the tasks, whose ranks are as many as there are GPUs where no rank stands for others.
 std::vector<ActivitySeconds> breakdown_of(const Program& program, const Timeline& timeline,
                                           std::span<const std::uint32_t> ranks) {

@@ -72,7 +72,7 @@ TEST_CASE("the breakdown is the same for every rank of a stage, folded or not") 
     const auto folded = simulate(job);
     const auto unfolded = simulate(job, {true, false});
     for (std::uint32_t rank = 0; rank < unfolded.program.ranks.size(); ++rank) {
-      const ActivitySeconds found = breakdown(unfolded.program, unfolded.timeline, rank);
+      const ActivitySeconds found = breakdown_of(unfolded.program, unfolded.timeline, {&rank, 1}).front();
       const ActivitySeconds& expected = folded.result.stages[unfolded.program.ranks[rank].stage].activity_s;
       for (std::size_t i = 0; i < kActivities; ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-9));
     }

@@ -19,7 +19,7 @@ namespace mirfak::measure {
 namespace {
 
 constexpr std::size_t kBatch = 512;  // launches: fewer than a stream's queue holds
-constexpr std::size_t kMostInARow = 16;
+constexpr std::size_t kLongestRow = 16;
 constexpr double kRow = 300e-6;        // seconds of one kernel in a row that its events do not blur
 constexpr double kSubmission = 25e-6;  // seconds that the host takes for one, generously
 constexpr double kWait = 1e-3;         // seconds of a kernel that only waits
@@ -75,6 +75,16 @@ double middle_of_rounds(const Round& seconds) {
   return middle(std::move(all));
 }
 
+// So many empty kernels in a row, with the two events around them.
+double empty_row_seconds(const DeviceStream& stream, Stopwatch& watch, std::size_t count, double timeout_s) {
+  return middle_of_rounds([&] {
+    watch.run(stream, 1, count, timeout_s, [&](std::size_t) {
+      for (std::size_t i = 0; i < count; ++i) launch_nothing(stream.get());
+    });
+    return watch.seconds(0);
+  });
+}
+
 // Kernels a few times in a row between two events, as in an iteration, where no event stands between them: an event
 // around each would hold up the next by several microseconds.
 class KernelRows {
@@ -105,7 +115,7 @@ class KernelRows {
   void choose_lengths(std::span<const double> periods) {
     for (std::size_t i = 0; i < periods.size(); ++i) {
       const double fits = kRow / std::max(periods[i], 1e-7);
-      lengths_[i] = static_cast<std::size_t>(std::clamp(std::ceil(fits), 2.0, static_cast<double>(kMostInARow)));
+      lengths_[i] = static_cast<std::size_t>(std::clamp(std::ceil(fits), 2.0, static_cast<double>(kLongestRow)));
     }
   }
 
@@ -118,16 +128,8 @@ class KernelRows {
 
   // What two events around a row take, beside the kernels: around one empty kernel and around many.
   double time_between_events() {
-    const auto row = [&](std::size_t count) {
-      return middle_of_rounds([&] {
-        watch_.run(stream_, 1, count, timeout_s_, [&](std::size_t) {
-          for (std::size_t i = 0; i < count; ++i) launch_nothing(stream_.get());
-        });
-        return watch_.seconds(0);
-      });
-    };
-    const double one = row(1);
-    const double period = (row(kEmptyKernels) - one) / (kEmptyKernels - 1);
+    const double one = empty_row_seconds(stream_, watch_, 1, timeout_s_);
+    const double period = (empty_row_seconds(stream_, watch_, kEmptyKernels, timeout_s_) - one) / (kEmptyKernels - 1);
     return std::max(0.0, one - period);
   }
 
@@ -307,15 +309,8 @@ GpuLaunch time_gpu_launches(double timeout_s) {
   const DeviceEvent ended;
   GpuLaunch out;
   Stopwatch watch(1);
-  const auto row = [&](std::size_t count) {
-    return middle_of_rounds([&] {
-      watch.run(stream, 1, count, timeout_s, [&](std::size_t) {
-        for (std::size_t i = 0; i < count; ++i) launch_nothing(stream.get());
-      });
-      return watch.seconds(0);
-    });
-  };
-  out.stream_s = (row(2 * kEmptyKernels) - row(kEmptyKernels)) / kEmptyKernels;
+  const double twice = empty_row_seconds(stream, watch, 2 * kEmptyKernels, timeout_s);
+  out.stream_s = (twice - empty_row_seconds(stream, watch, kEmptyKernels, timeout_s)) / kEmptyKernels;
   out.host_s = middle_of_rounds([&] { return host_seconds(stream, ended, timeout_s); });
   const CudaGraph few = empty_kernels(streams, kEmptyKernels);
   const CudaGraph many = empty_kernels(streams, 2 * kEmptyKernels);

@@ -114,7 +114,7 @@ def sharded(torch, model, compiled, recompute):
 
 
 def trained(torch, job, seconds, trace):
-    """The median step in seconds, the peak of allocated memory in GiB, and the number of steps timed."""
+    """The seconds of every step, the peak of allocated memory in GiB, and memory by phase."""
     layers, hidden, heads, kv_heads, ffn, sequence, micro, microbatches, compiled, recompute = job
     torch._dynamo.reset()
     torch.manual_seed(0)
