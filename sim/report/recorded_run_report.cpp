@@ -11,6 +11,8 @@ namespace mirfak {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string host_line(const std::optional<RecordedHost>& host) {
   if (!host) {
     return "  the recording does not tell launches of forward from those of backward passes: the host's issue times "
@@ -48,7 +50,6 @@ std::string recorded_run_text(const RecordedFit& fit, const std::optional<Record
 }
 
 nlohmann::ordered_json recorded_run_json(const RecordedFit& fit, const std::optional<RecordedHost>& host) {
-  using Json = nlohmann::ordered_json;
   Json factors = Json::object();
   for (std::size_t i = 0; i < kTimeFactors; ++i) {
     factors[std::string(kTimeFactorKeys[i].key)] = {{"factor", fit.correction.factors.*kTimeFactorKeys[i].value},

@@ -10,7 +10,11 @@
 
 namespace mirfak {
 
+namespace {
+
 using Json = nlohmann::ordered_json;
+
+}  // namespace
 
 // The keys that a scenario's `strategy` section would have.
 nlohmann::ordered_json strategy_json(const Strategy& strategy) {

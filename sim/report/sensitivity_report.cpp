@@ -15,6 +15,8 @@ namespace mirfak {
 
 namespace {
 
+constexpr double kFullBarWidth = 20;
+
 // What a row says in JSON and CSV.
 struct GainColumn {
   const char* key;
@@ -40,7 +42,6 @@ std::string gained_text(double seconds) {
 }  // namespace
 
 std::string sensitivity_text(const Sensitivity& sensitivity) {
-  constexpr double kBarWidth = 20;
   TextTable table("lrrrrl");
   table.add_row({"", "iteration", "gained", "", "elasticity"});
   std::string nothing;
@@ -51,7 +52,7 @@ std::string sensitivity_text(const Sensitivity& sensitivity) {
       continue;
     }
     const double share = gain.gained_s / sensitivity.iteration_time_s;
-    const auto bar = static_cast<std::size_t>(std::lround(std::clamp(gain.elasticity, 0.0, 1.0) * kBarWidth));
+    const auto bar = static_cast<std::size_t>(std::lround(std::clamp(gain.elasticity, 0.0, 1.0) * kFullBarWidth));
     table.add_row({gain.resource.title, format_seconds(gain.iteration_time_s), gained_text(gain.gained_s),
                    format_percent(share), fmt::format("{:.3f}", gain.elasticity), std::string(bar, '#')});
   }

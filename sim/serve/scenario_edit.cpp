@@ -107,17 +107,16 @@ void remove_in_place(Lines& lines, const Value& old) {
 
 // Behind the last key of the mapping that ends in its line, in lines or between braces.
 void add_in_place(Lines& lines, const Value& mapping, const std::string& key, const std::string& value) {
-  for (auto field = mapping.fields.rbegin(); field != mapping.fields.rend(); ++field) {
-    const Value& last = field->value;
+  const auto field = std::find_if(mapping.fields.rbegin(), mapping.fields.rend(),
+                                  [&](const auto& entry) { return span_of(lines, entry.value).has_value(); });
+  if (field == mapping.fields.rend()) return;
+  const Value& last = field->value;
+  if (begins_line(lines, last)) {
+    const std::string indent(static_cast<std::size_t>(last.key_where.column) - 1, ' ');
+    lines.insert_behind(last.where.line, fmt::format("{}{}: {}\n", indent, key, value));
+  } else {
     const std::optional<Span> span = span_of(lines, last);
-    if (!span) continue;
-    if (begins_line(lines, last)) {
-      const std::string indent(static_cast<std::size_t>(last.key_where.column) - 1, ' ');
-      lines.insert_behind(last.where.line, fmt::format("{}{}: {}\n", indent, key, value));
-    } else {
-      span->line->insert(span->end, fmt::format(", {}: {}", key, value));
-    }
-    return;
+    span->line->insert(span->end, fmt::format(", {}: {}", key, value));
   }
 }
 
