@@ -148,13 +148,14 @@ double StageProfile::seconds_of(const StageContents& stage, const ChunkPlan& chu
 
 StageOption StageProfile::priced(const ChunkPlan& chunk, const Job& job, bool first) const {
   const StageContents stage(job, blocks_, 0, {chunk});
-  const ChunkMemory runs = chunk_memory(job, memory_, chunk);
+  const ChunkMemory runs =
+      chunk_memory(job, memory_, stage.chunks.front(), stage.parameters.gathered_bytes_per_element);
   const double resident = resident_memory(job, blocks_, stage).total();
   StageOption out;
   // A microbatch's activations come while the gradients of another leave.
   out.seconds = seconds_of(stage, chunk, job) + (first ? 0 : transfer_s(chunk));
   out.activation_bytes = runs.kept;
-  out.state_bytes = resident + std::max(runs.forward, runs.backward);
+  out.state_bytes = resident + std::max(runs.forward.bytes(), runs.backward.bytes());
   out.step_bytes = resident + step_workspace(job, stage);
   const double host = host_memory_share(costs_.hardware->hardware.spec);
   if (offloaded_bytes(job, stage.parameters.held()) > host) out.seconds = std::numeric_limits<double>::infinity();

@@ -207,7 +207,8 @@ double LayerBound::min_state(const Job& job) const {
     ChunkPlan one;
     one.append(static_cast<BlockId>(kind));
     const MemoryUse state = sharded_state(job, StageContents(job, blocks_, 0, {one}));
-    min = std::min(min, state.parameters + state.gradients + state.optimizer);
+    const bool always_there = !job.framework.memory.frees_gradients;
+    min = std::min(min, state.parameters + (always_there ? state.gradients : 0) + state.optimizer);
   }
   return min;
 }

@@ -1,6 +1,7 @@
 #include "plan/memory_filter.hpp"
 
 #include "program/optimizer_offload.hpp"
+#include "program/unit_memory.hpp"
 
 #include <algorithm>
 
@@ -12,8 +13,8 @@ double fullest(const std::vector<InFlightMoment>& moments, std::span<const Chunk
   double max = 0;
   for (const InFlightMoment& moment : moments) {
     const ChunkMemory& runs = chunks[static_cast<std::size_t>(moment.chunk)];
-    double now = runs.workspace(moment.kind);
-    if (moment.beside >= 0) now += chunks[static_cast<std::size_t>(moment.beside)].workspace(moment.beside_kind);
+    double now = runs.of(moment.kind).bytes();
+    if (moment.beside >= 0) now += chunks[static_cast<std::size_t>(moment.beside)].of(moment.beside_kind).bytes();
     for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) now += moment.microbatches[chunk] * chunks[chunk].kept;
     for (std::size_t chunk = 0; chunk < moment.weights_due.size(); ++chunk) {
       now += moment.weights_due[chunk] * chunks[chunk].due;
@@ -48,14 +49,27 @@ MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::
   return room;
 }
 
-std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineChoice& choice,
-                                          std::span<const std::vector<ChunkPlan>> chunks) {
-  Job job = branch.job();
-  choice.apply_to(job.strategy, branch.layout().classes);
+const std::vector<ChunkMemory>& MemoryOfChunks::under(const StateChoice& state) {
+  const auto [known, added] = known_.try_emplace(state.zero);
+  if (added) known->second = found(state);
+  return known->second;
+}
+
+std::vector<ChunkMemory> MemoryOfChunks::found(const StateChoice& state) const {
+  Job job = branch_.job();
+  choice_.apply_to(job.strategy, branch_.layout().classes);
+  state.apply_to(job.strategy);
   std::vector<ChunkMemory> out;
-  for (std::size_t stage = 0; stage < chunks.size(); ++stage) {
-    const std::vector<BlockMemory>& blocks = branch.blocks(static_cast<int>(stage)).memory;
-    for (const ChunkPlan& chunk : chunks[stage]) out.push_back(chunk_memory(job, blocks, chunk));
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    const int stage = static_cast<int>(i);
+    const auto& blocks = branch_.blocks(stage);
+    if (gathers_by_blocks(job) || gradients_come_and_go(job)) {  // of parameters, which the chunks do not know yet
+      const StageContents contents(job, blocks.blocks, stage, chunks_[i]);
+      const double width = contents.parameters.gathered_bytes_per_element;
+      for (const ChunkPlan& chunk : contents.chunks) out.push_back(chunk_memory(job, blocks.memory, chunk, width));
+    } else {
+      for (const ChunkPlan& chunk : chunks_[i]) out.push_back(chunk_memory(job, blocks.memory, chunk, 0));
+    }
   }
   return out;
 }

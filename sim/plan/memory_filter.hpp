@@ -4,6 +4,7 @@
 #include "plan/schedule_facts.hpp"
 #include "program/memory.hpp"
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -15,8 +16,22 @@ namespace mirfak {
 MemoryRoom memory_room(const Branch& branch, const PipelineChoice& choice, std::span<const ChunkMemory> chunks,
                        std::span<const StateTerms> states, ScheduleFacts& facts);
 
-// What each chunk keeps and needs, stage after stage.
-std::vector<ChunkMemory> memory_of_chunks(const Branch& branch, const PipelineChoice& choice,
-                                          std::span<const std::vector<ChunkPlan>> chunks);
+// What each chunk of a pipeline keeps and needs, stage after stage. Of a state, the stage of ZeRO alone counts.
+class MemoryOfChunks {
+ public:
+  // `chunks`: of each stage.
+  MemoryOfChunks(const Branch& branch, const PipelineChoice& choice, std::span<const std::vector<ChunkPlan>> chunks)
+      : branch_(branch), choice_(choice), chunks_(chunks) {}
+
+  const std::vector<ChunkMemory>& under(const StateChoice& state);
+
+ private:
+  std::vector<ChunkMemory> found(const StateChoice& state) const;
+
+  const Branch& branch_;
+  const PipelineChoice& choice_;
+  std::span<const std::vector<ChunkPlan>> chunks_;
+  std::map<int, std::vector<ChunkMemory>> known_;  // by stage of ZeRO
+};
 
 }  // namespace mirfak

@@ -474,7 +474,7 @@ Search::Outcome Search::expand_pipeline(const Node& node) {
 void Search::add_strategies(const Node& node, Outcome& out) {
   Branch& branch = *node.branch;
   const std::vector<std::vector<ChunkPlan>> chunks = chunks_of(branch, node.pipeline);
-  const std::vector<ChunkMemory> memory = memory_of_chunks(branch, node.pipeline, chunks);
+  MemoryOfChunks memory(branch, node.pipeline, chunks);
   const PipelineBound passes = pipeline_bound(branch, node.pipeline);
   const std::vector<StateChoice>& choices = states_of(branch);
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -488,7 +488,7 @@ void Search::add_strategies(const Node& node, Outcome& out) {
       continue;
     }
     const std::vector<StateTerms> states = branch.state_terms(chunks, child.state);
-    const MemoryRoom room = memory_room(branch, node.pipeline, memory, states, facts_);
+    const MemoryRoom room = memory_room(branch, node.pipeline, memory.under(child.state), states, facts_);
     if (room.shortage > 0) {
       out.count_too_large(room);
       continue;

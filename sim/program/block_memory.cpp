@@ -21,10 +21,10 @@ namespace {
 
 class Walk {
  public:
-  Walk(const PartitionedBlock& block, const DeviceMesh& mesh, double loss_copy_bytes)
+  Walk(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework)
       : block_(block),
         mesh_(mesh),
-        loss_copy_bytes_(loss_copy_bytes),
+        framework_(framework),
         held_as_(block.graph.tensors.size()),
         last_use_(block.graph.tensors.size(), -1),
         pinned_(block.graph.tensors.size(), false) {
@@ -143,6 +143,7 @@ class Walk {
         }
         continue;
       }
+      if (!framework_.memory.loss_overwrites_logits) continue;
       for (const Operand& input : op.inputs) {
         if (bytes(input.tensor) == bytes(op.outputs.front().tensor)) held_as(op.outputs.front().tensor) = input.tensor;
       }
@@ -207,13 +208,15 @@ class Walk {
     return read_before_made([](TensorRole role) { return role == TensorRole::gradient; });
   }
 
-  // Copies of the logits that a loss makes for itself.
+  // Copies of the logits, or of their gradients, that a loss makes for itself.
   double copies(const BlockStep& step) const {
-    if (loss_copy_bytes_ <= 0 || step.kind != BlockStep::Kind::kernel) return 0;
+    if (step.kind != BlockStep::Kind::kernel) return 0;
     const Operator& op = block_.graph.op(step.op);
-    if (op.kind != OperatorKind::cross_entropy || op.phase != Phase::forward) return 0;
-    const TensorId logits = op.inputs.front().tensor;
-    return loss_copy_bytes_ * bytes(logits) / tensor(logits).bytes_per_element;
+    if (op.kind != OperatorKind::cross_entropy || framework_.fusion.cross_entropy) return 0;
+    const bool forward = op.phase == Phase::forward;
+    const TensorId logits = forward ? op.inputs.front().tensor : op.outputs.front().tensor;
+    const double held = forward ? framework_.memory.loss_copy_bytes : framework_.memory.loss_gradient_copy_bytes;
+    return held * bytes(logits) / tensor(logits).bytes_per_element;
   }
 
   // A collective's buffer exists from the collective to the next kernel of its operator, which reads it, or from the
@@ -285,7 +288,7 @@ class Walk {
 
   const PartitionedBlock& block_;
   const DeviceMesh& mesh_;
-  double loss_copy_bytes_;
+  const Framework& framework_;
   std::vector<TensorId> held_as_;  // the tensor whose memory each has
   std::vector<int> last_use_;      // the last step that reads or writes it
   std::vector<bool> added_;        // read by an operator that does not write it
@@ -296,8 +299,9 @@ class Walk {
 
 }  // namespace
 
-BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, bool split, double loss_copy_bytes) {
-  return Walk(block, mesh, loss_copy_bytes).run(split);
+BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework,
+                         bool split) {
+  return Walk(block, mesh, framework).run(split);
 }
 
 }  // namespace mirfak

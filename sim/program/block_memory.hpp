@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sharding/partition.hpp"
+#include "strategy/framework.hpp"
 
 namespace mirfak {
 
@@ -18,9 +19,9 @@ struct BlockMemory {
 
 // Walks the block's steps in the order in which they run. A tensor exists from the step that makes it to the last one
 // that reads it; what backward reads, or the next block, longer. A collective's buffer exists from there to its kernel.
-// Parameters and the buffers that their gradients accumulate in are counted elsewhere. `loss_copy_bytes`: what a loss
-// holds per logit while it runs, beside what it reads and makes.
-BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, bool split = false,
-                         double loss_copy_bytes = 0);
+// Parameters and the buffers that their gradients accumulate in are counted elsewhere. `framework`: what a loss
+// holds while it runs.
+BlockMemory block_memory(const PartitionedBlock& block, const DeviceMesh& mesh, const Framework& framework,
+                         bool split = false);
 
 }  // namespace mirfak

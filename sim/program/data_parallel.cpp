@@ -32,7 +32,7 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   const ZeroStage zero = zero_of(job);
   DataParallelPlan plan;
   plan.shards = strategy.shards();
-  if (strategy.replicas() == 1) return plan;
+  if (strategy.replicas() == 1 && !(zero.parameters && job.framework.sharding.alone)) return plan;
   if (zero.parameters) {
     plan.gather = zero.until_backward ? Gather::every_pass : Gather::forward;
   } else if (zero.state && plan.shards > 1) {

@@ -2,6 +2,7 @@
 
 #include "program/optimizer_offload.hpp"
 #include "program/sharded_state.hpp"
+#include "program/unit_memory.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -23,69 +24,96 @@ bool in_groups(const Strategy& strategy) {
   return strategy.recompute_method == RecomputeMethod::uniform && strategy.recompute_layers > 1;
 }
 
+// A moment of a pass.
+struct Moment {
+  double activations = -std::numeric_limits<double>::infinity();
+  double gathered = 0;
+  double missing = 0;  // gradients
+
+  double total() const { return activations + gathered - missing; }
+  void raise(const Moment& other) {
+    if (other.total() > total()) *this = other;
+  }
+  PassMemory beside(double kept) const { return {activations - kept, gathered, missing}; }
+};
+
 // What the blocks of a chunk keep so far, and the most there is beside while one of them runs. Backward passes go
 // through the blocks from the last to the first: while one runs, those before it keep all and those behind it, where a
 // backward pass is split, what is due to their weights. The former is known here, the latter once the last block is.
+// Likewise gradients that come and go: while a block runs backward, those of all blocks up to it are missing.
 class ChunkWalk {
  public:
   // Equal blocks of which `kept` keep what their backward passes read; `before` the last of them runs, so many do.
-  void add(const BlockMemory& block, int before, int kept) {
+  void add(const BlockMemory& block, int before, int kept, const UnitMemory& unit = {}) {
     const double others = kept_ + before * block.kept;
-    forward_ = std::max(forward_, others + block.forward);
-    backward_ = std::max(backward_, others + block.backward);
-    input_ = std::max(input_, others + block.backward_input - due_ - (before + 1) * block.due);
-    input_ = std::max(input_, kept_ + block.backward_input - due_ - block.due);
-    weight_ = std::max(weight_, due_ + before * block.due + block.backward_weight);
+    gradients_ += unit.gradients;
+    forward_.raise({others + block.forward, unit.forward, 0});
+    backward_.raise({others + block.backward, unit.backward + unit.reduced, gradients_});
+    input_ = std::max(input_, others + block.backward_input + unit.backward - due_ - (before + 1) * block.due);
+    input_ = std::max(input_, kept_ + block.backward_input + unit.backward - due_ - block.due);
+    weight_ = std::max(weight_, due_ + before * block.due + block.backward_weight + unit.reduced);
     kept_ += kept * block.kept;
     due_ += (before + 1) * block.due;
   }
 
   // Layers in groups of so many, the last of what is left (megatron/core/recompute.py). A group keeps its input; its
   // backward pass runs it forward again, each layer keeping what it reads, beside the gradient of the group's result.
-  // `layers`: recomputed blocks, behind each of which stands the one that is not.
-  void add_groups(std::span<const BlockMemory> blocks, std::span<const BlockId> layers, int layers_of_group) {
+  // `layers`: recomputed blocks, behind each of which stands the one that is not; `units`: of each, or none.
+  void add_groups(std::span<const BlockMemory> blocks, std::span<const BlockId> layers,
+                  std::span<const UnitMemory> units, int layers_of_group) {
     while (!layers.empty()) {
       const auto count = std::min(layers.size(), static_cast<std::size_t>(layers_of_group));
-      add_group(blocks, layers.first(count));
+      add_group(blocks, layers.first(count), units.empty() ? units : units.first(count));
       layers = layers.subspan(count);
+      if (!units.empty()) units = units.subspan(count);
     }
   }
 
-  ChunkMemory memory() const {
+  ChunkMemory memory() {
+    forward_.raise({kept_, 0, 0});
+    forward_.missing = gradients_;
+    backward_.raise({kept_, 0, gradients_});
     ChunkMemory out;
     out.kept = kept_;
-    out.forward = std::max(0.0, forward_ - kept_);
-    out.backward = std::max(0.0, backward_ - kept_);
+    out.forward = forward_.beside(kept_);
+    out.backward = backward_.beside(kept_);
     out.due = due_;
-    out.backward_input = std::max(0.0, input_ + due_ - kept_);
-    out.backward_weight = std::max(0.0, weight_ - due_);
+    out.backward_input = {std::max(0.0, input_ + due_ - kept_), 0, 0};
+    out.backward_weight = {std::max(0.0, weight_ - due_), 0, 0};
+    out.gradients = gradients_;
     return out;
   }
 
  private:
-  void add_group(std::span<const BlockMemory> blocks, std::span<const BlockId> layers) {
+  void add_group(std::span<const BlockMemory> blocks, std::span<const BlockId> layers,
+                 std::span<const UnitMemory> units) {
     const BlockMemory& first = blocks[static_cast<std::size_t>(layers.front())];
-    if (layers.size() == 1) return add(first, 0, 1);
+    if (layers.size() == 1) return add(first, 0, 1, units.empty() ? UnitMemory() : units.front());
     const double gradient = first.kept;  // as large as the input, which is all that `first` keeps
     const double before = kept_;
     kept_ += first.kept;
     double inside = 0;
-    for (const BlockId layer : layers) {
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const BlockId layer = layers[i];
+      const UnitMemory unit = units.empty() ? UnitMemory() : units[i];
       const BlockMemory& whole = blocks[static_cast<std::size_t>(layer) + 1];
-      forward_ = std::max(forward_, kept_ + blocks[static_cast<std::size_t>(layer)].forward);
-      backward_ = std::max(backward_, before + inside + std::max(whole.forward + gradient, whole.backward));
-      const double runs = std::max(whole.forward + gradient, whole.backward_input);
+      gradients_ += unit.gradients;
+      forward_.raise({kept_ + blocks[static_cast<std::size_t>(layer)].forward, unit.forward, 0});
+      backward_.raise({before + inside + std::max(whole.forward + gradient, whole.backward),
+                       unit.backward + unit.reduced, gradients_});
+      const double runs = std::max(whole.forward + gradient, whole.backward_input) + unit.backward;
       due_ += whole.due;
       input_ = std::max(input_, before + inside + runs - due_);
-      weight_ = std::max(weight_, due_ - whole.due + whole.backward_weight);
+      weight_ = std::max(weight_, due_ - whole.due + whole.backward_weight + unit.reduced);
       inside += whole.kept;
     }
   }
 
   double kept_ = 0;
   double due_ = 0;
-  double forward_ = 0;
-  double backward_ = 0;
+  double gradients_ = 0;
+  Moment forward_;
+  Moment backward_;
   double input_ = -std::numeric_limits<double>::infinity();  // less all that is due in the end
   double weight_ = 0;
 };
@@ -119,20 +147,22 @@ double transfer_buffers(const ShardedBlocks& blocks, const StageContents& stage)
 }
 
 // A stage's memory pass by pass.
-class PassMemory {
+class StageWalk {
  public:
   // `chunks`: of the stage. `resident`: whatever it runs.
-  PassMemory(std::span<const ChunkMemory> chunks, const MemoryUse& resident) : chunks_(chunks), use_(resident) {}
+  StageWalk(std::span<const ChunkMemory> chunks, const MemoryUse& resident)
+      : chunks_(chunks), use_(memory_at_rest(resident, chunks)) {}
 
   void walk(std::span<const Pass> order, StageMemory& memory) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Pass& pass = order[i];
       begin(pass);
-      use_.workspace = of(pass).workspace(pass.kind);
+      MemoryUse now = use_;
+      add_pass(now, of(pass), pass.kind);
       const bool pair = pass.with_next;
-      if (pair) use_.workspace += of(order[i + 1]).workspace(order[i + 1].kind);
-      if (use_.total() > memory.peak.total()) {
-        memory.peak = use_;
+      if (pair) add_pass(now, of(order[i + 1]), order[i + 1].kind);
+      if (now.total() > memory.peak.total()) {
+        memory.peak = now;
         memory.passes_in_flight = in_flight_;
       }
       if (pair) end(order[++i]);
@@ -156,6 +186,10 @@ class PassMemory {
     }
     if (pass.kind == Pass::Kind::backward_input) use_.activations += of(pass).due;
     if (pass.kind == Pass::Kind::backward_weight) use_.activations -= of(pass).due;
+    if (pass.kind == Pass::Kind::backward) {
+      use_.gradients += of(pass).made();
+      use_.gradients += of(pass).gradients - of(pass).made();
+    }
   }
 
   std::span<const ChunkMemory> chunks_;
@@ -196,12 +230,13 @@ MemoryRoom memory_room(std::span<const StageMemory> stages, double headroom) {
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks) {
   const DeviceMesh mesh = mesh_of(job.strategy);
   std::vector<BlockMemory> out;
-  const double loss_copies = job.framework.memory.loss_copy_bytes;
-  for (const PartitionedBlock& block : blocks.all) out.push_back(block_memory(block, mesh, blocks.halves, loss_copies));
+  for (const PartitionedBlock& block : blocks.all) {
+    out.push_back(block_memory(block, mesh, job.framework, blocks.halves));
+  }
   return out;
 }
 
-double ChunkMemory::workspace(Pass::Kind kind) const {
+const PassMemory& ChunkMemory::of(Pass::Kind kind) const {
   switch (kind) {
     case Pass::Kind::forward:
       return forward;
@@ -215,24 +250,51 @@ double ChunkMemory::workspace(Pass::Kind kind) const {
   return backward;
 }
 
-ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk) {
+ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk, double width) {
   ChunkWalk walk;
+  const std::vector<UnitMemory> all_units = unit_memory(job, chunk, width);
+  const std::span<const UnitMemory> units = all_units;
   int first = 0;
+  int group = 0;  // where the layers begin that are yet to be put into groups
   std::vector<BlockId> layers;
+  const auto close_group = [&] {
+    const auto at = static_cast<std::size_t>(group);
+    walk.add_groups(blocks, layers, units.empty() ? units : units.subspan(at, layers.size()),
+                    job.strategy.recompute_layers);
+    layers.clear();
+  };
   for (const BlockRun& run : chunk.runs) {
-    const bool layer = chunk.is_layer(first);
-    if (in_groups(job.strategy) && layer) {
+    const BlockMemory& block = blocks[static_cast<std::size_t>(run.block)];
+    if (in_groups(job.strategy) && chunk.is_layer(first)) {
+      if (layers.empty()) group = first;
       layers.insert(layers.end(), static_cast<std::size_t>(run.count), run.block);
     } else {
-      walk.add_groups(blocks, layers, job.strategy.recompute_layers);
-      layers.clear();
-      walk.add(blocks[static_cast<std::size_t>(run.block)], run.count - 1 - offloaded(job, chunk, first, run.count - 1),
-               run.count - offloaded(job, chunk, first, run.count));
+      close_group();
+      if (units.empty()) {
+        walk.add(block, run.count - 1 - offloaded(job, chunk, first, run.count - 1),
+                 run.count - offloaded(job, chunk, first, run.count));
+      }
+      for (int i = 0; i < run.count && !units.empty(); ++i) {
+        walk.add(block, 0, 1 - offloaded(job, chunk, first + i, 1), units[static_cast<std::size_t>(first + i)]);
+      }
     }
     first += run.count;
   }
-  walk.add_groups(blocks, layers, job.strategy.recompute_layers);
+  close_group();
   return walk.memory();
+}
+
+void add_pass(MemoryUse& use, const ChunkMemory& chunk, Pass::Kind kind) {
+  const PassMemory& pass = chunk.of(kind);
+  use.workspace += std::max(0.0, pass.workspace);
+  use.activations += std::min(0.0, pass.workspace);
+  use.gathered += pass.gathered;
+  if (kind == Pass::Kind::backward) use.gradients += chunk.made();
+}
+
+MemoryUse memory_at_rest(MemoryUse resident, std::span<const ChunkMemory> chunks) {
+  for (const ChunkMemory& chunk : chunks) resident.gradients -= chunk.gradients;
+  return resident;
 }
 
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage) {
@@ -258,7 +320,8 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
         blocks.stages.empty() ? std::vector<BlockMemory>() : memory_of_blocks(own, own_blocks);
     std::vector<ChunkMemory> chunks;
     for (const ChunkPlan& chunk : plan.chunks) {
-      chunks.push_back(chunk_memory(own, blocks.stages.empty() ? of_blocks : shaped, chunk));
+      chunks.push_back(chunk_memory(own, blocks.stages.empty() ? of_blocks : shaped, chunk,
+                                    plan.parameters.gathered_bytes_per_element));
     }
     const MemoryUse use = resident_memory(own, own_blocks, plan);
     StageMemory memory;
@@ -266,10 +329,14 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
     memory.capacity = hardware.gpu.memory_bytes.value / hardware.spec.ranks_per_gpu;
     memory.host = offloaded_bytes(own, plan.parameters.held());
     memory.host_capacity = host_memory_share(hardware.spec);
-    memory.peak = use;
-    memory.peak.workspace = step_workspace(own, plan);
-    PassMemory passes(chunks, use);
+    StageWalk passes(chunks, use);
     passes.walk(plan.order, memory);
+    MemoryUse step = use;
+    step.workspace = step_workspace(own, plan);
+    if (step.total() >= memory.peak.total()) {
+      memory.peak = step;
+      memory.passes_in_flight = 0;
+    }
     out.push_back(memory);
   }
   return out;

@@ -71,24 +71,39 @@ std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blo
 std::vector<StageMemory> account_memory(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> stages,
                                         std::span<const BlockMemory> of_blocks);
 
+// What is there at the fullest moment of a pass, beside what its chunk keeps.
+struct PassMemory {
+  double workspace = 0;  // below 0: so much of what its chunk keeps is gone by then
+  double gathered = 0;   // whole parameters and gradients of blocks that come and go (unit_memory.hpp)
+  double missing = 0;    // gradients of the chunk that do not exist yet
+
+  double bytes() const { return workspace + gathered - missing; }
+};
+
 // What one chunk keeps for one microbatch, and what its passes need beside all of that at most.
 struct ChunkMemory {
   double kept = 0;
-  double forward = 0;
-  double backward = 0;
+  PassMemory forward;
+  PassMemory backward;
   // Where backward is split in two: what stays between the halves, and what each needs beside what is kept when it
   // begins.
   double due = 0;
-  double backward_input = 0;
-  double backward_weight = 0;
+  PassMemory backward_input;
+  PassMemory backward_weight;
+  double gradients = 0;  // that come with its backward pass and go with the optimizer step
 
-  double workspace(Pass::Kind kind) const;
+  const PassMemory& of(Pass::Kind kind) const;
+  double made() const { return gradients - backward.missing; }  // of these, at the fullest moment of the backward pass
 };
-// `blocks`: of each BlockId.
-ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk);
+// Adds what a pass of the chunk needs to what is held as it begins: the fullest moment of it.
+void add_pass(MemoryUse& use, const ChunkMemory& chunk, Pass::Kind kind);
+// `blocks`: of each BlockId. `width`: StageParameters::gathered_bytes_per_element.
+ChunkMemory chunk_memory(const Job& job, std::span<const BlockMemory> blocks, const ChunkPlan& chunk, double width);
 std::vector<BlockMemory> memory_of_blocks(const Job& job, const ShardedBlocks& blocks);
 
-// What a rank of the stage holds whatever it runs: all but activations and workspace.
+// What a rank of the stage holds whatever it runs: all but activations and workspace. With all gradients.
 MemoryUse resident_memory(const Job& job, const ShardedBlocks& blocks, const StageContents& stage);
+// ... as an iteration begins, without those gradients that come and go.
+MemoryUse memory_at_rest(MemoryUse resident, std::span<const ChunkMemory> chunks);
 
 }  // namespace mirfak

@@ -244,7 +244,7 @@ ShardedModel shard_model(std::vector<NamedBlock> blocks, const DeviceMesh& mesh,
     added.block = partition(std::move(blocks[i].graph), mesh, plan, {}, {}, GradientSums::before_reducing);
     added.update = weight_update(added.block, mesh);
     if (before != nullptr) add_entry(*before, added, mesh);
-    added.memory = block_memory(added.block, mesh);
+    added.memory = block_memory(added.block, mesh, Framework());
     count_flop(added, mesh);
     if (pricer) {
       added.time.emplace();

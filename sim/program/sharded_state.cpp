@@ -3,6 +3,7 @@
 #include "program/data_parallel.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
+#include "program/unit_memory.hpp"
 
 #include <algorithm>
 
@@ -12,41 +13,58 @@ namespace {
 
 constexpr double kMasterBytes = 4;
 
-// Two gathers are alive at once, and what is gathered first and kept to the end; the gradients of a block exist whole
-// until they are reduced, in the precision of the reduction too where that differs. A framework that gathers and
-// releases single parameters holds those that are used again soon and the one in use, and gradients up to a bucket
-// beside the one that a product writes (DeepSpeed: stage3_max_live_parameters, reduce_bucket_size).
+// Parameters that are whole in all passes of the chunk, of frameworks that gather block by block: those that stay so
+// until the backward pass is over. Of others, whole layers, two at once; or those that are used again soon and the one
+// in use, where single parameters are gathered and released (DeepSpeed: stage3_max_live_parameters).
+double gathered(const Job& job, const ChunkPlan& chunk) {
+  const DataParallelPlan replicas = data_parallel_plan(job);
+  if (!replicas.gathers_in_passes()) return 0;
+  const bool all_at_once = replicas.gather == DataParallelPlan::Gather::forward;
+  double all = 0;
+  double largest = 0;
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
+    all += part.gathers.total();
+    largest = std::max(largest, part.gathers.total());
+  }
+  if (gathers_by_blocks(job)) return all_at_once ? all : 0;
+  return std::min(all_at_once ? all : 2 * largest, job.framework.sharding.reuse_parameters + chunk.largest_parameter());
+}
+
+// Gradients that exist whole until they are reduced, in the precision of the reduction too where that differs: the
+// largest bucket's, or up to a bucket of single parameters beside the one that a product writes (DeepSpeed:
+// reduce_bucket_size).
+double reduced(const Job& job, const ChunkPlan& chunk) {
+  if (gathers_by_blocks(job)) return 0;
+  double largest = 0;
+  for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
+    largest = std::max(largest, part.reduces.total());
+  }
+  if (job.framework.sharding.reuse_parameters == 0) return largest;
+  return std::min(largest, job.framework.sharding.bucket_parameters + chunk.largest_parameter());
+}
+
 double in_flight(const Job& job, const StageContents& stage) {
   const double width = bytes_per_element(job.precision());
   const double gradient_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
-  const DataParallelPlan replicas = data_parallel_plan(job);
   double bytes = 0;
   for (const ChunkPlan& chunk : stage.chunks) {
-    double largest = 0;
-    double all = 0;
-    double kept = 0;
-    for (const PassPart& part : split_pass(job, chunk, Pass::Kind::forward)) {
-      const bool root = job.framework.sharding.root_unit && !chunk.is_layer(part.first);
-      (root ? kept : largest) = std::max(root ? kept : largest, part.gathers.total());
-      all += part.gathers.total();
-    }
-    double reduced = 0;
-    for (const PassPart& part : split_pass(job, chunk, Pass::Kind::backward)) {
-      reduced = std::max(reduced, part.reduces.total());
-    }
-    const bool whole = replicas.gather == DataParallelPlan::Gather::forward;
-    double gathered = replicas.gathers_in_passes() ? (whole ? all : kept + 2 * largest) : 0;
-    if (job.framework.sharding.reuse_parameters > 0) {
-      const double one = chunk.largest_parameter();
-      gathered = std::min(gathered, job.framework.sharding.reuse_parameters + one);
-      reduced = std::min(reduced, job.framework.sharding.bucket_parameters + one);
-    }
-    bytes = std::max(bytes, gathered * stage.parameters.gathered_bytes_per_element + reduced * gradient_width);
+    bytes = std::max(bytes, gathered(job, chunk) * stage.parameters.gathered_bytes_per_element +
+                                reduced(job, chunk) * gradient_width);
   }
   return bytes;
 }
 
+// Of a gradient, as it lies between passes.
+double gradient_width(const Job& job) {
+  const bool master = job.framework.sharding.master_is_parameter && bytes_per_element(job.precision()) < kMasterBytes;
+  return master && data_parallel_plan(job).gathers_in_passes() ? kMasterBytes : gradient_bytes(job);
+}
+
 }  // namespace
+
+double held_gradients(const Job& job, const HeldParameters& held) {
+  return shard_of(job, held, &StateSharding::gradients) * gradient_width(job);
+}
 
 MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const Framework& framework = job.framework;
@@ -54,7 +72,6 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   const double frozen = stage.parameters.frozen_elements;
   const HeldParameters held = stage.parameters.held();
   const double stepped = shard_of(job, held);
-  const double accumulated = shard_of(job, held, &StateSharding::gradients);
   const double width = bytes_per_element(job.precision());
   const double narrow = stage.parameters.gathered_bytes_per_element;
   const bool master = framework.sharding.master_is_parameter && width < kMasterBytes;
@@ -66,12 +83,11 @@ MemoryUse sharded_state(const Job& job, const StageContents& stage) {
   if (replicas.gathers_in_passes()) {
     const double between_passes = shard_of(job, held, &StateSharding::parameters);
     use.parameters = between_passes * (master ? kMasterBytes : narrow) + frozen / replicas.shards * narrow;
-    use.gradients = accumulated * (master ? kMasterBytes : gradient_bytes(job));
     if (master) use.optimizer = std::max(0.0, use.optimizer - stepped * kMasterBytes);
   } else {
     use.parameters = stage.parameters.bytes + stage.parameters.copy_bytes;
-    use.gradients = accumulated * gradient_bytes(job);
   }
+  use.gradients = held_gradients(job, held);
   if (zero_stage(framework, job.strategy.zero).gradients) use.gathered = in_flight(job, stage);
   return use;
 }

@@ -93,6 +93,7 @@ struct ShardingHabits {
   bool master_is_parameter = false;
   bool stage2_gathers_parameters = false;
   bool root_unit = false;
+  bool alone = false;
   bool overlaps_gathers = true;
   bool prefetch_forward = false;
   bool prefetch_backward = false;
@@ -175,7 +176,10 @@ struct MemoryHabits {
   double optimizer_bytes_fp16 = 12;
   double optimizer_traffic_bytes = 34;
   double optimizer_traffic_bytes_fp16 = 34;
+  bool frees_gradients = false;
   double loss_copy_bytes = 0;
+  double loss_gradient_copy_bytes = 0;
+  bool loss_overwrites_logits = true;
   double platform_bytes = 0;
   double workspace_bytes = 0;
   std::string source;

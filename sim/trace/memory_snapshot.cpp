@@ -76,6 +76,11 @@ std::string frame_of(const MemoryEvent& event) {
       return fmt::format("kept for backward, chunk {}, microbatch {}", event.chunk, event.microbatch);
     case MemoryEvent::Part::due:
       return fmt::format("kept for the gradients of weights, chunk {}, microbatch {}", event.chunk, event.microbatch);
+    case MemoryEvent::Part::gathered:
+      return "whole parameters and gradients of blocks, " + pass;
+    case MemoryEvent::Part::gradients:
+      return "gradients, " + pass;
+    case MemoryEvent::Part::released:
     case MemoryEvent::Part::workspace:
       break;
   }
@@ -88,10 +93,11 @@ class Device {
   void begin(std::string_view what, double bytes) { allocate({}, 0, bytes, std::string(what)); }
 
   void add(const MemoryEvent& event) {
-    // Of what is kept, the microbatch and chunk say which; a workspace goes before the next comes.
-    const Name name{static_cast<int>(event.part), event.part == MemoryEvent::Part::workspace ? 0 : event.chunk,
-                    event.part == MemoryEvent::Part::workspace ? 0 : event.microbatch};
+    using Part = MemoryEvent::Part;
     const std::int64_t time = event.time / 1'000'000;
+    if (event.part == Part::released) return release(event, time);
+    if (event.part == Part::gradients) return event.bytes > 0 ? add_gradients(event, time) : free_gradients(time);
+    const Name name = name_of(event.part, event);
     if (event.bytes > 0) {
       allocate(name, time, event.bytes, frame_of(event));
     } else {
@@ -114,8 +120,36 @@ class Device {
     int part = -1;  // -1: from the beginning
     int chunk = 0;
     int microbatch = 0;
+    int piece = 0;
     friend auto operator<=>(const Name&, const Name&) = default;
   };
+
+  static Name name_of(MemoryEvent::Part part, const MemoryEvent& event) {
+    return {static_cast<int>(part), event.chunk, event.microbatch};
+  }
+
+  // Part of what a chunk keeps is not there at the fullest moment of a pass: its block is a smaller one meanwhile.
+  void release(const MemoryEvent& event, std::int64_t time) {
+    const Name kept = name_of(MemoryEvent::Part::kept, event);
+    const auto held = held_.find(kept);
+    if (held == held_.end()) return;  // its backward pass is over
+    const double left = static_cast<double>(held->second.size) + event.bytes;
+    std::string frame = held->second.frame;
+    free(kept, time);
+    allocate(kept, time, std::max(0.0, left), std::move(frame));
+  }
+
+  // They come in pieces, and go all at once.
+  void add_gradients(const MemoryEvent& event, std::int64_t time) {
+    Name name = name_of(MemoryEvent::Part::gradients, event);
+    name.piece = static_cast<int>(gradients_.size());
+    gradients_.push_back(name);
+    allocate(name, time, event.bytes, frame_of(event));
+  }
+  void free_gradients(std::int64_t time) {
+    for (const Name& name : gradients_) free(name, time);
+    gradients_.clear();
+  }
 
   void allocate(const Name& name, std::int64_t time, double bytes, std::string frame) {
     const auto whole = static_cast<std::int64_t>(std::llround(bytes));
@@ -147,6 +181,7 @@ class Device {
   std::vector<Event> events_;
   std::vector<Event> resident_;
   std::map<Name, Event> held_;
+  std::vector<Name> gradients_;
 };
 
 Device device_of(const RankMemory& rank) {

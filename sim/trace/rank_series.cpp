@@ -3,6 +3,7 @@
 #include "program/sharded_state.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace mirfak {
 
@@ -16,6 +17,22 @@ void put(std::vector<Point>& points, Point point) {
   } else {
     points.push_back(point);
   }
+}
+
+double MemoryUse::*part_of(MemoryEvent::Part part) {
+  switch (part) {
+    case MemoryEvent::Part::workspace:
+      return &MemoryUse::workspace;
+    case MemoryEvent::Part::gathered:
+      return &MemoryUse::gathered;
+    case MemoryEvent::Part::gradients:
+      return &MemoryUse::gradients;
+    case MemoryEvent::Part::kept:
+    case MemoryEvent::Part::released:
+    case MemoryEvent::Part::due:
+      break;
+  }
+  return &MemoryUse::activations;
 }
 
 template <typename Point>
@@ -33,18 +50,38 @@ RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory
   const Job& job = job_at(simulation.job, simulation.blocks, plan.stage);
   const ShardedBlocks& own = simulation.blocks.at(plan.stage);
   std::vector<ChunkMemory> chunks;
-  for (const ChunkPlan& chunk : plan.chunks) chunks.push_back(chunk_memory(job, blocks, chunk));
+  for (const ChunkPlan& chunk : plan.chunks) {
+    chunks.push_back(chunk_memory(job, blocks, chunk, plan.parameters.gathered_bytes_per_element));
+  }
   RankMemory out;
-  out.resident = resident_memory(job, own, plan);
+  out.resident = memory_at_rest(resident_memory(job, own, plan), chunks);
   const auto put_event = [&](Picoseconds time, Part part, double bytes, const PassSpan& span) {
+    if (bytes == 0) return;
     out.events.push_back({time, part, bytes, span.kind, span.chunk, span.microbatch});
   };
   const auto of = [&](const Pass& pass) -> const ChunkMemory& { return chunks[static_cast<std::size_t>(pass.chunk)]; };
+  // The fullest moment of a pass stands for all of it.
+  const auto begin = [&](const Pass& pass, Picoseconds time, const PassSpan& span) {
+    const PassMemory& needs = of(pass).of(pass.kind);
+    put_event(time, Part::workspace, std::max(0.0, needs.workspace), span);
+    put_event(time, Part::released, std::min(0.0, needs.workspace), span);
+    put_event(time, Part::gathered, needs.gathered, span);
+    if (pass.kind == Pass::Kind::backward) put_event(time, Part::gradients, of(pass).made(), span);
+  };
   const auto end = [&](const Pass& pass, Picoseconds time, const PassSpan& span) {
+    const PassMemory& needs = of(pass).of(pass.kind);
+    put_event(time, Part::workspace, -std::max(0.0, needs.workspace), span);
+    put_event(time, Part::gathered, -needs.gathered, span);
     if (makes_input_gradient(pass.kind)) put_event(time, Part::kept, -of(pass).kept, span);
+    put_event(time, Part::released, -std::min(0.0, needs.workspace), span);
     if (pass.kind == Pass::Kind::backward_input) put_event(time, Part::due, of(pass).due, span);
     if (pass.kind == Pass::Kind::backward_weight) put_event(time, Part::due, -of(pass).due, span);
+    if (pass.kind == Pass::Kind::backward) {
+      put_event(time, Part::gradients, of(pass).gradients - of(pass).made(), span);
+    }
   };
+  const double gradients = std::accumulate(chunks.begin(), chunks.end(), 0.0,
+                                           [](double sum, const ChunkMemory& chunk) { return sum + chunk.gradients; });
   auto next = plan.order.begin();
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const PassSpan& span = spans[i];
@@ -52,6 +89,7 @@ RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory
       const double workspace = step_workspace(job, plan);
       put_event(span.start, Part::workspace, workspace, span);
       put_event(span.end, Part::workspace, -workspace, span);
+      put_event(span.end, Part::gradients, -gradients, span);
       continue;
     }
     // Spans of passes stand in the order of the schedule, but of a pair either may be first. Iterations follow each
@@ -62,11 +100,9 @@ RankMemory rank_memory(const Simulation& simulation, std::span<const BlockMemory
     const bool swapped = pass.with_next && is_forward(pass.kind) != (span.kind == TaskKind::forward);
     const PassSpan& own_span = swapped ? beside : span;
     if (is_forward(pass.kind)) put_event(span.start, Part::kept, of(pass).kept, own_span);
-    double workspace = of(pass).workspace(pass.kind);
-    if (pass.with_next) workspace += of(*next).workspace(next->kind);
-    put_event(span.start, Part::workspace, workspace, own_span);
+    begin(pass, span.start, own_span);
+    if (pass.with_next) begin(*next, span.start, swapped ? span : beside);
     const Picoseconds until = std::max(span.end, beside.end);  // what a pair makes leaves when both have ended
-    put_event(until, Part::workspace, -workspace, own_span);
     if (pass.with_next) end(*next++, until, swapped ? span : beside);
     end(pass, until, own_span);
   }
@@ -94,7 +130,7 @@ std::vector<MemoryPoint> memory_over_time(const RankMemory& rank, Picoseconds en
   MemoryUse use = rank.resident;
   std::vector<MemoryPoint> points = {{0, use}};
   for (const MemoryEvent& event : rank.events) {
-    (event.part == MemoryEvent::Part::workspace ? use.workspace : use.activations) += event.bytes;
+    use.*part_of(event.part) += event.bytes;
     put(points, {event.time, use});
   }
   close_at(points, end);

@@ -25,9 +25,12 @@ struct PowerPoint {
 // Memory that a pass or step takes or gives back.
 struct MemoryEvent {
   enum class Part : std::uint8_t {
-    kept,      // by a forward pass for its backward pass
-    due,       // by a backward pass for the gradients of weights
-    workspace  // of what runs
+    kept,       // by a forward pass for its backward pass
+    released,   // of that, below 0, what is not there at the fullest moment of a pass
+    due,        // by a backward pass for the gradients of weights
+    workspace,  // of what runs
+    gathered,   // by a pass: whole parameters and gradients of blocks
+    gradients   // by a backward pass until the optimizer step is over
   };
   Picoseconds time = 0;
   Part part{};
@@ -40,7 +43,7 @@ struct MemoryEvent {
 // Of one rank: what it holds all the time, and what comes and goes, in the order of time but for passes beside each
 // other.
 struct RankMemory {
-  MemoryUse resident;
+  MemoryUse resident;  // as an iteration begins
   std::vector<MemoryEvent> events;
 };
 

@@ -4,12 +4,14 @@
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "support/source_root.hpp"
+#include "validation/validate_runs.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <vector>
 
 namespace measured_card_test {
 
@@ -60,6 +62,38 @@ TEST_CASE("iterations and energy of jobs on one card follow from its micro-bench
   MESSAGE("energy: mean error " << 100 * energy.mean() << " %, largest " << 100 * energy.largest << " %");
   CHECK(time.mean() < 0.032);
   CHECK(energy.mean() < 0.03);
+}
+
+// No constant was fitted to any of these runs: what is whole, freed and copied when is read from PyTorch's code.
+TEST_CASE("the peak that PyTorch's allocator reports follows from what exists when; steps that the GPU bounds, too") {
+  const fs::path root = source_root();
+  const fs::path folder = root / "validate/measured/h100-80gb-hbm3/torch";
+  const RunMappings mappings = RunMappings::from_folder(root / "validate/published");
+  const RunMapping own = mappings.own(folder / "steps.map.yaml");
+  const std::vector<ValidatedRun> runs =
+      validate_runs(CsvTable::from_file(folder / "steps.csv"), mappings, {root / "models", root / "hw_profiles"}, &own);
+  Errors memory;
+  Errors compiled;
+  for (const ValidatedRun& run : runs) {
+    CAPTURE(run.run.model);
+    if (run.run.out_of_memory) {
+      CHECK_FALSE(run.fits);
+      continue;
+    }
+    REQUIRE(run.scored());
+    CHECK(run.fits);
+    memory.add(run.allocated_bytes.predicted, run.allocated_bytes.measured);
+    constexpr double by_host = 0.1;  // seconds; shorter steps are what a host takes
+    const bool eager = run.run.model.ends_with("-eager");
+    if (!eager && run.seconds.measured > by_host) compiled.add(run.seconds.predicted, run.seconds.measured);
+  }
+  MESSAGE("peak memory: mean error " << 100 * memory.mean() << " %, largest " << 100 * memory.largest << " %");
+  MESSAGE("compiled steps: mean error " << 100 * compiled.mean() << " %, largest " << 100 * compiled.largest << " %");
+  CHECK(memory.count == 12);
+  CHECK(memory.mean() < 0.004);
+  CHECK(memory.largest < 0.01);
+  CHECK(compiled.count == 8);
+  CHECK(compiled.mean() < 0.028);
 }
 
 }  // namespace measured_card_test

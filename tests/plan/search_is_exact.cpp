@@ -323,13 +323,15 @@ TEST_CASE("what a stopped search has not looked at is no better than it says") {
 }
 
 TEST_CASE("with a tolerance, nothing that is left out is better by more") {
+  std::int64_t simulated = 0;  // of all spaces: in one, leaving out what is hardly better may keep what is worse longer
+  std::int64_t with_tolerance = 0;
   for (const Case& each : cases()) {
     CAPTURE(each.space.name);
     SearchSpec spec;
     spec.space = each.space.space;
     spec.top = 2;
     const auto exact = best_of(each.at_clocks_of(spec), spec);
-    const std::int64_t all = search(each.space.job, spec).funnel.back().count;
+    simulated += search(each.space.job, spec).funnel.back().count;
     for (const double tolerance : {0.01, 0.1, 0.5}) {
       spec.tolerance = tolerance;
       const SearchResult found = search(each.space.job, spec);
@@ -337,9 +339,10 @@ TEST_CASE("with a tolerance, nothing that is left out is better by more") {
       for (std::size_t i = 0; i < exact.size(); ++i) {
         CHECK(found.strategies[i].iteration_time_s <= exact[i].best.time_s * (1 + tolerance));
       }
-      if (tolerance == 0.5) CHECK(found.funnel.back().count <= all);
+      if (tolerance == 0.5) with_tolerance += found.funnel.back().count;
     }
   }
+  CHECK(with_tolerance < simulated);
 }
 
 TEST_CASE("a Pareto set of replicas that differ has no planned energy, and of others has one") {

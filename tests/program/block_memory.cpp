@@ -30,7 +30,7 @@ Strategy replicas(Recompute recompute = Recompute::none) {
 }
 
 BlockMemory memory_of(const Job& job, const PartitionedBlock& block) {
-  return block_memory(block, mesh_of(job.strategy), false, job.framework.memory.loss_copy_bytes);
+  return block_memory(block, mesh_of(job.strategy), job.framework);
 }
 
 BlockMemory head_memory(const char* framework) {

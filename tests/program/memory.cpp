@@ -99,7 +99,7 @@ TEST_CASE("groups of recomputed layers keep one input each; backward has the act
     strategy.recompute_method = method;
     strategy.recompute_layers = number;
     const Accounted a(small_job(layers, 2, strategy, 16));
-    return chunk_memory(a.job, memory_of_blocks(a.job, a.blocks), a.plans[0].chunks[0]);
+    return chunk_memory(a.job, memory_of_blocks(a.job, a.blocks), a.plans[0].chunks[0], 2);
   };
   const ChunkMemory none = chunk(Recompute::none, RecomputeMethod::block, 0);
   const ChunkMemory all = chunk(Recompute::full, RecomputeMethod::block, 0);
@@ -115,15 +115,15 @@ TEST_CASE("groups of recomputed layers keep one input each; backward has the act
     const int whole = std::min(own, layers);
     const int before = layers / whole - 1;
     if (own > 1) {
-      CHECK(groups.kept + groups.backward >= before * input + whole * layer);
-      CHECK(groups.kept + groups.backward <= none.kept + none.backward);
+      CHECK(groups.kept + groups.backward.bytes() >= before * input + whole * layer);
+      CHECK(groups.kept + groups.backward.bytes() <= none.kept + none.backward.bytes());
     } else {
-      CHECK(groups.kept + groups.backward == doctest::Approx(all.kept + all.backward));
+      CHECK(groups.kept + groups.backward.bytes() == doctest::Approx(all.kept + all.backward.bytes()));
     }
   }
   // In one group, all that is kept without recomputation is there again, but what the head keeps.
   const ChunkMemory one = chunk(Recompute::full, RecomputeMethod::uniform, layers);
-  CHECK(one.kept + one.backward >= layers * layer);
+  CHECK(one.kept + one.backward.bytes() >= layers * layer);
 }
 
 TEST_CASE("groups of recomputed layers take as long as all layers one by one") {

@@ -163,7 +163,7 @@ TEST_CASE("what waits for weights is kept between the halves, and a limit of mic
   CHECK(activations("zb-auto", 2) < h1);
   CHECK(activations("zb-auto", 7) <= h2 * 1.0000001);
   const BlockMemory layer = block_memory(shard_blocks(small_job(8, 2, strategy_with("zb-h1", 4), 64)).layer(),
-                                         mesh_of(strategy_with("zb-h1", 4)), true);
+                                         mesh_of(strategy_with("zb-h1", 4)), Framework(), true);
   CHECK(layer.due > 0);
   CHECK(layer.backward_input >= layer.due);
   CHECK(layer.backward_weight >= layer.due);

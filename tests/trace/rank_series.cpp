@@ -21,6 +21,13 @@ std::vector<Example> examples() {
   out.push_back(example({"strategy.overlap_grad_reduce=true", "strategy.zero=1"}));
   out.push_back(example({"strategy.virtual_pipeline=1", "strategy.schedule=1f1b", "strategy.recompute=full"}));
   out.push_back(example({"strategy.virtual_pipeline=1", "strategy.schedule=gpipe"}));
+  // Blocks are gathered and reduced one by one; with one microbatch gradients come and go, too.
+  for (const char* batch : {"training.global_batch=16", "training.global_batch=32"}) {
+    for (const char* zero : {"strategy.zero=2", "strategy.zero=3"}) {
+      out.push_back(example({"strategy.tensor=1", "strategy.pipeline=1", "strategy.virtual_pipeline=1",
+                             "strategy.schedule=1f1b", "training.framework=torchtitan", zero, batch}));
+    }
+  }
   for (const char* schedule :
        {"strategy.schedule=zb-v", "strategy.schedule=dualpipe", "strategy.schedule=dualpipe-v"}) {
     out.push_back(example({schedule}));
@@ -85,6 +92,7 @@ TEST_CASE("memory over time peaks where accounting says, and ends as it began") 
       CHECK(points.back().time == s.timeline.makespan);
       CHECK(points.back().use.activations == doctest::Approx(0).epsilon(1e-3));
       CHECK(points.back().use.workspace == 0);
+      CHECK(points.back().use.gradients == doctest::Approx(points.front().use.gradients).epsilon(1e-9));
     }
   }
 }
