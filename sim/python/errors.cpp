@@ -5,6 +5,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 
@@ -26,10 +28,25 @@ const char* class_of(ErrorKind kind) {
   return "InternalError";
 }
 
-// Overrides have no option in Python: "--set strategy.tensor=4" is "override strategy.tensor=4".
+// Options of the program that rooms name where they say what is wrong: in Python they are arguments, "--ideal-rank"
+// is "ideal_rank".
+constexpr std::string_view kOptions[] = {"--dependencies", "--groups",      "--ideal-data", "--ideal-op",
+                                         "--ideal-rank",   "--ideal-stage", "--speed",      "--step"};
+
+bool continues(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; }
+
 std::string in_python(std::string text) {
-  constexpr std::string_view option = "--set ";
-  if (text.starts_with(option)) text.replace(0, option.size(), "override ");
+  constexpr std::string_view override_option = "--set ";
+  if (text.starts_with(override_option)) text.replace(0, override_option.size(), "override ");
+  for (const std::string_view option : kOptions) {
+    for (std::size_t at = text.find(option); at != std::string::npos; at = text.find(option, at + 1)) {
+      const std::size_t end = at + option.size();
+      if (end < text.size() && continues(text[end])) continue;
+      std::string argument(option.substr(2));
+      std::replace(argument.begin(), argument.end(), '-', '_');
+      text.replace(at, option.size(), argument);
+    }
+  }
   return text;
 }
 
@@ -39,8 +56,8 @@ void raise(const Error& error) {
   const Location& where = error.where();
   const nb::object file = where.known() ? nb::object(nb::str(in_python(where.file).c_str())) : nb::object(nb::none());
   const nb::object type = nb::module_::import_("mirfak.errors").attr(class_of(error.kind()));
-  const nb::object raised =
-      type(in_python(error.what()), file, known(where.line), known(where.column), error.message(), error.hint());
+  const nb::object raised = type(in_python(error.what()), file, known(where.line), known(where.column),
+                                 in_python(error.message()), in_python(error.hint()));
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 

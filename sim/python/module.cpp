@@ -21,6 +21,7 @@ NB_MODULE(_mirfak, module) {
   add_search(module);
   add_frontier(module);
   add_training(module);
+  add_replay(module);
   add_sweep(module);
   add_validation(module);
 }

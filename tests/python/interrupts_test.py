@@ -73,6 +73,18 @@ class CtrlC(unittest.TestCase):
             """)
         self.check(process)
 
+    def test_replay(self):
+        rows = (f"{data},0,{data},{step},forward-compute,0,1,0,0,0,0" for data in range(100) for step in range(200))
+        pathlib.Path("recorded.csv").write_text(
+            "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n" + "\n".join(rows) + "\n")
+        process, _ = interrupted("""
+            print("begun", flush=True)
+            for _ in range(1000):
+                mirfak.replay("recorded.csv")
+            print("finished")
+            """)
+        self.check(process)
+
     def test_sweep(self):
         """Keeps what is finished, and nothing half-written; then goes on to the same table."""
         pathlib.Path("long.yaml").write_text(LONG_SWEEP)

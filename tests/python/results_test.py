@@ -2,10 +2,8 @@
 
 import gc
 import json
-import os
 import pathlib
 import pickle
-import subprocess
 import unittest
 
 import numpy as np
@@ -13,7 +11,8 @@ import pandas as pd
 
 import mirfak
 
-SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
+from program import SOURCE, of_program, printed, without_clock
+
 SCENARIOS = SOURCE / "scenarios"
 SMALL = SCENARIOS / "gpt-22b-a100-seqpar.yaml"
 
@@ -31,32 +30,6 @@ ASSERTING = {
     "operations": {"iterations": 1000, "restart_s": 600, "failures": {"rate_per_node_day": 0.1}},
     "assert": ["iteration_time_s < 1000", "train.goodput > 1"],
 }
-
-
-def printed(*arguments):
-    run = subprocess.run(
-        [os.environ["MIRFAK_PROGRAM"], *map(str, arguments), "--data", SOURCE, "--format", "json"],
-        capture_output=True, text=True,
-    )
-    if run.returncode not in (0, 3):
-        raise AssertionError(run.stderr)
-    return json.loads(run.stdout)
-
-
-def of_program(*arguments):
-    """The result without what the program says of itself."""
-    said = ("program_version", "data_hash")
-    return {key: value for key, value in printed(*arguments).items() if key not in said}
-
-
-def without_clock(result):
-    """A result but for how long it took to find."""
-    if isinstance(result, list):
-        return [without_clock(item) for item in result]
-    if not isinstance(result, dict):
-        return result
-    clocks = ("wall_time_s", "search_time_s", "funnel", "simulated_days_per_s")
-    return {key: without_clock(value) for key, value in result.items() if key not in clocks}
 
 
 class Origin(unittest.TestCase):

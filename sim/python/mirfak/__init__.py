@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from . import _mirfak
-from ._inputs import Overrides, Scenario, data_folder, input_of, overrides_of
+from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, overrides_of
+from ._inputs import path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
+from ._replays import ChakraReplayResult, ReplayResult, Speeds, replay, replay_chakra
 from ._results import FrontierResult, JobsResult, Record, SearchResult, TrainingResult, ValidationResult
 from ._sweeps import Progress, Submits, frame_of_sweep, sweep_frame
 from .errors import Error, InfeasibleError, InputError, InternalError
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "ChakraReplayResult",
     "Error",
     "FrontierResult",
     "InfeasibleError",
@@ -34,9 +37,11 @@ __all__ = [
     "JobsResult",
     "Overrides",
     "Record",
+    "ReplayResult",
     "Result",
     "Scenario",
     "SearchResult",
+    "Speeds",
     "Timeline",
     "Trace",
     "TrainingResult",
@@ -47,6 +52,8 @@ __all__ = [
     "read_sweep",
     "read_trace",
     "reload_data",
+    "replay",
+    "replay_chakra",
     "search",
     "simulate",
     "simulate_jobs",
@@ -56,8 +63,6 @@ __all__ = [
 ]
 
 __version__: str = _mirfak.version
-
-DataFolder = str | os.PathLike[str] | None
 
 
 def data_hash(data: DataFolder = None) -> str:
@@ -91,8 +96,8 @@ def simulate(
     A job that needs more memory than there is has a result, too: see Result.fits. Raises InputError for what cannot be
     understood, InfeasibleError for a job that cannot run for other reasons.
     """
-    operators = _one_of("detail", detail, ("passes", "operators")) == 1
-    antithetic = _one_of("sampling", sampling, ("antithetic", "random")) == 0
+    operators = one_of("detail", detail, ("passes", "operators")) == 1
+    antithetic = one_of("sampling", sampling, ("antithetic", "random")) == 0
     if not antithetic and samples == 0:
         raise InputError("sampling needs samples", hint="say how many iterations, such as samples=1000")
     return _mirfak.simulate(input_of(scenario, overrides, data), unfolded, operators, samples, seed, antithetic)
@@ -110,7 +115,7 @@ def simulate_jobs(
 
     Arguments and errors as of simulate().
     """
-    operators = _one_of("detail", detail, ("passes", "operators")) == 1
+    operators = one_of("detail", detail, ("passes", "operators")) == 1
     return JobsResult(_mirfak.simulate_jobs(input_of(scenario, overrides, data), unfolded, operators))
 
 
@@ -131,8 +136,8 @@ def search(
 
     Raises InfeasibleError where nothing keeps the rules, fits in memory and is within the limits.
     """
-    _at_least("threads", threads, 0)
-    _at_least("time_limit_s", time_limit_s, 0)
+    at_least("threads", threads, 0)
+    at_least("time_limit_s", time_limit_s, 0)
     return SearchResult(_mirfak.search(input_of(scenario, overrides, data), threads, time_limit_s, progress))
 
 
@@ -162,7 +167,7 @@ def sweep(
     executor, of the run; 0: all cores, or with an executor one.
     progress(done, total): points, or with an executor shards, that are finished.
     """
-    _at_least("threads", threads, 0)
+    at_least("threads", threads, 0)
     if executor is not None and threads == 0:
         threads = 1
     return sweep_frame(sweep, overrides_of(overrides), data, out, resume, threads, executor, shards, progress)
@@ -223,19 +228,7 @@ def validate(
     tiers: which graded rows count; rows without a tier always do. mapping: a YAML file that says what columns and words
     mean, read before the common vocabulary. progress(done, total): tables.
     """
-    files = [tables] if isinstance(tables, (str, os.PathLike)) else list(tables)
-    own = "" if mapping is None else os.fspath(mapping)
     return ValidationResult(
-        _mirfak.validate([os.fspath(file) for file in files], tiers, own, data_folder(data), progress)
+        _mirfak.validate(paths_of(tables), tiers, path_of(mapping), data_folder(data), progress)
     )
 
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> int:
-    if value not in choices:
-        raise InputError(f"{name}: expected {' or '.join(choices)}, found {value!r}")
-    return choices.index(value)
-
-
-def _at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise InputError(f"{name}: expected {least} or more, found {value}")
