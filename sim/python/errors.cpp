@@ -5,7 +5,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include <algorithm>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -28,23 +27,44 @@ const char* class_of(ErrorKind kind) {
   return "InternalError";
 }
 
-// Options of the program that rooms name where they say what is wrong: in Python they are arguments, "--ideal-rank"
-// is "ideal_rank".
-constexpr std::string_view kOptions[] = {"--dependencies", "--groups",      "--ideal-data", "--ideal-op",
-                                         "--ideal-rank",   "--ideal-stage", "--speed",      "--step"};
+// Options of the program that rooms name where they say what is wrong, and the arguments that they are in Python.
+struct OptionWord {
+  std::string_view option;
+  std::string_view argument;
+};
+constexpr OptionWord kOptionWords[] = {
+    {"--attention", "attention"},
+    {"--data", "data"},
+    {"--dependencies", "dependencies"},
+    {"--framework", "framework"},
+    {"--gpu", "gpu"},
+    {"--groups", "groups"},
+    {"--ideal-data", "ideal_data"},
+    {"--ideal-op", "ideal_op"},
+    {"--ideal-rank", "ideal_rank"},
+    {"--ideal-stage", "ideal_stage"},
+    {"--link", "link"},
+    {"--machine", "machine"},
+    {"--map", "mapping"},
+    {"--name", "name"},
+    {"--only", "only"},
+    {"--out", "out"},
+    {"--precision", "precision"},
+    {"--scenario", "scenario"},
+    {"--score", "score"},
+    {"--speed", "speed"},
+    {"--step", "step"},
+};
 
-bool continues(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; }
+bool continues_option(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '='; }
 
 std::string in_python(std::string text) {
   constexpr std::string_view override_option = "--set ";
   if (text.starts_with(override_option)) text.replace(0, override_option.size(), "override ");
-  for (const std::string_view option : kOptions) {
-    for (std::size_t at = text.find(option); at != std::string::npos; at = text.find(option, at + 1)) {
-      const std::size_t end = at + option.size();
-      if (end < text.size() && continues(text[end])) continue;
-      std::string argument(option.substr(2));
-      std::replace(argument.begin(), argument.end(), '-', '_');
-      text.replace(at, option.size(), argument);
+  for (const OptionWord& word : kOptionWords) {
+    for (std::size_t at = text.find(word.option); at != std::string::npos; at = text.find(word.option, at + 1)) {
+      const std::size_t end = at + word.option.size();
+      if (end == text.size() || !continues_option(text[end])) text.replace(at, word.option.size(), word.argument);
     }
   }
   return text;

@@ -2,6 +2,7 @@
 
 #include "base/origin.hpp"
 #include "python/errors.hpp"
+#include "python/findings.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/iteration.hpp"
@@ -22,6 +23,8 @@ NB_MODULE(_mirfak, module) {
   add_frontier(module);
   add_training(module);
   add_replay(module);
+  add_findings(module);
+  add_calibration(module);
   add_sweep(module);
   add_validation(module);
 }

@@ -1,5 +1,4 @@
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "launch/launch_arguments.hpp"
 #include "plan/search_outcome.hpp"
 #include "python/functions.hpp"
@@ -12,16 +11,13 @@
 #include "scenario/idle_keys.hpp"
 #include "scenario/search_scenario.hpp"
 
-#include <fmt/format.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,15 +61,6 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
   for (std::string& note : notes_on_assertions(asserted)) out->notes.push_back(std::move(note));
   out->wall_time_s = watch.seconds();
   return out;
-}
-
-std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    fail_input({}, fmt::format("{}: expected {}, found '{}'", what, join_or(names), excerpt(name)),
-               did_you_mean(name, names, ""));
-  }
-  return static_cast<std::size_t>(found - names.begin());
 }
 
 std::string emitted(const FoundStrategies& found, const std::string& target, std::size_t place,

@@ -16,6 +16,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from . import _mirfak
+from ._calibrations import (
+    CalibrationResult,
+    RunsCalibrationResult,
+    TraceCalibrationResult,
+    calibrate,
+    calibrate_machine,
+    calibrate_runs,
+    calibrate_trace,
+)
 from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, overrides_of
 from ._inputs import path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "CalibrationResult",
     "ChakraReplayResult",
     "Error",
     "FrontierResult",
@@ -39,14 +49,20 @@ __all__ = [
     "Record",
     "ReplayResult",
     "Result",
+    "RunsCalibrationResult",
     "Scenario",
     "SearchResult",
     "Speeds",
     "Timeline",
     "Trace",
+    "TraceCalibrationResult",
     "TrainingResult",
     "ValidationResult",
     "__version__",
+    "calibrate",
+    "calibrate_machine",
+    "calibrate_runs",
+    "calibrate_trace",
     "data_hash",
     "frontier",
     "read_sweep",

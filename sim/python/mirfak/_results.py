@@ -39,6 +39,18 @@ class Record:
         return f"<mirfak.{type(self).__name__}: {', '.join(f'{k}={v:.6g}' for k, v in list(shown.items())[:6])}>"
 
 
+class FoundRecord(Record):
+    """A result that has a text, too."""
+
+    def __init__(self, found: _mirfak.Findings) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
+    def summary(self) -> str:
+        """What the program prints."""
+        return self._found.summary()
+
+
 class SearchResult(Record):
     """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
 
