@@ -33,6 +33,9 @@ struct OptionWord {
   std::string_view argument;
 };
 constexpr OptionWord kOptionWords[] = {
+    {"use --planner search", "call mirfak.search()"},
+    {"leave --intra-only out", "choose other levels"},
+    {"leave --inter-only out", "choose other levels"},
     {"--attention", "attention"},
     {"--data", "data"},
     {"--dependencies", "dependencies"},

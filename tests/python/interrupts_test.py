@@ -65,6 +65,15 @@ class CtrlC(unittest.TestCase):
             """)
         self.check(process)
 
+    def test_plan(self):
+        process, _ = interrupted(f"""
+            print("begun", flush=True)
+            for _ in range(1000):
+                mirfak.plan_alpa({str(SCENARIOS / 'papers' / 'alpa' / 'gpt-39b.yaml')!r})
+            print("finished")
+            """)
+        self.check(process)
+
     def test_train(self):
         process, _ = interrupted(f"""
             print("begun", flush=True)

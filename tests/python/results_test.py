@@ -229,11 +229,66 @@ class Search(unittest.TestCase):
             result.emit("megatrn")
         with self.assertRaises(IndexError):
             result.scenario(3)
+        result.write_report("search.html")
+        self.assertIn("<html", pathlib.Path("search.html").read_text())
 
     def test_nothing_found_is_infeasible(self):
         with self.assertRaises(mirfak.InfeasibleError) as caught:
             mirfak.search(SCENARIOS / "search-llama2-70b-h100.yaml", {"search.budget_usd": 1})
         self.assertTrue(caught.exception.hint)
+
+
+class Plans(unittest.TestCase):
+    JOB = {
+        "model": {"name": "small", "layers": 6, "hidden": 1024, "heads": 16, "vocab": 32000, "max_sequence": 1024},
+        "cluster": {"nodes": [{"type": "aws-p3", "count": 1, "gpus": 4}]},
+        "training": {"global_batch": 32, "precision": "fp16", "framework": "jax-alpa"},
+        "strategy": {"recompute": "full", "schedule": "1f1b", "virtual_pipeline": 1, "sequence_parallel": False},
+        "search": {"headroom": 0, "top": 2},
+    }
+
+    def without_work(self, result):
+        """A plan but for how long its parts took to find."""
+        result = without_clock(result)
+        result["planning"] = {key: value for key, value in result["planning"].items() if not key.endswith("_s")}
+        return result
+
+    def test_it_is_the_program_s(self):
+        path = pathlib.Path("alpa.json")
+        path.write_text(json.dumps(self.JOB))
+        said = []
+        result = mirfak.plan_alpa(path, progress=lambda done, total: said.append((done, total)))
+        expected = of_program("search", path, "--planner", "alpa")
+        self.assertEqual(self.without_work(result.to_dict()), self.without_work(expected))
+        self.assertEqual(result.stages["layers"].sum(), 6)
+        self.assertEqual(result.plan["iteration_time_s"], result.best["iteration_time_s"])
+        self.assertEqual(mirfak.simulate(result.scenario()).iteration_time_s, result.best["iteration_time_s"])
+        self.assertTrue(all(0 <= done <= total for done, total in said))
+        self.assertIn("Alpa's plan", result.summary())
+        result.write_report("plan.html")
+        self.assertIn("<html", pathlib.Path("plan.html").read_text())
+
+    def test_levels(self):
+        both, intra, inter = (mirfak.plan_alpa(self.JOB, levels=levels) for levels in
+                              ("both", "intra-only", "inter-only"))
+        self.assertEqual((intra.levels, len(intra.stages)), ("intra-only", 1))
+        self.assertEqual(len(inter.stages), 4)
+        self.assertLessEqual(both.best["iteration_time_s"],
+                             min(intra.best["iteration_time_s"], inter.best["iteration_time_s"]))
+
+    def test_what_it_does_not_plan_for(self):
+        for overrides, said in (({"search.objective": "cost"}, "minimises time alone"),
+                                ({"search.tolerance": 0.1}, "or call mirfak.search()")):
+            with self.assertRaises(mirfak.InputError) as caught:
+                mirfak.plan_alpa(self.JOB, overrides)
+            self.assertIn(said, str(caught.exception))
+            self.assertNotIn("--", str(caught.exception))
+        with self.assertRaisesRegex(mirfak.InputError, "levels: expected both, intra-only or inter-only"):
+            mirfak.plan_alpa(self.JOB, levels="some")
+        with self.assertRaises(mirfak.InfeasibleError) as caught:
+            mirfak.plan_alpa(self.JOB, {"model.hidden": 65536}, levels="inter-only")
+        self.assertTrue(caught.exception.hint)
+        self.assertNotIn("--", str(caught.exception))
 
 
 class Others(unittest.TestCase):

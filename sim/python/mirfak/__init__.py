@@ -29,7 +29,7 @@ from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, inp
 from ._inputs import path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
 from ._replays import ChakraReplayResult, ReplayResult, Speeds, replay, replay_chakra
-from ._results import FrontierResult, JobsResult, Record, SearchResult, TrainingResult, ValidationResult
+from ._results import FrontierResult, JobsResult, PlanResult, Record, SearchResult, TrainingResult, ValidationResult
 from ._sweeps import Progress, Submits, frame_of_sweep, sweep_frame
 from .errors import Error, InfeasibleError, InputError, InternalError
 
@@ -46,6 +46,7 @@ __all__ = [
     "InternalError",
     "JobsResult",
     "Overrides",
+    "PlanResult",
     "Record",
     "ReplayResult",
     "Result",
@@ -65,6 +66,7 @@ __all__ = [
     "calibrate_trace",
     "data_hash",
     "frontier",
+    "plan_alpa",
     "read_sweep",
     "read_trace",
     "reload_data",
@@ -155,6 +157,31 @@ def search(
     at_least("threads", threads, 0)
     at_least("time_limit_s", time_limit_s, 0)
     return SearchResult(_mirfak.search(input_of(scenario, overrides, data), threads, time_limit_s, progress))
+
+
+def plan_alpa(
+    scenario: Scenario,
+    overrides: Overrides | None = None,
+    *,
+    levels: str = "both",
+    threads: int = 0,
+    time_limit_s: float = 0,
+    progress: Progress | None = None,
+    data: DataFolder = None,
+) -> PlanResult:
+    """A plan as Alpa makes it: integer programs divide blocks, a dynamic program divides the model into stages.
+
+    The plans are executed by the engine, and the best strategy that search() finds stands beside them. Alpa minimises
+    time, on all nodes; the section `search` limits its choices as of search().
+    levels: "both"; "intra-only", one stage has all GPUs; "inter-only", a GPU for each stage.
+    threads, time_limit_s, progress: as of search(), with plans dealt with and in all. data: as of simulate().
+
+    Raises InputError where the section `search` asks for anything that Alpa does not plan for, InfeasibleError where no
+    plan keeps the rules and fits in memory.
+    """
+    at_least("threads", threads, 0)
+    at_least("time_limit_s", time_limit_s, 0)
+    return PlanResult(_mirfak.plan_alpa(input_of(scenario, overrides, data), levels, threads, time_limit_s, progress))
 
 
 def sweep(

@@ -51,13 +51,13 @@ class FoundRecord(Record):
         return self._found.summary()
 
 
-class SearchResult(Record):
-    """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
+class FoundStrategies(Record):
+    """Strategies, best first, of a search or a planner."""
 
     strategies: list[dict[str, Any]]
     notes: list[str]
 
-    def __init__(self, found: _mirfak.FoundStrategies) -> None:
+    def __init__(self, found: _mirfak.FoundStrategies | _mirfak.FoundPlans) -> None:
         super().__init__(found.to_dict())
         self._found = found
 
@@ -97,10 +97,27 @@ class SearchResult(Record):
         """What `mirfak search` prints."""
         return self._found.summary()
 
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with all strategies and what stands behind their figures."""
+        self._found.write_report(path)
+
     def _checked(self, place: int) -> int:
         if not 0 <= place < len(self):
             raise IndexError(f"place {place} of {len(self)} strategies")
         return place
+
+
+class SearchResult(FoundStrategies):
+    """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
+
+
+class PlanResult(FoundStrategies):
+    """What Alpa's planner found; keys as of `mirfak search --planner alpa --format json`: `plan` is the best."""
+
+    @property
+    def stages(self) -> pandas.DataFrame:
+        """A row for each stage of the best plan: layers, mesh, seconds and bytes as the planner counts them."""
+        return _frames.frame_of(self._values["plan"]["stages"])
 
 
 class FrontierResult(Record):
