@@ -3,7 +3,6 @@
 #include "base/error.hpp"
 #include "python/figures.hpp"
 #include "python/json.hpp"
-#include "python/timeline.hpp"
 #include "python/waiting.hpp"
 #include "report/explain_text.hpp"
 #include "report/result_json.hpp"
@@ -12,11 +11,8 @@
 #include "scenario/idle_keys.hpp"
 #include "scenario/jobs_file.hpp"
 #include "simulation/laws.hpp"
-#include "trace/timeline_json.hpp"
-#include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
-#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -59,6 +55,8 @@ std::shared_ptr<const Simulation> Iteration::simulation() const {
   if (!simulation_) simulation_ = std::make_shared<const Simulation>(simulate(scenario_.job, lowering_));
   return simulation_;
 }
+
+Sensitivity Iteration::gains(double factor) const { return mirfak::sensitivity(*simulation(), factor, lowering_); }
 
 nlohmann::ordered_json Iteration::json() const { return result_json(scenario_.job, result_, wall_time_s_); }
 
@@ -111,8 +109,6 @@ nb::object number_of(const SummaryValue& value) {
   if (value.whole) return nb::int_(static_cast<std::int64_t>(value.number));
   return nb::float_(value.number);
 }
-
-using IterationClass = nb::class_<Iteration>;
 
 // A property for each figure that JSON has, under the same name.
 void add_figures(IterationClass& type) {
@@ -234,36 +230,6 @@ void add_texts(IterationClass& type) {
       });
 }
 
-void add_files(IterationClass& type) {
-  type.def_prop_ro(
-          "timeline",
-          [](const Iteration& self) {
-            return wait_for(nb::none(), [&](Reporter& /*unused*/) { return Execution(self.simulation()); });
-          },
-          "When each task began and ended. Simulated again when it is first asked for, to the same bits: results do "
-          "not keep their programs.")
-      .def(
-          "write_trace",
-          [](const Iteration& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_trace(path, self.scenario(), *self.simulation());
-              return true;
-            });
-          },
-          "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
-          "Writes all tasks, memory and power as HDF5 (sim/trace/README.md has the format).")
-      .def(
-          "write_timeline",
-          [](const Iteration& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_timeline_json(path, *self.simulation());
-              return true;
-            });
-          },
-          "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a timeline for Perfetto or chrome://tracing.");
-}
-
 }  // namespace
 
 void add_iteration(nb::module_& module) {
@@ -273,7 +239,7 @@ void add_iteration(nb::module_& module) {
   add_facility(type);
   add_tables(type);
   add_texts(type);
-  add_files(type);
+  add_iteration_files(type);
   module.def(
       "simulate",
       [](const Input& input, bool unfolded, bool operators, int samples, std::optional<std::uint64_t> seed,

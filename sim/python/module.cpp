@@ -16,6 +16,7 @@ NB_MODULE(_mirfak, module) {
   module.attr("version") = std::string(mirfak::program_version());
   translate_errors();
   add_input(module);
+  add_findings(module);
   add_timeline(module);
   add_iteration(module);
   add_jobs(module);
@@ -24,8 +25,8 @@ NB_MODULE(_mirfak, module) {
   add_frontier(module);
   add_training(module);
   add_replay(module);
-  add_findings(module);
   add_calibration(module);
+  add_comparison(module);
   add_sweep(module);
   add_validation(module);
 }

@@ -101,6 +101,24 @@ class Simulate(unittest.TestCase):
         self.assertIn("flop", result.explain().lower())
         self.assertIn("8 GPUs", repr(result))
 
+    def test_files_for_others(self):
+        result = mirfak.simulate(SMALL)
+        result.write_report("report.html")
+        self.assertIn("<html", pathlib.Path("report.html").read_text())
+        result.write_memory_snapshot("memory.pickle")
+        self.assertIn("segments", pickle.loads(pathlib.Path("memory.pickle").read_bytes()))
+        result.write_chakra("chakra", [1, 0, 1])
+        self.assertEqual(sorted(path.name for path in pathlib.Path(".").glob("chakra.*")),
+                         ["chakra.0.et", "chakra.1.et", "chakra.comm_groups.json"])
+        replayed = mirfak.replay_chakra(["chakra.0.et", "chakra.1.et"])
+        self.assertAlmostEqual(replayed.iteration_time_s, result.iteration_time_s, places=9)
+        with self.assertRaisesRegex(mirfak.InputError, "8"):
+            result.write_chakra("none", [8])
+        self.assertIn("--tensor-model-parallel-size", result.emit("megatron"))
+        self.assertIn("srun", result.emit("megatron", launcher="slurm"))
+        with self.assertRaisesRegex(mirfak.InputError, "target: expected"):
+            result.emit("nobody")
+
 
 class Assertions(unittest.TestCase):
     def test_what_does_not_hold_or_is_not_checked_is_among_the_notes(self):

@@ -25,6 +25,7 @@ from ._calibrations import (
     calibrate_runs,
     calibrate_trace,
 )
+from ._comparisons import ComparisonResult, DifferenceResult, SensitivityResult, compare, diff
 from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, overrides_of
 from ._inputs import path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationResult",
     "ChakraReplayResult",
+    "ComparisonResult",
+    "DifferenceResult",
     "Error",
     "FrontierResult",
     "InfeasibleError",
@@ -53,6 +56,7 @@ __all__ = [
     "RunsCalibrationResult",
     "Scenario",
     "SearchResult",
+    "SensitivityResult",
     "Speeds",
     "Timeline",
     "Trace",
@@ -64,7 +68,9 @@ __all__ = [
     "calibrate_machine",
     "calibrate_runs",
     "calibrate_trace",
+    "compare",
     "data_hash",
+    "diff",
     "frontier",
     "plan_alpa",
     "read_sweep",
