@@ -1,7 +1,6 @@
 #include "python/errors.hpp"
 
 #include "base/cancellation.hpp"
-#include "base/error.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -75,12 +74,12 @@ std::string in_python(std::string text) {
 
 nb::object known(int place) { return place > 0 ? nb::object(nb::int_(place)) : nb::object(nb::none()); }
 
-void raise(const Error& error) {
+void raise(const Error& error, std::string (*in_words)(std::string)) {
   const Location& where = error.where();
-  const nb::object file = where.known() ? nb::object(nb::str(in_python(where.file).c_str())) : nb::object(nb::none());
+  const nb::object file = where.known() ? nb::object(nb::str(in_words(where.file).c_str())) : nb::object(nb::none());
   const nb::object type = nb::module_::import_("mirfak.errors").attr(class_of(error.kind()));
-  const nb::object raised = type(in_python(error.what()), file, known(where.line), known(where.column),
-                                 in_python(error.message()), in_python(error.hint()));
+  const nb::object raised = type(in_words(error.what()), file, known(where.line), known(where.column),
+                                 in_words(error.message()), in_words(error.hint()));
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
@@ -91,11 +90,16 @@ void translate_errors() {
     try {
       std::rethrow_exception(thrown);
     } catch (const Error& error) {
-      raise(error);
+      raise(error, in_python);
     } catch (const Cancelled&) {
       PyErr_SetString(PyExc_RuntimeError, "the work was given up");
     }
   });
+}
+
+void raise_as_it_is(const Error& error) {
+  raise(error, [](std::string text) { return text; });
+  throw nb::python_error();
 }
 
 }  // namespace mirfak::python

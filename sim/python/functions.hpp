@@ -8,6 +8,7 @@ namespace mirfak::python {
 void add_calibration(nanobind::module_& module);
 void add_comparison(nanobind::module_& module);
 void add_frontier(nanobind::module_& module);
+void add_import(nanobind::module_& module);
 void add_jobs(nanobind::module_& module);
 void add_plan(nanobind::module_& module);
 void add_replay(nanobind::module_& module);

@@ -26,6 +26,7 @@ from ._calibrations import (
     calibrate_trace,
 )
 from ._comparisons import ComparisonResult, DifferenceResult, SensitivityResult, compare, diff
+from ._imports import ImportResult, import_files
 from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, overrides_of
 from ._inputs import path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
@@ -44,6 +45,7 @@ __all__ = [
     "DifferenceResult",
     "Error",
     "FrontierResult",
+    "ImportResult",
     "InfeasibleError",
     "InputError",
     "InternalError",
@@ -72,6 +74,7 @@ __all__ = [
     "data_hash",
     "diff",
     "frontier",
+    "import_files",
     "plan_alpa",
     "read_sweep",
     "read_trace",
