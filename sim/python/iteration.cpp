@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "python/figures.hpp"
 #include "python/json.hpp"
+#include "python/sampling.hpp"
 #include "python/waiting.hpp"
 #include "report/explain_text.hpp"
 #include "report/result_json.hpp"
@@ -69,38 +70,15 @@ nlohmann::ordered_json Iteration::whole_json() const {
 
 namespace {
 
-struct IterationOptions {
-  bool unfolded = false;
-  bool operators = false;
-  int samples = 0;
-  std::optional<std::uint64_t> seed;
-  bool antithetic = true;
-};
-
-void check_samples(const IterationOptions& options) {
-  if (options.samples == 0 && !options.seed) return;
-  if (options.samples == 0) fail_input({}, "seed needs samples", "say how many iterations, such as samples=1000");
-  if (options.samples < 2 || options.samples > kMostSamples) {
-    fail_input({}, fmt::format("samples: expected a number from 2 to {}, found {}", kMostSamples, options.samples));
-  }
-}
-
-std::unique_ptr<Iteration> simulated(const Input& input, const IterationOptions& options) {
-  check_samples(options);
+std::unique_ptr<Iteration> simulated(const Input& input, const LoweringOptions& lowering, const SampleChoice& samples) {
+  const std::optional<SpreadOptions> sampling = sampling_of(samples);
   std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   const Document document = input.document();
   if (has_jobs(document)) {
     fail_input({document.name(), 0, 0}, "these are several jobs on one cluster", "call mirfak.simulate_jobs()");
   }
-  auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources),
-                                         LoweringOptions{options.unfolded, options.operators});
-  if (options.samples > 0) {
-    SpreadOptions sampling;
-    sampling.samples = options.samples;
-    sampling.seed = options.seed;
-    sampling.antithetic = options.antithetic;
-    out->sample(sampling);
-  }
+  auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources), lowering);
+  if (sampling) out->sample(*sampling);
   return out;
 }
 
@@ -244,8 +222,9 @@ void add_iteration(nb::module_& module) {
       "simulate",
       [](const Input& input, bool unfolded, bool operators, int samples, std::optional<std::uint64_t> seed,
          bool antithetic) {
-        const IterationOptions options{unfolded, operators, samples, seed, antithetic};
-        return work_here([&] { return simulated(input, options); });
+        const LoweringOptions lowering{unfolded, operators};
+        const SampleChoice choice{samples, seed, antithetic};
+        return work_here([&] { return simulated(input, lowering, choice); });
       },
       "input"_a, "unfolded"_a, "operators"_a, "samples"_a, "seed"_a.none(), "antithetic"_a,
       "Simulates one iteration: see mirfak.simulate().");

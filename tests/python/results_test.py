@@ -329,6 +329,8 @@ class Others(unittest.TestCase):
         expected = of_program("train", scenario, "--samples", 50)
         self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
         self.assertGreater(result.goodput, 0.5)
+        result.write_report("training.html")
+        self.assertIn("<html", pathlib.Path("training.html").read_text())
         result.write_trace("training.h5")
         self.assertTrue(pathlib.Path("training.h5").exists())
         with self.assertRaisesRegex(mirfak.InputError, "operations"):
@@ -348,11 +350,28 @@ class Others(unittest.TestCase):
         with self.assertRaisesRegex(mirfak.InputError, "tiers"):
             mirfak.validate("runs.csv", tiers="Z")
 
+    DRAWN = "jobs[1].perturbations={iterations: {compute: {lognormal: {sigma: 0.05}}}}"
+
     def test_several_jobs(self):
         scenario = SCENARIOS / "jobs" / "two-llama2-70b-h100.yaml"
         result = mirfak.simulate_jobs(scenario)
         self.assertEqual(result.to_dict(), of_program("simulate", scenario))
         self.assertEqual(len(result.frame), 2)
+        self.assertTrue(result.summary())
+        self.assertIn("links", result.explain())
+        result.write_trace("jobs.h5")
+        result.write_timeline("jobs.json")
+        result.write_report("jobs.html")
+        self.assertIn("traceEvents", json.loads(pathlib.Path("jobs.json").read_text()))
+        self.assertIn("<html", pathlib.Path("jobs.html").read_text())
+        self.assertGreater(pathlib.Path("jobs.h5").stat().st_size, 0)
+        drawn = mirfak.simulate_jobs(scenario, ["iterations=1", "jobs[0].nodes=0-31", self.DRAWN], samples=4, seed=3)
+        expected = of_program("simulate", scenario, "--set", "iterations=1", "--set", "jobs[0].nodes=0-31", "--set",
+                              self.DRAWN, "--samples", 4, "--seed", 3)
+        self.assertEqual(drawn.to_dict(), expected)
+        self.assertGreater(drawn.spread["jobs"][1]["together"]["deviation_s"], 0)
+        with self.assertRaisesRegex(mirfak.InputError, "seed needs samples"):
+            mirfak.simulate_jobs(scenario, seed=1)
         with self.assertRaisesRegex(mirfak.InputError, "simulate_jobs"):
             mirfak.simulate(scenario)
         with self.assertRaisesRegex(mirfak.InputError, "simulate()"):

@@ -124,9 +124,7 @@ def simulate(
     understood, InfeasibleError for a job that cannot run for other reasons.
     """
     operators = one_of("detail", detail, ("passes", "operators")) == 1
-    antithetic = one_of("sampling", sampling, ("antithetic", "random")) == 0
-    if not antithetic and samples == 0:
-        raise InputError("sampling needs samples", hint="say how many iterations, such as samples=1000")
+    antithetic = _antithetic(sampling, samples)
     return _mirfak.simulate(input_of(scenario, overrides, data), unfolded, operators, samples, seed, antithetic)
 
 
@@ -136,14 +134,19 @@ def simulate_jobs(
     *,
     detail: str = "passes",
     unfolded: bool = False,
+    samples: int = 0,
+    seed: int | None = None,
+    sampling: str = "antithetic",
     data: DataFolder = None,
 ) -> JobsResult:
     """Several trainings on one cluster, a scenario with the section `jobs`: who slows whom, and by how much.
 
-    Arguments and errors as of simulate().
+    Arguments and errors as of simulate(); with samples, `spread` says how the jobs' iterations vary, in seconds.
     """
     operators = one_of("detail", detail, ("passes", "operators")) == 1
-    return JobsResult(_mirfak.simulate_jobs(input_of(scenario, overrides, data), unfolded, operators))
+    antithetic = _antithetic(sampling, samples)
+    found = _mirfak.simulate_jobs(input_of(scenario, overrides, data), unfolded, operators, samples, seed, antithetic)
+    return JobsResult(found)
 
 
 def search(
@@ -284,3 +287,9 @@ def validate(
         _mirfak.validate(paths_of(tables), tiers, path_of(mapping), data_folder(data), progress)
     )
 
+
+def _antithetic(sampling: str, samples: int) -> bool:
+    antithetic = one_of("sampling", sampling, ("antithetic", "random")) == 0
+    if not antithetic and samples == 0:
+        raise InputError("sampling needs samples", hint="say how many iterations, such as samples=1000")
+    return antithetic

@@ -166,6 +166,10 @@ class TrainingResult(Record):
         """Writes the run that ends at the median as HDF5."""
         self._found.write_trace(path)
 
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with the run and the reasons of its figures."""
+        self._found.write_report(path)
+
 
 class ValidationResult(Record):
     """Predictions beside measured runs; keys as of `mirfak validate --format json`, two of them frames."""
@@ -184,8 +188,32 @@ class ValidationResult(Record):
 class JobsResult(Record):
     """Several jobs on one cluster; keys as of `mirfak simulate --format json` of a scenario with `jobs`."""
 
+    def __init__(self, found: _mirfak.SimulatedJobs) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
     @property
     def frame(self) -> pandas.DataFrame:
         """A row for each job: seconds alone and beside the others, what an iteration takes."""
         kept = [{k: v for k, v in job.items() if k not in ("slowed",)} for job in self._values["jobs"]]
         return _frames.frame_of(kept)
+
+    def summary(self) -> str:
+        """What `mirfak simulate` prints."""
+        return self._found.summary()
+
+    def explain(self) -> str:
+        """Which links bind, whose traffic slows whose, and every cost of each job with its sources."""
+        return self._found.explain()
+
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes all iterations of all jobs, and the links that they share, as HDF5."""
+        self._found.write_trace(path)
+
+    def write_timeline(self, path: str | os.PathLike[str]) -> None:
+        """Writes a timeline of all jobs for Perfetto or chrome://tracing."""
+        self._found.write_timeline(path)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with views and reasons."""
+        self._found.write_report(path)
