@@ -30,6 +30,15 @@ bool is_integral(const double* values, const std::vector<bool>& binary) {
   return true;
 }
 
+// Unless told otherwise, the solver of linear programs handles SIGINT itself while it works, on whichever of many
+// threads, and stops a program that may be gone by then. Signals are for who started the planner.
+ClpSolve without_signals() {
+  constexpr int kInterrupts = 2;
+  ClpSolve out;
+  out.setSpecialOption(kInterrupts, 1);
+  return out;
+}
+
 }  // namespace
 
 int IntegerProgram::add_binary(double cost) {
@@ -92,6 +101,7 @@ std::vector<double> first_solution(const OsiClpSolverInterface& solved, int limi
 IntegerProgram::Solution IntegerProgram::solve(double time_limit_s, double cutoff) const {
   if (costs_.empty()) return {Status::optimal, 0, {}, true};
   OsiClpSolverInterface relaxation;
+  relaxation.setSolveOptions(without_signals());
   relaxation.messageHandler()->setLogLevel(0);
   relaxation.getModelPtr()->setLogLevel(0);
   CoinPackedMatrix matrix(false, 0, 0);

@@ -8,6 +8,7 @@
 // Residuals are logarithms, so that 10 % too fast on a microsecond counts as much as 10 % on a second.
 #include "calibration/parameter_fit.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/error.hpp"
 
 #include <fmt/format.h>
@@ -50,6 +51,7 @@ class Residuals {
   int values() const { return static_cast<int>(samples_.size()); }
 
   int operator()(const Eigen::VectorXd& free, Eigen::VectorXd& residuals) const {
+    check_cancelled();
     ++calls_;
     const std::vector<double> at = constants(free);
     problem_.predict(at, samples_, predicted_);

@@ -1,27 +1,21 @@
 #include "base/error.hpp"
-#include "base/staged_file.hpp"
 #include "base/text.hpp"
-#include "calibration/calibration.hpp"
-#include "calibration/collective_table.hpp"
-#include "calibration/machine_profile.hpp"
-#include "calibration/profile_text.hpp"
-#include "calibration/profile_update.hpp"
-#include "calibration/table_columns.hpp"
-#include "cli/calibrate_runs.hpp"
-#include "cli/calibrate_trace.hpp"
+#include "calibration/calibrated_tables.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "model/attention_kernels.hpp"
 #include "report/calibration_report.hpp"
+#include "report/own_runs_report.hpp"
+#include "report/recorded_run_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 namespace mirfak {
@@ -49,12 +43,9 @@ struct CalibrateOptions {
   std::string framework;
   std::string runs;
   std::string map;
-};
 
-// The profiles of a core, a link and a node in the folder of --out.
-std::array<std::filesystem::path, 3> paths_of_machine(const std::filesystem::path& folder, const std::string& name) {
-  return {folder / (name + "-core.yaml"), folder / (name + "-link.yaml"), folder / (name + ".yaml")};
-}
+  MachineToCalibrate machine_given() const { return {machine, name, out}; }
+};
 
 CommandSyntax syntax_for(CalibrateOptions& options) {
   CommandSyntax syntax(
@@ -101,7 +92,7 @@ CommandSyntax syntax_for(CalibrateOptions& options) {
     if (!options.runs.empty() || !options.trace.empty())
       return files.push_back({FileRole::output, "--out", options.out});
     if (options.machine.empty()) return files.push_back({FileRole::update, "--out", options.out});
-    for (const std::filesystem::path& path : paths_of_machine(options.out, options.name)) {
+    for (const std::filesystem::path& path : profiles_of(options.machine_given())) {
       files.push_back({FileRole::later_output, "--out", path});
     }
   };
@@ -116,70 +107,15 @@ RowFilter filter_of(const std::string& text) {
   return {text.substr(0, sign), text.substr(sign + 1)};
 }
 
-std::string unread_text(const std::vector<UnreadColumn>& columns) {
-  std::string out;
-  for (const UnreadColumn& column : columns) {
-    out += fmt::format("{}: the column '{}' is not read{}\n", column.where.text(), excerpt(column.name),
-                       column.nearest.empty() ? "" : fmt::format("; it is like '{}'", column.nearest));
-  }
-  return out.empty() ? out : "\n" + out;
-}
-
-std::string printed(const std::vector<FittedSection>& sections, const std::vector<UnreadColumn>& unread,
-                    OutputFormat format) {
-  if (format == OutputFormat::text) return calibration_text(sections) + unread_text(unread);
-  nlohmann::ordered_json out = calibration_json(sections);
-  out["unread_columns"] = nlohmann::ordered_json::array();
-  for (const UnreadColumn& column : unread) {
-    out["unread_columns"].push_back({{"place", column.where.text()}, {"name", column.name}});
-  }
-  return printed_json(std::move(out));
+std::vector<RowFilter> filters_of(const CalibrateOptions& options) {
+  std::vector<RowFilter> out;
+  for (const std::string& text : options.only) out.push_back(filter_of(text));
+  return out;
 }
 
 void check_machine_options(const CalibrateOptions& options) {
-  if (options.name.empty() || options.out.empty()) {
-    fail_input({}, "--machine needs --name and --out", "name the node type, and the folder for its profiles");
-  }
-  if (!options.gpu.empty() || !options.link.empty() || options.score) {
-    fail_input({}, "--machine makes profiles: it takes neither --gpu nor --link nor --score");
-  }
-  if (options.name.find('/') != std::string::npos) {
-    fail_input({}, fmt::format("--name {}: expected a name, not a path", excerpt(options.name)));
-  }
-}
-
-// Fits start from profiles made of the tables alone, which lie beside the final ones while the fit runs.
-std::vector<FittedSection> calibrate_machine(const CalibrateOptions& options, std::vector<CsvTable> tables,
-                                             const Catalog& catalog) {
-  check_machine_options(options);
-  MachineProfiles profiles = machine_profiles(CsvTable::from_file(options.machine), tables, options.name);
-  const auto paths = paths_of_machine(std::filesystem::absolute(options.out), options.name);
-  std::error_code failed;
-  std::filesystem::create_directories(options.out, failed);
-  if (failed) fail_to_write(paths.front(), failed.value());
-  for (const std::filesystem::path& path : paths) check_writable(path);
-  StagedFile core(paths[0]);
-  StagedFile link(paths[1]);
-  StagedFile node(paths[2]);
-  core.write(profiles.core);
-  link.write(profiles.link);
-  CalibrationTarget target{catalog, core.path().string(), link.path().string(), Precision::fp32, {}, options.source};
-  target.own_peaks = true;
-  for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
-
-  const auto collectives = std::stable_partition(tables.begin(), tables.end(),
-                                                 [](const CsvTable& table) { return !is_collective_table(table); });
-  std::vector<FittedSection> of_link = calibrate({collectives, tables.end()}, target);
-  tables.erase(collectives, tables.end());
-  std::vector<FittedSection> all = calibrate(std::move(tables), target);
-  core.write(with_sections(profiles.core, all));
-  link.write(with_sections(profiles.link, of_link));
-  check_profile(core, ProfileKind::gpu, catalog);
-  check_profile(link, ProfileKind::link, catalog);
-  node.write(profiles.node);
-  for (StagedFile* file : {&core, &link, &node}) file->commit();
-  for (FittedSection& section : of_link) all.push_back(std::move(section));
-  return all;
+  if (options.gpu.empty() && options.link.empty() && !options.score) return;
+  fail_input({}, "--machine makes profiles: it takes neither --gpu nor --link nor --score");
 }
 
 // What only tables are calibrated with, and other ways of calibrating.
@@ -207,45 +143,52 @@ void refuse_others(const CalibrateOptions& options, const std::string& way) {
   if (options.score) fail_input({}, fmt::format("{} does not take --score", way));
 }
 
+CommandOutput of_trace(const CalibrateOptions& options, OutputFormat format) {
+  refuse_others(options, "--trace");
+  TraceToCalibrate given{options.trace, std::nullopt, options.out, options.framework};
+  if (!options.scenario.empty()) given.scenario = Document::from_file(options.scenario);
+  const CalibratedTrace found = calibrate_by_trace(given, data_folders(options.data));
+  if (format == OutputFormat::text) return {calibrated_trace_text(found), {}};
+  return {printed_json(calibrated_trace_json(found)), {}};
+}
+
+CommandOutput of_runs(const CalibrateOptions& options, OutputFormat format) {
+  refuse_others(options, "--runs");
+  const RunsToCalibrate given{options.runs, options.map, options.out, options.source, filters_of(options)};
+  const CalibratedRuns found = calibrate_by_runs(given, options.data);
+  if (format == OutputFormat::text) return {own_runs_text(found), {}};
+  return {printed_json(own_runs_json(found)), {}};
+}
+
+CommandOutput of_tables(const CalibrateOptions& options, OutputFormat format) {
+  const Catalog catalog(data_folders(options.data).hardware);
+  CalibrationTarget target{catalog, options.gpu, options.link, {}, filters_of(options), options.source, options.score};
+  if (!options.precision.empty()) {
+    target.precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
+  }
+  const std::vector<std::string>& kernels = attention_kernel_names();
+  target.attention = kernels[choice("--attention", options.attention, kernels)];
+  const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+  if (!options.machine.empty()) check_machine_options(options);
+  const CalibratedTables found = options.machine.empty() ? calibrate_tables(files, target, options.out)
+                                                         : calibrate_machine(options.machine_given(), files, target);
+  if (format == OutputFormat::text) return {calibration_text(found), {}};
+  return {printed_json(calibration_json(found)), {}};
+}
+
 }  // namespace
 
 CommandOutput run_calibrate(std::span<const std::string> arguments, const Surroundings& /*surroundings*/) {
   CalibrateOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_choice(options.format);
-  if (!options.trace.empty()) {
-    refuse_others(options, "--trace");
-    return calibrate_by_trace({options.trace, options.scenario, options.out, options.framework, options.data}, format);
-  }
+  if (!options.trace.empty()) return of_trace(options, format);
   if (!options.scenario.empty() || !options.framework.empty()) {
     fail_input({}, "--scenario and --framework belong to a recording: give --trace");
   }
-  if (!options.runs.empty()) {
-    refuse_others(options, "--runs");
-    std::vector<RowFilter> filters;
-    for (const std::string& text : options.only) filters.push_back(filter_of(text));
-    return correct_by_runs({options.runs, options.map, options.out, options.source, options.data, filters}, format);
-  }
+  if (!options.runs.empty()) return of_runs(options, format);
   if (!options.map.empty()) fail_input({}, "--map says how --runs are read: give both");
-  const Catalog catalog(data_folders(options.data).hardware);
-  CalibrationTarget target{catalog, options.gpu, options.link, {}, {}, options.source, options.score};
-  if (!options.precision.empty()) {
-    target.precision = static_cast<Precision>(choice("--precision", options.precision, precision_names()));
-  }
-  const std::vector<std::string>& kernels = attention_kernel_names();
-  target.attention = kernels[choice("--attention", options.attention, kernels)];
-  for (const std::string& text : options.only) target.filters.push_back(filter_of(text));
-
-  if (options.score && !options.out.empty()) fail_input({}, "--score writes nothing: leave out --out");
-
-  std::vector<CsvTable> tables;
-  for (const std::string& file : options.files) tables.push_back(CsvTable::from_file(file));
-  const std::vector<UnreadColumn> unread = unread_columns(tables, target.filters);
-  const bool of_machine = !options.machine.empty();
-  const std::vector<FittedSection> sections =
-      of_machine ? calibrate_machine(options, std::move(tables), catalog) : calibrate(std::move(tables), target);
-  if (!of_machine && !options.out.empty()) update_profile(options.out, sections, target);
-  return {printed(sections, unread, format), {}};
+  return of_tables(options, format);
 }
 
 }  // namespace mirfak

@@ -3,12 +3,12 @@
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "comparison/result_difference.hpp"
+#include "comparison/compared_scenario.hpp"
 #include "report/difference_report.hpp"
-#include "scenario/jobs_file.hpp"
-#include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
+
+#include <utility>
 
 namespace mirfak {
 
@@ -42,27 +42,11 @@ CommandSyntax syntax_for(DiffOptions& options) {
   return syntax;
 }
 
-// A scenario with what was set for it alone, which is its name.
-struct Side {
-  Scenario scenario;
-  Simulation simulation;
-  std::string name;
-};
-
-Side simulated_side(const std::string& path, const DiffOptions& options, const std::vector<std::string>& own,
-                    const ScenarioSources& sources) {
+ComparedScenario simulated_side(const std::string& path, const DiffOptions& options,
+                                const std::vector<std::string>& own, const ScenarioSources& sources) {
   Document document = Document::from_file(path);
   for (const std::string& assignment : options.of_both) document.override_value(assignment);
-  for (const std::string& assignment : own) document.override_value(assignment);
-  if (has_jobs(document)) {
-    fail_input({path, 0, 0}, "holds several jobs, and differences are of one",
-               "compare the jobs' own scenarios; simulate says what jobs do to each other");
-  }
-  Scenario scenario = parse_scenario(document, sources);
-  Simulation simulation = simulate(scenario.job);
-  std::string name = path;
-  for (const std::string& assignment : own) name += (&assignment == own.data() ? " with " : ", ") + assignment;
-  return {std::move(scenario), std::move(simulation), std::move(name)};
+  return compared_scenario(std::move(document), own, sources);
 }
 
 }  // namespace
@@ -80,10 +64,10 @@ CommandOutput run_diff(std::span<const std::string> arguments, const Surrounding
                "name a second file, or say with --set-b KEY=VALUE what B has otherwise");
   }
   const ScenarioSources sources(data_folders(options.data));
-  const Side a = simulated_side(options.scenarios.front(), options, options.of_a, sources);
-  const Side b = simulated_side(options.scenarios.back(), options, options.of_b, sources);
-  const ComparedRun of_a{a.name, &a.scenario, &a.simulation};
-  const ComparedRun of_b{b.name, &b.scenario, &b.simulation};
+  const ComparedScenario a = simulated_side(options.scenarios.front(), options, options.of_a, sources);
+  const ComparedScenario b = simulated_side(options.scenarios.back(), options, options.of_b, sources);
+  const ComparedRun of_a = a.run();
+  const ComparedRun of_b = b.run();
   const ResultDifference difference = result_difference(of_a, of_b);
   if (format == OutputFormat::json) return {printed_json(difference_json(of_a, of_b, difference)), {}};
   if (format == OutputFormat::csv) return {difference_csv(difference), {}};

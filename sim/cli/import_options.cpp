@@ -1,9 +1,6 @@
 #include "cli/import_options.hpp"
 
-#include "base/text.hpp"
 #include "import/import_formats.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -31,26 +28,6 @@ bool ImportOptions::given() const {
          !cluster.empty();
 }
 
-ImportedJob import_files(const std::vector<std::string>& paths, const ImportOptions& options,
-                         const ScenarioSources& sources) {
-  std::vector<ImportFile> files;
-  for (const std::string& path : paths) files.push_back(read_import_file(path));
-  ImportRequest request;
-  request.format = options.format;
-  for (const std::string& path : options.cluster) request.cluster.push_back(read_import_file(path));
-  for (const std::string& node : options.nodes) request.nodes.push_back(node_choice(node));
-  ImportContext context{sources};
-  for (const std::string& variable : options.environment) {
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string::npos || equals == 0)
-      fail_input({"--env " + excerpt(variable), 0, 0}, "expected NAME=VALUE", "for example --env TP=4");
-    context.environment[variable.substr(0, equals)] = variable.substr(equals + 1);
-  }
-  context.parameters = options.parameters;
-  if (options.launch != 0) context.launch = options.launch;
-  return import_job(files, request, std::move(context));
-}
-
 Document scenario_document(const std::string& path, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources) {
   if (!options.given() && !is_import_file(path)) {
@@ -58,7 +35,7 @@ Document scenario_document(const std::string& path, const ImportOptions& options
     for (const std::string& assignment : overrides) document.override_value(assignment);
     return document;
   }
-  const ImportedJob job = import_files({path}, options, sources);
+  const ImportedJob job = import_files(std::vector{path}, options, sources);
   if (!job.draft.obstacles().empty()) {
     const ImportObstacle& first = job.draft.obstacles().front();
     fail_input(first.where, first.reason,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/file_arguments.hpp"
+#include "base/file_arguments.hpp"
 
 #include <boost/program_options.hpp>
 

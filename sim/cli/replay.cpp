@@ -1,23 +1,20 @@
-#include "replay/replay.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "chakra/chakra_replay.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
-#include "cli/replay_arguments.hpp"
-#include "cli/replay_chakra.hpp"
 #include "engine/execute.hpp"
-#include "replay/derived_graph.hpp"
-#include "replay/straggler_analysis.hpp"
+#include "import/chosen_nodes.hpp"
+#include "replay/replayed_trace.hpp"
+#include "report/chakra_report.hpp"
 #include "report/json_csv.hpp"
 #include "report/replay_report.hpp"
 #include "trace/timeline_json.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <optional>
 
 namespace mirfak {
@@ -37,6 +34,8 @@ struct ReplayOptions {
   std::string format;
   std::string timeline;
   std::optional<int> step;
+
+  ReplayInputs inputs() const { return {traces.front(), dependencies, groups, ideal, questions, step}; }
 };
 
 CommandSyntax syntax_for(ReplayOptions& options) {
@@ -73,46 +72,34 @@ CommandSyntax syntax_for(ReplayOptions& options) {
   return syntax;
 }
 
-StepGraph graph_of(const ReplayOptions& options, const MeasuredTrace& trace, std::vector<std::string>& notes) {
-  if (options.dependencies.empty() != options.groups.empty()) {
-    const bool groups = options.groups.empty();
-    fail_input(
-        {}, fmt::format("{} needs {}", groups ? "--dependencies" : "--groups", groups ? "--groups" : "--dependencies"),
-        "give both, or none: then they follow from the trace");
-  }
-  if (!options.dependencies.empty()) {
-    return read_step_graph(CsvTable::from_file(options.dependencies), CsvTable::from_file(options.groups));
-  }
-  notes.emplace_back("dependencies and groups follow from the order of the trace's operations (no --dependencies)");
-  return derive_step_graph(trace);
-}
-
-std::size_t step_index(const ReplayOptions& options, const MeasuredTrace& trace) {
-  if (!options.step) return 0;
-  if (options.timeline.empty()) fail_input({}, "--step says which step to draw", "add --timeline, or leave it out");
-  const auto found = std::find(trace.steps.begin(), trace.steps.end(), *options.step);
-  if (found != trace.steps.end()) return static_cast<std::size_t>(found - trace.steps.begin());
-  fail_input({}, fmt::format("--step: {} has no step {}", trace.name, *options.step),
-             fmt::format("it has {}", fmt::join(trace.steps, ", ")));
-}
-
 // Of Chakra traces, what else is said would have no effect.
-ChakraReplayOptions of_chakra(const ReplayOptions& options, OutputFormat format) {
+void check_chakra(const ReplayOptions& options) {
   const ReplayQuestions& asked = options.questions;
   const bool of_tables = !options.dependencies.empty() || !options.groups.empty() || !options.ideal.empty() ||
                          !asked.ranks.empty() || !asked.data_ranks.empty() || !asked.stages.empty() ||
                          !asked.operations.empty() || !asked.speeds.empty() || options.step;
-  if (of_tables) {
-    fail_input({}, "Chakra traces have one step, say themselves what waits for what, and take no what-ifs",
-               "leave out all options but --nodes, --timeline, --format and --data");
-  }
-  return {options.nodes, options.data, options.timeline, format};
+  if (!of_tables) return;
+  fail_input({}, "Chakra traces have one step, say themselves what waits for what, and take no what-ifs",
+             "leave out all options but --nodes, --timeline, --format and --data");
+}
+
+CommandOutput chakra_output(const ReplayOptions& options, OutputFormat format, const Surroundings& surroundings) {
+  check_chakra(options);
+  const ChakraReplay replay =
+      replay_chakra(options.traces, cluster_of_nodes(options.nodes, data_folders(options.data).hardware));
+  if (!options.timeline.empty()) write_timeline_json(options.timeline, replay.joined.program, replay.timeline);
+  if (format == OutputFormat::text) return {chakra_text(replay.times, replay.joined.notes), {}};
+  const nlohmann::ordered_json out = chakra_json(replay.times, replay.joined.notes, surroundings.seconds_so_far());
+  return {format == OutputFormat::csv ? csv_of_json(out["ranks"]) : printed_json(out), {}};
 }
 
 void check_table(const ReplayOptions& options) {
   if (options.traces.size() > 1) {
     fail_input({}, fmt::format("unexpected argument '{}'", excerpt(options.traces[1])),
                "a table of operations is one file; Chakra traces are files NAME.<rank>.et");
+  }
+  if (options.step && options.timeline.empty()) {
+    fail_input({}, "--step says which step to draw", "add --timeline, or leave it out");
   }
   if (!options.nodes.empty()) fail_input({}, "--nodes prices communication of Chakra traces", "leave it out");
 }
@@ -123,25 +110,14 @@ CommandOutput run_replay(std::span<const std::string> arguments, const Surroundi
   ReplayOptions options;
   if (const auto help = read_arguments(syntax_for(options), arguments)) return {*help, {}};
   const OutputFormat format = format_or_csv_choice(options.format);
-  if (are_chakra_traces(options.traces)) {
-    return replay_chakra(options.traces, of_chakra(options, format), surroundings);
-  }
+  if (are_chakra_traces(options.traces)) return chakra_output(options, format, surroundings);
   check_table(options);
-  MeasuredTrace trace = read_measured_trace(options.traces.front());
-  const std::optional<WhatIf> question = what_if(options.questions, trace);
-  const std::size_t drawn = step_index(options, trace);
-  std::vector<std::string> notes;
-  StepGraph graph = graph_of(options, trace, notes);
-  std::optional<std::vector<IdealDuration>> ideal;
-  if (!options.ideal.empty()) ideal = read_ideal_durations(CsvTable::from_file(options.ideal));
-  const Replay replay(std::move(trace), std::move(graph), std::move(ideal));
-
-  const StragglerAnalysis analysis = analyse_stragglers(replay, question);
+  const ReplayedTrace replayed = replay_trace(options.inputs());
   if (!options.timeline.empty()) {
-    const Program program = replay.program(drawn, question.value_or(WhatIf{}));
+    const Program program = replayed.program(step_index(replayed.replay.trace(), options.step));
     write_timeline_json(options.timeline, program, execute(program));
   }
-  const std::string asked = question_text(options.questions);
+  const auto& [replay, question, asked, analysis, notes] = replayed;
   if (format == OutputFormat::text) return {replay_text(replay, analysis, asked, notes), {}};
   const nlohmann::ordered_json json = replay_json(replay, analysis, asked, notes, surroundings.seconds_so_far());
   return {format == OutputFormat::csv ? csv_of_json(json["steps"]) : printed_json(json), {}};

@@ -18,8 +18,8 @@
 #include "report/search_report.hpp"
 #include "report/search_text.hpp"
 #include "scenario/idle_keys.hpp"
+#include "scenario/planned_search.hpp"
 #include "scenario/search_scenario.hpp"
-#include "scenario/sections.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -119,23 +119,6 @@ void check_planner(const SearchOptions& options) {
   }
 }
 
-// Alpa plans for time, on all nodes.
-void check_wanted(const SearchScenario& scenario) {
-  const SearchSpec& spec = scenario.search.spec;
-  const auto refuse = [&](const char* key, const char* what, const char* hint) {
-    locate(scenario.document, key).fail(what, std::string(hint) + ", or use --planner search");
-  };
-  if (spec.objective != SearchObjective::time) {
-    refuse("search.objective", "Alpa's planner minimises time alone", "leave search.objective out");
-  }
-  if (spec.any_count) refuse("search.nodes", "Alpa's planner uses all nodes", "leave search.nodes out");
-  const char* const limits = "Alpa's planner knows no limits of cost, time or power";
-  if (spec.budget_usd > 0) refuse("search.budget_usd", limits, "leave it out");
-  if (spec.deadline_s > 0) refuse("search.deadline_days", limits, "leave it out");
-  if (spec.power_cap_w > 0) refuse("search.power_cap_w", limits, "leave it out");
-  if (spec.tolerance > 0) refuse("search.tolerance", "a tolerance is for the exact search", "leave it out");
-}
-
 void check(const SearchOptions& options, OutputFormat format) {
   check_planner(options);
   if (options.jobs < 0) fail_input({}, fmt::format("--jobs: expected 0 or more, found {}", options.jobs));
@@ -203,15 +186,6 @@ void note_interruption(CommandOutput& output) {
   output.status = kStatusInterrupted;
 }
 
-// The search's own best beside a plan, in the time that is left.
-std::optional<SearchOutcome> search_beside(const SearchScenario& scenario, const SearchOptions& options,
-                                           const SearchStop& stop) {
-  if (stop()) return std::nullopt;
-  SearchSpec spec = scenario.search.spec;
-  spec.top = 1;
-  return search_and_simulate(scenario.job, spec, options.jobs, {}, stop);
-}
-
 // How to tell what was found.
 struct Telling {
   const SearchOptions& options;
@@ -251,12 +225,12 @@ CommandOutput told(Report& report, const SimulatedStrategy* simulated, SearchFai
 // With what stands behind the figures of its best strategies.
 void write_report(const SearchOptions& options, const SearchScenario& scenario,
                   std::span<const SimulatedStrategy> strategies, nlohmann::ordered_json data) {
-  data["explanations"] = strategy_explanations(scenario, strategies, ScenarioSources(data_folders(options.data)));
-  write_text_file(options.report, page_of(data));
+  const ScenarioSources sources(data_folders(options.data));
+  write_text_file(options.report, strategies_page(std::move(data), scenario, strategies, sources));
 }
 
 CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
-  check_wanted(scenario);
+  check_planned(scenario);
   const SearchOptions& options = how.options;
   const SearchStop stop = stop_of(options);
   Progress progress("plans", 0, 0, how.surroundings.progress, how.surroundings.progress_columns);
@@ -266,7 +240,9 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
   const alpa::PlannerOutcome outcome = alpa::plan(
       scenario.job, scenario.search.spec, {levels_of(options), options.jobs, scenario.search.spec.top}, show, stop);
   PlanReport report{scenario, outcome, levels_of(options), std::nullopt, {}};
-  if (!how.emits() && !outcome.plans.empty()) report.searched = search_beside(scenario, options, stop);
+  if (!how.emits() && !outcome.plans.empty()) {
+    report.searched = best_in_time(scenario.job, scenario.search.spec, options.jobs, stop);
+  }
   const SimulatedStrategy* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated;
   CommandOutput output = told(report, best, plan_failure, how);
   if (!options.report.empty()) {

@@ -225,28 +225,6 @@ void leave_out_perturbations(std::vector<std::string>& notes) {
   std::erase_if(notes, [](const std::string& note) { return note.find("cluster.perturbations") != std::string::npos; });
 }
 
-// Without samples distributions change nothing.
-void note_draws(JobsFile& file) {
-  const auto draws = [](const NamedJob& job) { return job.job().cluster.perturbations().is_drawn(); };
-  if (std::none_of(file.jobs.begin(), file.jobs.end(), draws)) return;
-  file.notes.emplace_back("perturbations: their distributions change nothing without --samples");
-}
-
-void note_assertions(JobsFile& file) {
-  for (const NamedJob& job : file.jobs) {
-    if (job.scenario.assertions.empty()) continue;
-    file.notes.push_back(fmt::format("assert of {} is of the job alone, and not checked beside others", job.name));
-  }
-}
-
-std::string explain_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
-                         const NetworkUse& links, const LoweringOptions& lowering) {
-  constexpr std::size_t most = 16;  // that are left out one by one
-  std::vector<std::vector<double>> without;
-  if (jobs.size() > 2 && jobs.size() <= most) without = without_each(jobs, file.iterations, lowering);
-  return "\n" + jobs_explanation(file, simulation, links, without);
-}
-
 CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options, const LoweringOptions& lowering,
                             const std::optional<SpreadOptions>& sampling) {
   std::vector<JobAmong> jobs;
@@ -261,7 +239,7 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
     write_text_file(options.links, links_svg(jobs_links_title(file, simulation), links));
   }
   if (!options.report.empty()) {
-    const std::string explanation = explain_jobs(file, jobs, simulation, links, lowering);
+    const std::string explanation = explained_jobs(file, jobs, simulation, links, lowering);
     write_text_file(options.report, page_of(jobs_page_data(file, simulation, links, explanation)));
   }
   CommandOutput output;
@@ -277,7 +255,7 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
     output.text = printed_json(std::move(out));
   } else {
     output.text = jobs_text(file, simulation);
-    if (options.explain) output.text += explain_jobs(file, jobs, simulation, links, lowering);
+    if (options.explain) output.text += "\n" + explained_jobs(file, jobs, simulation, links, lowering);
     if (spread) output.text += "\n" + jobs_spread_text(file, *spread);
   }
   for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
@@ -310,8 +288,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     refuse_of_several_jobs(options);
     if (factor) fail_input({}, "--sensitivity is of one job, and this file has several", "simulate a job of it alone");
     JobsFile file = read_jobs(document, sources);
-    if (!sampling) note_draws(file);
-    note_assertions(file);
+    note_what_is_idle(file, sampling.has_value());
     return simulate_jobs(file, options, lowering, sampling);
   }
   const Scenario scenario = parse_scenario(document, sources);

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "base/units.hpp"
 #include "page/figure_reasons.hpp"
+#include "page/page_data.hpp"
 #include "simulation/iteration.hpp"
 
 #include <fmt/format.h>
@@ -40,6 +41,12 @@ nlohmann::ordered_json strategy_explanations(const SearchScenario& search,
     add_finish(found, made[i]["figures"]);
   });
   return made;
+}
+
+std::string strategies_page(nlohmann::ordered_json data, const SearchScenario& search,
+                            std::span<const SimulatedStrategy> strategies, const ScenarioSources& sources) {
+  data["explanations"] = strategy_explanations(search, strategies, sources);
+  return page_of(data);
 }
 
 }  // namespace mirfak

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 namespace mirfak {
 
@@ -18,5 +19,9 @@ inline constexpr std::size_t kExplainedStrategies = 10;
 nlohmann::ordered_json strategy_explanations(const SearchScenario& search,
                                              std::span<const SimulatedStrategy> strategies,
                                              const ScenarioSources& sources);
+
+// page_of() data of a search with these explanations of its strategies.
+std::string strategies_page(nlohmann::ordered_json data, const SearchScenario& search,
+                            std::span<const SimulatedStrategy> strategies, const ScenarioSources& sources);
 
 }  // namespace mirfak

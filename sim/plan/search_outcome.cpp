@@ -85,4 +85,10 @@ SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int th
   return out;
 }
 
+std::optional<SearchOutcome> best_in_time(const Job& job, SearchSpec spec, int threads, const SearchStop& stop) {
+  if (stop()) return std::nullopt;
+  spec.top = 1;
+  return search_and_simulate(job, spec, threads, {}, stop);
+}
+
 }  // namespace mirfak

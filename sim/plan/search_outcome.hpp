@@ -40,4 +40,7 @@ struct SearchOutcome {
 SearchOutcome search_and_simulate(const Job& job, const SearchSpec& spec, int threads = 0,
                                   const SearchProgress& progress = {}, const SearchStop& stop = {});
 
+// The best strategy alone, to stand beside a plan that was made otherwise; nullopt: no time is left.
+std::optional<SearchOutcome> best_in_time(const Job& job, SearchSpec spec, int threads, const SearchStop& stop);
+
 }  // namespace mirfak

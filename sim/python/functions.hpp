@@ -5,8 +5,13 @@
 namespace mirfak::python {
 
 // Each adds what one function of the package mirfak is made of.
+void add_calibration(nanobind::module_& module);
+void add_comparison(nanobind::module_& module);
 void add_frontier(nanobind::module_& module);
+void add_import(nanobind::module_& module);
 void add_jobs(nanobind::module_& module);
+void add_plan(nanobind::module_& module);
+void add_replay(nanobind::module_& module);
 void add_search(nanobind::module_& module);
 void add_sweep(nanobind::module_& module);
 void add_training(nanobind::module_& module);

@@ -1,10 +1,14 @@
 #include "python/inputs.hpp"
 
+#include "base/error.hpp"
 #include "base/origin.hpp"
+#include "base/text.hpp"
 
+#include <fmt/format.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -24,6 +28,15 @@ Document Input::document() const {
   Document out = is_file ? Document::from_file(text) : Document::from_text(text, "scenario");
   for (const std::string& assignment : overrides) out.override_value(assignment);
   return out;
+}
+
+std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    fail_input({}, fmt::format("{}: expected {}, found '{}'", what, join_or(names), excerpt(name)),
+               did_you_mean(name, names, ""));
+  }
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 std::shared_ptr<const ScenarioSources> sources_of(const std::filesystem::path& data) {

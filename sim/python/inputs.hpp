@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mirfak::python {
@@ -21,6 +22,9 @@ struct Input {
 
   Document document() const;  // overrides applied; errors as of Document
 };
+
+// The place of `name` among `names`. Error(input) for none of them: "precision: expected bf16 or fp8, found 'bf61'".
+std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names);
 
 void add_input(nanobind::module_& module);
 

@@ -3,7 +3,7 @@
 #include "base/error.hpp"
 #include "python/figures.hpp"
 #include "python/json.hpp"
-#include "python/timeline.hpp"
+#include "python/sampling.hpp"
 #include "python/waiting.hpp"
 #include "report/explain_text.hpp"
 #include "report/result_json.hpp"
@@ -12,11 +12,8 @@
 #include "scenario/idle_keys.hpp"
 #include "scenario/jobs_file.hpp"
 #include "simulation/laws.hpp"
-#include "trace/timeline_json.hpp"
-#include "trace/trace_hdf5.hpp"
 
 #include <fmt/format.h>
-#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -60,6 +57,8 @@ std::shared_ptr<const Simulation> Iteration::simulation() const {
   return simulation_;
 }
 
+Sensitivity Iteration::gains(double factor) const { return mirfak::sensitivity(*simulation(), factor, lowering_); }
+
 nlohmann::ordered_json Iteration::json() const { return result_json(scenario_.job, result_, wall_time_s_); }
 
 nlohmann::ordered_json Iteration::whole_json() const {
@@ -71,38 +70,15 @@ nlohmann::ordered_json Iteration::whole_json() const {
 
 namespace {
 
-struct IterationOptions {
-  bool unfolded = false;
-  bool operators = false;
-  int samples = 0;
-  std::optional<std::uint64_t> seed;
-  bool antithetic = true;
-};
-
-void check_samples(const IterationOptions& options) {
-  if (options.samples == 0 && !options.seed) return;
-  if (options.samples == 0) fail_input({}, "seed needs samples", "say how many iterations, such as samples=1000");
-  if (options.samples < 2 || options.samples > kMostSamples) {
-    fail_input({}, fmt::format("samples: expected a number from 2 to {}, found {}", kMostSamples, options.samples));
-  }
-}
-
-std::unique_ptr<Iteration> simulated(const Input& input, const IterationOptions& options) {
-  check_samples(options);
+std::unique_ptr<Iteration> simulated(const Input& input, const LoweringOptions& lowering, const SampleChoice& samples) {
+  const std::optional<SpreadOptions> sampling = sampling_of(samples);
   std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   const Document document = input.document();
   if (has_jobs(document)) {
     fail_input({document.name(), 0, 0}, "these are several jobs on one cluster", "call mirfak.simulate_jobs()");
   }
-  auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources),
-                                         LoweringOptions{options.unfolded, options.operators});
-  if (options.samples > 0) {
-    SpreadOptions sampling;
-    sampling.samples = options.samples;
-    sampling.seed = options.seed;
-    sampling.antithetic = options.antithetic;
-    out->sample(sampling);
-  }
+  auto out = std::make_unique<Iteration>(parse_scenario(document, *sources), std::move(sources), lowering);
+  if (sampling) out->sample(*sampling);
   return out;
 }
 
@@ -111,8 +87,6 @@ nb::object number_of(const SummaryValue& value) {
   if (value.whole) return nb::int_(static_cast<std::int64_t>(value.number));
   return nb::float_(value.number);
 }
-
-using IterationClass = nb::class_<Iteration>;
 
 // A property for each figure that JSON has, under the same name.
 void add_figures(IterationClass& type) {
@@ -234,36 +208,6 @@ void add_texts(IterationClass& type) {
       });
 }
 
-void add_files(IterationClass& type) {
-  type.def_prop_ro(
-          "timeline",
-          [](const Iteration& self) {
-            return wait_for(nb::none(), [&](Reporter& /*unused*/) { return Execution(self.simulation()); });
-          },
-          "When each task began and ended. Simulated again when it is first asked for, to the same bits: results do "
-          "not keep their programs.")
-      .def(
-          "write_trace",
-          [](const Iteration& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_trace(path, self.scenario(), *self.simulation());
-              return true;
-            });
-          },
-          "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
-          "Writes all tasks, memory and power as HDF5 (sim/trace/README.md has the format).")
-      .def(
-          "write_timeline",
-          [](const Iteration& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_timeline_json(path, *self.simulation());
-              return true;
-            });
-          },
-          "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
-          "Writes a timeline for Perfetto or chrome://tracing.");
-}
-
 }  // namespace
 
 void add_iteration(nb::module_& module) {
@@ -273,13 +217,14 @@ void add_iteration(nb::module_& module) {
   add_facility(type);
   add_tables(type);
   add_texts(type);
-  add_files(type);
+  add_iteration_files(type);
   module.def(
       "simulate",
       [](const Input& input, bool unfolded, bool operators, int samples, std::optional<std::uint64_t> seed,
          bool antithetic) {
-        const IterationOptions options{unfolded, operators, samples, seed, antithetic};
-        return work_here([&] { return simulated(input, options); });
+        const LoweringOptions lowering{unfolded, operators};
+        const SampleChoice choice{samples, seed, antithetic};
+        return work_here([&] { return simulated(input, lowering, choice); });
       },
       "input"_a, "unfolded"_a, "operators"_a, "samples"_a, "seed"_a.none(), "antithetic"_a,
       "Simulates one iteration: see mirfak.simulate().");

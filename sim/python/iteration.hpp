@@ -3,6 +3,7 @@
 #include "python/inputs.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
+#include "simulation/sensitivity.hpp"
 #include "simulation/spread.hpp"
 #include "simulation/summary_values.hpp"
 
@@ -24,6 +25,7 @@ class Iteration {
   Iteration(Scenario scenario, std::shared_ptr<const ScenarioSources> sources, const LoweringOptions& lowering);
 
   const Scenario& scenario() const { return scenario_; }
+  const ScenarioSources& sources() const { return *sources_; }
   const IterationResult& result() const { return result_; }
   const std::vector<SummaryValue>& summary() const { return summary_; }
   double wall_time_s() const { return wall_time_s_; }
@@ -35,6 +37,8 @@ class Iteration {
   const std::vector<std::string>& notes() const;
   // Simulated again, with the same bits.
   std::shared_ptr<const Simulation> simulation() const;
+
+  Sensitivity gains(double factor) const;  // with so many times as much of each resource
 
   nlohmann::ordered_json json() const;        // of report/, without notes on the scenario
   nlohmann::ordered_json whole_json() const;  // with them, and with the spread
@@ -52,6 +56,10 @@ class Iteration {
   mutable std::shared_ptr<const Simulation> simulation_;
 };
 
+using IterationClass = nanobind::class_<Iteration>;
+
 void add_iteration(nanobind::module_& module);
+// Its timeline, what it writes, and what more of a resource would gain.
+void add_iteration_files(IterationClass& type);
 
 }  // namespace mirfak::python

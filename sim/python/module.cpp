@@ -2,6 +2,7 @@
 
 #include "base/origin.hpp"
 #include "python/errors.hpp"
+#include "python/findings.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/iteration.hpp"
@@ -15,12 +16,18 @@ NB_MODULE(_mirfak, module) {
   module.attr("version") = std::string(mirfak::program_version());
   translate_errors();
   add_input(module);
+  add_findings(module);
   add_timeline(module);
   add_iteration(module);
   add_jobs(module);
+  add_import(module);
   add_search(module);
+  add_plan(module);
   add_frontier(module);
   add_training(module);
+  add_replay(module);
+  add_calibration(module);
+  add_comparison(module);
   add_sweep(module);
   add_validation(module);
 }

@@ -1,10 +1,13 @@
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/staged_file.hpp"
 #include "launch/launch_arguments.hpp"
+#include "page/page_data.hpp"
+#include "page/strategy_reasons.hpp"
 #include "plan/search_outcome.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/json.hpp"
+#include "python/launch.hpp"
 #include "python/waiting.hpp"
 #include "report/search_json.hpp"
 #include "report/search_report.hpp"
@@ -12,16 +15,14 @@
 #include "scenario/idle_keys.hpp"
 #include "scenario/search_scenario.hpp"
 
-#include <fmt/format.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,7 @@ struct FoundStrategies {
   SearchOutcome outcome;
   std::vector<std::string> notes;
   double wall_time_s = 0;
-  std::filesystem::path hardware;  // the folder hw_profiles/
+  std::shared_ptr<const ScenarioSources> sources;
 
   SearchReport report() const { return {scenario, outcome, notes}; }
   const Job& job(std::size_t place) const { return outcome.strategies.at(place).found.job; }
@@ -49,7 +50,7 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
   const Stopwatch watch;
   const std::shared_ptr<const ScenarioSources> sources = sources_of(input.data);
   auto out = std::make_unique<FoundStrategies>(
-      FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0, sources->folders.hardware});
+      FoundStrategies{parse_search(input.document(), sources->folders), {}, {}, 0, sources});
   const auto show = [&](std::int64_t done, std::int64_t total) {
     reporter.report(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
@@ -67,23 +68,9 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
   return out;
 }
 
-std::size_t choice_of(std::string_view what, const std::string& name, const std::vector<std::string>& names) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    fail_input({}, fmt::format("{}: expected {}, found '{}'", what, join_or(names), excerpt(name)),
-               did_you_mean(name, names, ""));
-  }
-  return static_cast<std::size_t>(found - names.begin());
-}
-
-std::string emitted(const FoundStrategies& found, const std::string& target, std::size_t place,
-                    const std::string& launcher) {
-  LaunchRequest request;
-  request.target = static_cast<LaunchTarget>(choice_of("target", target, launch_target_names()));
-  if (!launcher.empty())
-    request.launcher = static_cast<Launcher>(1 + choice_of("launcher", launcher, launcher_names()));
-  request.hardware = found.hardware;
-  return launch_text(launch_files(found.job(place), request));
+void write_search_page(const FoundStrategies& self, const std::filesystem::path& path) {
+  write_text_file(path, strategies_page(search_page_data(self.report(), path.parent_path(), self.wall_time_s),
+                                        self.scenario, self.outcome.strategies, *self.sources));
 }
 
 void add_found(nb::module_& module) {
@@ -105,8 +92,22 @@ void add_found(nb::module_& module) {
             return found_scenario(self.scenario, self.job(place), {});
           },
           "place"_a = 0, "A strategy as a scenario (YAML) to simulate; place: from 0, the best.")
-      .def("emit", emitted, "target"_a, "place"_a = 0, "launcher"_a = "",
-           "The arguments or files with which a program runs a strategy.");
+      .def(
+          "emit",
+          [](const FoundStrategies& self, const std::string& target, std::size_t place, const std::string& launcher) {
+            return launch_text_of(self.job(place), target, launcher, self.sources->folders.hardware);
+          },
+          "target"_a, "place"_a = 0, "launcher"_a = "", "The arguments or files with which a program runs a strategy.")
+      .def(
+          "write_report",
+          [](const FoundStrategies& self, const std::filesystem::path& path) {
+            wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              write_search_page(self, path);
+              return true;
+            });
+          },
+          "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
+          "Writes a page (HTML) with all strategies, a plot, and what stands behind their figures.");
 }
 
 }  // namespace

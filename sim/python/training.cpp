@@ -1,4 +1,6 @@
 #include "base/error.hpp"
+#include "base/staged_file.hpp"
+#include "page/page_data.hpp"
 #include "python/functions.hpp"
 #include "python/inputs.hpp"
 #include "python/json.hpp"
@@ -63,7 +65,17 @@ void add_training(nb::module_& module) {
             });
           },
           "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
-          "Writes the run that ends at the median as HDF5.");
+          "Writes the run that ends at the median as HDF5.")
+      .def(
+          "write_report",
+          [](const PredictedTraining& self, const std::filesystem::path& path) {
+            wait_for(nb::none(), [&](Reporter& /*unused*/) {
+              write_text_file(path, page_of(training_page_data(self.report(), self.wall_time_s)));
+              return true;
+            });
+          },
+          "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
+          "Writes a page (HTML) with the run and the reasons of its figures.");
   module.def(
       "train",
       [](const Input& input, int samples, std::uint64_t seed) {

@@ -1,5 +1,6 @@
 #include "report/calibration_report.hpp"
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "report/text_table.hpp"
 
@@ -21,11 +22,20 @@ Json part_json(const ErrorStatistics& errors) {
   return {{"n", errors.count}, {"mape", errors.mape}, {"median_ape", errors.median_ape}, {"p90_ape", errors.p90_ape}};
 }
 
+std::string unread_text(const std::vector<UnreadColumn>& columns) {
+  std::string out;
+  for (const UnreadColumn& column : columns) {
+    out += fmt::format("{}: the column '{}' is not read{}\n", column.where.text(), excerpt(column.name),
+                       column.nearest.empty() ? "" : fmt::format("; it is like '{}'", column.nearest));
+  }
+  return out.empty() ? out : "\n" + out;
+}
+
 }  // namespace
 
-std::string calibration_text(const std::vector<FittedSection>& sections) {
+std::string calibration_text(const CalibratedTables& tables) {
   std::string out;
-  for (const FittedSection& section : sections) {
+  for (const FittedSection& section : tables.sections) {
     TextTable constants("lr");
     for (const FittedConstant& constant : section.constants) {
       constants.add_row({constant.name, fmt::format("{:.4g}", constant.value)});
@@ -43,12 +53,12 @@ std::string calibration_text(const std::vector<FittedSection>& sections) {
                          format_percent(section.median_error()));
     }
   }
-  return out;
+  return out + unread_text(tables.unread);
 }
 
-Json calibration_json(const std::vector<FittedSection>& sections) {
+Json calibration_json(const CalibratedTables& tables) {
   Json out = Json::array();
-  for (const FittedSection& section : sections) {
+  for (const FittedSection& section : tables.sections) {
     Json constants = Json::object();
     for (const FittedConstant& constant : section.constants) constants[constant.name] = constant.value;
     Json scores = Json::array();
@@ -62,7 +72,11 @@ Json calibration_json(const std::vector<FittedSection>& sections) {
                    {"doubtful", is_doubtful(section)},
                    {"scores", std::move(scores)}});
   }
-  return {{"sections", std::move(out)}};
+  Json unread = Json::array();
+  for (const UnreadColumn& column : tables.unread) {
+    unread.push_back({{"place", column.where.text()}, {"name", column.name}});
+  }
+  return {{"sections", std::move(out)}, {"unread_columns", std::move(unread)}};
 }
 
 }  // namespace mirfak

@@ -73,4 +73,12 @@ std::string jobs_explanation(const JobsFile& file, const JointSimulation& simula
   return out;
 }
 
+std::string explained_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
+                           const NetworkUse& links, const LoweringOptions& lowering) {
+  constexpr std::size_t most = 16;  // that are left out one by one
+  std::vector<std::vector<double>> without;
+  if (jobs.size() > 2 && jobs.size() <= most) without = without_each(jobs, file.iterations, lowering);
+  return jobs_explanation(file, simulation, links, without);
+}
+
 }  // namespace mirfak

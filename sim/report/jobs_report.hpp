@@ -22,6 +22,10 @@ nlohmann::ordered_json jobs_json(const JobsFile& file, const JointSimulation& si
 std::string jobs_explanation(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
                              std::span<const std::vector<double>> without);
 
+// The same, with what iterations take without each of these found for it: of up to 16 jobs.
+std::string explained_jobs(const JobsFile& file, std::span<const JobAmong> jobs, const JointSimulation& simulation,
+                           const NetworkUse& links, const LoweringOptions& lowering);
+
 // Parts of these: what an iteration of each job draws, costs and emits, and how much of that the others cause; the same
 // of the cluster with the nodes that no job has.
 std::string jobs_energy_text(const JobsFile& file, const JointSimulation& simulation);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <span>
 
 namespace mirfak {
 
@@ -59,7 +60,8 @@ std::string skipped_text(std::span<const ValidatedRun> runs) {
 
 }  // namespace
 
-std::string own_runs_text(const OwnRunsFit& fit, std::span<const ValidatedRun> runs) {
+std::string own_runs_text(const CalibratedRuns& calibrated) {
+  const OwnRunsFit& fit = calibrated.fit;
   const bool several = fit.runs.size() > 1;
   std::string out = fmt::format("{} under {}, by {}\n\n", fit.like, fit.correction.framework, fit.correction.source) +
                     factors_text(fit.correction) + "\n";
@@ -72,10 +74,11 @@ std::string own_runs_text(const OwnRunsFit& fit, std::span<const ValidatedRun> r
   }
   table.add_row({"mean absolute error", "", format_percent(fit.error_before()),
                  several ? format_percent(fit.error_left_out()) : "", format_percent(fit.error_after())});
-  return out + table.text() + doubtful_text(fit) + skipped_text(runs);
+  return out + table.text() + doubtful_text(fit) + skipped_text(calibrated.runs);
 }
 
-Json own_runs_json(const OwnRunsFit& fit, std::span<const ValidatedRun> runs) {
+Json own_runs_json(const CalibratedRuns& calibrated) {
+  const OwnRunsFit& fit = calibrated.fit;
   Json factors = Json::object();
   for (std::size_t i = 0; i < kTimeFactors; ++i) {
     factors[std::string(kTimeFactorKeys[i].key)] = {{"factor", fit.correction.factors.*kTimeFactorKeys[i].value},
@@ -92,7 +95,7 @@ Json own_runs_json(const OwnRunsFit& fit, std::span<const ValidatedRun> runs) {
     rows.push_back(std::move(row));
   }
   Json skipped = Json::array();
-  for (const ValidatedRun& run : runs) {
+  for (const ValidatedRun& run : calibrated.runs) {
     if (!run.simulated()) skipped.push_back({{"line", run.run.where.line}, {"reason", run.skipped}});
   }
   Json out = {{"like", fit.like},

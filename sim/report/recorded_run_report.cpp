@@ -1,11 +1,14 @@
 #include "report/recorded_run_report.hpp"
 
 #include "base/units.hpp"
+#include "report/recording_report.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -22,8 +25,6 @@ std::string host_line(const std::optional<RecordedHost>& host) {
   return fmt::format("  the host issues a kernel in {} in forward, in {} in backward passes ({} launches)\n",
                      format_seconds(host->forward_s), format_seconds(host->backward_s), host->launches);
 }
-
-}  // namespace
 
 std::string recorded_run_text(const RecordedFit& fit, const std::optional<RecordedHost>& host) {
   std::string out = fmt::format("{} under {}, by {}\n\n", fit.like, fit.correction.framework, fit.correction.source);
@@ -49,7 +50,7 @@ std::string recorded_run_text(const RecordedFit& fit, const std::optional<Record
   return out + host_line(host);
 }
 
-nlohmann::ordered_json recorded_run_json(const RecordedFit& fit, const std::optional<RecordedHost>& host) {
+Json recorded_run_json(const RecordedFit& fit, const std::optional<RecordedHost>& host) {
   Json factors = Json::object();
   for (std::size_t i = 0; i < kTimeFactors; ++i) {
     factors[std::string(kTimeFactorKeys[i].key)] = {{"factor", fit.correction.factors.*kTimeFactorKeys[i].value},
@@ -78,6 +79,27 @@ nlohmann::ordered_json recorded_run_json(const RecordedFit& fit, const std::opti
           {"parts", std::move(parts)},
           {"host", std::move(of_host)},
           {"notes", fit.notes}};
+}
+
+}  // namespace
+
+std::string calibrated_trace_text(const CalibratedTrace& calibrated) {
+  std::string out;
+  for (std::size_t i = 0; i < calibrated.recordings.size(); ++i) {
+    out += (out.empty() ? "" : "\n") +
+           recording_text(calibrated.recordings[i], calibrated.summaries[i], calibrated.replays[i]);
+  }
+  return calibrated.fit ? out + "\n" + recorded_run_text(*calibrated.fit, calibrated.host) : out;
+}
+
+Json calibrated_trace_json(const CalibratedTrace& calibrated) {
+  Json recordings = Json::array();
+  for (std::size_t i = 0; i < calibrated.recordings.size(); ++i) {
+    recordings.push_back(recording_json(calibrated.recordings[i], calibrated.summaries[i], calibrated.replays[i]));
+  }
+  Json out{{"recordings", std::move(recordings)}};
+  if (calibrated.fit) out["fit"] = recorded_run_json(*calibrated.fit, calibrated.host);
+  return out;
 }
 
 }  // namespace mirfak

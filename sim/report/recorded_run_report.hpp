@@ -1,16 +1,17 @@
 #pragma once
 
-#include "validation/recorded_run.hpp"
+#include "validation/calibrated_trace.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <optional>
 #include <string>
 
 namespace mirfak {
 
-// What recorded steps say of a machine and of the host: factors, errors on the steps left out, and what is not told.
-std::string recorded_run_text(const RecordedFit& fit, const std::optional<RecordedHost>& host);
-nlohmann::ordered_json recorded_run_json(const RecordedFit& fit, const std::optional<RecordedHost>& host);
+// What a profiler recorded, rank by rank; with a scenario, what the recorded steps say of its machine and of the host:
+// factors, errors on the steps left out, and what is not told.
+std::string calibrated_trace_text(const CalibratedTrace& calibrated);
+// recordings: as of recording_json(); fit: with a scenario.
+nlohmann::ordered_json calibrated_trace_json(const CalibratedTrace& calibrated);
 
 }  // namespace mirfak

@@ -195,4 +195,15 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
   return out;
 }
 
+void note_what_is_idle(JobsFile& file, bool sampled) {
+  const auto draws = [](const NamedJob& job) { return job.job().cluster.perturbations().is_drawn(); };
+  if (!sampled && std::any_of(file.jobs.begin(), file.jobs.end(), draws)) {
+    file.notes.emplace_back("perturbations: their distributions change nothing without samples");
+  }
+  for (const NamedJob& job : file.jobs) {
+    if (job.scenario.assertions.empty()) continue;
+    file.notes.push_back(fmt::format("assert of {} is of the job alone, and not checked beside others", job.name));
+  }
+}
+
 }  // namespace mirfak

@@ -38,4 +38,8 @@ bool has_jobs(const Document& document);  // whether it is one
 // breaks a rule; at the place that is wrong.
 JobsFile read_jobs(const Document& document, const ScenarioSources& sources);
 
+// Notes what is read and has no effect on jobs beside each other: distributions of perturbations where nothing is
+// sampled, and assertions.
+void note_what_is_idle(JobsFile& file, bool sampled);
+
 }  // namespace mirfak

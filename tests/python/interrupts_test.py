@@ -65,10 +65,31 @@ class CtrlC(unittest.TestCase):
             """)
         self.check(process)
 
+    def test_plan(self):
+        process, _ = interrupted(f"""
+            print("begun", flush=True)
+            for _ in range(1000):
+                mirfak.plan_alpa({str(SCENARIOS / 'papers' / 'alpa' / 'gpt-39b.yaml')!r})
+            print("finished")
+            """)
+        self.check(process)
+
     def test_train(self):
         process, _ = interrupted(f"""
             print("begun", flush=True)
             mirfak.train({str(SCENARIOS / 'train-llama3-405b-h100.yaml')!r}, samples=1_000_000)
+            print("finished")
+            """)
+        self.check(process)
+
+    def test_replay(self):
+        rows = (f"{data},0,{data},{step},forward-compute,0,1,0,0,0,0" for data in range(100) for step in range(200))
+        pathlib.Path("recorded.csv").write_text(
+            "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc\n" + "\n".join(rows) + "\n")
+        process, _ = interrupted("""
+            print("begun", flush=True)
+            for _ in range(1000):
+                mirfak.replay("recorded.csv")
             print("finished")
             """)
         self.check(process)

@@ -2,10 +2,8 @@
 
 import gc
 import json
-import os
 import pathlib
 import pickle
-import subprocess
 import unittest
 
 import numpy as np
@@ -13,7 +11,8 @@ import pandas as pd
 
 import mirfak
 
-SOURCE = pathlib.Path(os.environ["MIRFAK_SOURCE"])
+from program import SOURCE, of_program, printed, without_clock
+
 SCENARIOS = SOURCE / "scenarios"
 SMALL = SCENARIOS / "gpt-22b-a100-seqpar.yaml"
 
@@ -31,32 +30,6 @@ ASSERTING = {
     "operations": {"iterations": 1000, "restart_s": 600, "failures": {"rate_per_node_day": 0.1}},
     "assert": ["iteration_time_s < 1000", "train.goodput > 1"],
 }
-
-
-def printed(*arguments):
-    run = subprocess.run(
-        [os.environ["MIRFAK_PROGRAM"], *map(str, arguments), "--data", SOURCE, "--format", "json"],
-        capture_output=True, text=True,
-    )
-    if run.returncode not in (0, 3):
-        raise AssertionError(run.stderr)
-    return json.loads(run.stdout)
-
-
-def of_program(*arguments):
-    """The result without what the program says of itself."""
-    said = ("program_version", "data_hash")
-    return {key: value for key, value in printed(*arguments).items() if key not in said}
-
-
-def without_clock(result):
-    """A result but for how long it took to find."""
-    if isinstance(result, list):
-        return [without_clock(item) for item in result]
-    if not isinstance(result, dict):
-        return result
-    clocks = ("wall_time_s", "search_time_s", "funnel", "simulated_days_per_s")
-    return {key: without_clock(value) for key, value in result.items() if key not in clocks}
 
 
 class Origin(unittest.TestCase):
@@ -127,6 +100,24 @@ class Simulate(unittest.TestCase):
         self.assertIn("memory", result.summary())
         self.assertIn("flop", result.explain().lower())
         self.assertIn("8 GPUs", repr(result))
+
+    def test_files_for_others(self):
+        result = mirfak.simulate(SMALL)
+        result.write_report("report.html")
+        self.assertIn("<html", pathlib.Path("report.html").read_text())
+        result.write_memory_snapshot("memory.pickle")
+        self.assertIn("segments", pickle.loads(pathlib.Path("memory.pickle").read_bytes()))
+        result.write_chakra("chakra", [1, 0, 1])
+        self.assertEqual(sorted(path.name for path in pathlib.Path(".").glob("chakra.*")),
+                         ["chakra.0.et", "chakra.1.et", "chakra.comm_groups.json"])
+        replayed = mirfak.replay_chakra(["chakra.0.et", "chakra.1.et"])
+        self.assertAlmostEqual(replayed.iteration_time_s, result.iteration_time_s, places=9)
+        with self.assertRaisesRegex(mirfak.InputError, "8"):
+            result.write_chakra("none", [8])
+        self.assertIn("--tensor-model-parallel-size", result.emit("megatron"))
+        self.assertIn("srun", result.emit("megatron", launcher="slurm"))
+        with self.assertRaisesRegex(mirfak.InputError, "target: expected"):
+            result.emit("nobody")
 
 
 class Assertions(unittest.TestCase):
@@ -256,11 +247,66 @@ class Search(unittest.TestCase):
             result.emit("megatrn")
         with self.assertRaises(IndexError):
             result.scenario(3)
+        result.write_report("search.html")
+        self.assertIn("<html", pathlib.Path("search.html").read_text())
 
     def test_nothing_found_is_infeasible(self):
         with self.assertRaises(mirfak.InfeasibleError) as caught:
             mirfak.search(SCENARIOS / "search-llama2-70b-h100.yaml", {"search.budget_usd": 1})
         self.assertTrue(caught.exception.hint)
+
+
+class Plans(unittest.TestCase):
+    JOB = {
+        "model": {"name": "small", "layers": 6, "hidden": 1024, "heads": 16, "vocab": 32000, "max_sequence": 1024},
+        "cluster": {"nodes": [{"type": "aws-p3", "count": 1, "gpus": 4}]},
+        "training": {"global_batch": 32, "precision": "fp16", "framework": "jax-alpa"},
+        "strategy": {"recompute": "full", "schedule": "1f1b", "virtual_pipeline": 1, "sequence_parallel": False},
+        "search": {"headroom": 0, "top": 2},
+    }
+
+    def without_work(self, result):
+        """A plan but for how long its parts took to find."""
+        result = without_clock(result)
+        result["planning"] = {key: value for key, value in result["planning"].items() if not key.endswith("_s")}
+        return result
+
+    def test_it_is_the_program_s(self):
+        path = pathlib.Path("alpa.json")
+        path.write_text(json.dumps(self.JOB))
+        said = []
+        result = mirfak.plan_alpa(path, progress=lambda done, total: said.append((done, total)))
+        expected = of_program("search", path, "--planner", "alpa")
+        self.assertEqual(self.without_work(result.to_dict()), self.without_work(expected))
+        self.assertEqual(result.stages["layers"].sum(), 6)
+        self.assertEqual(result.plan["iteration_time_s"], result.best["iteration_time_s"])
+        self.assertEqual(mirfak.simulate(result.scenario()).iteration_time_s, result.best["iteration_time_s"])
+        self.assertTrue(all(0 <= done <= total for done, total in said))
+        self.assertIn("Alpa's plan", result.summary())
+        result.write_report("plan.html")
+        self.assertIn("<html", pathlib.Path("plan.html").read_text())
+
+    def test_levels(self):
+        both, intra, inter = (mirfak.plan_alpa(self.JOB, levels=levels) for levels in
+                              ("both", "intra-only", "inter-only"))
+        self.assertEqual((intra.levels, len(intra.stages)), ("intra-only", 1))
+        self.assertEqual(len(inter.stages), 4)
+        self.assertLessEqual(both.best["iteration_time_s"],
+                             min(intra.best["iteration_time_s"], inter.best["iteration_time_s"]))
+
+    def test_what_it_does_not_plan_for(self):
+        for overrides, said in (({"search.objective": "cost"}, "minimises time alone"),
+                                ({"search.tolerance": 0.1}, "or call mirfak.search()")):
+            with self.assertRaises(mirfak.InputError) as caught:
+                mirfak.plan_alpa(self.JOB, overrides)
+            self.assertIn(said, str(caught.exception))
+            self.assertNotIn("--", str(caught.exception))
+        with self.assertRaisesRegex(mirfak.InputError, "levels: expected both, intra-only or inter-only"):
+            mirfak.plan_alpa(self.JOB, levels="some")
+        with self.assertRaises(mirfak.InfeasibleError) as caught:
+            mirfak.plan_alpa(self.JOB, {"model.hidden": 65536}, levels="inter-only")
+        self.assertTrue(caught.exception.hint)
+        self.assertNotIn("--", str(caught.exception))
 
 
 class Others(unittest.TestCase):
@@ -283,6 +329,8 @@ class Others(unittest.TestCase):
         expected = of_program("train", scenario, "--samples", 50)
         self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
         self.assertGreater(result.goodput, 0.5)
+        result.write_report("training.html")
+        self.assertIn("<html", pathlib.Path("training.html").read_text())
         result.write_trace("training.h5")
         self.assertTrue(pathlib.Path("training.h5").exists())
         with self.assertRaisesRegex(mirfak.InputError, "operations"):
@@ -302,11 +350,28 @@ class Others(unittest.TestCase):
         with self.assertRaisesRegex(mirfak.InputError, "tiers"):
             mirfak.validate("runs.csv", tiers="Z")
 
+    DRAWN = "jobs[1].perturbations={iterations: {compute: {lognormal: {sigma: 0.05}}}}"
+
     def test_several_jobs(self):
         scenario = SCENARIOS / "jobs" / "two-llama2-70b-h100.yaml"
         result = mirfak.simulate_jobs(scenario)
         self.assertEqual(result.to_dict(), of_program("simulate", scenario))
         self.assertEqual(len(result.frame), 2)
+        self.assertTrue(result.summary())
+        self.assertIn("links", result.explain())
+        result.write_trace("jobs.h5")
+        result.write_timeline("jobs.json")
+        result.write_report("jobs.html")
+        self.assertIn("traceEvents", json.loads(pathlib.Path("jobs.json").read_text()))
+        self.assertIn("<html", pathlib.Path("jobs.html").read_text())
+        self.assertGreater(pathlib.Path("jobs.h5").stat().st_size, 0)
+        drawn = mirfak.simulate_jobs(scenario, ["iterations=1", "jobs[0].nodes=0-31", self.DRAWN], samples=4, seed=3)
+        expected = of_program("simulate", scenario, "--set", "iterations=1", "--set", "jobs[0].nodes=0-31", "--set",
+                              self.DRAWN, "--samples", 4, "--seed", 3)
+        self.assertEqual(drawn.to_dict(), expected)
+        self.assertGreater(drawn.spread["jobs"][1]["together"]["deviation_s"], 0)
+        with self.assertRaisesRegex(mirfak.InputError, "seed needs samples"):
+            mirfak.simulate_jobs(scenario, seed=1)
         with self.assertRaisesRegex(mirfak.InputError, "simulate_jobs"):
             mirfak.simulate(scenario)
         with self.assertRaisesRegex(mirfak.InputError, "simulate()"):

@@ -16,9 +16,22 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from . import _mirfak
-from ._inputs import Overrides, Scenario, data_folder, input_of, overrides_of
+from ._calibrations import (
+    CalibrationResult,
+    RunsCalibrationResult,
+    TraceCalibrationResult,
+    calibrate,
+    calibrate_machine,
+    calibrate_runs,
+    calibrate_trace,
+)
+from ._comparisons import ComparisonResult, DifferenceResult, SensitivityResult, compare, diff
+from ._imports import ImportResult, import_files
+from ._inputs import DataFolder, Overrides, Scenario, at_least, data_folder, input_of, one_of, overrides_of
+from ._inputs import path_of, paths_of
 from ._mirfak import Result, Timeline, Trace, read_trace, reload_data
-from ._results import FrontierResult, JobsResult, Record, SearchResult, TrainingResult, ValidationResult
+from ._replays import ChakraReplayResult, ReplayResult, Speeds, replay, replay_chakra
+from ._results import FrontierResult, JobsResult, PlanResult, Record, SearchResult, TrainingResult, ValidationResult
 from ._sweeps import Progress, Submits, frame_of_sweep, sweep_frame
 from .errors import Error, InfeasibleError, InputError, InternalError
 
@@ -26,27 +39,48 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "CalibrationResult",
+    "ChakraReplayResult",
+    "ComparisonResult",
+    "DifferenceResult",
     "Error",
     "FrontierResult",
+    "ImportResult",
     "InfeasibleError",
     "InputError",
     "InternalError",
     "JobsResult",
     "Overrides",
+    "PlanResult",
     "Record",
+    "ReplayResult",
     "Result",
+    "RunsCalibrationResult",
     "Scenario",
     "SearchResult",
+    "SensitivityResult",
+    "Speeds",
     "Timeline",
     "Trace",
+    "TraceCalibrationResult",
     "TrainingResult",
     "ValidationResult",
     "__version__",
+    "calibrate",
+    "calibrate_machine",
+    "calibrate_runs",
+    "calibrate_trace",
+    "compare",
     "data_hash",
+    "diff",
     "frontier",
+    "import_files",
+    "plan_alpa",
     "read_sweep",
     "read_trace",
     "reload_data",
+    "replay",
+    "replay_chakra",
     "search",
     "simulate",
     "simulate_jobs",
@@ -56,8 +90,6 @@ __all__ = [
 ]
 
 __version__: str = _mirfak.version
-
-DataFolder = str | os.PathLike[str] | None
 
 
 def data_hash(data: DataFolder = None) -> str:
@@ -91,10 +123,8 @@ def simulate(
     A job that needs more memory than there is has a result, too: see Result.fits. Raises InputError for what cannot be
     understood, InfeasibleError for a job that cannot run for other reasons.
     """
-    operators = _one_of("detail", detail, ("passes", "operators")) == 1
-    antithetic = _one_of("sampling", sampling, ("antithetic", "random")) == 0
-    if not antithetic and samples == 0:
-        raise InputError("sampling needs samples", hint="say how many iterations, such as samples=1000")
+    operators = one_of("detail", detail, ("passes", "operators")) == 1
+    antithetic = _antithetic(sampling, samples)
     return _mirfak.simulate(input_of(scenario, overrides, data), unfolded, operators, samples, seed, antithetic)
 
 
@@ -104,14 +134,19 @@ def simulate_jobs(
     *,
     detail: str = "passes",
     unfolded: bool = False,
+    samples: int = 0,
+    seed: int | None = None,
+    sampling: str = "antithetic",
     data: DataFolder = None,
 ) -> JobsResult:
     """Several trainings on one cluster, a scenario with the section `jobs`: who slows whom, and by how much.
 
-    Arguments and errors as of simulate().
+    Arguments and errors as of simulate(); with samples, `spread` says how the jobs' iterations vary, in seconds.
     """
-    operators = _one_of("detail", detail, ("passes", "operators")) == 1
-    return JobsResult(_mirfak.simulate_jobs(input_of(scenario, overrides, data), unfolded, operators))
+    operators = one_of("detail", detail, ("passes", "operators")) == 1
+    antithetic = _antithetic(sampling, samples)
+    found = _mirfak.simulate_jobs(input_of(scenario, overrides, data), unfolded, operators, samples, seed, antithetic)
+    return JobsResult(found)
 
 
 def search(
@@ -131,9 +166,34 @@ def search(
 
     Raises InfeasibleError where nothing keeps the rules, fits in memory and is within the limits.
     """
-    _at_least("threads", threads, 0)
-    _at_least("time_limit_s", time_limit_s, 0)
+    at_least("threads", threads, 0)
+    at_least("time_limit_s", time_limit_s, 0)
     return SearchResult(_mirfak.search(input_of(scenario, overrides, data), threads, time_limit_s, progress))
+
+
+def plan_alpa(
+    scenario: Scenario,
+    overrides: Overrides | None = None,
+    *,
+    levels: str = "both",
+    threads: int = 0,
+    time_limit_s: float = 0,
+    progress: Progress | None = None,
+    data: DataFolder = None,
+) -> PlanResult:
+    """A plan as Alpa makes it: integer programs divide blocks, a dynamic program divides the model into stages.
+
+    The plans are executed by the engine, and the best strategy that search() finds stands beside them. Alpa minimises
+    time, on all nodes; the section `search` limits its choices as of search().
+    levels: "both"; "intra-only", one stage has all GPUs; "inter-only", a GPU for each stage.
+    threads, time_limit_s, progress: as of search(), with plans dealt with and in all. data: as of simulate().
+
+    Raises InputError where the section `search` asks for anything that Alpa does not plan for, InfeasibleError where no
+    plan keeps the rules and fits in memory.
+    """
+    at_least("threads", threads, 0)
+    at_least("time_limit_s", time_limit_s, 0)
+    return PlanResult(_mirfak.plan_alpa(input_of(scenario, overrides, data), levels, threads, time_limit_s, progress))
 
 
 def sweep(
@@ -162,7 +222,7 @@ def sweep(
     executor, of the run; 0: all cores, or with an executor one.
     progress(done, total): points, or with an executor shards, that are finished.
     """
-    _at_least("threads", threads, 0)
+    at_least("threads", threads, 0)
     if executor is not None and threads == 0:
         threads = 1
     return sweep_frame(sweep, overrides_of(overrides), data, out, resume, threads, executor, shards, progress)
@@ -223,19 +283,13 @@ def validate(
     tiers: which graded rows count; rows without a tier always do. mapping: a YAML file that says what columns and words
     mean, read before the common vocabulary. progress(done, total): tables.
     """
-    files = [tables] if isinstance(tables, (str, os.PathLike)) else list(tables)
-    own = "" if mapping is None else os.fspath(mapping)
     return ValidationResult(
-        _mirfak.validate([os.fspath(file) for file in files], tiers, own, data_folder(data), progress)
+        _mirfak.validate(paths_of(tables), tiers, path_of(mapping), data_folder(data), progress)
     )
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> int:
-    if value not in choices:
-        raise InputError(f"{name}: expected {' or '.join(choices)}, found {value!r}")
-    return choices.index(value)
-
-
-def _at_least(name: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise InputError(f"{name}: expected {least} or more, found {value}")
+def _antithetic(sampling: str, samples: int) -> bool:
+    antithetic = one_of("sampling", sampling, ("antithetic", "random")) == 0
+    if not antithetic and samples == 0:
+        raise InputError("sampling needs samples", hint="say how many iterations, such as samples=1000")
+    return antithetic

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from ._mirfak import Input
 from .errors import InputError
@@ -15,9 +15,11 @@ from .errors import InputError
 Scenario: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 #: Keys with their values, such as {"strategy.tensor": 4}, or texts as the command line has them, "strategy.tensor=4".
 Overrides: TypeAlias = "Mapping[str, Any] | Iterable[str]"
+DataFolder: TypeAlias = "str | os.PathLike[str] | None"
+One = TypeVar("One", int, str)
 
 
-def data_folder(data: str | os.PathLike[str] | None) -> str:
+def data_folder(data: DataFolder) -> str:
     """The folder that holds models/ and hw_profiles/: as given, of MIRFAK_DATA, or that of the package."""
     if data is not None:
         return os.fspath(data)
@@ -53,9 +55,7 @@ def overrides_of(overrides: Overrides | None) -> list[str]:
     return [str(assignment) for assignment in overrides]
 
 
-def input_of(
-    scenario: Scenario, overrides: Overrides | None = None, data: str | os.PathLike[str] | None = None
-) -> Input:
+def input_of(scenario: Scenario, overrides: Overrides | None = None, data: DataFolder = None) -> Input:
     """The scenario, not read yet."""
     folder = data_folder(data)
     assignments = overrides_of(overrides)
@@ -66,3 +66,34 @@ def input_of(
     if isinstance(scenario, (str, os.PathLike)):
         return Input(os.fspath(scenario), True, assignments, folder)
     raise TypeError(f"expected a scenario as a dictionary, a path or a text, found {type(scenario).__name__}")
+
+
+def path_of(path: str | os.PathLike[str] | None) -> str:
+    """A path; "" where none is given."""
+    return "" if path is None else os.fspath(path)
+
+
+def paths_of(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
+    """One path or several."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    return [os.fspath(path) for path in several]
+
+
+def one_or_more(values: One | Iterable[One]) -> list[One]:
+    """A value, or several."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        return [values]
+    return list(values)
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> int:
+    """The place of a value among those that an argument may have."""
+    if value not in choices:
+        raise InputError(f"{name}: expected {' or '.join(choices)}, found {value!r}")
+    return choices.index(value)
+
+
+def at_least(name: str, value: float, least: float) -> None:
+    """Refuses an argument that is less."""
+    if not value >= least:
+        raise InputError(f"{name}: expected {least} or more, found {value}")

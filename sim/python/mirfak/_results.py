@@ -39,13 +39,25 @@ class Record:
         return f"<mirfak.{type(self).__name__}: {', '.join(f'{k}={v:.6g}' for k, v in list(shown.items())[:6])}>"
 
 
-class SearchResult(Record):
-    """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
+class FoundRecord(Record):
+    """A result that has a text, too."""
+
+    def __init__(self, found: _mirfak.Findings) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
+    def summary(self) -> str:
+        """What the program prints."""
+        return self._found.summary()
+
+
+class FoundStrategies(Record):
+    """Strategies, best first, of a search or a planner."""
 
     strategies: list[dict[str, Any]]
     notes: list[str]
 
-    def __init__(self, found: _mirfak.FoundStrategies) -> None:
+    def __init__(self, found: _mirfak.FoundStrategies | _mirfak.FoundPlans) -> None:
         super().__init__(found.to_dict())
         self._found = found
 
@@ -85,10 +97,27 @@ class SearchResult(Record):
         """What `mirfak search` prints."""
         return self._found.summary()
 
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with all strategies and what stands behind their figures."""
+        self._found.write_report(path)
+
     def _checked(self, place: int) -> int:
         if not 0 <= place < len(self):
             raise IndexError(f"place {place} of {len(self)} strategies")
         return place
+
+
+class SearchResult(FoundStrategies):
+    """What a search found; keys as of `mirfak search --format json`, of which `strategies` is a list, best first."""
+
+
+class PlanResult(FoundStrategies):
+    """What Alpa's planner found; keys as of `mirfak search --planner alpa --format json`: `plan` is the best."""
+
+    @property
+    def stages(self) -> pandas.DataFrame:
+        """A row for each stage of the best plan: layers, mesh, seconds and bytes as the planner counts them."""
+        return _frames.frame_of(self._values["plan"]["stages"])
 
 
 class FrontierResult(Record):
@@ -137,6 +166,10 @@ class TrainingResult(Record):
         """Writes the run that ends at the median as HDF5."""
         self._found.write_trace(path)
 
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with the run and the reasons of its figures."""
+        self._found.write_report(path)
+
 
 class ValidationResult(Record):
     """Predictions beside measured runs; keys as of `mirfak validate --format json`, two of them frames."""
@@ -155,8 +188,32 @@ class ValidationResult(Record):
 class JobsResult(Record):
     """Several jobs on one cluster; keys as of `mirfak simulate --format json` of a scenario with `jobs`."""
 
+    def __init__(self, found: _mirfak.SimulatedJobs) -> None:
+        super().__init__(found.to_dict())
+        self._found = found
+
     @property
     def frame(self) -> pandas.DataFrame:
         """A row for each job: seconds alone and beside the others, what an iteration takes."""
         kept = [{k: v for k, v in job.items() if k not in ("slowed",)} for job in self._values["jobs"]]
         return _frames.frame_of(kept)
+
+    def summary(self) -> str:
+        """What `mirfak simulate` prints."""
+        return self._found.summary()
+
+    def explain(self) -> str:
+        """Which links bind, whose traffic slows whose, and every cost of each job with its sources."""
+        return self._found.explain()
+
+    def write_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes all iterations of all jobs, and the links that they share, as HDF5."""
+        self._found.write_trace(path)
+
+    def write_timeline(self, path: str | os.PathLike[str]) -> None:
+        """Writes a timeline of all jobs for Perfetto or chrome://tracing."""
+        self._found.write_timeline(path)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page (HTML) with views and reasons."""
+        self._found.write_report(path)

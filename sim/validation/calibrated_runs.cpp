@@ -1,18 +1,14 @@
-#include "cli/calibrate_runs.hpp"
+#include "validation/calibrated_runs.hpp"
 
 #include "base/csv.hpp"
 #include "base/error.hpp"
 #include "base/origin.hpp"
 #include "base/staged_file.hpp"
-#include "cli/data_folders.hpp"
-#include "cli/json_output.hpp"
-#include "report/own_runs_report.hpp"
-#include "validation/own_runs.hpp"
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <optional>
+#include <utility>
 
 namespace mirfak {
 
@@ -39,20 +35,17 @@ std::vector<ValidatedRun> wanted(std::vector<ValidatedRun> runs, const CsvTable&
 
 }  // namespace
 
-CommandOutput correct_by_runs(const RunsToCalibrate& given, OutputFormat format) {
-  const DataFolders folders = data_folders(given.data);
-  const RunMappings mappings = RunMappings::from_folder(mapping_folder(given.data));
+CalibratedRuns calibrate_by_runs(const RunsToCalibrate& given, const std::filesystem::path& data) {
+  const DataFolders folders = data_folders(data);
+  const RunMappings mappings = RunMappings::from_folder(mapping_folder(data));
   std::optional<RunMapping> own;
   if (!given.map.empty()) own = mappings.own(given.map);
   const CsvTable table = CsvTable::from_file(given.table);
-  const std::vector<ValidatedRun> runs =
-      wanted(validate_runs(table, mappings, folders, own ? &*own : nullptr, true), table, given.filters);
-  const std::string source =
-      given.source.empty() ? std::filesystem::path(given.table).filename().string() : given.source;
-  const OwnRunsFit fit = fit_own_runs(runs, source);
-  if (!given.out.empty()) write_text_file(given.out, origin_comment() + corrected_node_yaml(fit));
-  if (format == OutputFormat::json) return {printed_json(own_runs_json(fit, runs)), {}};
-  return {own_runs_text(fit, runs), {}};
+  CalibratedRuns out;
+  out.runs = wanted(validate_runs(table, mappings, folders, own ? &*own : nullptr, true), table, given.filters);
+  out.fit = fit_own_runs(out.runs, given.source.empty() ? given.table.filename().string() : given.source);
+  if (!given.out.empty()) write_text_file(given.out, origin_comment() + corrected_node_yaml(out.fit));
+  return out;
 }
 
 }  // namespace mirfak

@@ -1,4 +1,4 @@
-#include "cli/nodes_argument.hpp"
+#include "import/chosen_nodes.hpp"
 
 #include "cluster/catalog.hpp"
 #include "import/imported_job.hpp"

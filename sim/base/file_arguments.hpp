@@ -8,13 +8,13 @@
 
 namespace mirfak {
 
-// What a command does with a file that its command line names.
+// What a command, or a function of Python, does with a file that its arguments name.
 enum class FileRole {
   input,
   output,        // made or replaced
   update,        // replaced by a text that was made from it
   later_output,  // made where, or by a process, that only the command itself knows: not tried beforehand
-  as_added       // CommandSyntax::more_files says what it is
+  as_added       // what it is follows from other arguments
 };
 
 struct FileArgument {

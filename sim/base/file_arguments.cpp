@@ -1,4 +1,4 @@
-#include "cli/file_arguments.hpp"
+#include "base/file_arguments.hpp"
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"

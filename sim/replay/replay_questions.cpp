@@ -1,4 +1,4 @@
-#include "cli/replay_arguments.hpp"
+#include "replay/replay_questions.hpp"
 
 #include "base/error.hpp"
 #include "base/text.hpp"

@@ -1,0 +1,20 @@
+#include "python/findings.hpp"
+
+#include "python/json.hpp"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+
+namespace mirfak::python {
+
+void add_findings(nb::module_& module) {
+  nb::class_<Findings>(module, "Findings", "What a function found.")
+      .def(
+          "to_dict", [](const Findings& self) { return to_python(self.json); },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "The keys of the command's --format json.")
+      .def(
+          "summary", [](const Findings& self) { return self.text; }, "What the command prints.");
+}
+
+}  // namespace mirfak::python
