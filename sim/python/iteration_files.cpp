@@ -107,7 +107,7 @@ void add_files_for_others(IterationClass& type) {
             return launch_text_of(self.scenario().job, target, launcher, self.sources().folders.hardware);
           },
           "target"_a, "launcher"_a = "",
-          "The arguments or files with which a program ('megatron', 'torchtitan', ...) runs the job, in one text. "
+          "The arguments or files with which a program runs the job, in one text. target: as `mirfak simulate --emit`. "
           "launcher: 'slurm' or 'torchrun', for a script that starts it on all nodes. Raises InfeasibleError at the "
           "first key that the program cannot express.");
 }
