@@ -92,7 +92,7 @@ TEST_CASE("a mark goes out of the gap in front of a task first, and a tenth of a
   }
   marked.makespan = now;
   const auto length_at = [&](Picoseconds makespan) {
-    const Unmarked out = without_marks(program, groups, marked, makespan, true);
+    Unmarked out = without_marks(program, groups, marked, makespan, true);
     Picoseconds ended = 0;
     for (TaskId task = 0; task < program.size(); ++task) {
       if (!computes(task)) continue;
