@@ -13,6 +13,7 @@ It needs PyTorch 2.6 or later and nothing else. A run that does not fit is a row
 
 import argparse
 import csv
+import dataclasses
 import gc
 import json
 import os
@@ -21,29 +22,44 @@ import statistics
 import time
 from pathlib import Path
 
-# name: layers, hidden, heads, key-value heads, ffn, sequence, micro-batch, microbatches, compiled, recompute
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    ffn: int
+    sequence: int
+    micro: int  # sequences of a microbatch
+    microbatches: int
+    compiled: bool
+    recompute: str
+
+
 JOBS = {
-    "llama-1b-s4k": (16, 2048, 32, 8, 8192, 4096, 4, 1, True, "none"),
-    "llama-1b-s4k-eager": (16, 2048, 32, 8, 8192, 4096, 4, 1, False, "none"),
-    "llama-1b-s4k-full": (16, 2048, 32, 8, 8192, 4096, 8, 1, True, "full"),
-    "llama-1b-s8k": (16, 2048, 32, 8, 8192, 8192, 1, 1, True, "none"),
-    "llama-1b-s8k-acc4": (16, 2048, 32, 8, 8192, 8192, 1, 4, True, "none"),
-    "llama-3b-s4k": (28, 3072, 24, 8, 8192, 4096, 1, 1, True, "none"),
-    "llama-3b-s4k-full": (28, 3072, 24, 8, 8192, 4096, 4, 1, True, "full"),
-    "llama-3b-s4k-full-eager": (28, 3072, 24, 8, 8192, 4096, 4, 1, False, "full"),
-    "llama-8b-8-s8k": (8, 4096, 32, 8, 14336, 8192, 1, 1, True, "none"),
-    "llama-8b-8-s8k-full": (8, 4096, 32, 8, 14336, 8192, 2, 1, True, "full"),
-    "llama-small-s1k-eager": (12, 768, 12, 12, 2048, 1024, 8, 1, False, "none"),
-    "llama-small-s1k": (12, 768, 12, 12, 2048, 1024, 8, 1, True, "none"),
-    "llama-8b-16-s8k": (16, 4096, 32, 8, 14336, 8192, 4, 1, True, "none"),  # does not fit
+    "llama-1b-s4k": Job(16, 2048, 32, 8, 8192, 4096, 4, 1, True, "none"),
+    "llama-1b-s4k-eager": Job(16, 2048, 32, 8, 8192, 4096, 4, 1, False, "none"),
+    "llama-1b-s4k-full": Job(16, 2048, 32, 8, 8192, 4096, 8, 1, True, "full"),
+    "llama-1b-s8k": Job(16, 2048, 32, 8, 8192, 8192, 1, 1, True, "none"),
+    "llama-1b-s8k-acc4": Job(16, 2048, 32, 8, 8192, 8192, 1, 4, True, "none"),
+    "llama-3b-s4k": Job(28, 3072, 24, 8, 8192, 4096, 1, 1, True, "none"),
+    "llama-3b-s4k-full": Job(28, 3072, 24, 8, 8192, 4096, 4, 1, True, "full"),
+    "llama-3b-s4k-full-eager": Job(28, 3072, 24, 8, 8192, 4096, 4, 1, False, "full"),
+    "llama-8b-8-s8k": Job(8, 4096, 32, 8, 14336, 8192, 1, 1, True, "none"),
+    "llama-8b-8-s8k-full": Job(8, 4096, 32, 8, 14336, 8192, 2, 1, True, "full"),
+    "llama-small-s1k-eager": Job(12, 768, 12, 12, 2048, 1024, 8, 1, False, "none"),
+    "llama-small-s1k": Job(12, 768, 12, 12, 2048, 1024, 8, 1, True, "none"),
+    "llama-8b-16-s8k": Job(16, 4096, 32, 8, 14336, 8192, 4, 1, True, "none"),  # does not fit
 }
 VOCAB = 128256
 WARMUP = 3
 
 
-def model_of(torch, layers, hidden, heads, kv_heads, ffn, sequence):
+def model_of(torch, job):
     """A Llama: products of their own for q, k, v and for both halves of the MLP, rotary positions, RMS norms."""
     nn, functional = torch.nn, torch.nn.functional
+    hidden, heads, kv_heads, ffn = job.hidden, job.heads, job.kv_heads, job.ffn
     head = hidden // heads
 
     class Block(nn.Module):
@@ -78,10 +94,10 @@ def model_of(torch, layers, hidden, heads, kv_heads, ffn, sequence):
         def __init__(self):
             super().__init__()
             self.embedding = nn.Embedding(VOCAB, hidden)
-            self.blocks = nn.ModuleList(Block() for _ in range(layers))
+            self.blocks = nn.ModuleList(Block() for _ in range(job.layers))
             self.norm = nn.RMSNorm(hidden)
             self.output = nn.Linear(hidden, VOCAB, bias=False)
-            angles = torch.outer(torch.arange(sequence), 5e5 ** (-torch.arange(0, head, 2) / head))
+            angles = torch.outer(torch.arange(job.sequence), 5e5 ** (-torch.arange(0, head, 2) / head))
             self.register_buffer("cos", angles.cos()[None, :, None, :], persistent=False)
             self.register_buffer("sin", angles.sin()[None, :, None, :], persistent=False)
 
@@ -115,24 +131,23 @@ def sharded(torch, model, compiled, recompute):
 
 def trained(torch, job, seconds, trace):
     """The seconds of every step, the peak of allocated memory in GiB, and memory by phase."""
-    layers, hidden, heads, kv_heads, ffn, sequence, micro, microbatches, compiled, recompute = job
     torch._dynamo.reset()
     torch.manual_seed(0)
-    model = sharded(torch, model_of(torch, layers, hidden, heads, kv_heads, ffn, sequence), compiled, recompute)
+    model = sharded(torch, model_of(torch, job), job.compiled, job.recompute)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
 
     def loss_of(logits, labels):
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten(0, 1))
 
-    if compiled:
+    if job.compiled:
         loss_of = torch.compile(loss_of)
-    batches = [torch.randint(0, VOCAB, (micro, sequence + 1), device="cuda") for _ in range(microbatches)]
+    batches = [torch.randint(0, VOCAB, (job.micro, job.sequence + 1), device="cuda") for _ in range(job.microbatches)]
 
     def step():
         optimizer.zero_grad()
         for i, tokens in enumerate(batches):
             model.set_requires_gradient_sync(i + 1 == len(batches))
-            loss = loss_of(model(tokens[:, :-1]), tokens[:, 1:]) / microbatches
+            loss = loss_of(model(tokens[:, :-1]), tokens[:, 1:]) / job.microbatches
             loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
         optimizer.step()
@@ -146,12 +161,14 @@ def trained(torch, job, seconds, trace):
     times, until = [], time.monotonic() + seconds
     gc.collect()
     gc.disable()  # as torchtitan does, which collects garbage at steps of its own
-    while len(times) < 8 or time.monotonic() < until:
-        begin = time.perf_counter()
-        step()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
-    gc.enable()
+    try:
+        while len(times) < 8 or time.monotonic() < until:
+            begin = time.perf_counter()
+            step()
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - begin)
+    finally:
+        gc.enable()
     peak = torch.cuda.max_memory_allocated() / 2**30
     if trace:
         from torch.profiler import ProfilerActivity, profile, record_function
@@ -187,13 +204,13 @@ def phases_of_memory(torch, model, optimizer, tokens, loss_of):
 
 
 def row_of(name, job, gpu, source):
-    layers, hidden, heads, kv_heads, ffn, sequence, micro, microbatches, compiled, recompute = job
     return {
-        "tier": "A", "kind": "dense", "source": source, "model": name, "n_layers": layers, "hidden": hidden,
-        "ffn_hidden": ffn, "n_heads": heads, "n_kv_heads": kv_heads, "vocab": VOCAB, "seq_len": sequence, "gpu": gpu,
-        "n_gpus": 1, "gpus_per_node": 1, "tp": 1, "pp": 1, "dp": 1, "cp": 1, "vpp": 1, "micro_batch": micro,
-        "global_batch": micro * microbatches, "dtype": "bf16", "recompute": recompute, "zero_stage": 3,
-        "flags": "FSDP2 on one GPU; " + ("torch.compile" if compiled else "eager"),
+        "tier": "A", "kind": "dense", "source": source, "model": name, "n_layers": job.layers, "hidden": job.hidden,
+        "ffn_hidden": job.ffn, "n_heads": job.heads, "n_kv_heads": job.kv_heads, "vocab": VOCAB,
+        "seq_len": job.sequence, "gpu": gpu, "n_gpus": 1, "gpus_per_node": 1, "tp": 1, "pp": 1, "dp": 1, "cp": 1,
+        "vpp": 1, "micro_batch": job.micro, "global_batch": job.micro * job.microbatches, "dtype": "bf16",
+        "recompute": job.recompute, "zero_stage": 3,
+        "flags": "FSDP2 on one GPU; " + ("torch.compile" if job.compiled else "eager"),
     }
 
 
