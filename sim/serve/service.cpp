@@ -5,6 +5,7 @@
 #include "base/origin.hpp"
 #include "page/page.hpp"
 #include "page/page_data.hpp"
+#include "page/strategy_reasons.hpp"
 #include "plan/search_outcome.hpp"
 #include "report/document_json.hpp"
 #include "report/memory_shortage.hpp"
@@ -196,6 +197,7 @@ HttpAnswer Service::searched(const std::string& body, const std::atomic<bool>& g
   add_origin(out, data_hash_);
   out["page"] = without_text(search_page_data(report, {}, seconds_since(begin)));
   out["page"]["result"]["complete"] = outcome.complete;
+  out["page"]["explanations"] = strategy_explanations(scenario, outcome.strategies, sources_);
   return json_answer(200, out);
 }
 

@@ -181,6 +181,8 @@ class Page(unittest.TestCase):
         wait_for(lambda: find("found").is_displayed(), 90)
         buttons = driver.find_elements(By.CSS_SELECTOR, "#found button.take")
         self.assertGreater(len(buttons), 1)
+        reasons = "return document.querySelectorAll('#found details.section details.why').length"
+        self.assertGreater(driver.execute_script(reasons), 10 * len(buttons), "nothing behind the figures")
         asked = driver.execute_script("return document.body.dataset.asked")
         expected = driver.execute_script("return document.querySelectorAll('#found button.take')[1].dataset.time")
         driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", buttons[1])

@@ -145,6 +145,7 @@ TEST_CASE("a search finds scenarios that simulate to what it says") {
     const Answered again = answered("/api/simulate", Json{{"scenario", found.body["page"]["scenarios"][i]}});
     REQUIRE(again.status == 200);
     CHECK(again.body["page"]["result"]["iteration_time_s"] == strategies[i]["iteration_time_s"]);
+    CHECK(again.body["page"]["explanation"] == found.body["page"]["explanations"][i]);
   }
 }
 
