@@ -45,11 +45,11 @@ double reduced(const Job& job, const ChunkPlan& chunk) {
 
 double in_flight(const Job& job, const StageContents& stage) {
   const double width = bytes_per_element(job.precision());
-  const double gradient_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
+  const double reduced_width = width + (gradient_bytes(job) == width ? 0 : gradient_bytes(job));
   double bytes = 0;
   for (const ChunkPlan& chunk : stage.chunks) {
     bytes = std::max(bytes, gathered(job, chunk) * stage.parameters.gathered_bytes_per_element +
-                                reduced(job, chunk) * gradient_width);
+                                reduced(job, chunk) * reduced_width);
   }
   return bytes;
 }
