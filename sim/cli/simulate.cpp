@@ -175,9 +175,7 @@ std::optional<SpreadOptions> sampling_of(const SimulateOptions& options) {
     fail_input({}, fmt::format("{} needs --samples", options.seed ? "--seed" : "--sampling"),
                "say how many iterations, such as --samples 1000");
   }
-  if (*options.samples < 2 || *options.samples > kMostSamples) {
-    fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", kMostSamples, *options.samples));
-  }
+  check_samples(*options.samples);
   SpreadOptions out;
   out.samples = *options.samples;
   out.seed = options.seed;

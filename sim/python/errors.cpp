@@ -52,6 +52,7 @@ constexpr OptionWord kOptionWords[] = {
     {"--only", "only"},
     {"--out", "out"},
     {"--precision", "precision"},
+    {"--samples", "samples"},
     {"--scenario", "scenario"},
     {"--score", "score"},
     {"--speed", "speed"},

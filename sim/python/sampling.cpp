@@ -2,8 +2,6 @@
 
 #include "base/error.hpp"
 
-#include <fmt/format.h>
-
 namespace mirfak::python {
 
 std::optional<SpreadOptions> sampling_of(const SampleChoice& choice) {
@@ -11,9 +9,7 @@ std::optional<SpreadOptions> sampling_of(const SampleChoice& choice) {
     if (choice.seed) fail_input({}, "seed needs samples", "say how many iterations, such as samples=1000");
     return std::nullopt;
   }
-  if (choice.samples < 2 || choice.samples > kMostSamples) {
-    fail_input({}, fmt::format("samples: expected a number from 2 to {}, found {}", kMostSamples, choice.samples));
-  }
+  check_samples(choice.samples);
   SpreadOptions out;
   out.samples = choice.samples;
   out.seed = choice.seed;

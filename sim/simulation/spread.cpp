@@ -201,6 +201,11 @@ void add_up(const Program& program, Spread& out) {
 
 }  // namespace
 
+void check_samples(int samples) {
+  if (samples >= 2 && samples <= kMostSamples) return;
+  fail_input({}, fmt::format("--samples: expected a number from 2 to {}, found {}", kMostSamples, samples));
+}
+
 Spread sample_iterations(const Job& job, const SpreadOptions& options) {
   const Perturbations& perturbations = job.cluster.perturbations();
   if (!perturbations.is_drawn()) {

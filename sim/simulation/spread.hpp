@@ -12,6 +12,8 @@
 namespace mirfak {
 
 inline constexpr int kMostSamples = 10'000'000;
+// Error(input) of --samples, unless from 2 to kMostSamples.
+void check_samples(int samples);
 
 struct SpreadOptions {
   int samples = 1000;                 // 2 to kMostSamples
