@@ -40,6 +40,17 @@ ScanShape scan_shape(const OperatorGraph& graph, const BlockStep& step) {
   return shape;
 }
 
+// 1 where a step has nothing to do with experts.
+double experts_on_device(const OperatorGraph& graph, const BlockStep& step) {
+  double experts = 1;
+  for (const Operand& operand : graph.op(step.op).inputs) {
+    for (const Axis label : operand.labels) {
+      if (graph.divided_by(label) == Parallelism::experts) experts = std::max(experts, extent(step, label));
+    }
+  }
+  return experts;
+}
+
 }  // namespace
 
 KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step) {
@@ -53,6 +64,35 @@ KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, cons
   }
   out.activity = 2 * out.clocked_s > out.seconds ? Activity::gemm : Activity::memory_bound;
   return out;
+}
+
+KernelCost price_plain_kernels(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step,
+                               Launch launch) {
+  const GpuSpec& gpu = model.gpu();
+  const double elements = largest_operand(graph, step);
+  const double experts = experts_on_device(graph, step);
+  const double per_s = gpu.multiprocessors * gpu.clock_peak_hz.value / model.time_factor();
+  KernelCost out;
+  for (const PlainKernel& kernel : graph.op(step.op).kernels) {
+    const double launches = kernel.per_expert ? experts : 1;
+    KernelCost cost = model.price_memory_bound(elements * kernel.bytes / launches, OperatorKind::elementwise, launch);
+    cost.compute_s = elements * kernel.cycles / launches / per_s;
+    if (cost.compute_s > cost.memory_s) {
+      cost.clocked_s = cost.compute_s;
+      cost.draw = kMemoryBoundDraw;
+      cost.seconds = cost.overhead_s + cost.compute_s / model.clock_share();
+    }
+    for (int i = 0; i < launches; ++i) add(out, cost);
+  }
+  out.activity = Activity::memory_bound;
+  return out;
+}
+
+double launches_of_plain_kernels(const OperatorGraph& graph, const BlockStep& step) {
+  const double experts = experts_on_device(graph, step);
+  double launches = 0;
+  for (const PlainKernel& kernel : graph.op(step.op).kernels) launches += kernel.per_expert ? experts : 1;
+  return launches;
 }
 
 KernelCost price_custom(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step, Launch launch) {

@@ -7,6 +7,7 @@
 #include "cost/power_limit.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -80,6 +81,14 @@ GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step) {
   };
   return {product(labels.batch, step.local), existing(labels.rows), existing(labels.columns),
           existing(labels.contracted)};
+}
+
+double largest_operand(const OperatorGraph& graph, const BlockStep& step) {
+  double largest = 0;
+  for (const std::vector<Operand>* operands : {&graph.op(step.op).inputs, &graph.op(step.op).outputs}) {
+    for (const Operand& operand : *operands) largest = std::max(largest, elements(graph, operand, step.local));
+  }
+  return largest;
 }
 
 AttentionShape attention_shape(const OperatorGraph& graph, const BlockStep& step) {
@@ -156,7 +165,10 @@ double KernelModel::kernel_bytes(const OperatorGraph& graph, const BlockStep& st
     bytes -= product(table.labels, step.local) * graph.tensor(table.tensor).bytes_per_element;
     bytes += product(op.outputs.front().labels, step.local) * graph.tensor(table.tensor).bytes_per_element;
   }
-  return bytes * op.passes;
+  if (op.kernels.empty()) return bytes * op.passes;
+  double of_element = 0;
+  for (const PlainKernel& kernel : op.kernels) of_element += kernel.bytes;
+  return of_element * largest_operand(graph, step);
 }
 
 KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& step, Launch launch) const {
@@ -171,6 +183,7 @@ KernelCost KernelModel::price(const PartitionedBlock& block, const BlockStep& st
     case OperatorKind::custom:
       return price_custom(*this, block.graph, step, launch);
     default:
+      if (!block.graph.op(step.op).kernels.empty()) return price_plain_kernels(*this, block.graph, step, launch);
       return price_memory_bound(bytes, block.graph.op(step.op).kind, launch);
   }
 }
@@ -394,6 +407,11 @@ Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, cons
     out.inputs.insert(out.inputs.end(), {bandwidth, share, launch});
     return out;
   }
+  if (!op.kernels.empty()) {
+    explain_plain_kernels(block.graph, step, cost, out);
+    out.inputs.insert(out.inputs.begin(), {bandwidth, share, launch});
+    return out;
+  }
   out.formula = memory_formula(op.kind);
   out.evaluation = op.kind == OperatorKind::scan || op.kind == OperatorKind::custom
                        ? evaluation_of_parts(cost, clock_)
@@ -411,6 +429,26 @@ Explanation KernelModel::explain_uncorrected(const PartitionedBlock& block, cons
     out.inputs.push_back(input("latency of the kind, s", latency.value, latency));
   }
   return out;
+}
+
+void KernelModel::explain_plain_kernels(const OperatorGraph& graph, const BlockStep& step, const KernelCost& cost,
+                                        Explanation& out) const {
+  const std::vector<PlainKernel>& kernels = graph.op(step.op).kernels;
+  out.formula =
+      "sum over the kernels of launch + max(bytes / (bandwidth efficiency) (1 - cached + cached / speedup), cycles / "
+      "(multiprocessors peak clock) / clock) of all elements";
+  std::vector<std::string> list;
+  for (const PlainKernel& kernel : kernels) {
+    const std::string cycles = kernel.cycles > 0 ? fmt::format(" or {:.3g} cycles", kernel.cycles) : "";
+    list.push_back(fmt::format("{:g} B{}", kernel.bytes, cycles));
+  }
+  out.numbers = fmt::format("{:.4g} elements, {} kernels ({}): {}", largest_operand(graph, step), kernels.size(),
+                            fmt::join(list, ", "), format_bytes(cost.bytes));
+  out.evaluation = evaluation_of_parts(cost, clock_);
+  const Figure& speedup = gpu_->memory_kernels.cached_speedup;
+  out.inputs = {input("speedup in the second-level cache", speedup.value, speedup),
+                {"multiprocessors", fmt::format("{}", gpu_->multiprocessors), gpu_->clock_peak_hz.source},
+                input("peak clock, Hz", gpu_->clock_peak_hz.value, gpu_->clock_peak_hz)};
 }
 
 void KernelModel::explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const {

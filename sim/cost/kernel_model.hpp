@@ -83,6 +83,8 @@ class KernelModel {
   Explanation explain_uncorrected(const PartitionedBlock& block, const BlockStep& step) const;
   KernelCost price_attention(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
   void explain_attention(const OperatorGraph& graph, const BlockStep& step, Explanation& out) const;
+  void explain_plain_kernels(const OperatorGraph& graph, const BlockStep& step, const KernelCost& cost,
+                             Explanation& out) const;
   KernelCost price_product(const OperatorGraph& graph, const BlockStep& step, double bytes) const;
   // Of a piece of attention that adds to earlier ones.
   KernelCost with_earlier_pieces(KernelCost cost, const OperatorGraph& graph, const BlockStep& step) const;
@@ -115,6 +117,9 @@ class KernelModel {
 // The GEMM that a step's einsum becomes on one device: labels only in the first operand are rows, only in the
 // second columns, in both and not in the result contracted, in all three batch.
 GemmShape gemm_shape(const OperatorGraph& graph, const BlockStep& step);
+
+// Elements that exist on a device of the operand of a step that has most of them.
+double largest_operand(const OperatorGraph& graph, const BlockStep& step);
 
 // The call of fused attention that a step is on one device. Where a device holds only some of the keys or queries of
 // causal attention, early tokens are paired with late ones (Megatron Core: 2 cp chunks), so that its work is half of

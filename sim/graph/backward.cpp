@@ -311,6 +311,7 @@ class Differentiator {
       added.over = op.over;
       added.custom = {op.custom.gradient_flop, op.custom.gradient_bytes, 0, 0};
       added.passes = op.gradient_passes > 0 ? op.gradient_passes : op.passes;
+      added.kernels = op.gradient_kernels;
       // Rows that are read twice: 10 bytes an element where 6 would do.
       if (op.kind == OperatorKind::normalization && options_.norms == NormKernels::plain) added.passes *= 10.0 / 6;
     }

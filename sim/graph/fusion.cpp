@@ -59,7 +59,7 @@ class JoinedKernel {
   // `leaving`: whether something else reads a result of the parts. The last of them gives the name.
   JoinedKernel(const OperatorGraph& graph, const std::vector<OperatorId>& parts) : graph_(graph), parts_(parts) {}
 
-  Operator build(const std::set<TensorId>& leaving, double passes, double gradient_passes) {
+  Operator build(const std::set<TensorId>& leaving, const FusedChain& rule) {
     Operator out = graph_.op(parts_.back());
     out.inputs.clear();
     out.outputs.clear();
@@ -70,8 +70,10 @@ class JoinedKernel {
     out.adds_parameters = adds_parameters();
     out.kind = OperatorKind::elementwise;
     out.function.clear();
-    out.passes = passes;
-    out.gradient_passes = gradient_passes;
+    out.passes = rule.passes;
+    out.gradient_passes = rule.gradient_passes;
+    out.kernels = rule.kernels;
+    out.gradient_kernels = rule.gradient_kernels;
     for (const OperatorId id : parts_) append(graph_.op(id), leaving, out);
     for (const OperatorId id : parts_) {
       for (const TensorId saved : graph_.op(id).saved) save(saved, leaving, out);
@@ -239,7 +241,7 @@ class Fuser {
                           (is_one_pass(graph_.op(id).kind) || graph_.op(id).kind == OperatorKind::view);
       if (inside) group.push_back(id);
       if (inside || group.empty()) continue;
-      if (group.size() > 1) replace(group, JoinedKernel(graph_, group).build(leaving(group), 1, 0));
+      if (group.size() > 1) replace(group, JoinedKernel(graph_, group).build(leaving(group), {}));
       group.clear();
     }
     remove_replaced();
@@ -297,7 +299,7 @@ class Fuser {
             std::any_of(chain.begin(), chain.end(), [&](OperatorId part) { return absorbed.contains(part); });
         if (chain.empty() || taken) continue;
         const std::set<TensorId> result = {graph_.op(chain.back()).outputs.front().tensor};
-        replace(chain, JoinedKernel(graph_, chain).build(result, rule.passes, rule.gradient_passes));
+        replace(chain, JoinedKernel(graph_, chain).build(result, rule));
         absorbed.insert(chain.begin(), chain.end());
         break;
       }

@@ -14,10 +14,14 @@ namespace mirfak {
 // The kernel moves its outer operands through memory once, `passes` times where that is stated. Of what the gradients
 // of its parts would read, they read what lies outside and what the kernel had to write anyway (masks); what was inside
 // is computed again from the operands that it was made of.
+//
+// Where the chain is several kernels after all, `kernels` has each of them, in place of `passes`.
 struct FusedChain {
   std::vector<std::string> words;
   double passes = 1;
   double gradient_passes = 0;  // 0: as often
+  std::vector<PlainKernel> kernels = {};
+  std::vector<PlainKernel> gradient_kernels = {};
 
   friend bool operator==(const FusedChain&, const FusedChain&) = default;
 };

@@ -161,6 +161,16 @@ struct CustomWork {
   double gradient_bytes = 0;
 };
 
+// One of several plain kernels that an operator runs as. Both figures are of each element of its largest operand.
+// A kernel whose operands are broadcast, strided or of several types works out where each element lies and what it
+// becomes: its instructions can take longer than its bytes (sim/cost/README.md).
+struct PlainKernel {
+  double bytes = 0;         // moved through memory
+  double cycles = 0;        // of one multiprocessor, that its instructions take at least; 0: fewer than the bytes
+  bool per_expert = false;  // launched for each expert of a device on its own
+  friend bool operator==(const PlainKernel&, const PlainKernel&) = default;
+};
+
 // Documents of one length that sequences are packed with: tokens of each, and the share of all tokens that is in them.
 struct DocumentLength {
   double tokens = 0;
@@ -200,6 +210,10 @@ struct Operator {
   double number = 0;
   double passes = 1;           // memory-bound kinds: times the operands move through memory (unfused kernels)
   double gradient_passes = 0;  // ... those of the gradient's kernel; 0: as often
+  // Memory-bound kinds that run as several kernels, where each is known: these instead of `passes`; and those of the
+  // gradient.
+  std::vector<PlainKernel> kernels;
+  std::vector<PlainKernel> gradient_kernels;
   bool causal = false;         // attention over earlier tokens only: half the work, if the kernel skips it
   std::int64_t window = 0;     // attention over the last `window` tokens only, if the kernel skips others; 0: all
   // Attention: sequences are packed with documents that do not see each other, if the kernel skips others; empty: each

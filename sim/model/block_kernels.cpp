@@ -208,13 +208,9 @@ class KernelWriter {
     const TensorId rows = op.inputs.front().tensor;
     op.inputs[1] = {bias, graph_.tensor(bias).axes, {}};
     op.passes_gradient.clear();
-    if (kernels_.expert_bias_bytes <= 0) {
-      op.passes_gradient = {rows};
-      return;
-    }
-    const double moved = 2 * graph_.tensor(rows).bytes_per_element;
-    op.passes = kernels_.expert_bias_bytes / moved;
-    op.gradient_passes = kernels_.expert_bias_gradient_bytes / moved;
+    if (kernels_.expert_bias.empty()) op.passes_gradient = {rows};
+    op.kernels = kernels_.expert_bias;
+    op.gradient_kernels = kernels_.expert_bias_gradient;
   }
 
   // Of what cross entropy leaves (its statistics, and the softmax last) backward reads the softmax, or makes it again

@@ -18,8 +18,8 @@ struct BlockKernels {
   bool rows_sorted = false;               // rows are sorted once more behind their exchange between ranks
   bool rows_padded = false;               // every expert's rows are copied to where their number suits the product
   double copies_per_token = 1;            // of a token, which the kernel that sorts them by expert reads
-  double expert_bias_bytes = 0;           // moved per element to add biases to experts' results; 0: one addition
-  double expert_bias_gradient_bytes = 0;  // ... by backward, where expert_bias_bytes is not 0
+  std::vector<PlainKernel> expert_bias;   // what adds biases to experts' results and weights them; none: one addition
+  std::vector<PlainKernel> expert_bias_gradient;
   // The loss.
   bool fused_cross_entropy = false;      // one kernel; else several passes over the fp32 logits
   bool loss_recomputes_softmax = false;  // its backward reads the logits and overwrites them

@@ -2,6 +2,7 @@
 
 #include "program/block_hardware.hpp"
 
+#include "cost/composite_kernels.hpp"
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
 #include "model/blocks.hpp"
@@ -70,8 +71,8 @@ BlockKernels block_kernels(const Job& job) {
     kernels.rows_padded = framework.kernels.pads_expert_rows && splits_on_host && job.recipe().narrow();
   }
   if (splits_on_host) {
-    kernels.expert_bias_bytes = framework.kernels.expert_bias_bytes;
-    kernels.expert_bias_gradient_bytes = framework.kernels.expert_bias_gradient_bytes;
+    kernels.expert_bias = framework.kernels.expert_bias;
+    kernels.expert_bias_gradient = framework.kernels.expert_bias_gradient;
   }
   return kernels;
 }
@@ -319,6 +320,7 @@ class BodyWriter {
     if (op.auxiliary) return costs_.host_seconds(framework.host.auxiliary_s * (1 + experts_beside(step)));
     double time = step.phase == Phase::forward ? framework.host.forward_s : framework.host.backward_s;
     if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
+    if (!op.kernels.empty()) time += framework.host.auxiliary_s * (launches_of_plain_kernels(block_.graph, step) - 1);
     if (op.kind != OperatorKind::einsum && step.piece > 0) time += framework.host.ring_step_s;
     if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host.routing_s;
     return costs_.host_seconds(time);

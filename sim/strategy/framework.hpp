@@ -51,8 +51,8 @@ struct KernelHabits {
   double logit_metric_bytes = 0;
   bool gathers_masked_tokens = false;
   bool pads_expert_rows = false;
-  double expert_bias_bytes = 0;
-  double expert_bias_gradient_bytes = 0;
+  std::vector<PlainKernel> expert_bias;
+  std::vector<PlainKernel> expert_bias_gradient;
   bool casts_weights = false;
   int vocabulary_multiple = 128;
   std::string source;

@@ -73,7 +73,30 @@ std::string read_chain_word(const Node& node) {
   return word;
 }
 
-// ["bias?", gelu], or with the passes of its kernel {of: [softmax], passes: 3/4}.
+// 4, the bytes that it moves for each element; or {bytes: 4, cycles: 1.4}.
+PlainKernel read_plain_kernel(const Node& node) {
+  constexpr double kMaxOfElement = 1000;
+  PlainKernel kernel;
+  if (!node.is_mapping()) {
+    kernel.bytes = read_number(node, 0, kMaxOfElement);
+    return kernel;
+  }
+  Mapping mapping(node);
+  kernel.bytes = read_number(mapping.require("bytes"), 0, kMaxOfElement);
+  if (const std::optional<Node> cycles = mapping.find("cycles")) kernel.cycles = read_number(*cycles, 0, kMaxOfElement);
+  if (const std::optional<Node> each = mapping.find("per_expert")) kernel.per_expert = each->as_bool();
+  mapping.finish();
+  return kernel;
+}
+
+std::vector<PlainKernel> read_plain_kernels(const Node& node) {
+  std::vector<PlainKernel> out;
+  for (const Node& item : node.as_items()) out.push_back(read_plain_kernel(item));
+  return out;
+}
+
+// ["bias?", gelu], or with the passes of its kernel {of: [softmax], passes: 3/4}, or with its kernels {of: [clamp],
+// kernels: [4, 4], gradient_kernels: [6, 5]}.
 FusedChain read_chain(const Node& node) {
   constexpr double kMinPasses = 0.01;
   constexpr double kMaxPasses = 1000;
@@ -85,17 +108,25 @@ FusedChain read_chain(const Node& node) {
     words = mapping.require("of");
     const std::optional<Node> passes = mapping.find("passes");
     const std::optional<Node> gradient = mapping.find("gradient_passes");
+    const std::optional<Node> kernels = mapping.find("kernels");
+    const std::optional<Node> gradient_kernels = mapping.find("gradient_kernels");
     mapping.finish();
     if (passes) chain.passes = read_number(*passes, kMinPasses, kMaxPasses);
     if (gradient) chain.gradient_passes = read_number(*gradient, kMinPasses, kMaxPasses);
-    priced = passes || gradient;
+    if (kernels) chain.kernels = read_plain_kernels(*kernels);
+    if (gradient_kernels) chain.gradient_kernels = read_plain_kernels(*gradient_kernels);
+    if (passes && kernels) passes->fail("kernels says what each of them moves", "leave out passes or kernels");
+    if (gradient && gradient_kernels) {
+      gradient->fail("gradient_kernels says what each of them moves", "leave out gradient_passes or gradient_kernels");
+    }
+    priced = passes || gradient || kernels || gradient_kernels;
   }
   for (const Node& word : words.as_items()) chain.words.push_back(read_chain_word(word));
   if (std::all_of(chain.words.begin(), chain.words.end(), [](const auto& word) { return word.ends_with('?'); })) {
     words.fail("expected an operator that is not optional", "a word without '?'");
   }
   if (chain.words.size() == 1 && !priced) {
-    words.fail("one operator is a kernel already", "add the operators around it, or state passes");
+    words.fail("one operator is a kernel already", "add the operators around it, or state passes or kernels");
   }
   return chain;
 }
@@ -125,6 +156,7 @@ struct Assignment {
     field->clear();
     for (const Node& item : node.as_items()) field->push_back(read_chain(item));
   }
+  void operator()(std::vector<PlainKernel>* field) const { *field = read_plain_kernels(node); }
 };
 
 class FrameworkReader {

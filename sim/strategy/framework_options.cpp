@@ -113,12 +113,11 @@ FrameworkOptionGroup kernels() {
                     at<group, &Habits::gathers_masked_tokens>),
               truth("pads_expert_rows", "in narrow formats, a copy gives each expert a multiple of 16 or 32 rows",
                     at<group, &Habits::pads_expert_rows>),
-              bytes("expert_bias_bytes",
-                    "moved per element of experts' results to add their biases and weight them, where the host knows "
-                    "the shapes; 0: one addition",
-                    at<group, &Habits::expert_bias_bytes>),
-              bytes("expert_bias_gradient_bytes", "... in the backward pass",
-                    at<group, &Habits::expert_bias_gradient_bytes>),
+              words("expert_bias",
+                    "kernels (above) that add biases to the results of experts, each times the weight of its row; "
+                    "empty: one addition",
+                    at<group, &Habits::expert_bias>),
+              words("expert_bias_gradient", "... in the backward pass", at<group, &Habits::expert_bias_gradient>),
               truth("casts_weights", "autocast: weights are fp32, every product casts its weight first",
                     at<group, &Habits::casts_weights>),
               {"vocabulary_multiple", "", "the vocabulary is padded to a multiple of this times the tensor size",
@@ -403,6 +402,14 @@ struct Text {
     std::vector<std::string> chains;
     for (const FusedChain& chain : *value) chains.push_back(fmt::format("{}", fmt::join(chain.words, " ")));
     return chains.empty() ? "none" : fmt::format("{}", fmt::join(chains, ", "));
+  }
+  std::string operator()(const std::vector<PlainKernel>* value) const {
+    std::vector<std::string> kernels;
+    for (const PlainKernel& kernel : *value) {
+      const std::string cycles = kernel.cycles > 0 ? fmt::format(" or {:.3g} cycles", kernel.cycles) : "";
+      kernels.push_back(fmt::format("{:g} bytes{}{}", kernel.bytes, cycles, kernel.per_expert ? " per expert" : ""));
+    }
+    return kernels.empty() ? "none" : fmt::format("{}", fmt::join(kernels, ", "));
   }
   std::string operator()(const double* value) const {
     if (option.unit == "s" && *value >= 1e-6) return format_seconds(*value);

@@ -10,8 +10,8 @@
 namespace mirfak {
 
 // Where a framework keeps a habit.
-using HabitField =
-    std::variant<bool*, int*, double*, NormKernels*, std::vector<std::string>*, std::vector<FusedChain>*>;
+using HabitField = std::variant<bool*, int*, double*, NormKernels*, std::vector<std::string>*, std::vector<FusedChain>*,
+                                std::vector<PlainKernel>*>;
 // What a list of words may hold; nullptr: any word.
 using Vocabulary = const std::vector<std::string>& (*)();
 

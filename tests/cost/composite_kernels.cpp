@@ -41,6 +41,35 @@ TEST_CASE("a custom operator takes as long as its bytes or its FLOPs, and divide
   }
 }
 
+TEST_CASE("plain kernels: each its launch and the longer of bytes and cycles, some for each expert") {
+  GpuSpec spec = test_gpu();
+  spec.clock_peak_hz = figure(1e9);  // ten multiprocessors: 1e10 cycles a second
+  const double experts = 4;
+  GraphWriter w;
+  const Axis e = w.axis("e", 4, Parallelism::experts), s = w.axis("s", 1 << 20), h = w.axis("h", 64);
+  const TensorId x = w.stream("x", {e, s, h});
+  w.graph.outputs = {w.activation("y", {e, s, h})};
+  Operator& op = w.op("kernel", OperatorKind::elementwise, {x}, w.graph.outputs);
+  op.saved = {x};
+  op.kernels = {{.bytes = 8}, {.bytes = 4, .cycles = 1, .per_expert = true}};  // 10 and 5 ps of bytes, 100 of cycles
+  op.gradient_kernels = {{.bytes = 16, .cycles = 0.1}};                        // 20 ps of bytes, 10 of cycles
+  const PartitionedBlock block = divided(std::move(w.graph), 1);
+  KernelModel kernels(spec, Precision::bf16);
+  const double elements = experts * (1 << 20) * 64;
+  const KernelCost forward = kernels.price(block, block.forward.front());
+  CHECK(forward.seconds == doctest::Approx((1 + experts) * 2e-6 + elements * (10 + 100) * 1e-12).epsilon(1e-6));
+  CHECK(forward.bytes == 12 * elements);
+  CHECK(forward.activity == Activity::memory_bound);
+  CHECK(launches_of_plain_kernels(block.graph, block.forward.front()) == 1 + experts);
+  const KernelCost backward = kernels.price(block, block.backward.front());
+  CHECK(backward.seconds == doctest::Approx(2e-6 + elements * 20e-12).epsilon(1e-6));
+  // A lower clock stretches what instructions bound.
+  kernels.set_clock_share(0.5);
+  CHECK(kernels.price(block, block.forward.front()).seconds - forward.seconds ==
+        doctest::Approx(elements * 100e-12).epsilon(1e-6));
+  CHECK(kernels.price(block, block.backward.front()).seconds == doctest::Approx(backward.seconds));
+}
+
 // y[b s c] = x[b s+p-3 c] w[p c]: 2 multiplications and additions per tap, but two bytes in and out per element.
 TEST_CASE("a depthwise convolution is bound by memory, one over channels is a product") {
   const GpuSpec spec = test_gpu();

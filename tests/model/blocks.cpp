@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 namespace blocks_test {
 
@@ -54,10 +55,16 @@ const Tensor& tensor(const OperatorGraph& graph, const std::string& name) {
 double moved(const OperatorGraph& graph, const std::string& name) {
   const Operator& op = named(graph, name);
   double bytes = 0;
+  double largest = 0;  // operand, in elements
   for (const auto* operands : {&op.inputs, &op.outputs}) {
-    for (const Operand& operand : *operands) bytes += graph.bytes(operand.tensor);
+    for (const Operand& operand : *operands) {
+      bytes += graph.bytes(operand.tensor);
+      largest = std::max(largest, graph.bytes(operand.tensor) / graph.tensor(operand.tensor).bytes_per_element);
+    }
   }
-  return bytes * op.passes;
+  if (op.kernels.empty()) return bytes * op.passes;
+  return std::accumulate(op.kernels.begin(), op.kernels.end(), 0.0,
+                         [&](double sum, const PlainKernel& kernel) { return sum + kernel.bytes * largest; });
 }
 
 }  // namespace
@@ -201,7 +208,7 @@ TEST_CASE("sorting rows by expert reads the copies that arrived, and padding cop
   CHECK(named(padded, combine).inputs[0].tensor == named(padded, "unpad_rows").outputs[0].tensor);
 }
 
-TEST_CASE("biases of experts: in the product, one addition, or the bytes that the framework says") {
+TEST_CASE("biases of experts: in the product, one addition, or the kernels that the framework says") {
   const ModelSpec model = load_model("gpt-oss-20b", folder, {"test", 0, 0});
   BlockOptions options = options_for(model);
   options.fusion.epilogues = {"bias"};
@@ -213,8 +220,8 @@ TEST_CASE("biases of experts: in the product, one addition, or the bytes that th
   CHECK(named(added, "expert_fc1_bias").part_of_kernel);
   CHECK_FALSE(named(added, "experts.rows").part_of_kernel);
   CHECK(moved(added, "experts.rows") == doctest::Approx(4 * elements).epsilon(0.01));  // and the bias itself
-  options.kernels.expert_bias_bytes = 28;
-  options.kernels.expert_bias_gradient_bytes = 40;
+  options.kernels.expert_bias = {{.bytes = 4, .cycles = 1.4, .per_expert = true}, {.bytes = 24}};
+  options.kernels.expert_bias_gradient = {{.bytes = 40}};
   const OperatorGraph looped = layer();
   CHECK(moved(looped, "experts.rows") == doctest::Approx(28 * elements).epsilon(0.01));
   CHECK(moved(looped, "d_experts.rows") == doctest::Approx(40 * elements).epsilon(0.01));

@@ -23,14 +23,18 @@ constexpr double kLayer = 12 * kHidden * kHidden + 13 * kHidden;  // parameters 
 constexpr double kEmbedding = (8192 + 512) * kHidden;
 constexpr double kHead = 2 * kHidden;  // a norm; the projection is the embedding
 
-Lowered sharded(const std::string& framework, int zero, int microbatches) {
+Job job_of(const std::string& framework, int zero, int microbatches) {
   Strategy strategy;
   strategy.data = 16;
   strategy.zero = zero;
   Job job = small_job(kLayers, 2, strategy, 16L * microbatches);
   job.training.framework = framework;
   job.framework = test::framework_named(framework);
-  return Lowered(job);
+  return job;
+}
+
+Lowered sharded(const std::string& framework, int zero, int microbatches) {
+  return Lowered(job_of(framework, zero, microbatches));
 }
 
 std::vector<UnitMemory> units_of(const Lowered& lowered) {
@@ -56,7 +60,9 @@ TEST_CASE("two blocks are whole at once beside the root, and one block's gradien
 }
 
 TEST_CASE("a buffer in the precision of the reduction, of the block or of the one that ran before") {
-  const std::vector<UnitMemory> units = units_of(sharded("torchtitan", 3, 1));
+  Job job = job_of("torchtitan", 3, 1);
+  job.framework.sharding.root_unit = false;
+  const std::vector<UnitMemory> units = units_of(Lowered(job));
   CHECK(units[4].reduced == doctest::Approx((2 + 4) * kLayer));
   CHECK(units.front().reduced == doctest::Approx(2 * kEmbedding + 4 * std::max(kEmbedding, kLayer)));
   CHECK(units[4].forward == doctest::Approx(2 * 2 * kLayer));

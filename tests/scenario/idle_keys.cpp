@@ -265,6 +265,11 @@ TEST_CASE("popularity of experts that no ranks divide is noted, drawn or measure
   CHECK(notes("8").size() == 1);  // that one iteration leaves it out
 }
 
+TEST_CASE("a list in which some items are mappings is one key") {
+  const std::string framework = "training.framework={like: megatron-core, fusion: {chains: [{of: [softmax], kernels: ";
+  CHECK(idle_in(kLone, {framework + "[{bytes: 4, cycles: 1}, 6]}, [gelu, multiply]]}}"}).empty());
+}
+
 TEST_CASE("the note has the place of the key") {
   const std::string text = kLone + "  microbatch_group: 4\n";
   const Scenario scenario = read(text);

@@ -140,6 +140,19 @@ TEST_CASE("a chain covers what its words say, optional ones there or not") {
   CHECK_FALSE(fusion.ends_product("gelu"));
 }
 
+TEST_CASE("a chain, and what adds biases of experts, can be several kernels") {
+  const OwnFile file(
+      "source: x\nfusion: {chains: [{of: [gelu], kernels: [{bytes: 4, cycles: 1/2}, 6], gradient_kernels: [8]}]}\n"
+      "kernels: {expert_bias: [4, {bytes: 2, per_expert: true}]}\n");
+  const Framework framework = file.framework();
+  const FusedChain& chain = framework.fusion.rules.chains.front();
+  CHECK(chain.kernels == std::vector<PlainKernel>{{.bytes = 4, .cycles = 0.5}, {.bytes = 6}});
+  CHECK(chain.gradient_kernels == std::vector<PlainKernel>{{.bytes = 8}});
+  CHECK(framework.kernels.expert_bias ==
+        std::vector<PlainKernel>{{.bytes = 4}, {.bytes = 2, .cycles = 0, .per_expert = true}});
+  CHECK(framework.kernels.expert_bias_gradient.empty());
+}
+
 // Megatron-LM's bias_gelu, bias_dropout_add and scaled masked softmax, and none of them in transformers as they come.
 TEST_CASE("the frameworks fuse what their sources say") {
   const FusionHabits megatron = test::framework_named("megatron-lm-2021").fusion;
@@ -230,6 +243,12 @@ TEST_CASE("what is wrong in a file is refused where it stands") {
       {"source: x\nfusion: {chains: [{of: [gelu], passes: 0}]}\n", ":2:40", "from 0.01"},
       {"source: x\nfusion: {chains: [{of: [gelu], pases: 2}]}\n", ":2:32", "did you mean 'passes'"},
       {"source: x\nfusion: {chains: [gelu]}\n", ":2:19", "expected a list"},
+      {"source: x\nfusion: {chains: [{of: [gelu], kernels: 4}]}\n", ":2:41", "expected a list"},
+      {"source: x\nfusion: {chains: [{of: [gelu], kernels: [many]}]}\n", ":2:42", "expected a number"},
+      {"source: x\nfusion: {chains: [{of: [gelu], kernels: [{cycles: 1}]}]}\n", ":2:42", "'bytes' is missing"},
+      {"source: x\nfusion: {chains: [{of: [gelu], kernels: [{bytes: 4, cycle: 1}]}]}\n", ":2:53", "did you mean 'cycles'"},
+      {"source: x\nfusion: {chains: [{of: [gelu], passes: 2, kernels: [4]}]}\n", ":2:40", "leave out passes or kernels"},
+      {"source: x\nkernels: {expert_bias: [-4]}\n", ":2:25", "from 0 to 1000"},
       {"source: x\nfusion: {epilogues: [biass]}\n", ":2:22", "did you mean 'bias'"},
       {"source: x\nfusion: {norms: fussed}\n", ":2:17", "did you mean 'fused'"},
       {"source: x\nfusion: {attention: [flash-2, flsh-3]}\n", ":2:31", "did you mean 'flash-3'"},
