@@ -122,8 +122,9 @@ class KernelWriter {
   void write_normalization(Operator op) {
     if (kernels_.chained_rms_norm && op.function == "rms_norm") return write_chained_norm(op);
     const TensorId x = op.inputs.front().tensor;
-    if (kernels_.wide_norm_inputs && graph_.tensor(x).bytes_per_element < kWideBytes) {
+    if (!kernels_.norm_input_cast.empty() && graph_.tensor(x).bytes_per_element < kWideBytes) {
       const TensorId wide = copy(x, op.name + "_input", kWideBytes, op.tags);
+      graph_.operators.back().kernels = kernels_.norm_input_cast;
       op.inputs.front().tensor = wide;
       std::replace(op.saved.begin(), op.saved.end(), x, wide);
     }

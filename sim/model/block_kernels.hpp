@@ -11,7 +11,7 @@ struct BlockKernels {
   bool fused_rotary = false;             // rotary embedding in one kernel; else several elementwise ones
   bool chained_gelu = false;             // GELU as a chain of plain kernels
   bool chained_rms_norm = false;         // RMS norms as a chain of plain kernels
-  bool wide_norm_inputs = false;         // normalizations read fp32 copies, which a kernel each makes
+  std::vector<PlainKernel> norm_input_cast = {};  // what makes fp32 copies that normalizations read; none: they read x
   bool casts_weights = false;            // weights are kept in fp32 and cast before each product (autocast)
   bool narrow_activation_input = false;  // what backward needs of operators tagged @mlp_act is kept in 8 bits
   // Mixtures of experts.

@@ -491,7 +491,7 @@ StateTerms Branch::state_terms_of(std::size_t place, const std::vector<ChunkPlan
     }
   }
   const FoldedBody step = step_body(job, contents.parameters, costs);
-  out.optimizer = step.device + (host_step_seconds(job) > 0 ? step.lead : 0);
+  out.optimizer = step.device + step.lead;
   out.optimizer_energy_j = step.energy_j;
   const std::lock_guard lock(mutex_);
   return states_.emplace(std::move(key), out).first->second;

@@ -54,7 +54,7 @@ BlockKernels block_kernels(const Job& job) {
   kernels.fused_rotary = framework.fusion.rotary;
   kernels.chained_gelu = framework.kernels.chained_gelu && job.model.causal;  // an encoder's is PyTorch's own
   kernels.chained_rms_norm = framework.kernels.chained_rms_norm;
-  kernels.wide_norm_inputs = framework.kernels.wide_norm_inputs;
+  kernels.norm_input_cast = framework.kernels.norm_input_cast;
   kernels.casts_weights = framework.kernels.casts_weights && bytes_per_element(job.precision()) < 4;
   kernels.narrow_activation_input = job.training.fp8_activation_input;
   kernels.fused_cross_entropy = framework.fusion.cross_entropy;

@@ -41,7 +41,8 @@ DataParallelPlan data_parallel_plan(const Job& job) {
   if (zero.gradients) {
     plan.reduce = Reduce::every_backward;
   } else {
-    plan.reduce = strategy.overlap_grad_reduce ? Reduce::last_backward : Reduce::at_end;
+    const bool overlaps = strategy.overlap_grad_reduce && strategy.zero <= job.framework.sharding.max_zero_with_overlap;
+    plan.reduce = overlaps ? Reduce::last_backward : Reduce::at_end;
   }
   return plan;
 }

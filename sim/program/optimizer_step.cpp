@@ -83,13 +83,18 @@ double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters
   return adam_traffic_bytes(job);
 }
 
-double host_step_seconds(const Job& job) {
-  return job.framework.host.step_s + job.framework.host.stall_s * static_cast<double>(job.strategy.ranks());
+double host_step_seconds(const Job& job, const StageParameters& parameters) {
+  const HostHabits& host = job.framework.host;
+  const DataParallelPlan sharing = data_parallel_plan(job);
+  const bool in_pieces = sharing.gather == DataParallelPlan::Gather::after_step ||
+                         sharing.gather == DataParallelPlan::Gather::first_forward;
+  const double of_tensor = host.step_tensor_s + (in_pieces ? sharing.shards * host.step_piece_s : 0);
+  return host.step_s + host.stall_s * static_cast<double>(job.strategy.ranks()) + parameters.tensors * of_tensor;
 }
 
 FoldedBody step_body(const Job& job, const StageParameters& parameters, const StageCosts& costs) {
   FoldedBody folded;
-  folded.host = folded.lead = to_picoseconds(costs.host_seconds(host_step_seconds(job)));
+  folded.host = folded.lead = to_picoseconds(costs.host_seconds(host_step_seconds(job, parameters)));
   if (job.training.optimizer == Optimizer::none) return folded;
   const double on_device = 1 - job.strategy.offload_optimizer;
   folded.bytes = on_device * shard_of(job, parameters.held()) * optimizer_traffic_bytes(job, parameters);

@@ -193,11 +193,12 @@ TaskId StepWriter::norm_of_gradients() {
 void StepWriter::step_optimizer() {
   const TaskId norm = norm_of_gradients();
   for (int stage = 0; stage < teams_.stages(); ++stage) {
+    const bool host_works = host_step_seconds(job_, teams_.plan(stage, 0).parameters) > 0;
     for (int replica = 0; replica < teams_.replicas(stage); ++replica) {
       TeamWriter& writer = teams_.team(stage, replica);
       for (std::size_t lane = 0; lane < writer.lanes(); ++lane) {
         writer.device_waits_for(lane, norm);
-        if (host_step_seconds(job_) > 0) writer.host_waits_for(lane, norm);
+        if (host_works) writer.host_waits_for(lane, norm);
       }
       writer.run(work_[teams_.index(stage, teams_.class_of(stage, replica))].optimizer(), -1);
     }

@@ -47,7 +47,7 @@ struct FusionHabits {
 struct KernelHabits {
   bool chained_gelu = false;
   bool chained_rms_norm = false;
-  bool wide_norm_inputs = false;
+  std::vector<PlainKernel> norm_input_cast;
   double logit_metric_bytes = 0;
   bool gathers_masked_tokens = false;
   bool pads_expert_rows = false;
@@ -88,6 +88,7 @@ struct CommunicationHabits {
 struct ShardingHabits {
   int max_zero = 3;
   int max_zero_with_pipeline = 3;
+  int max_zero_with_overlap = 3;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;
@@ -157,6 +158,8 @@ struct HostHabits {
   double blocking_s = 60e-6;
   double unit_s = 0;
   double step_s = 0;
+  double step_tensor_s = 0;
+  double step_piece_s = 0;
   double stall_s = 0;
   bool waits_for_routing = false;
   bool waits_for_clamp = false;

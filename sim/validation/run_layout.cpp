@@ -49,6 +49,26 @@ std::vector<int> from_the_front(std::int64_t layers, std::int64_t chunks) {
   return split;
 }
 
+// Each chunk takes layers until it has more than its share of the weights of all products, the head's included: the last
+// chunk, which has the head, gets fewer. Empty where the row does not state the sizes.
+std::vector<int> balanced(const RunReading& reading, std::int64_t layers, std::int64_t chunks) {
+  const auto size = [&](const char* key) { return static_cast<double>(reading.whole_number(key).value_or(0)); };
+  constexpr double kAttention = 4;  // products as wide as its heads, and gate, up and down of an MLP
+  constexpr double kMlp = 3;
+  const double layer = (kAttention * size("model.heads") * size("model.head_dim") + kMlp * size("model.ffn"));
+  const double head = size("model.vocab");  // both times the hidden size
+  if (layer == 0 || head == 0) return {};
+  const double all = static_cast<double>(layers) * layer + head;
+  std::vector<int> split(static_cast<std::size_t>(chunks));
+  std::size_t chunk = 0;
+  for (std::int64_t i = 1; i <= layers; ++i) {
+    ++split[chunk];
+    const double share = all * static_cast<double>(chunk + 1) / static_cast<double>(chunks);
+    if (static_cast<double>(i) * layer > share) ++chunk;
+  }
+  return split;
+}
+
 }  // namespace
 
 std::vector<int> layers_of_pipeline_layout(const std::string& layout) {
@@ -75,6 +95,9 @@ std::vector<int> layer_split_of(const RunReading& reading) {
     if (static_cast<std::int64_t>(stated.size()) == chunks) return stated;
   }
   if (chunks <= layers && reading.text("chunks_filled") == "front") return from_the_front(layers, chunks);
+  if (chunks <= layers && reading.text("chunks_filled") == "balanced") {
+    if (std::vector<int> split = balanced(reading, layers, chunks); !split.empty()) return split;
+  }
   if (layers % chunks == 0) return {};
   if ((layers + 2) % chunks == 0) {
     std::vector<int> split = even(layers + 2, chunks);

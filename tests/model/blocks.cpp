@@ -75,7 +75,7 @@ TEST_CASE("what kernels share does not change parameters") {
   const double fused = parameters(build_layer_block(model, options));
   options.fusion.chains.clear();
   options.fusion.epilogues = {"bias"};
-  options.kernels.wide_norm_inputs = true;
+  options.kernels.norm_input_cast = {{.bytes = 6}};
   const OperatorGraph graph = build_layer_block(model, options);
   CHECK(parameters(graph) == fused);
   CHECK(named(graph, "mlp.up").part_of_kernel);
