@@ -412,6 +412,10 @@ class BlockSharder {
         quantization_(quantization_of(job)) {
     // Frameworks overlap the products of layers only.
     std::erase_if(end_rules_, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
+    if (job.framework.communication.scatters_in_pieces) return;
+    for (AxisRule& rule : layer_rules_) {
+      if (rule.on == AxisRule::On::products) rule.on = AxisRule::On::gathered_products;
+    }
   }
 
   PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }

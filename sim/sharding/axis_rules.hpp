@@ -24,6 +24,7 @@ struct AxisRule {
     attention,   // the other labels of fused attention: they are divided instead of those that are
     products,    // the rows of products with weights: where they are gathered before, or summed and scattered after,
                  // the product runs in pieces and the rows pass round in a ring beside it
+    gathered_products,  // ... only where they are gathered before
   };
   Parallelism axes{};
   MeshAxis mesh{};

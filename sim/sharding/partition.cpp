@@ -179,7 +179,8 @@ class StepWriter {
   std::optional<ProductLoop> loop_of(const Operator& op, const LabelSharding& labels) const {
     if (!op.linear || op.phase == Phase::weight_gradient) return std::nullopt;
     for (const AxisRule& rule : rules_) {
-      if (rule.on != AxisRule::On::products || mesh_.size(rule.mesh) == 1) continue;
+      const bool gathered_only = rule.on == AxisRule::On::gathered_products;
+      if ((rule.on != AxisRule::On::products && !gathered_only) || mesh_.size(rule.mesh) == 1) continue;
       const auto rows_of = [&](const Operand& operand) -> std::optional<Axis> {
         for (std::size_t i = 0; i < operand.labels.size(); ++i) {
           const Axis label = operand.labels[i];
@@ -194,7 +195,7 @@ class StepWriter {
         return ProductLoop{&input, true, *rows, rule.mesh};
       }
       // Backward, the sum travels whole, beside the weight gradient where there is one.
-      if (op.phase != Phase::forward) continue;
+      if (op.phase != Phase::forward || gathered_only) continue;
       if (const auto rows = rows_of(op.outputs.front()))
         return ProductLoop{&op.outputs.front(), false, *rows, rule.mesh};
     }

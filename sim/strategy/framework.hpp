@@ -74,6 +74,7 @@ struct RecomputeHabits {
 // How tensor ranks and pipeline stages exchange activations and their gradients.
 struct CommunicationHabits {
   bool overlap_tensor_gradients = false;
+  bool scatters_in_pieces = true;
   bool overlap_pipeline = false;
   bool scatter_gather_pipeline = false;
   bool copies_gathered = false;

@@ -155,6 +155,10 @@ FrameworkOptionGroup communication() {
               truth("overlap_tensor_gradients",
                     "tensor-parallel collectives of backward passes run beside weight gradients",
                     at<group, &Habits::overlap_tensor_gradients>),
+              truth("scatters_in_pieces",
+                    "`strategy.overlap_tensor` also holds for what a product's result is summed and scattered over; else "
+                    "only for what is gathered before it",
+                    at<group, &Habits::scatters_in_pieces>),
               truth("overlap_pipeline", "with the interleaved schedule, transfers between stages run beside compute",
                     at<group, &Habits::overlap_pipeline>),
               truth("scatter_gather_pipeline",
