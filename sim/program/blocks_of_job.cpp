@@ -322,7 +322,9 @@ class BodyWriter {
     if (op.kind == OperatorKind::einsum) time += framework.host.expert_s * experts_beside(step);
     if (!op.kernels.empty()) time += framework.host.auxiliary_s * (launches_of_plain_kernels(block_.graph, step) - 1);
     if (op.kind != OperatorKind::einsum && step.piece > 0) time += framework.host.ring_step_s;
-    if (op.kind == OperatorKind::dispatch && !job_.training.cuda_graphs.router) time += framework.host.routing_s;
+    if (op.kind == OperatorKind::dispatch) {
+      time += framework.host.dispatch_s + (job_.training.cuda_graphs.router ? 0 : framework.host.routing_s);
+    }
     return costs_.host_seconds(time);
   }
 
@@ -406,16 +408,14 @@ class BlockSharder {
       : job_(job),
         options_(block_options(job)),
         mesh_(mesh_of(job.strategy)),
-        layer_rules_(axis_rules(job.strategy)),
+        layer_rules_(axis_rules(job.strategy, job.framework.communication.scatters_in_pieces)),
         end_rules_(layer_rules_),
         backward_(backward_options(job)),
         quantization_(quantization_of(job)) {
     // Frameworks overlap the products of layers only.
-    std::erase_if(end_rules_, [](const AxisRule& rule) { return rule.on == AxisRule::On::products; });
-    if (job.framework.communication.scatters_in_pieces) return;
-    for (AxisRule& rule : layer_rules_) {
-      if (rule.on == AxisRule::On::products) rule.on = AxisRule::On::gathered_products;
-    }
+    std::erase_if(end_rules_, [](const AxisRule& rule) {
+      return rule.on == AxisRule::On::products || rule.on == AxisRule::On::gathered_products;
+    });
   }
 
   PartitionedBlock embedding() const { return end(build_embedding_block(job_.model, options_)); }

@@ -25,7 +25,7 @@ void add_expert_rules(const Strategy& strategy, std::vector<AxisRule>& rules) {
 
 }  // namespace
 
-std::vector<AxisRule> axis_rules(const Strategy& strategy) {
+std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces) {
   using On = AxisRule::On;
   std::vector<AxisRule> rules = {{Parallelism::data, MeshAxis::data, On::inputs}};
   if (strategy.expert_span().data > 1) rules.push_back({Parallelism::data, MeshAxis::expert, On::inputs});
@@ -46,7 +46,7 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy) {
     rules.push_back({Parallelism::tensor, MeshAxis::tensor, On::parameters});
     if (strategy.sequence_parallel) rules.push_back({Parallelism::tokens, MeshAxis::tensor, On::residual});
     if (strategy.sequence_parallel && strategy.overlap_tensor) {
-      rules.push_back({Parallelism::tokens, MeshAxis::tensor, On::products});
+      rules.push_back({Parallelism::tokens, MeshAxis::tensor, scatters_in_pieces ? On::products : On::gathered_products});
     }
   }
   add_expert_rules(strategy, rules);

@@ -152,6 +152,7 @@ struct HostHabits {
   double graph_s = 20e-6;
   double expert_s = 0;
   double routing_s = 0;
+  double dispatch_s = 0;
   double pass_s = 0;
   double ring_step_s = 0;
   double collective_s = 0;

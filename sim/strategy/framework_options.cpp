@@ -311,6 +311,8 @@ std::vector<FrameworkOption> host_times() {
               at<group, &Habits::expert_s>),
       seconds("routing_s", "... the small kernels that choose experts and count their tokens, each way",
               at<group, &Habits::routing_s>),
+      seconds("dispatch_s", "... what sends rows to experts and back, captured routing or not, each way",
+              at<group, &Habits::dispatch_s>),
       seconds("pass_s", "... at the start of every pass of a stage: engine, batch, bookkeeping",
               at<group, &Habits::pass_s>),
       seconds(

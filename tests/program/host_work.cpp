@@ -72,6 +72,25 @@ TEST_CASE("capturing attention alone leaves the MLP to the host") {
   CHECK(attention + mlp == eager + 2 * to_picoseconds(25e-6));
 }
 
+TEST_CASE("a captured router leaves the dispatch of rows to the host") {
+  Strategy strategy;
+  strategy.data = 8;
+  strategy.expert = 8;
+  Job job = small_job(4, 1, strategy, 16);
+  job.model.mixture = {.experts = 8, .per_token = 2, .ffn = 512};
+  job.framework.host = {};
+  const auto host_s = [&](bool captured, double routing_s, double dispatch_s) {
+    job.training.cuda_graphs.router = captured;
+    job.framework.host.routing_s = routing_s;
+    job.framework.host.dispatch_s = dispatch_s;
+    return to_seconds(forward_layer(job).host);
+  };
+  CHECK(host_s(false, 2e-3, 0) - host_s(false, 0, 0) == doctest::Approx(2e-3));
+  CHECK(host_s(false, 2e-3, 3e-3) - host_s(false, 0, 0) == doctest::Approx(5e-3));
+  CHECK(host_s(true, 2e-3, 0) == host_s(true, 0, 0));
+  CHECK(host_s(true, 2e-3, 3e-3) - host_s(true, 0, 0) == doctest::Approx(3e-3));
+}
+
 TEST_CASE("where launches block, the device waits for the host before each kernel, and the host issues nothing ahead") {
   Job job = eager_job();
   const FoldedBody ahead = forward_layer(job);

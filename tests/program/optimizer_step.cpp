@@ -1,6 +1,7 @@
 #include "program/optimizer_step.hpp"
 
 #include "job_fixture.hpp"
+#include "program/data_parallel.hpp"
 #include "support/frameworks.hpp"
 
 #include <doctest/doctest.h>
@@ -96,6 +97,43 @@ TEST_CASE("a step that costs time per parameter does so where state is divided o
   CHECK(seconds(1, 2e-9).first - plain == doctest::Approx(2e-9 * parameters));
   CHECK(seconds(0, 2e-9) == seconds(0, 0));
   CHECK(seconds(1, 2e-9, 1) == seconds(1, 0, 1));
+}
+
+TEST_CASE("the host's step: for each tensor of a stage, and for each rank's piece of what was gathered behind it") {
+  const auto host_of = [](int zero, double tensor_s, double piece_s) {
+    Strategy strategy;
+    strategy.data = 16;
+    strategy.zero = zero;
+    Job job = small_job(8, 2, strategy, 16);
+    job.framework.host.step_s = 1e-3;
+    job.framework.host.stall_s = 0;
+    job.framework.host.step_tensor_s = tensor_s;
+    job.framework.host.step_piece_s = piece_s;
+    const ShardedBlocks blocks = shard_blocks(job);
+    const StagePlan stage = plan_stages(job, blocks).front();
+    CHECK(to_seconds(optimizer_body(job, stage).lead) == doctest::Approx(host_step_seconds(job, stage.parameters)));
+    return std::pair(host_step_seconds(job, stage.parameters), stage.parameters.tensors);
+  };
+  const int tensors = host_of(0, 0, 0).second;
+  REQUIRE(tensors > 8 * 8);  // two norms and four products with their biases in each layer
+  CHECK(host_of(0, 0, 5e-6).first == doctest::Approx(1e-3));  // nothing is gathered
+  CHECK(host_of(0, 1e-4, 0).first == doctest::Approx(1e-3 + tensors * 1e-4));
+  CHECK(host_of(1, 1e-4, 5e-6).first == doctest::Approx(1e-3 + tensors * (1e-4 + 16 * 5e-6)));
+  CHECK(host_of(3, 0, 5e-6).first == doctest::Approx(1e-3));  // gathered beside passes
+}
+
+TEST_CASE("a framework may overlap the reductions of low stages of ZeRO only") {
+  Strategy strategy;
+  strategy.data = 16;
+  strategy.overlap_grad_reduce = true;
+  for (const int zero : {0, 1}) {
+    strategy.zero = zero;
+    Job job = small_job(8, 2, strategy, 16);
+    CHECK(data_parallel_plan(job).reduce == DataParallelPlan::Reduce::last_backward);
+    job.framework.sharding.max_zero_with_overlap = 0;
+    const auto expected = zero == 0 ? DataParallelPlan::Reduce::last_backward : DataParallelPlan::Reduce::at_end;
+    CHECK(data_parallel_plan(job).reduce == expected);
+  }
 }
 
 TEST_CASE("a sharded optimizer steps its shard") {

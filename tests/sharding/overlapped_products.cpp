@@ -1,6 +1,7 @@
 // Tensor-parallel collectives overlapped with the products around them: one rule on the rows of products.
 
 #include "blocks_fixture.hpp"
+#include "sharding/axis_rules.hpp"
 
 #include <doctest/doctest.h>
 
@@ -74,6 +75,24 @@ TEST_CASE("backward: gathered gradients in pieces, sums beside weight gradients 
     scattered += collective && step.collective == CollectiveKind::reduce_scatter ? 1 : 0;
   }
   CHECK(scattered == 2);
+}
+
+TEST_CASE("user buffers that overlap gathers only leave what is scattered as it is") {
+  const Strategy strategy = overlapped(4);
+  const std::vector<OperatorGraph> blocks = blocks_of(small_gpt(), strategy, true);  // embedding, layer, head
+  const PartitionedBlock layer = partition(blocks[1], mesh_of(strategy), axis_rules(strategy, false), {});
+  auto pieces = pieces_of(layer, layer.forward);
+  CHECK(pieces["qkv"] == 4);
+  CHECK(pieces["mlp.up.up_weight"] == 4);
+  CHECK(pieces["attention.out"] == 1);
+  CHECK(pieces["mlp.out"] == 1);
+  int scattered = 0;
+  for (const BlockStep& step : layer.forward) {
+    const bool collective = step.kind == BlockStep::Kind::collective;
+    scattered += collective && step.collective == CollectiveKind::reduce_scatter ? 1 : 0;
+  }
+  CHECK(scattered == 2);
+  CHECK(pieces_of(layer, layer.backward)["d_mlp.out"] == 4);
 }
 
 TEST_CASE("a piece waits for its rows; the next rows are on their way meanwhile") {

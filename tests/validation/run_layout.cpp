@@ -53,3 +53,13 @@ TEST_CASE("layers that do not divide are split as trainers do") {
   CHECK(stated.front() == 6);
   CHECK(stated.back() == 9);
 }
+
+TEST_CASE("balanced chunks have as much of the weights, the head's included") {
+  // A layer has 4 6144^2 + 3 6144 24576 weights, the head as much as 0.52 of one: 48.5 of 12 chunks.
+  const std::vector<int> split =
+      split_of("48", {{"flags", "nanotron v0.5"}, {"ffn_hidden", "24576"}, {"head_dim", "96"}, {"micro_batch", "1"}});
+  REQUIRE(split.size() == 12);
+  CHECK(std::accumulate(split.begin(), split.end(), 0) == 48);
+  CHECK(split.front() == 5);  // the fifth is the first beyond a twelfth
+  CHECK(split.back() < 4);
+}
