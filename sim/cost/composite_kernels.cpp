@@ -76,11 +76,11 @@ KernelCost price_plain_kernels(const KernelModel& model, const OperatorGraph& gr
   for (const PlainKernel& kernel : graph.op(step.op).kernels) {
     const double launches = kernel.per_expert ? experts : 1;
     KernelCost cost = model.price_memory_bound(elements * kernel.bytes / launches, OperatorKind::elementwise, launch);
-    cost.compute_s = elements * kernel.cycles / launches / per_s;
-    if (cost.compute_s > cost.memory_s) {
-      cost.clocked_s = cost.compute_s;
+    const double issued_s = elements * kernel.cycles / launches / per_s;
+    if (issued_s > cost.memory_s) {
+      cost.clocked_s = issued_s;
       cost.draw = kMemoryBoundDraw;
-      cost.seconds = cost.overhead_s + cost.compute_s / model.clock_share();
+      cost.seconds = cost.overhead_s + issued_s / model.clock_share();
     }
     for (int i = 0; i < launches; ++i) add(out, cost);
   }

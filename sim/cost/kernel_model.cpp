@@ -447,7 +447,7 @@ void KernelModel::explain_plain_kernels(const OperatorGraph& graph, const BlockS
   out.evaluation = evaluation_of_parts(cost, clock_);
   const Figure& speedup = gpu_->memory_kernels.cached_speedup;
   out.inputs = {input("speedup in the second-level cache", speedup.value, speedup),
-                {"multiprocessors", fmt::format("{}", gpu_->multiprocessors), gpu_->clock_peak_hz.source},
+                {"multiprocessors", fmt::format("{}", gpu_->multiprocessors), "profile of " + gpu_->name},
                 input("peak clock, Hz", gpu_->clock_peak_hz.value, gpu_->clock_peak_hz)};
 }
 

@@ -214,8 +214,8 @@ struct Operator {
   // gradient.
   std::vector<PlainKernel> kernels;
   std::vector<PlainKernel> gradient_kernels;
-  bool causal = false;         // attention over earlier tokens only: half the work, if the kernel skips it
-  std::int64_t window = 0;     // attention over the last `window` tokens only, if the kernel skips others; 0: all
+  bool causal = false;      // attention over earlier tokens only: half the work, if the kernel skips it
+  std::int64_t window = 0;  // attention over the last `window` tokens only, if the kernel skips others; 0: all
   // Attention: sequences are packed with documents that do not see each other, if the kernel skips others; empty: each
   // sequence is one.
   std::vector<DocumentLength> documents;

@@ -12,9 +12,9 @@ namespace mirfak {
 double optimizer_bytes(const Job& job, const StageParameters& parameters);
 double optimizer_traffic_bytes(const Job& job, const StageParameters& parameters);
 
-// What the host of a stage that holds so much does between the last gradient and the first kernel of the next iteration,
-// stalls of any of the job's hosts included: HostHabits::step_s, step_tensor_s, step_piece_s and stall_s. Devices wait
-// for it.
+// What the host of a stage that holds so much does between the last gradient and the first kernel of the next
+// iteration, stalls of any of the job's hosts included: HostHabits::step_s, step_tensor_s, step_piece_s and stall_s.
+// Devices wait for it.
 double host_step_seconds(const Job& job, const StageParameters& parameters);
 
 // One rank's update of parameters that it holds so, on the device and on the host: what is offloaded

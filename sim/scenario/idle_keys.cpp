@@ -51,9 +51,8 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
     return;
   }
   const bool of_mappings = value.kind == Value::Kind::sequence && !value.items.empty() &&
-                           std::all_of(value.items.begin(), value.items.end(), [](const Value& item) {
-                             return item.kind == Value::Kind::mapping;
-                           });
+                           std::all_of(value.items.begin(), value.items.end(),
+                                       [](const Value& item) { return item.kind == Value::Kind::mapping; });
   if (!of_mappings) {
     keys.push_back(of);
     return;

@@ -46,7 +46,8 @@ std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_piec
     rules.push_back({Parallelism::tensor, MeshAxis::tensor, On::parameters});
     if (strategy.sequence_parallel) rules.push_back({Parallelism::tokens, MeshAxis::tensor, On::residual});
     if (strategy.sequence_parallel && strategy.overlap_tensor) {
-      rules.push_back({Parallelism::tokens, MeshAxis::tensor, scatters_in_pieces ? On::products : On::gathered_products});
+      rules.push_back(
+          {Parallelism::tokens, MeshAxis::tensor, scatters_in_pieces ? On::products : On::gathered_products});
     }
   }
   add_expert_rules(strategy, rules);

@@ -34,8 +34,8 @@ struct AxisRule {
 // The rules that make a strategy. Tensor parallelism (arXiv 1909.08053) shards heads, the MLP's inner axis and
 // the vocabulary of the parameters; sequence parallelism (arXiv 2205.05198) the tokens of the residual stream;
 // data parallelism the batch; expert parallelism (GShard, arXiv 2006.16668) the experts, over mesh axes that divide
-// tokens everywhere else; context parallelism the tokens of everything that enters a block. Without `scatters_in_pieces`
-// Strategy::overlap_tensor concerns what is gathered only.
+// tokens everywhere else; context parallelism the tokens of everything that enters a block. Without
+// `scatters_in_pieces` Strategy::overlap_tensor concerns what is gathered only.
 std::vector<AxisRule> axis_rules(const Strategy& strategy, bool scatters_in_pieces = true);
 
 // Axes data, expert, context and tensor, in this order: the places that MeshAxis names.

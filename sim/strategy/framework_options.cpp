@@ -148,35 +148,36 @@ FrameworkOptionGroup recompute() {
 FrameworkOptionGroup communication() {
   constexpr auto group = &Framework::communication;
   using Habits = CommunicationHabits;
-  return {"communication",
-          "How tensor ranks and pipeline stages exchange activations and their gradients.",
-          source_of<group>,
-          {
-              truth("overlap_tensor_gradients",
-                    "tensor-parallel collectives of backward passes run beside weight gradients",
-                    at<group, &Habits::overlap_tensor_gradients>),
-              truth("scatters_in_pieces",
-                    "`strategy.overlap_tensor` also holds for what a product's result is summed and scattered over; else "
-                    "only for what is gathered before it",
-                    at<group, &Habits::scatters_in_pieces>),
-              truth("overlap_pipeline", "with the interleaved schedule, transfers between stages run beside compute",
-                    at<group, &Habits::overlap_pipeline>),
-              truth("scatter_gather_pipeline",
-                    "without sequence parallelism, each tensor rank sends its share of the activation and the "
-                    "receivers gather (arXiv 2104.04473, section 4.1)",
-                    at<group, &Habits::scatter_gather_pipeline>),
-              truth("copies_gathered",
-                    "with sequence parallelism, what tensor ranks gather is copied behind the gather and what they "
-                    "reduce and scatter before it: tokens are not the outermost axis in memory",
-                    at<group, &Habits::copies_gathered>),
-              truth("keeps_gathered",
-                    "what products gather of their inputs is kept for their weight gradients; else gathered again",
-                    at<group, &Habits::keeps_gathered>),
-              truth("adds_before_reducing",
-                    "gradients that several products find for one tensor are added before tensor ranks reduce them; "
-                    "else each is reduced",
-                    at<group, &Habits::adds_before_reducing>),
-          }};
+  return {
+      "communication",
+      "How tensor ranks and pipeline stages exchange activations and their gradients.",
+      source_of<group>,
+      {
+          truth("overlap_tensor_gradients",
+                "tensor-parallel collectives of backward passes run beside weight gradients",
+                at<group, &Habits::overlap_tensor_gradients>),
+          truth("scatters_in_pieces",
+                "`strategy.overlap_tensor` also holds for what a product's result is summed and scattered over; else "
+                "only for what is gathered before it",
+                at<group, &Habits::scatters_in_pieces>),
+          truth("overlap_pipeline", "with the interleaved schedule, transfers between stages run beside compute",
+                at<group, &Habits::overlap_pipeline>),
+          truth("scatter_gather_pipeline",
+                "without sequence parallelism, each tensor rank sends its share of the activation and the "
+                "receivers gather (arXiv 2104.04473, section 4.1)",
+                at<group, &Habits::scatter_gather_pipeline>),
+          truth("copies_gathered",
+                "with sequence parallelism, what tensor ranks gather is copied behind the gather and what they "
+                "reduce and scatter before it: tokens are not the outermost axis in memory",
+                at<group, &Habits::copies_gathered>),
+          truth("keeps_gathered",
+                "what products gather of their inputs is kept for their weight gradients; else gathered again",
+                at<group, &Habits::keeps_gathered>),
+          truth("adds_before_reducing",
+                "gradients that several products find for one tensor are added before tensor ranks reduce them; "
+                "else each is reduced",
+                at<group, &Habits::adds_before_reducing>),
+      }};
 }
 
 std::vector<FrameworkOption> sharding_of_state() {

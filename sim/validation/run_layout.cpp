@@ -49,8 +49,8 @@ std::vector<int> from_the_front(std::int64_t layers, std::int64_t chunks) {
   return split;
 }
 
-// Each chunk takes layers until it has more than its share of the weights of all products, the head's included: the last
-// chunk, which has the head, gets fewer. Empty where the row does not state the sizes.
+// Each chunk takes layers until it has more than its share of the weights of all products, the head's included: the
+// last chunk, which has the head, gets fewer. Empty where the row does not state the sizes.
 std::vector<int> balanced(const RunReading& reading, std::int64_t layers, std::int64_t chunks) {
   const auto size = [&](const char* key) { return static_cast<double>(reading.whole_number(key).value_or(0)); };
   constexpr double kAttention = 4;  // products as wide as its heads, and gate, up and down of an MLP

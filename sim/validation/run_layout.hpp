@@ -8,8 +8,9 @@
 namespace mirfak {
 
 // Layers of every chunk where they are not even (Strategy::layer_split): as the key `pipeline_layout` states them; with
-// `chunks_filled: front` filled from the front, with `balanced` so that all have as much of the weights; or, where layers do not divide, with embedding and loss counted as a
-// layer each, or with the last chunks short. Empty: even, or the row does not state what is needed.
+// `chunks_filled: front` filled from the front, with `balanced` so that all have as much of the weights; or, where
+// layers do not divide, with embedding and loss counted as a layer each, or with the last chunks short. Empty: even, or
+// the row does not state what is needed.
 std::vector<int> layer_split_of(const RunReading& reading);
 
 // The layers of the chunks of Megatron Core's pipeline layout, such as "Et*4|(t*4|)*14tmL": E embedding, t layer, m
