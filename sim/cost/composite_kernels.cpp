@@ -40,18 +40,14 @@ ScanShape scan_shape(const OperatorGraph& graph, const BlockStep& step) {
   return shape;
 }
 
-// 1 where a step has nothing to do with experts.
-double experts_on_device(const OperatorGraph& graph, const BlockStep& step) {
-  double experts = 1;
-  for (const Operand& operand : graph.op(step.op).inputs) {
-    for (const Axis label : operand.labels) {
-      if (graph.divided_by(label) == Parallelism::experts) experts = std::max(experts, extent(step, label));
-    }
-  }
-  return experts;
-}
-
 }  // namespace
+
+double experts_on_device(const OperatorGraph& graph, const BlockStep& step) {
+  for (const Axis label : graph.op(step.op).inputs.front().labels) {
+    if (graph.divided_by(label) == Parallelism::experts) return extent(step, label);
+  }
+  return 1;
+}
 
 KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step) {
   const Operator& op = graph.op(step.op);

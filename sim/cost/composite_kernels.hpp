@@ -4,6 +4,9 @@
 
 namespace mirfak {
 
+// Experts whose rows a step works on, on one device; 1: its rows are not those of experts.
+double experts_on_device(const OperatorGraph& graph, const BlockStep& step);
+
 // A scan: the sum of its kernels (scan_model.hpp). The whole counts as products where these take most of its time.
 KernelCost price_scan(const KernelModel& model, const OperatorGraph& graph, const BlockStep& step);
 

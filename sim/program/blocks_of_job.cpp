@@ -307,11 +307,7 @@ class BodyWriter {
   double experts_beside(const BlockStep& step) const {
     const Operator& op = block_.graph.op(step.op);
     if (op.kind != OperatorKind::einsum && !op.auxiliary) return 0;
-    for (const Axis label : op.inputs.front().labels) {
-      if (block_.graph.divided_by(label) != Parallelism::experts) continue;
-      return static_cast<double>(step.local[index_of(label)] - 1);
-    }
-    return 0;
+    return experts_on_device(block_.graph, step) - 1;
   }
 
   double host_time(const BlockStep& step) const {

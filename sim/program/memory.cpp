@@ -186,8 +186,8 @@ class StageWalk {
     }
     if (pass.kind == Pass::Kind::backward_input) use_.activations += of(pass).due;
     if (pass.kind == Pass::Kind::backward_weight) use_.activations -= of(pass).due;
-    if (pass.kind ==
-        Pass::Kind::backward) {  // in two steps, as series over time add them: the sums are equal to the bit
+    // In two steps, as series over time add them: the sums are equal to the bit.
+    if (pass.kind == Pass::Kind::backward) {
       use_.gradients += of(pass).made();
       use_.gradients += of(pass).gradients - of(pass).made();
     }

@@ -12,7 +12,7 @@
 namespace mirfak {
 
 inline constexpr int kMostSamples = 10'000'000;
-// Error(input) of --samples, unless from 2 to kMostSamples.
+// Throws Error(input), which names --samples, unless they are from 2 to kMostSamples.
 void check_samples(int samples);
 
 struct SpreadOptions {

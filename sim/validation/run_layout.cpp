@@ -55,7 +55,7 @@ std::vector<int> balanced(const RunReading& reading, std::int64_t layers, std::i
   const auto size = [&](const char* key) { return static_cast<double>(reading.whole_number(key).value_or(0)); };
   constexpr double kAttention = 4;  // products as wide as its heads, and gate, up and down of an MLP
   constexpr double kMlp = 3;
-  const double layer = (kAttention * size("model.heads") * size("model.head_dim") + kMlp * size("model.ffn"));
+  const double layer = kAttention * size("model.heads") * size("model.head_dim") + kMlp * size("model.ffn");
   const double head = size("model.vocab");  // both times the hidden size
   if (layer == 0 || head == 0) return {};
   const double all = static_cast<double>(layers) * layer + head;
