@@ -132,6 +132,14 @@ void read_long_run_power(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) 
   mapping.finish();
 }
 
+void read_block_scaled_rate(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
+  if (file.root().has("block_scaled_rate")) {
+    gpu.block_scaled_rate = file.figure("block_scaled_rate", 0.1, 1);
+  } else if (other != nullptr) {
+    gpu.block_scaled_rate = other->block_scaled_rate;
+  }
+}
+
 void read_sustained_share(ProfileFile& file, const GpuSpec* other, GpuSpec& gpu) {
   const bool own = other == nullptr || file.root().has("sustained_share");
   gpu.sustained_share = own ? file.figure("sustained_share", 0.3, 1) : other->sustained_share;
@@ -206,6 +214,7 @@ GpuSpec read_gpu_profile(ProfileFile& file, const std::function<GpuSpec(const No
   read_memory_kernels(file, other ? &*other : nullptr, gpu);
   read_attention(file, other ? &*other : nullptr, gpu);
   read_long_run_power(file, other ? &*other : nullptr, gpu);
+  read_block_scaled_rate(file, other ? &*other : nullptr, gpu);
   read_sustained_share(file, other ? &*other : nullptr, gpu);
   read_clock_power(file, other ? &*other : nullptr, gpu);
   file.finish();

@@ -113,6 +113,9 @@ struct GpuSpec {
   Figure kernel_launch_s;                      // shortest period of dependent kernels in one stream
   std::map<Precision, GemmFit> gemm;           // keys are precisions of peak_flops; bf16 or fp16 is always there
   std::map<Precision, Figure> long_run_power;  // of a fit's power_threshold, what long runs hold; absent: all of it
+  // Of the rate of products whose operands have one scale each, what those reach whose operands have one per block of
+  // 128 values; 1 where the tensor cores apply the scales.
+  Figure block_scaled_rate{1, "the tensor cores apply scales of blocks"};
   ClockPower clock_power;
   Figure sustained_share;  // of the tables' clock that a long run holds under the power limit
   // The GPU whose GEMM fits are taken over; empty: none is, all tables are this GPU's own.

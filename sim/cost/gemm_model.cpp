@@ -41,9 +41,9 @@ double share_of(const GemmConstants& constants, int area) {
 GemmModel::GemmModel(const GpuSpec& gpu, Precision precision)
     : GemmModel(gpu, precision, gpu.gemm_fit(precision).constants) {}
 
-GemmModel::GemmModel(const GpuSpec& gpu, Precision precision, const GemmConstants& constants)
+GemmModel::GemmModel(const GpuSpec& gpu, Precision precision, const GemmConstants& constants, double share_of_peak)
     : constants_(constants),
-      peak_(gpu.peak_flops.at(precision).value),
+      peak_(gpu.peak_flops.at(precision).value * share_of_peak),
       multiprocessors_(gpu.multiprocessors),
       bandwidth_(gpu.memory_bandwidth.value),
       cache_bytes_(gpu.l2_bytes.value),

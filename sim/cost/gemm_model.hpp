@@ -49,7 +49,8 @@ struct GemmTime {
 class GemmModel {
  public:
   GemmModel(const GpuSpec& gpu, Precision precision);  // with the fit that the GPU has for it
-  GemmModel(const GpuSpec& gpu, Precision precision, const GemmConstants& constants);
+  // `share_of_peak`: where vector units keep the tensor cores waiting, both draw power (GpuSpec::block_scaled_rate).
+  GemmModel(const GpuSpec& gpu, Precision precision, const GemmConstants& constants, double share_of_peak = 1);
 
   // Among other kernels, at a clock share of `clock`, as long runs draw (GpuSpec::long_run_power). `bytes`: all
   // matrices, each once.

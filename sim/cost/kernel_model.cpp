@@ -137,14 +137,17 @@ bool moves_more_than_it_multiplies(const Operator& op) {
 
 }  // namespace
 
-KernelModel::Products::Products(const GpuSpec& gpu, Precision of)
-    : precision(of), peak(peak_of(gpu, of)), model(gpu, of) {}
+KernelModel::Products::Products(const GpuSpec& gpu, Precision of, bool in_blocks)
+    : precision(of),
+      scales_blocks(in_blocks),
+      peak(peak_of(gpu, of)),
+      model(gpu, of, gpu.gemm_fit(of).constants, in_blocks ? gpu.block_scaled_rate.value : 1) {}
 
 KernelModel::KernelModel(const GpuSpec& gpu, const KernelPrecision& precision,
                          std::span<const std::string> attention_kernels)
     : gpu_(&gpu),
-      wide_(gpu, precision.wide),
-      narrow_(gpu, precision.narrow),
+      wide_(gpu, precision.wide, false),
+      narrow_(gpu, precision.narrow, precision.narrow_in_blocks),
       stream_bandwidth_(gpu.memory_bandwidth.value * gpu.memory_bandwidth_efficiency.value) {
   if (const AttentionFit* fit = attention_fit(gpu, attention_kernels)) attention_.emplace(gpu, *fit, precision.wide);
 }
@@ -358,6 +361,10 @@ Explanation KernelModel::explain_product(const OperatorGraph& graph, const Block
     const GemmConstantKey& key = kGemmConstants[i];
     if (key.of_casts) continue;
     out.inputs.push_back({std::string(key.name), fmt::format("{:.4g}", fit.constants.*key.value), fit.sources[i]});
+  }
+  if (products.scales_blocks) {
+    out.inputs.push_back(
+        input("block_scaled_rate, of the peak", gpu_->block_scaled_rate.value, gpu_->block_scaled_rate));
   }
   return out;
 }

@@ -16,10 +16,12 @@ namespace mirfak {
 // In which precisions kernels compute.
 struct KernelPrecision {
   Precision wide;
-  Precision narrow;  // of products marked so (Operator::low_precision)
+  Precision narrow;               // of products marked so (Operator::low_precision)
+  bool narrow_in_blocks = false;  // ... whose operands have a scale per block (GpuSpec::block_scaled_rate)
 
   KernelPrecision(Precision all) : wide(all), narrow(all) {}  // NOLINT(google-explicit-constructor): one is the rule
-  KernelPrecision(Precision wide_products, Precision narrow_products) : wide(wide_products), narrow(narrow_products) {}
+  KernelPrecision(Precision wide_products, Precision narrow_products, bool in_blocks = false)
+      : wide(wide_products), narrow(narrow_products), narrow_in_blocks(in_blocks) {}
 };
 
 // How kernels are started: one by one from a stream, or as part of a CUDA graph.
@@ -95,10 +97,11 @@ class KernelModel {
 
   // Products in one precision.
   struct Products {
-    Products(const GpuSpec& gpu, Precision of);
+    Products(const GpuSpec& gpu, Precision of, bool in_blocks);
     KernelCost price(const GemmShape& shape, double bytes, double clock) const;
 
     Precision precision;
+    bool scales_blocks = false;
     double peak = 0;
     GemmModel model;
   };

@@ -128,13 +128,13 @@ const CollectiveModel& slowest_model(const ReplicaCollective& collective, const 
 
 CommunicationCost price(const ReplicaCollective& collective, const StageCosts& costs) {
   const CollectiveModel& model = slowest_model(collective, costs);
-  CommunicationCost cost =
-      model.price(collective.kind, collective.bytes / collective.pieces, alone(group_of(costs, collective.among)));
+  const CommunicationGroup& group = group_of(costs, collective.among);
+  CommunicationCost cost = model.price(collective.kind, collective.bytes / collective.pieces, alone(group));
   cost.seconds *= collective.pieces;
   cost.latency_s *= collective.pieces;
   cost.transfer_s *= collective.pieces;
   cost.bytes_sent *= collective.pieces;
-  if (collective.max_bytes_per_s > 0 && cost.transfer_s > 0) {
+  if (collective.max_bytes_per_s > 0 && group.shape.domains > 1 && cost.transfer_s > 0) {
     const double slowest = cost.bytes_sent / collective.max_bytes_per_s * model.time_factor();
     cost.network_bytes_per_s *= cost.seconds / std::max(cost.seconds, slowest);
     cost.transfer_s += std::max(0.0, slowest - cost.seconds);

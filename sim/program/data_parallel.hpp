@@ -48,8 +48,10 @@ struct ReplicaCollective {
   CollectiveKind kind{};
   double bytes = 0;  // of the larger buffer on one rank, all pieces together
   ReplicaGroup among = ReplicaGroup::all;
-  int pieces = 1;              // collectives that the bytes are spread over
-  double max_bytes_per_s = 0;  // bus bandwidth that the framework's way of calling it does not exceed; 0: no limit
+  int pieces = 1;  // collectives that the bytes are spread over
+  // Bus bandwidth that the framework's way of calling it does not exceed among ranks of several scale-up domains;
+  // 0: no limit.
+  double max_bytes_per_s = 0;
 };
 
 // What makes the gradients of parameters those of all replicas, in order: an all-reduce; with ZeRO a reduce-scatter

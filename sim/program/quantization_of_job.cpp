@@ -37,6 +37,10 @@ std::optional<Quantization> quantization_of(const Job& job) {
   return out;
 }
 
+KernelPrecision kernel_precision(const Job& job) {
+  return {job.precision(), job.product_precision(), job.recipe().scaling == Scaling::block};
+}
+
 bool can_train(const GpuSpec& gpu, const Job& job) {
   if (job.recipe().scaling == Scaling::micro && gpu.architecture != "blackwell") return false;
   return gpu.peak_flops.contains(job.precision()) && gpu.peak_flops.contains(job.product_precision());

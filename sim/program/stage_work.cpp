@@ -3,6 +3,7 @@
 #include "program/condensed_body.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
+#include "program/quantization_of_job.hpp"
 
 #include <algorithm>
 
@@ -284,7 +285,7 @@ TaskClass StageWork::describe_step(const BodyStep& step, const StepOf& of) {
   if (of.block == nullptr) {
     described.work = traffic_work(step.bytes);
   } else if (kernel) {
-    described.work = kernel_work(*of.block, *of.step, {job_.precision(), job_.product_precision()});
+    described.work = kernel_work(*of.block, *of.step, kernel_precision(job_));
   } else {
     described.work = CollectiveWork{of.step->collective, of.step->bytes, 1, job_.precision()};
     described.grouping = groups_.over(of.step->over, job_.strategy);

@@ -106,6 +106,13 @@ TEST_CASE("a fit taken over scales the power threshold: more watts, more FLOP/s"
   CHECK(pcie == doctest::Approx(0.75 * sxm));
 }
 
+TEST_CASE("scales of blocks slow products down on Hopper, whose tensor cores do not apply them") {
+  const double h200 = catalog().gpu("h200").block_scaled_rate.value;
+  CHECK(h200 < 1);
+  for (const char* name : {"h100", "h200-nvl", "h800"}) CHECK(catalog().gpu(name).block_scaled_rate.value == h200);
+  for (const char* name : {"b200", "gb300", "a100-80g"}) CHECK(catalog().gpu(name).block_scaled_rate.value == 1);
+}
+
 TEST_CASE("a precision without a fit of its own uses the nearest one") {
   const GpuSpec h100 = catalog().gpu("h100");
   CHECK(&h100.gemm_fit(Precision::fp16) == &h100.gemm.at(Precision::bf16));

@@ -160,6 +160,17 @@ TEST_CASE("a kernel that runs alone settles where the table's long kernels do") 
   CHECK(table_time_of(constants, {1, 4096, 4096, 4096}).clock_share > alone.clock_share());
 }
 
+TEST_CASE("what keeps the tensor cores waiting draws power in their place") {
+  const GpuSpec spec = gpu();
+  const GemmShape shape{1, 2048, 1024, 4096};
+  const GemmModel whole(spec, Precision::fp8, plain());
+  const GemmModel held(spec, Precision::fp8, plain(), 0.8);
+  const GemmTime plain_time = whole.time(shape, 0);
+  const GemmTime held_time = held.time(shape, 0);
+  CHECK(held_time.tiling.seconds == doctest::Approx(plain_time.tiling.seconds / 0.8).epsilon(1e-12));
+  CHECK(held_time.draw == doctest::Approx(plain_time.draw).epsilon(1e-12));
+}
+
 TEST_CASE("what waits for memory leaves power to what computes") {
   PowerMix mix;
   mix.add_clocked(1, 1.2);

@@ -77,7 +77,8 @@ struct Abilities {
   int zero = 1;                   // the highest stage; Megatron-LM's distributed optimizer is of 2022
 };
 
-const Abilities& abilities_of(const std::string& framework) {
+// Of the framework, or of the nearest that it is like.
+const Abilities& abilities_of(const Framework& framework) {
   static const std::vector<Abilities> known = {
       {"megatron-core"},
       {"megatron-lm-2022", true, true, true, false, false, false, 0},
@@ -86,9 +87,13 @@ const Abilities& abilities_of(const std::string& framework) {
       {"deepspeed-2021", false, false, false, false, false, true, 3},
       {"llm-foundry", false, false, false, false, false, true, 3},
   };
-  const auto found =
-      std::find_if(known.begin(), known.end(), [&](const Abilities& each) { return each.framework == framework; });
-  REQUIRE_MESSAGE(found != known.end(), framework);
+  std::vector<std::string> names = framework.likes;
+  names.insert(names.begin(), framework.name);
+  auto found = known.end();
+  for (auto name = names.begin(); name != names.end() && found == known.end(); ++name) {
+    found = std::find_if(known.begin(), known.end(), [&](const Abilities& each) { return each.framework == *name; });
+  }
+  REQUIRE_MESSAGE(found != known.end(), framework.name);
   return *found;
 }
 
@@ -177,7 +182,7 @@ void include_layout(const Strategy& s, StrategySpace& space) {
 StrategySpace space_of(const Job& job) {
   StrategySpace space = default_space(job.model, job.training, job.framework);
   keep_usual_sizes(space);
-  restrict_to(abilities_of(job.framework.name), space);
+  restrict_to(abilities_of(job.framework), space);
   include_layout(job.strategy, space);
   return space;
 }

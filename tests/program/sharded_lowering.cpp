@@ -205,7 +205,7 @@ TEST_CASE("where reductions block, an iteration takes compute and reductions tog
   }
   const double microbatches = 64.0 / 16 / job.strategy.micro_batch;
   Job alone = free_communication(job);
-  alone.framework.sharding.max_reduce_bytes_per_s = 0;  // a limit of the software, whatever the links
+  alone.framework.sharding.max_reduce_bytes_per_s = 0;  // a limit of the software, whatever the network
   const double compute = seconds(alone);
   CHECK(seconds(job) >= (compute + microbatches * reductions) * (1 - 1e-9));
 }
@@ -219,6 +219,15 @@ TEST_CASE("a limit on what collectives reach is the rate of those that would be 
   CHECK(price(reduction, costs).seconds == free.seconds);
   reduction.max_bytes_per_s = free.bytes_per_s / 10;
   CHECK(price(reduction, costs).seconds == doctest::Approx(10 * free.bytes_sent / free.bytes_per_s));
+}
+
+TEST_CASE("... across nodes, where it was seen, not within one") {
+  const Lowered lowered(job_of({"pytorch-fsdp", 1, 1, 8, 3, 0, false}));
+  const StageCosts& costs = lowered.plans[0].costs;
+  ReplicaCollective reduction = gradient_reduction(lowered.job, {100e6, 0}).front();
+  const CommunicationCost free = price(reduction, costs);
+  reduction.max_bytes_per_s = free.bytes_per_s / 10;
+  CHECK(price(reduction, costs).seconds == free.seconds);
 }
 
 TEST_CASE("parameters gathered behind the step, or overlapped with the first forward pass: the same bytes, less time") {
