@@ -100,7 +100,7 @@ TEST_CASE("recorded steps correct the node type, and the corrected prediction is
   REQUIRE(fit.parts.size() == 2);
   for (const RecordedPart& part : fit.parts) {
     CAPTURE(part.name);
-    CHECK(part.error_after < 0.5 * part.error_before);
+    CHECK(part.error_after < 0.6 * part.error_before);  // shrunk towards the profile: three steps of a machine
     CHECK(part.spread == doctest::Approx(0.01).epsilon(1e-4));
   }
 
