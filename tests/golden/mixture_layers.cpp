@@ -43,7 +43,8 @@ std::string scenario_of(const CsvTable& table, std::size_t row) {
 }
 
 // The job on GPUs that the power limit leaves alone: the benchmark times passes of milliseconds with pauses between
-// them, where training of hours holds less than the full clock.
+// them, where training of hours holds less than the full clock. Its table states no clock; the passes in bf16 ask for
+// this one, and those in fp8-block are judged at it.
 Job at_full_clock(Job job) {
   NodeAllotment nodes = job.cluster.groups().front();
   nodes.hardware.gpu.long_run_power.clear();
