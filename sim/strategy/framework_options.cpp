@@ -240,11 +240,11 @@ std::vector<FrameworkOption> sharding_traffic() {
       bytes("reduce_copy_bytes", "... in front of a reduction, into the reduced buffer, with scaling",
             at<group, &Habits::reduce_copy_bytes>),
       bytes("reduce_cast_bytes", "... where that changes the precision", at<group, &Habits::reduce_cast_bytes>),
-      rate(
-          "max_gather_bytes_per_s",
-          "by the count of buses, that the gather of one unit does not exceed across nodes, whatever their network; 0: "
-          "no such limit",
-          at<group, &Habits::max_gather_bytes_per_s>),
+      rate("max_gather_bytes_per_s",
+           "by the count of buses, that the gather of one unit does not exceed between nodes, or racks with one "
+           "scale-up "
+           "network; 0: no such limit",
+           at<group, &Habits::max_gather_bytes_per_s>),
       rate("max_reduce_bytes_per_s", "... its reduction", at<group, &Habits::max_reduce_bytes_per_s>),
   };
 }

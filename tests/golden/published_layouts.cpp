@@ -77,22 +77,18 @@ struct Abilities {
   int zero = 1;                   // the highest stage; Megatron-LM's distributed optimizer is of 2022
 };
 
-// Of the framework, or of the nearest that it is like.
 const Abilities& abilities_of(const Framework& framework) {
+  // One that inherits from another stands before it.
   static const std::vector<Abilities> known = {
       {"megatron-core"},
       {"megatron-lm-2022", true, true, true, false, false, false, 0},
-      {"megatron-lm-2021", true, true, false, false, false, false, 0},
       {"megatron-deepspeed", true, false, false, false, false, false, 1},
       {"deepspeed-2021", false, false, false, false, false, true, 3},
       {"llm-foundry", false, false, false, false, false, true, 3},
+      {"megatron-lm-2021", true, true, false, false, false, false, 0},
   };
-  std::vector<std::string> names = framework.likes;
-  names.insert(names.begin(), framework.name);
-  auto found = known.end();
-  for (auto name = names.begin(); name != names.end() && found == known.end(); ++name) {
-    found = std::find_if(known.begin(), known.end(), [&](const Abilities& each) { return each.framework == *name; });
-  }
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const Abilities& each) { return framework.is_like(each.framework); });
   REQUIRE_MESSAGE(found != known.end(), framework.name);
   return *found;
 }
