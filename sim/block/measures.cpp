@@ -1,5 +1,7 @@
 #include "block/measures.hpp"
 
+#include "graph/missing_gradients.hpp"
+
 #include <algorithm>
 
 namespace mirfak::block {
@@ -43,11 +45,6 @@ double scan_flop(const OperatorGraph& graph, const Operator& op) {
   const double state = static_cast<double>(graph.extent(labels.state));
   return 2 * product(graph, labels.batch) * tokens *
          (chunk * groups * state + heads * chunk * width + 2 * heads * state * width);
-}
-
-bool reads_frozen(const OperatorGraph& graph, const Operator& op) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(),
-                     [&](const Operand& input) { return graph.tensor(input.tensor).frozen; });
 }
 
 // The share of a parameter's elements that a token meets.
@@ -99,9 +96,10 @@ double forward_flop(const OperatorGraph& graph) {
 }
 
 double model_flop(const OperatorGraph& graph) {
+  const bool differentiated = has_gradients(graph);
   double out = 0;
   for (const Operator& op : graph.operators) {
-    if (op.phase == Phase::forward) out += flop(graph, op) * (reads_frozen(graph, op) ? 2 : 3);
+    if (op.phase == Phase::forward) out += flop(graph, op) * (3 - missing_gradients(graph, op, differentiated));
   }
   return out;
 }

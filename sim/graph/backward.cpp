@@ -4,6 +4,8 @@
 
 #include "graph/backward.hpp"
 
+#include "graph/missing_gradients.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,7 +22,7 @@ class Differentiator {
   OperatorGraph run() {
     find_choices();
     const auto forward_count = static_cast<OperatorId>(graph_.operators.size());
-    if (graph_.inputs.empty() && !trains_anything()) return std::move(graph_);
+    if (!has_gradients(graph_)) return std::move(graph_);
     for (const TensorId output : graph_.outputs) contribute(output, new_gradient(output));
     for (OperatorId id = forward_count - 1; id >= 0; --id) {
       const Operator op = graph_.op(id);  // a copy: differentiate() appends operators
@@ -40,10 +42,6 @@ class Differentiator {
       if (op.has_gradient) continue;
       for (const Operand& output : op.outputs) chosen_.insert(output.tensor);
     }
-  }
-  bool trains_anything() const {
-    return std::any_of(graph_.tensors.begin(), graph_.tensors.end(),
-                       [](const Tensor& tensor) { return tensor.role == TensorRole::parameter && !tensor.frozen; });
   }
   bool is_trained(TensorId id) const { return is_parameter(id) && !graph_.tensor(id).frozen; }
   bool is_parameter(TensorId id) const { return graph_.tensor(id).role == TensorRole::parameter; }
@@ -378,6 +376,18 @@ bool is_forward_activation(const OperatorGraph& graph, TensorId id) {
 
 OperatorGraph with_backward(OperatorGraph forward, const BackwardOptions& options) {
   return Differentiator(std::move(forward), options).run();
+}
+
+bool has_gradients(const OperatorGraph& graph) {
+  return !graph.inputs.empty() || std::any_of(graph.tensors.begin(), graph.tensors.end(), [](const Tensor& tensor) {
+    return tensor.role == TensorRole::parameter && !tensor.frozen;
+  });
+}
+
+int missing_gradients(const OperatorGraph& graph, const Operator& op, bool differentiated) {
+  if (!differentiated) return 2;
+  return static_cast<int>(std::count_if(op.inputs.begin(), op.inputs.end(),
+                                        [&](const Operand& input) { return graph.tensor(input.tensor).frozen; }));
 }
 
 std::vector<Operand> unlisted_parameters(const OperatorGraph& graph, const Operator& gradient) {

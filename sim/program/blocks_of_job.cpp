@@ -5,6 +5,7 @@
 #include "cost/composite_kernels.hpp"
 #include "cost/expert_exchange.hpp"
 #include "graph/backward.hpp"
+#include "graph/missing_gradients.hpp"
 #include "model/blocks.hpp"
 #include "program/body_cache.hpp"
 #include "program/data_parallel.hpp"
@@ -624,15 +625,14 @@ Explanation explain_collective_step(const Job& job, const PartitionedBlock& bloc
                                  group, exchange_of(job));
 }
 
-// Products with frozen weights, whose weight gradients nobody computes, and with data, which have no gradient.
-double frozen_flop(const PartitionedBlock& block, const StageCosts& costs) {
+// Of the gradients that convention counts, those that nobody computes.
+double missing_flop(const PartitionedBlock& block, const StageCosts& costs) {
+  const bool differentiated = has_gradients(block.graph);
   double flop = 0;
   for (const BlockStep& step : block.forward) {
     if (step.kind != BlockStep::Kind::kernel) continue;
-    const Operator& op = block.graph.op(step.op);
-    const bool frozen = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                    [&](const Operand& input) { return block.graph.tensor(input.tensor).frozen; });
-    if (frozen) flop += costs.kernels.price(block, step).flop;
+    const int missing = missing_gradients(block.graph, block.graph.op(step.op), differentiated);
+    if (missing > 0) flop += missing * costs.kernels.price(block, step).flop;
   }
   return flop;
 }
@@ -654,9 +654,9 @@ BlockBodies price_block(const Job& job, const PartitionedBlock& block, const Sta
   }
   out.folded_forward = fold(out.forward);
   out.folded_backward = fold(out.backward);
-  const double frozen = frozen_flop(block, costs);
-  out.model_flop = 3 * out.folded_forward.flop - frozen;
-  out.visible_flop = 3 * out.folded_forward.executed_flop - frozen;
+  const double missing = missing_flop(block, costs);
+  out.model_flop = 3 * out.folded_forward.flop - missing;
+  out.visible_flop = 3 * out.folded_forward.executed_flop - missing;
   out.settled_clock = costs.kernels.settled_share();
   if (halves) {
     out.split = split_body(block, out.backward);
