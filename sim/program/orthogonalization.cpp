@@ -1,6 +1,9 @@
 #include "program/orthogonalization.hpp"
 
+#include "cost/power_limit.hpp"
+
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace mirfak {
@@ -32,6 +35,39 @@ double product_bytes(const GemmShape& shape) {
   return kElementBytes * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
 }
 
+// Of one iteration on a matrix.
+std::array<GemmShape, 3> products_of(const GemmShape& matrix) {
+  const double rows = std::min(matrix.m, matrix.n);
+  const double columns = std::max(matrix.m, matrix.n);
+  return {GemmShape{matrix.batch, rows, rows, columns},
+          {matrix.batch, rows, rows, rows},
+          {matrix.batch, rows, columns, rows}};
+}
+
+double other_bytes(const GemmShape& matrix) { return kOtherBytes * matrix.batch * matrix.m * matrix.n; }
+
+// At the clock of the layers, but no higher than these kernels would hold by themselves: they run for longer than a
+// power controller averages over, and no pass between them leaves the device time to rest.
+KernelModel alone(const std::vector<GemmShape>& matrices, KernelModel kernels) {
+  const double settled = kernels.settled_share();
+  const double set = kernels.clock_share();
+  kernels.set_clock_share(1);
+  PowerMix mix(kernels.gpu().limit_share());
+  const auto add = [&](const KernelCost& cost, double times) {
+    mix.add_clocked(times * cost.clocked_s, cost.draw);
+    mix.add_other(times * (cost.seconds - cost.clocked_s), kMemoryBoundDraw);
+  };
+  for (const GemmShape& matrix : matrices) {
+    for (const GemmShape& product : products_of(matrix)) {
+      add(kernels.price_gemm(product, product_bytes(product)), kIterations);
+    }
+    add(kernels.price_memory_bound(other_bytes(matrix)), 1);
+  }
+  const double held = std::min(mix.clock_share(), kernels.gpu().sustained_share.value);
+  kernels.set_clock_share(std::min(settled, held), set < settled ? set : 1);
+  return kernels;
+}
+
 }  // namespace
 
 double matrix_elements(const PartitionedBlock& block) {
@@ -40,26 +76,23 @@ double matrix_elements(const PartitionedBlock& block) {
   return elements;
 }
 
-Orthogonalization price_orthogonalization(const PartitionedBlock& block, const KernelModel& kernels) {
+Orthogonalization price_orthogonalization(const PartitionedBlock& block, const KernelModel& of_layers) {
   Orthogonalization out;
-  for (const GemmShape& matrix : matrices_of(block)) {
-    const double rows = std::min(matrix.m, matrix.n);
-    const double columns = std::max(matrix.m, matrix.n);
+  const std::vector<GemmShape> matrices = matrices_of(block);
+  const KernelModel kernels = alone(matrices, of_layers);
+  for (const GemmShape& matrix : matrices) {
     double seconds = 0;
     const auto add = [&](const KernelCost& cost, double times) {
       seconds += times * cost.seconds;
       out.energy_j += times * energy_above_waiting_j(kernels, cost);
     };
-    for (const GemmShape& product : {GemmShape{matrix.batch, rows, rows, columns},
-                                     {matrix.batch, rows, rows, rows},
-                                     {matrix.batch, rows, columns, rows}}) {
+    for (const GemmShape& product : products_of(matrix)) {
       add(kernels.price_gemm(product, product_bytes(product)), kIterations);
       out.flop += kIterations * product.flop();
       out.bytes += kIterations * product_bytes(product);
     }
-    const double moved = kOtherBytes * matrix.batch * rows * columns;
-    add(kernels.price_memory_bound(moved), 1);
-    out.bytes += moved;
+    add(kernels.price_memory_bound(other_bytes(matrix)), 1);
+    out.bytes += other_bytes(matrix);
     out.seconds += seconds;
     out.largest_s = std::max(out.largest_s, seconds / matrix.batch);
   }
