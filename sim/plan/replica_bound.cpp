@@ -47,10 +47,11 @@ class CutStages {
     std::vector<CutChunk> out;
     for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
       const ChunkPlan& chunk = contents.chunks[i];
-      const bool as_before = i > 0 && same_blocks(chunk, contents.chunks[i - 1]);
+      const auto index = static_cast<int>(i);
+      const bool as_before = i > 1 && same_blocks(chunk, contents.chunks[i - 1]);
       out.push_back(as_before ? out.back()
-                              : CutChunk{cut(own, place, contents, chunk, Pass::Kind::forward),
-                                         cut(own, place, contents, chunk, Pass::Kind::backward)});
+                              : CutChunk{cut(own, place, contents, index, Pass::Kind::forward),
+                                         cut(own, place, contents, index, Pass::Kind::backward)});
     }
     return out;
   }
@@ -62,11 +63,14 @@ class CutStages {
                       [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; });
   }
 
-  CutPass cut(const Job& job, std::size_t place, const StageContents& contents, const ChunkPlan& chunk,
-              Pass::Kind kind) const {
+  CutPass cut(const Job& job, std::size_t place, const StageContents& contents, int index, Pass::Kind kind) const {
+    const ChunkPlan& chunk = contents.chunks[static_cast<std::size_t>(index)];
     const StageCosts& costs = branch_.layout().costs[place];
     CutPass out;
-    for (const PassPart& part : split_pass(job, chunk, kind)) {
+    const std::vector<PassPart> parts = split_pass(job, chunk, kind);
+    const std::vector<PassPart> beside = beside_parts(job, index, parts);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const PassPart& part = parts[i];
       if (part.gathers.total() > 0) {
         const Picoseconds gather = time_of(parameter_gather(job, contents.parameters, part.gathers), costs);
         if (part.first == 0) out.first_gather = gather;
@@ -76,7 +80,7 @@ class CutStages {
       out.reduce += out.last_reduce;
       const Picoseconds copies = fold(replica_copies(job, costs, part)).device;
       const double kernels_s = to_seconds(kernels(place, chunk, kind, part) + copies);
-      const double lost_s = lost_to_collectives(job, costs, contents.parameters, part, kernels_s);
+      const double lost_s = lost_to_collectives(job, costs, contents.parameters, beside[i], kernels_s);
       out.longer += copies + (lost_s > 0 ? to_picoseconds(lost_s) : 0);
     }
     return out;

@@ -10,6 +10,7 @@
 #include "network/cluster_routes.hpp"
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
+#include "program/pass_parts.hpp"
 #include "program/program_size.hpp"
 #include "program/replica_classes.hpp"
 #include "program/replica_teams.hpp"
@@ -362,7 +363,7 @@ void Lowering::emit_in_parts(int stage) {
     if (habits.overlaps_gathers && !prefetches && !forward && gathering < parts.size()) gather(After::but_the_last);
     if (parts[i].reduces.total() == 0) continue;
     data_.reduce(stage, parts[i].reduces);
-    if (habits.reduction_blocks) wait_for_reduction(stage);
+    if (reductions_block(job_.framework, data_parallel(stage))) wait_for_reduction(stage);
   }
 }
 

@@ -101,12 +101,30 @@ double lost_beside(double beside_s, double share, double device_s) {
   return std::min(share * beside_s, device_s * share / (1 - share));
 }
 
+bool reductions_block(const Framework& framework, const DataParallelPlan& plan) {
+  return framework.sharding.reduction_blocks && plan.reduce == DataParallelPlan::Reduce::every_backward;
+}
+
+std::vector<PassPart> beside_parts(const Job& job, int chunk, const std::vector<PassPart>& parts) {
+  using Gather = DataParallelPlan::Gather;
+  using Reduce = DataParallelPlan::Reduce;
+  const DataParallelPlan plan = data_parallel_plan(job);
+  std::vector<PassPart> out = parts;
+  if (chunk > 0) return out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (plan.gather == Gather::first_forward)
+      out[i].gathers = i + 1 < out.size() ? parts[i + 1].gathers : HeldParameters{};
+    if (plan.reduce == Reduce::last_backward) out[i].reduces = i > 0 ? parts[i - 1].reduces : HeldParameters{};
+  }
+  return out;
+}
+
 double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
                            const PassPart& part, double device_s) {
   const ShardingHabits& habits = job.framework.sharding;
-  const bool in_passes = data_parallel_plan(job).gathers_in_passes();
-  const bool gathers = habits.overlaps_gathers || !in_passes;
-  const bool reduces = !(in_passes && habits.reduction_blocks);
+  const DataParallelPlan plan = data_parallel_plan(job);
+  const bool gathers = habits.overlaps_gathers || !plan.gathers_in_passes();
+  const bool reduces = !reductions_block(job.framework, plan);
   double beside_s = 0;
   double held_s = 0;  // multiprocessors held, over time
   const auto add = [&](const std::vector<ReplicaCollective>& collectives) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "program/data_parallel.hpp"
 #include "program/job.hpp"
 #include "program/stage_plan.hpp"
 
@@ -28,10 +29,18 @@ Body replica_copies(const Job& job, const StageCosts& costs, const PassPart& par
 // rate of 1 - share: they are behind by share x beside_s when it ends, or by as much as they do not end before it.
 double lost_beside(double beside_s, double share, double device_s);
 
-// How much longer kernels of `device_s` take beside the collectives of a part, whose channels hold multiprocessors. A
-// part runs beside the gather for the part behind it and the reduction of the part before it, taken to be as large as
-// its own.
+// Whether a stage's passes wait for each reduction: of every backward pass where the framework blocks; not where the
+// strategy overlaps them with the last one.
+bool reductions_block(const Framework& framework, const DataParallelPlan& plan);
+
+// Of each part of a pass of a stage's chunk, the collectives that run beside its kernels: the gather for the part
+// behind it and the reduction of the part before it, taken to be as large as its own, as passes that communicate follow
+// each other. A stage's first chunk begins first and ends last: beside the gather in front of its first forward pass,
+// and the reduction behind its last backward pass, nothing runs.
+std::vector<PassPart> beside_parts(const Job& job, int chunk, const std::vector<PassPart>& parts);
+
+// How much longer kernels of `device_s` take beside such collectives, whose channels hold multiprocessors.
 double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
-                           const PassPart& part, double device_s);
+                           const PassPart& beside, double device_s);
 
 }  // namespace mirfak

@@ -331,12 +331,15 @@ PassWork::Steps StageWork::describe_runs(const Body& body, const Origins& origin
 
 std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
   std::vector<PartWork> parts;
-  for (const PassPart& piece : split_pass(job_, plan_.chunks[static_cast<std::size_t>(chunk)], kind)) {
+  const std::vector<PassPart> pieces = split_pass(job_, plan_.chunks[static_cast<std::size_t>(chunk)], kind);
+  const std::vector<PassPart> beside = beside_parts(job_, chunk, pieces);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const PassPart& piece = pieces[i];
     FoldedBody folded = plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, piece.first, piece.last);
     const Body* copies = nullptr;
     Body around = replica_copies(job_, plan_.costs, piece);
     const double kernels_s = to_seconds(folded.device + fold(around).device);
-    const double lost_s = lost_to_collectives(job_, plan_.costs, plan_.parameters, piece, kernels_s);
+    const double lost_s = lost_to_collectives(job_, plan_.costs, plan_.parameters, beside[i], kernels_s);
     if (lost_s > 0) around.steps.push_back(delay_step(lost_s));
     if (!around.steps.empty()) {
       copies = &copies_.emplace_back(std::move(around));

@@ -210,6 +210,32 @@ TEST_CASE("where reductions block, an iteration takes compute and reductions tog
   CHECK(seconds(job) >= (compute + microbatches * reductions) * (1 - 1e-9));
 }
 
+TEST_CASE("... but not those that a strategy overlaps with the last backward pass") {
+  Job job = job_of({"paddle", 1, 1, 16, 1, 0, false}, 64);
+  REQUIRE(job.framework.sharding.reduction_blocks);
+  const double behind = seconds(job);
+  job.strategy.overlap_grad_reduce = true;
+  CHECK(seconds(job) < behind);
+}
+
+TEST_CASE("nothing runs beside the reduction behind a stage's last backward pass, nor beside its first gather") {
+  const Lowered lowered(job_of({"megatron-core", 1, 1, 16, 1, 0, true}));
+  const ChunkPlan& chunk = lowered.plans.front().chunks.front();
+  const std::vector<PassPart> backward = split_pass(lowered.job, chunk, Pass::Kind::backward);
+  const std::vector<PassPart> forward = split_pass(lowered.job, chunk, Pass::Kind::forward);
+  REQUIRE(backward.size() > 1);
+  REQUIRE(forward.size() == backward.size());
+  const std::vector<PassPart> beside_backward = beside_parts(lowered.job, 0, backward);
+  const std::vector<PassPart> beside_forward = beside_parts(lowered.job, 0, forward);
+  CHECK(beside_backward.front().reduces.total() == 0);
+  CHECK(beside_forward.back().gathers.total() == 0);
+  for (std::size_t i = 1; i < backward.size(); ++i) {
+    CHECK(beside_backward[i].reduces.total() == backward[i - 1].reduces.total());
+    CHECK(beside_forward[i - 1].gathers.total() == forward[i].gathers.total());
+    CHECK(beside_parts(lowered.job, 1, backward)[i].reduces.total() == backward[i].reduces.total());
+  }
+}
+
 TEST_CASE("a limit on what collectives reach is the rate of those that would be faster") {
   const Lowered lowered(job_of({"pytorch-fsdp", 1, 1, 16, 3, 0, false}));
   const StageCosts& costs = lowered.plans[0].costs;
