@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <utility>
 
 namespace mirfak {
 
@@ -64,6 +66,45 @@ class Tracing {
   double cheapest_j_ = 0;
 };
 
+double until_deadline_j(const ClockedProgram& clocked, const StragglerPlan& plan, const ExecutedClocks& of) {
+  return plan.energy_until_deadline_j(of, clocked.blocked_w);
+}
+
+// The simpler plan that needs least of those that keep the deadline, as the highest clocks do.
+const ExecutedClocks& best_simpler(const ClockedProgram& clocked, const StragglerPlan& plan) {
+  const ExecutedClocks* best = &plan.baselines.front().executed;
+  for (const Baseline& simpler : plan.baselines) {
+    if (simpler.executed.makespan > plan.deadline) continue;
+    if (until_deadline_j(clocked, plan, simpler.executed) < until_deadline_j(clocked, plan, *best)) {
+      best = &simpler.executed;
+    }
+  }
+  return *best;
+}
+
+// As much of a plan that is late as keeps the deadline, in place of the best simpler plan: large parts of the program
+// are tried first, and those that make it late are halved.
+ExecutedClocks part_by_part(const ClockedProgram& clocked, const StragglerPlan& plan) {
+  constexpr int kTries = 32;
+  const ClockAssignment& late = plan.executed.clocks;
+  ExecutedClocks kept = best_simpler(clocked, plan);
+  std::deque<std::pair<std::size_t, std::size_t>> parts = {{0, late.size()}};
+  for (int i = 0; i < kTries && !parts.empty(); ++i) {
+    const auto [first, last] = parts.front();
+    parts.pop_front();
+    ClockAssignment clocks = kept.clocks;
+    for (std::size_t task = first; task < last; ++task) clocks[task] = late[task];
+    ExecutedClocks tried = execute_clocks(clocked, std::move(clocks));
+    if (tried.makespan > plan.deadline) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (middle > first) parts.insert(parts.end(), {{first, middle}, {middle, last}});
+    } else if (until_deadline_j(clocked, plan, tried) < until_deadline_j(clocked, plan, kept)) {
+      kept = std::move(tried);
+    }
+  }
+  return kept;
+}
+
 // Where links are shared, other clocks can make traffic meet that did not meet before, and the engine be later than the
 // plan. Then transfers are taken to last as long as they did in the engine, and the plan is made again.
 void keep_deadline(const ClockedProgram& clocked, StragglerPlan& plan) {
@@ -72,7 +113,7 @@ void keep_deadline(const ClockedProgram& clocked, StragglerPlan& plan) {
   ClockedProgram expected = clocked;
   for (int attempt = 0; plan.executed.makespan > plan.deadline; ++attempt) {
     if (attempt == kAttempts) {
-      plan.executed = execute_clocks(clocked, highest_clocks(clocked));
+      plan.executed = part_by_part(clocked, plan);
       return;
     }
     const Timeline timeline = execute(with_clocks(clocked, plan.executed.clocks));
@@ -87,6 +128,16 @@ void keep_deadline(const ClockedProgram& clocked, StragglerPlan& plan) {
     plan.planned_energy_j = tracing.energy_j();
     plan.executed = execute_clocks(clocked, tracing.clocks());
   }
+}
+
+// Executes a plan's clocks beside simpler ones. These choose among the same clocks: one that keeps the deadline and
+// needs less, because of what rounding to clocks or shared links cost, is the plan.
+void settle(const ClockedProgram& clocked, StragglerPlan& plan) {
+  plan.baselines = baselines(clocked, plan.deadline);
+  keep_deadline(clocked, plan);
+  const ExecutedClocks& simpler = best_simpler(clocked, plan);
+  if (until_deadline_j(clocked, plan, simpler) < until_deadline_j(clocked, plan, plan.executed))
+    plan.executed = simpler;
 }
 
 }  // namespace
@@ -147,8 +198,7 @@ Frontier frontier(const ClockedProgram& clocked, std::span<const double> slowdow
   out.activities = network.activities.size();
 
   for (StragglerPlan& plan : out.plans) {
-    keep_deadline(clocked, plan);
-    plan.baselines = baselines(clocked, plan.deadline);
+    settle(clocked, plan);
   }
   return out;
 }
@@ -160,7 +210,7 @@ ExecutedClocks plan_for(const ClockedProgram& clocked, Picoseconds deadline) {
   StragglerPlan plan;
   plan.deadline = deadline;
   plan.executed = execute_clocks(clocked, tracing.clocks());
-  keep_deadline(clocked, plan);
+  settle(clocked, plan);
   return plan.executed;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/parallel.hpp"
+#include "energy/waits_of_passes.hpp"
 #include "engine/execute.hpp"
 #include "program/lowering.hpp"
 #include "program/replica_classes.hpp"
@@ -64,12 +65,13 @@ class ClockedJob {
       for (StagePlan& plan : plan_stages(job_, blocks_)) orders_.push_back(std::move(plan.order));
     }
     const std::vector<StagePlan> plans = plans_at(0);
-    out_.program = lower_whole(plans);
-    if (shares_links_in_passes(job_, plans)) {
-      out_.left_out.emplace_back("what passes exchange has the network for itself while clocks are planned");
-    }
+    LoweringOptions whole;
+    whole.passes_alone = true;
+    const LoweredPasses passes = lower_passes(job_, blocks_, plans, whole);
+    out_.program = passes.program;
     find_passes();
     price_clocks();
+    if (shares_links_in_passes(job_, plans)) add_waits(passes, plans);
     const Timeline timeline = execute(out_.program);
     for (TaskId task = 0; task < out_.program.size(); ++task) {
       out_.lasts.push_back(timeline.end[task] - timeline.start[task]);
@@ -103,6 +105,16 @@ class ClockedJob {
     LoweringOptions options;
     options.passes_alone = true;
     return lower(job_, blocks_, plans, options);
+  }
+
+  // What waits for links that exchanges inside passes use, too, waits as long as in the iteration at the highest
+  // clocks.
+  void add_waits(const LoweredPasses& whole, std::span<const StagePlan> plans) {
+    out_.program = with_waits(whole, lower_passes(job_, blocks_, plans));
+    out_.choices_of.resize(out_.program.classes.size(), -1);
+    out_.left_out.emplace_back(
+        "what passes exchange shares links with others: each waits for the others as long as at the highest clocks, "
+        "whatever the clock");
   }
 
   void find_passes();

@@ -10,6 +10,7 @@
 #include "network/cluster_routes.hpp"
 #include "program/communication_classes.hpp"
 #include "program/data_parallel.hpp"
+#include "program/lowered_passes.hpp"
 #include "program/pass_parts.hpp"
 #include "program/program_size.hpp"
 #include "program/replica_classes.hpp"
@@ -95,6 +96,7 @@ class Lowering {
     NetworkLoads loads = network_loads(program_, job_, plans_, network, !options_.unfolded);
     return {std::move(program_), std::move(loads)};
   }
+  std::vector<TaskId> take_begins() { return std::move(begins_); }
 
  private:
   // How far a plan has come.
@@ -150,6 +152,7 @@ class Lowering {
   void send_among(const Way& way, std::span<const Seat> senders, std::span<const Seat> receivers, int chunk,
                   const Pass& pass);
   void finish(int stage, int replica_class);
+  void begin_pass() { begins_.push_back(static_cast<TaskId>(program_.size())); }
 
   const Job& job_;
   const ShardedBlocks& blocks_;
@@ -168,6 +171,7 @@ class Lowering {
   ReplicaWriter data_;
   std::deque<StageWork> work_;  // of each plan
   std::vector<PlanState> states_;
+  std::vector<TaskId> begins_;              // LoweredPasses
   std::vector<TaskId> transfer_waits_for_;  // of the transfer that is written: there are millions
   std::array<std::vector<TaskId>, 2> arrivals_;
 };
@@ -251,6 +255,7 @@ void Lowering::run_pair(int stage, int replica_class, const Pass& second) {
     prepare(stage, replica, second);
   }
   for (const int replica : teams_.replicas_of(stage, replica_class)) {
+    begin_pass();
     teams_.team(stage, replica).run_pair(pair.first, first.microbatch, pair.second, second.microbatch);
   }
   finish(stage, replica_class);
@@ -304,6 +309,7 @@ bool Lowering::emit_whole(int stage) {
       const Pass& pass = next(stage, own);
       for (const int replica : teams_.replicas_of(stage, own)) prepare(stage, replica, pass);
       for (const int replica : teams_.replicas_of(stage, own)) {
+        begin_pass();
         teams_.team(stage, replica).run(work(stage, own).pass(pass), pass.microbatch);
       }
       finish(stage, own);
@@ -375,6 +381,7 @@ void Lowering::run_part(int stage, int replica, std::size_t part, std::span<cons
   for (std::size_t lane = 0; !gathered.empty() && lane < writer.lanes(); ++lane) {
     writer.device_waits_for(lane, gathered[static_cast<std::size_t>(replica) * writer.lanes() + lane]);
   }
+  begin_pass();
   writer.run(work(stage, own).parts(pass)[part].pass, pass.microbatch);
 }
 
@@ -492,13 +499,29 @@ bool shares_links_in_passes(const Job& job, std::span<const StagePlan> plans) {
          });
 }
 
-LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
-                       const LoweringOptions& options) {
+namespace {
+
+LoweringOptions detail_of(const Job& job, std::span<const StagePlan> plans, const LoweringOptions& options) {
   LoweringOptions detail = options;
   detail.unfolded = options.unfolded || !folds(job);
   detail.passes_alone = options.passes_alone || !shares_links_in_passes(job, plans);
   check_program_size(job, plans, detail);
-  return Lowering(job, blocks, plans, detail).run();
+  return detail;
+}
+
+}  // namespace
+
+LoweredJob lower_apart(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                       const LoweringOptions& options) {
+  return Lowering(job, blocks, plans, detail_of(job, plans, options)).run();
+}
+
+LoweredPasses lower_passes(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,
+                           const LoweringOptions& options) {
+  Lowering lowering(job, blocks, plans, detail_of(job, plans, options));
+  LoweredJob lowered = lowering.run();
+  share_links(lowered.program, std::span(&lowered.loads, 1), options.all_links);
+  return {std::move(lowered.program), lowering.take_begins()};
 }
 
 Program lower(const Job& job, const ShardedBlocks& blocks, std::span<const StagePlan> plans,

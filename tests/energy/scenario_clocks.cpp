@@ -32,6 +32,61 @@ TEST_CASE("at the highest clock it is the iteration that simulate predicts") {
   }
 }
 
+namespace {
+
+Job job_from(const std::string& text) {
+  const DataFolders folders{source_root() + "/models", source_root() + "/hw_profiles"};
+  return parse_scenario(Document::from_text(text, "none/clocks.yaml"), folders).job;
+}
+
+}  // namespace
+
+TEST_CASE("... to the picosecond also where what passes exchange shares links with others") {
+  // Context or tensor ranks of several nodes, whose exchanges meet transfers between stages or gradients on the ports.
+  for (const char* strategy : {"tensor: 8, pipeline: 2, context: 2, context_communication: p2p",
+                               "tensor: 8, pipeline: 2, context: 2, virtual_pipeline: 2, zero: 1",
+                               "tensor: 8, context: 2, context_communication: all-gather, overlap_grad_reduce: true",
+                               "tensor: 8, pipeline: 4, context: 2, schedule: zb-h1",
+                               "tensor: 8, pipeline: 2, context: 2, schedule: dualpipe-v",
+                               "tensor: 8, pipeline: 2, context: 2, zero: 1, overlap_param_gather: true"}) {
+    const std::string text = std::string("model: gpt3-2.7b\ncluster: {nodes: [{type: hgx-h100, count: 8}]}\n") +
+                             "training: {precision: bf16, global_batch: 32, sequence_length: 2048}\nstrategy: {" +
+                             strategy + "}\n";
+    CAPTURE(strategy);
+    const Job job = job_from(text);
+    const Simulation simulation = simulate(job);
+    REQUIRE(shares_links_in_passes(job, simulation.plans));
+    const ClockedProgram clocked = clocked_program(job);
+    clocked.program.validate();
+    const ExecutedClocks executed = execute_clocks(clocked, highest_clocks(clocked));
+    CHECK(executed.makespan == simulation.timeline.makespan);
+    CHECK(executed.energy_j == doctest::Approx(simulation.result.energy_j).epsilon(1e-9));
+    const Frontier found = frontier(clocked);
+    CHECK(found.t_min_s == simulation.result.iteration_time_s);
+  }
+}
+
+TEST_CASE("no simpler plan beats the frontier's, where transfers and gradients share ports and passes run in pairs") {
+  for (const char* strategy : {"pipeline: 4, schedule: dualpipe-v, zero: 2", "pipeline: 4, zero: 2",
+                               "pipeline: 2, zero: 1, overlap_grad_reduce: true, overlap_param_gather: true"}) {
+    const Job job =
+        job_from(std::string("model: gpt3-1.3b\ncluster: {nodes: [{type: hgx-h100, count: 6}]}\n") +
+                 "training: {precision: bf16, global_batch: 96, framework: megatron-fsdp-tests}\nstrategy: {" +
+                 strategy + "}\n");
+    CAPTURE(strategy);
+    const std::vector<double> slowdowns = {1.3};
+    const Frontier found = frontier(clocked_program(job), slowdowns);
+    for (const StragglerPlan& plan : found.plans) {
+      CHECK(plan.executed.makespan <= plan.deadline);
+      for (const Baseline& simpler : plan.baselines) {
+        if (simpler.executed.makespan > plan.deadline) continue;
+        CHECK(plan.energy_until_deadline_j(plan.executed, found.blocked_w) <=
+              plan.energy_until_deadline_j(simpler.executed, found.blocked_w));
+      }
+    }
+  }
+}
+
 TEST_CASE("a lower clock never makes a pass faster, and stretches it by less than the clock") {
   const ClockedProgram clocked = clocked_program(job_of("gpt3-13b-gpipe-a100.yaml"));
   for (const std::vector<ClockChoice>& settings : clocked.settings) {
