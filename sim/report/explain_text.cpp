@@ -16,6 +16,7 @@
 #include "report/link_report.hpp"
 #include "report/source_list.hpp"
 #include "report/text_table.hpp"
+#include "simulation/anomalies.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/replica_labels.hpp"
 #include "strategy/rules.hpp"
@@ -87,6 +88,7 @@ class Explainer {
     out += sum_section();
     out += range_section();
     out += memory_section();
+    out += anomalies_section();
     out += framework_section();
     out += formulas_.text(sources_);  // cites sources, so it comes before their list is written
     return out + sources_.text();
@@ -117,6 +119,7 @@ class Explainer {
   std::string shape_text(int stage) const;
   static void add_blocks(TextTable& table, const Job& job, const ShardedBlocks& blocks, const std::string& where);
   std::string memory_section();
+  std::string anomalies_section() const;
   std::string framework_section();
 
   const Scenario& scenario_;
@@ -586,6 +589,12 @@ std::string Explainer::memory_section() {
 }
 
 // What a value was fitted to, and how well it does on what was held out.
+std::string Explainer::anomalies_section() const {
+  std::string out;
+  for (const std::string& anomaly : anomalies_of(simulation_)) out += "  " + anomaly + "\n";
+  return out.empty() ? out : "\nWhere more takes longer\n" + out;
+}
+
 std::string fit_text(const HabitNote& note) {
   if (note.chosen_on.empty()) return {};
   std::string out = fmt::format("; chosen on {}", fmt::join(note.chosen_on, ", "));

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "network/network_graph.hpp"
 #include "network/node_inside.hpp"
+#include "simulation/anomalies.hpp"
 
 #include <fmt/format.h>
 
@@ -16,6 +17,8 @@ namespace mirfak {
 namespace {
 
 using ResourceKind = HardwareResource::Kind;
+
+constexpr double kRounding = 1e-7;  // of an iteration: whole picoseconds, task by task
 
 // Each once, in the order in which nodes have them.
 class ResourceList {
@@ -202,13 +205,25 @@ Sensitivity sensitivity(const Simulation& simulation, double factor, const Lower
   out.notes = left_out_resources(simulation.job.cluster);
   const std::vector<HardwareResource> resources = hardware_resources(simulation.job.cluster);
   out.gains.resize(resources.size());
+  std::vector<std::string> reasons(resources.size());
   parallel_for(resources.size(), [&](std::size_t i) {
     Job job = simulation.job;
     job.cluster = with_more(job.cluster, resources[i], factor);
-    const double seconds = simulate(std::move(job), options).result.iteration_time_s;
+    const Simulation more = simulate(std::move(job), options);
+    const double seconds = more.result.iteration_time_s;
     const double elasticity = factor == 1 ? 0 : std::log(out.iteration_time_s / seconds) / std::log(factor);
     out.gains[i] = {resources[i], seconds, out.iteration_time_s - seconds, elasticity};
+    const bool better = factor > 1;
+    const bool longer =
+        (better ? seconds - out.iteration_time_s : out.iteration_time_s - seconds) > kRounding * out.iteration_time_s;
+    if (longer) {
+      reasons[i] = fmt::format("better {} makes the iteration longer: {}", resources[i].title,
+                               better ? why_longer(simulation, more) : why_longer(more, simulation));
+    }
   });
+  for (std::string& reason : reasons) {
+    if (!reason.empty()) out.notes.push_back(std::move(reason));
+  }
   std::stable_sort(out.gains.begin(), out.gains.end(),
                    [](const ResourceGain& a, const ResourceGain& b) { return a.gained_s > b.gained_s; });
   return out;
