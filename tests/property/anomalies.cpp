@@ -234,6 +234,28 @@ TEST_CASE(
   }
 }
 
+// Kernel by kernel: the host waits for the routed rows of every layer.
+TEST_CASE("mixtures whose host waits: neither blocking launches, nor wider numbers, nor longer sequences are faster") {
+  const auto text = [](const char* precision, int sequence, bool blocks) {
+    return fmt::format(
+        "model: deepseek-v3\ncluster: {{nodes: [{{type: gb200-nvl72, count: 16}}]}}\n"
+        "training: {{precision: {}, global_batch: 256, sequence_length: {}, gradient_precision: fp32, "
+        "blocking_launches: {}}}\n"
+        "strategy: {{tensor: 2, pipeline: 1, micro_batch: 4, sequence_parallel: true, zero: 1, recompute: full, "
+        "recompute_layers: 2}}\n",
+        precision, sequence, blocks);
+  };
+  LoweringOptions operators;
+  operators.operators = true;
+  const auto seconds = [&](const std::string& scenario) {
+    return simulate(scenario_of(scenario)->job, operators).result.iteration_time_s;
+  };
+  const double plain_s = seconds(text("bf16", 512, false));
+  CHECK(seconds(text("bf16", 512, true)) >= plain_s);
+  CHECK(seconds(text("fp32", 512, false)) >= plain_s);
+  CHECK(seconds(text("bf16", 1024, false)) >= plain_s);
+}
+
 TEST_CASE("model FLOPs are at most hardware FLOPs, whatever is frozen") {
   for (const char* model : {"wide-resnet-250m", "vit-l", "gpt3-125m", "llama3-8b", "mamba2-1.3b"}) {
     for (const char* adapters : {"", ", lora: {rank: 16}"}) {
