@@ -70,6 +70,12 @@ class Adapting {
     return y;
   }
 
+  // Several products of a block can have one name: those of self-attention and of cross-attention are packed alike.
+  Axis rank_axis(std::string name, Parallelism divided_by) {
+    while (graph_.find_axis(name)) name += "'";
+    return graph_.add_axis({std::move(name), rules_.rank, divided_by, {}});
+  }
+
   void adapt(const Operator& product) {
     const AxisLabels& result = product.outputs[0].labels;
     AxisLabels inward;
@@ -81,8 +87,8 @@ class Adapting {
       if (!column && graph_.divided_by(axis) != Parallelism::none) by_columns = false;
     }
     const Parallelism divided_by = by_columns ? Parallelism::tensor : Parallelism::none;
-    const Axis rank = graph_.add_axis({product.name + ".rank", rules_.rank, divided_by, {}});
-    const Axis whole_rank = graph_.add_axis({product.name + ".whole_rank", rules_.rank, Parallelism::none, {}});
+    const Axis rank = rank_axis(product.name + ".rank", divided_by);
+    const Axis whole_rank = rank_axis(product.name + ".whole_rank", Parallelism::none);
     AxisLabels low_axes;
     for (const Axis axis : product.inputs[0].labels) {
       if (result.contains(axis)) low_axes.push_back(axis);

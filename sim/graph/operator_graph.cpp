@@ -20,8 +20,18 @@ std::string_view name_of(OperatorKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+namespace {
+
+// Packed products and adapters add to those that the text of a block has.
+[[noreturn]] void too_many(const std::string& block, const char* what, std::size_t most) {
+  fail_input({}, "block " + block + " needs more than " + std::to_string(most) + " " + what,
+             "divide it into several blocks");
+}
+
+}  // namespace
+
 Axis OperatorGraph::add_axis(AxisInfo axis) {
-  if (axes.size() == kMaxAxes) fail_internal("block " + name + " has too many axes");
+  if (axes.size() == kMaxAxes) too_many(name, "axes", kMaxAxes);
   if (find_axis(axis.name)) fail_internal("block " + name + " has two axes " + axis.name);
   axes.push_back(std::move(axis));
   return static_cast<Axis>(axes.size() - 1);
@@ -47,7 +57,7 @@ std::optional<Tag> OperatorGraph::find_tag(std::string_view wanted) const {
 
 Tag OperatorGraph::tag(std::string_view wanted) {
   if (const std::optional<Tag> found = find_tag(wanted)) return *found;
-  if (tags.size() == kMaxTags) fail_internal("block " + name + " has too many tags");
+  if (tags.size() == kMaxTags) too_many(name, "tags", kMaxTags);
   tags.emplace_back(wanted);
   return static_cast<Tag>(tags.size() - 1);
 }

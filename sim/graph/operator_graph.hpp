@@ -252,12 +252,12 @@ struct OperatorGraph {
   std::vector<TensorId>
       input_gradients;  // with gradient operators: of each of `inputs`, -1 where nothing depends on it
 
-  // Error(internal) if the graph has that axis, or kMaxAxes, already.
+  // Error(internal) if the graph has that axis already, Error(input) if it has kMaxAxes.
   Axis add_axis(AxisInfo axis);
   std::optional<Axis> find_axis(std::string_view wanted) const;
   // Error(internal) if there is none.
   Axis axis(std::string_view wanted) const;
-  // The tag of that name, added if it is new. Error(internal) beyond kMaxTags.
+  // The tag of that name, added if it is new. Error(input) beyond kMaxTags.
   Tag tag(std::string_view wanted);
   std::optional<Tag> find_tag(std::string_view wanted) const;
 

@@ -143,6 +143,7 @@ void TopologyBuilder::add_inside(const NodeGroup& group, int first, const Device
       break;
     case Wiring::cube_mesh:
       for (const MeshLink& pair : kCubeMesh) {
+        if (pair.b >= gpus) continue;  // a link to a GPU that the job leaves alone
         join(first + pair.a, first + pair.b, link.bandwidth.value * pair.links / kMeshLinksPerDevice,
              link.latency_s.value, type_scale_up_);
       }

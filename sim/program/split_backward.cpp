@@ -22,6 +22,11 @@ std::vector<bool> needed_for_inputs(const OperatorGraph& graph) {
   return needed;
 }
 
+void keep_once(std::vector<int>& indices) {
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+}
+
 }  // namespace
 
 std::vector<bool> weight_steps(const PartitionedBlock& block) {
@@ -44,6 +49,7 @@ SplitBody split_body(const PartitionedBlock& block, const Body& backward) {
     const bool weights = of_weights[i];
     Body& half = weights ? out.weights : out.inputs;
     BodyStep step = backward.steps[i];
+    std::vector<int>& waiting = waits[i];
     std::vector<int> after;  // indices into the whole body
     for (const int before : step.after) {
       const auto index = static_cast<std::size_t>(before);
@@ -53,17 +59,17 @@ SplitBody split_body(const PartitionedBlock& block, const Body& backward) {
         after.insert(after.end(), waits[index].begin(), waits[index].end());
       }
     }
-    std::sort(after.begin(), after.end());
-    after.erase(std::unique(after.begin(), after.end()), after.end());
+    keep_once(after);
     // For steps of the other half: those of theirs that this one waits for, by way of this one's half or not.
     for (const int before : step.after) {
       const auto index = static_cast<std::size_t>(before);
       if (of_weights[index] != weights) {
-        waits[i].push_back(before);
+        waiting.push_back(before);
       } else {
-        waits[i].insert(waits[i].end(), waits[index].begin(), waits[index].end());
+        waiting.insert(waiting.end(), waits[index].begin(), waits[index].end());
       }
     }
+    keep_once(waiting);  // else each of many ways to a step counts, and ways double at every branch
     step.after.clear();
     for (const int before : after) step.after.push_back(place[static_cast<std::size_t>(before)]);
     place[i] = static_cast<int>(half.steps.size());

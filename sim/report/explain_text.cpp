@@ -385,7 +385,7 @@ void Explainer::add_optimizer(StageRows& rows, const StagePlan& plan) const {
     const double held = plan.parameters.held().total();
     numbers += fmt::format(", and what {} does beside for {} parameters {}", job_.framework.name, format_count(held),
                            format_seconds(beside));
-    evaluation += fmt::format(" + {:.6g} * {:.6g}", held, beside / held);
+    evaluation += held > 0 ? fmt::format(" + {:.6g} * {:.6g}", held, beside / held) : fmt::format(" + {:.6g}", beside);
   }
   if (offloaded > 0) {
     numbers += ", beside the share on the host " + format_seconds(offloaded);
