@@ -94,8 +94,8 @@ class Reader {
   }
 
   void read_action(const Cell& cell) {
-    static constexpr std::array kElsewhere = {"UNSHARD", "RESHARD", "REDUCE_GRAD", "SEND_F",
-                                              "RECV_F",  "SEND_B",  "RECV_B"};
+    static constexpr std::array kElsewhere = {"UNSHARD", "RESHARD", "REDUCE_GRAD", "WAIT_REDUCE_GRAD",
+                                              "SEND_F",  "RECV_F",  "SEND_B",      "RECV_B"};
     std::string_view rest = cell.text;
     const std::int32_t part = number(cell, rest, "a stage index");
     const auto letters = std::min(rest.find_first_of("0123456789"), rest.size());

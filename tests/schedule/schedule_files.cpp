@@ -52,7 +52,7 @@ TEST_CASE("what is written is read as the same passes at the same places") {
 TEST_CASE("two stages as PyTorch writes them: communication and waiting are read over") {
   const Schedule& schedule = read(
       "# a comment\n"
-      "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,,0RECV_B0,0I0,0W0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\n"
+      "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,,0RECV_B0,0I0,0W0,0RECV_B1,0B1,0REDUCE_GRAD,0WAIT_REDUCE_GRAD,0RESHARD\n"
       "1RECV_F0, 1F0 ,1B0,1SEND_B0,,1F1,1B1\r\n\n");
   const PipelineShape shape{2, 1, 2, 2};
   CHECK(schedule_csv(schedule, shape) == "0F0,0F1,0I0,0W0,0B1\n1F0,1B0,1F1,1B1\n");
