@@ -126,8 +126,12 @@ std::vector<LayerBound::Span> LayerBound::highest_clocks(const Job& job, const S
 // any share of each may be recomputed.
 std::vector<LayerBound::Span> LayerBound::spans_of(const Job& job, const GpuSpec& gpu, const Clocks& clocks) const {
   constexpr int kSpans = 8;
+  const bool waits = std::any_of(clocks.bodies.begin(), clocks.bodies.end(), [](const BlockBodies& bodies) {
+    return bodies.folded_forward.host_waits() || bodies.folded_backward.host_waits();
+  });
   const auto highest = [&](std::size_t kind, double from, double to) {
-    return highest_settled_clock(clocks.bodies[kind], gpu, {steps_run_again(job, blocks_.all[kind + 1]), from, to});
+    return highest_settled_clock(clocks.bodies[kind], gpu,
+                                 {steps_run_again(job, blocks_.all[kind + 1]), from, to, waits});
   };
   if (clocks.bodies.size() > 1) {
     double of_all = 0;

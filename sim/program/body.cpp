@@ -1,6 +1,6 @@
-// Folding. Two numbers describe when a body ends: its length when only the device's streams hold it back, and when
-// only the host does. Both come from executing it once. In a row, the second body's device entry is the first's
-// end and its host entry the first's host end, so (D, L, H) compose:
+// Folding. A body maps when device and host are free, (D, H), to when they are free behind it, by a matrix of max-plus
+// algebra: of its four entries two come from executing it with a host that was free long before, two with a device that
+// was. Bodies in a row multiply. Where the host never waits for the device one entry is missing, and what is left is
 //   D = D1 + D2,   L = max(L1 + D2, H1 + L2),   H = H1 + H2     with L = lead + device.
 // Example: kernels of 3 and 1 that the host issues in 2 each: D = 4, L = max(2 + 3, 4) + 1 = 6, H = 4, so the
 // device may start 2 after the host does.
@@ -15,69 +15,35 @@ namespace mirfak {
 
 namespace {
 
-// Up to when streams and host are busy.
+// Long before anything else.
+constexpr Picoseconds kLongAgo = -(Picoseconds{1} << 60);
+
+// When the device streams and the host are free.
 struct Clocks {
-  std::array<Picoseconds, kStreamKinds> free{};
-  Picoseconds issued = 0;
-  Picoseconds waited = 0;  // when the host had last waited for the device
+  Picoseconds device = 0;
+  Picoseconds host = 0;
 };
 
-// When each step ends from `clocks` on, which it moves; with `host_issues`, steps wait for the host.
-std::vector<Picoseconds> ends(const Body& body, bool host_issues, Clocks& clocks) {
+// When each step ends; `clocks.host` becomes when the host is free again. Without `host_waits` it waits for nothing.
+std::vector<Picoseconds> ends(const Body& body, Clocks& clocks, bool host_waits) {
   std::vector<Picoseconds> end(body.steps.size());
-  auto& free = clocks.free;
+  std::array<Picoseconds, kStreamKinds> free{};
+  free.fill(clocks.device);
+  Picoseconds& host = clocks.host;
   for (std::size_t i = 0; i < body.steps.size(); ++i) {
     const BodyStep& step = body.steps[i];
-    Picoseconds start = free[static_cast<std::size_t>(step.stream)];
-    if (host_issues) {
-      if (step.host_waits) {
-        clocks.waited = clocks.issued = std::max(clocks.issued, free[static_cast<std::size_t>(StreamKind::compute)]);
-      }
-      start = std::max(start, clocks.issued += step.host);
-    }
+    if (host_waits && step.host_waits) host = std::max(host, free[static_cast<std::size_t>(StreamKind::compute)]);
+    host += step.host;
+    Picoseconds start = std::max(free[static_cast<std::size_t>(step.stream)], host);
     for (const int before : step.after) start = std::max(start, end[static_cast<std::size_t>(before)]);
     end[i] = free[static_cast<std::size_t>(step.stream)] = start + step.device;
-    clocks.issued += step.host_behind;
+    host += step.host_behind;
   }
   return end;
 }
 
-// If the streams are free at 0 and, with `host_issues`, the host starts at 0.
-std::vector<Picoseconds> ends(const Body& body, bool host_issues) {
-  Clocks clocks;
-  return ends(body, host_issues, clocks);
-}
-
 Picoseconds last_of(const std::vector<Picoseconds>& ends) {
   return ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
-}
-
-// One of a long row of bodies like it that the host issues.
-struct InRow {
-  Picoseconds lasts = 0;   // from the end of the body before it to its own
-  Picoseconds waited = 0;  // from there to where the host has last waited for the device
-};
-
-InRow in_row(const Body& body) {
-  Clocks clocks;
-  Picoseconds before = 0;
-  Picoseconds last = 0;
-  for (int i = 0; i < 3; ++i) {
-    before = last;
-    last = last_of(ends(body, true, clocks));
-    clocks.free.fill(last);
-  }
-  return {last - before, std::max<Picoseconds>(0, clocks.waited - before)};
-}
-
-// Of the host's work, that behind its last wait for the device.
-Picoseconds host_behind_waits(const Body& body) {
-  Picoseconds out = 0;
-  for (std::size_t i = body.steps.size(); i-- > 0;) {
-    out += body.steps[i].host + body.steps[i].host_behind;
-    if (body.steps[i].host_waits) break;
-  }
-  return out;
 }
 
 // Where the time of a body goes when its host is never late: to its kernels, and between them to the communication
@@ -130,22 +96,23 @@ BodyStep kernel_step(std::string name, const KernelModel& kernels, const KernelC
 
 FoldedBody fold(const Body& body) {
   FoldedBody out;
-  const std::vector<Picoseconds> undelayed = ends(body, false);
+  Clocks without_host{0, kLongAgo};
+  const std::vector<Picoseconds> undelayed = ends(body, without_host, false);
   out.device = last_of(undelayed);
   const bool waits =
       std::any_of(body.steps.begin(), body.steps.end(), [](const BodyStep& step) { return step.host_waits; });
-  Picoseconds stall = 0;
+  Picoseconds stall = 0;  // of the device, for a host that has waited for it
   if (waits) {
-    const InRow among_others = in_row(body);
-    stall = std::max<Picoseconds>(0, among_others.lasts - out.device);
-    out.waited = among_others.waited;
-    out.host_behind = host_behind_waits(body);
+    Clocks early_host{0, kLongAgo};
+    stall = last_of(ends(body, early_host, true)) - out.device;
+    out.waited = early_host.host;
   }
   out.device += stall;
-  out.lead = std::max<Picoseconds>(0, last_of(ends(body, true)) - out.device);
+  Clocks early_device{kLongAgo, 0};
+  out.lead = std::max<Picoseconds>(0, last_of(ends(body, early_device, true)) - out.device);
+  out.host = early_device.host;
   for (const BodyStep& step : body.steps) {
     if (step.stream == StreamKind::compute) out.kernels += step.device;
-    out.host += step.host + step.host_behind;
     out.flop += step.flop;
     out.executed_flop += step.executed_flop;
     out.bytes += step.bytes;
@@ -156,19 +123,41 @@ FoldedBody fold(const Body& body) {
   return out;
 }
 
-void append(FoldedBody& body, const FoldedBody& next) {
-  const Picoseconds body_holds = body.lead + body.device + next.device;
-  const Picoseconds next_holds = body.host + next.lead + next.device;
-  if (next.waited > 0) {
-    body.waited = body.device + next.waited;
-    body.host_behind = next.host_behind;
-  } else {
-    body.host_behind += next.host;
+namespace {
+
+// Nothing to do.
+bool is_empty(const FoldedBody& body) { return body.device == 0 && body.host == 0 && !body.host_waits(); }
+
+// The constants of time.
+void append_times(FoldedBody& body, const FoldedBody& next) {
+  if (is_empty(next)) return;
+  // From where the host is free to where the device is.
+  const Picoseconds first_issued = body.lead + body.device;
+  const Picoseconds next_issued = next.lead + next.device;
+  Picoseconds device = body.device + next.device;
+  Picoseconds host = body.host + next.host;
+  Picoseconds waited = FoldedBody::kNever;
+  if (body.host_waits()) {
+    const Picoseconds stall = std::max<Picoseconds>(0, body.waited + next_issued - device);
+    device += stall;
+    body.activity_s[static_cast<std::size_t>(Activity::host)] += to_seconds(stall);
+    waited = body.waited + next.host;
   }
-  body.device += next.device;
-  body.host += next.host;
+  if (next.host_waits()) {
+    host = std::max(host, first_issued + next.waited);
+    waited = std::max(waited, body.device + next.waited);
+  }
+  body.lead = std::max(first_issued + next.device, body.host + next_issued) - device;
+  body.device = device;
+  body.host = host;
+  body.waited = waited;
+}
+
+}  // namespace
+
+void append(FoldedBody& body, const FoldedBody& next) {
+  append_times(body, next);
   body.kernels += next.kernels;
-  body.lead = std::max(body_holds, next_holds) - body.device;
   body.flop += next.flop;
   body.executed_flop += next.executed_flop;
   body.bytes += next.bytes;

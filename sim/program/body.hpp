@@ -42,21 +42,28 @@ struct Body {
 
 // A body, or several in a row, as one task: exactly as long. Execution is linear in max-plus algebra, so with the
 // device streams free at D and the host at H a body ends at max(D + device, H + lead + device) and the host is
-// free at H + host, for three constants of the body. Where the host waits for the device inside, `device` is the length
-// of the body among others like it, with what the device idles for the host, and the host cannot run ahead: where the
-// body began at B, it is free at B + waited + host_behind at the earliest.
+// free at max(H + host, D + waited), for four constants of the body.
 struct FoldedBody {
-  Picoseconds device = 0;       // length when the host is never late
-  Picoseconds lead = 0;         // the device may not start before the host has worked this long on the body
-  Picoseconds host = 0;         // the host's work; host >= lead
-  Picoseconds waited = 0;       // from the start to where the host has last waited for the device; 0: it does not
-  Picoseconds host_behind = 0;  // the host's work behind that
+  static constexpr Picoseconds kNever = -1;
+
+  // Length when the host is free long before; with what the device idles for a host that has waited for it.
+  Picoseconds device = 0;
+  Picoseconds lead = 0;  // the device may not start before the host has worked this long on the body
+  // The host's work, with what the host waits for the device where the device is free long before; host >= lead.
+  Picoseconds host = 0;
+  Picoseconds waited = kNever;  // from where the device is free to where the host is; kNever: it waits for nothing
   Picoseconds kernels = 0;      // the compute stream's work alone
   double flop = 0;
   double executed_flop = 0;
   double bytes = 0;
   double energy_j = 0;
   ActivitySeconds activity_s{};  // sums to `device`; communication hidden behind compute does not count
+
+  bool host_waits() const { return waited != kNever; }
+  // Whether one task of the device and the host's beside it act as the body does. Only a collective beside kernels that
+  // the host waits for, issued late and longer than all behind it, makes a body that none does; several bodies in a row
+  // that do are one that does.
+  bool is_one_task() const { return lead + waited <= host; }
 };
 
 FoldedBody fold(const Body& body);

@@ -7,6 +7,16 @@
 
 namespace mirfak {
 
+namespace {
+
+// Whether no pass has to be written step by step.
+bool all_one_task(const BlockBodies& bodies) {
+  return bodies.folded_forward.is_one_task() && bodies.folded_backward.is_one_task() &&
+         bodies.folded_backward_input.is_one_task() && bodies.folded_backward_weight.is_one_task();
+}
+
+}  // namespace
+
 StageHardware::StageHardware(const NodeSpec& spec)
     : node(spec.name),
       network(spec.network),
@@ -56,7 +66,7 @@ PricedBodies BodyCache::price_at(const Job& job, const ShardedBlocks& blocks, co
     const double alone = end ? clock_at(job, blocks, {{id, 1}}, costs, clock_limit).without_waiting : 1;
     clocked.kernels.set_clock_share(std::min(settled_clock, alone), clock_limit);
     BlockBodies& bodies = made->emplace_back(price_block(job, blocks.of(id), clocked, blocks.halves));
-    if (keep_ == Keep::folds && !blocks.pairs) {
+    if (keep_ == Keep::folds && !blocks.pairs && all_one_task(bodies)) {
       bodies.forward = bodies.backward = {};
       bodies.split = {};
     }

@@ -36,9 +36,15 @@ double add_kernels(PowerMix& mix, const Body& body, int times) {
   return busy_s;
 }
 
-void add(PowerMix& mix, const Body& body, const FoldedBody& folded, double draw_of_waiting) {
+// In no long row of bodies does one take longer. Where the host waits for the device, in this body or another, the one
+// may be late in each.
+double longest_s(const FoldedBody& body, bool host_waits) {
+  return to_seconds(std::max(host_waits ? body.lead + body.device : body.device, body.host));
+}
+
+void add(PowerMix& mix, const Body& body, const FoldedBody& folded, bool host_waits, double draw_of_waiting) {
   const double busy_s = add_kernels(mix, body, 1);
-  mix.add_other(to_seconds(std::max(folded.device, folded.host)) - busy_s, draw_of_waiting);
+  mix.add_other(longest_s(folded, host_waits) - busy_s, draw_of_waiting);
 }
 
 // What passes take together. A host that is late in one pass makes up for it in another.
@@ -46,8 +52,10 @@ struct Stretch {
   double busy_s = 0;
   double device_s = 0;
   double host_s = 0;
+  double longest_s = 0;  // in any row with others, where the host waits for the device inside
 
   double waiting_s() const { return std::max(0.0, std::max(device_s, host_s) - busy_s); }
+  double most_waiting_s() const { return std::max(waiting_s(), longest_s - busy_s); }
 };
 
 // Backward in two parts may hide communication that it waits for as a whole.
@@ -87,11 +95,44 @@ LayerMix layer_mix(const ShardedBlocks& blocks, const StageContents& stage) {
 
 namespace {
 
+// The backward pass that is as long as backward_device() says.
+FoldedBody backward_of(const BlockBodies& bodies, bool halves) {
+  if (!halves || backward_device(bodies, halves) == bodies.folded_backward.device) return bodies.folded_backward;
+  FoldedBody out = bodies.folded_backward_input;
+  append(out, bodies.folded_backward_weight);
+  return out;
+}
+
+// In some layers, for where rows go or for constants.
+bool host_may_wait(const Job& job) { return job.model.mixture.experts > 0 || job.framework.host.waits_for_clamp; }
+
+// Forward and backward passes of layers in a row.
+struct Row {
+  FoldedBody forward;
+  FoldedBody backward;
+
+  void add(const BlockBodies& layer, bool halves, int count) {
+    append(forward, repeated(layer.folded_forward, count));
+    append(backward, repeated(backward_of(layer, halves), count));
+  }
+};
+
+// Where the host waits for the device inside, each holds up the other: in a long row of such passes, they last as long
+// as from device to device or from host to host, whichever is longer.
+void hold_up(const Row& row, Stretch& out) {
+  FoldedBody both = row.forward;
+  append(both, row.backward);
+  if (!both.host_waits()) return;
+  out.device_s = std::max(out.device_s, to_seconds(both.device));
+  out.host_s = std::max(out.host_s, to_seconds(both.host));
+}
+
 // Adds the kernels to `mix`. Where passes run beside each other, or ranks take turns on a GPU, one computes while
 // another waits.
 Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& layers, const StageCosts& costs,
                    PowerMix& mix) {
   Stretch out;
+  Row row;
   bool catches_up = false;
   for (const auto& [block, count] : layers) {
     if (count == 0) catches_up = true;
@@ -100,10 +141,15 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
     out.busy_s += add_kernels(mix, bodies.forward, count) + add_kernels(mix, bodies.backward, count);
     out.device_s += count * to_seconds(bodies.folded_forward.device + backward_device(bodies, blocks.halves));
     out.host_s += count * to_seconds(bodies.folded_forward.host + bodies.folded_backward.host);
+    row.add(bodies, blocks.halves, count);
+    if (host_may_wait(job)) {
+      out.longest_s += count * (longest_s(bodies.folded_forward, true) + longest_s(bodies.folded_backward, true));
+    }
   }
+  if (!blocks.pairs) hold_up(row, out);
   if (catches_up) out.host_s = 0;
   if (blocks.pairs) out.device_s = out.busy_s;
-  if (job.cluster.shares_gpus()) out.host_s = out.device_s = out.busy_s;
+  if (job.cluster.shares_gpus()) out.host_s = out.device_s = out.longest_s = out.busy_s;
   return out;
 }
 
@@ -115,17 +161,18 @@ SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const La
                            const StageCosts& costs) {
   const GpuSpec& gpu = costs.hardware->hardware.gpu;
   PowerMix kernels(gpu.limit_share());
-  const double max_wait_s = stretch_of(job, blocks, layers, costs, kernels).waiting_s();
+  const Stretch fastest = stretch_of(job, blocks, layers, costs, kernels);
+  const double max_wait_s = fastest.waiting_s();
   const auto settled = [&](double waiting_s) {
     PowerMix mix = kernels;
     mix.add_other(waiting_s, waiting_draw(gpu));
     return std::min(mix.clock_share(), gpu.sustained_share.value);
   };
   SettledClock out;
-  out.highest = settled(max_wait_s);
+  out.highest = settled(fastest.most_waiting_s());
   out.share = out.without_waiting = settled(0);
   constexpr int kSteps = 2;
-  for (int i = 0; i < kSteps && out.share < out.highest; ++i) {
+  for (int i = 0; i < kSteps && out.share < settled(max_wait_s); ++i) {
     StageCosts slower = costs;
     slower.kernels.set_clock_share(out.share);
     PowerMix of_slower(gpu.limit_share());
@@ -136,8 +183,8 @@ SettledClock settled_clock(const Job& job, const ShardedBlocks& blocks, const La
 
 double highest_settled_clock(const BlockBodies& kept, const GpuSpec& gpu, const RunAgain& again) {
   PowerMix mix(gpu.limit_share());
-  add(mix, kept.forward, kept.folded_forward, waiting_draw(gpu));
-  add(mix, kept.backward, kept.folded_backward, waiting_draw(gpu));
+  add(mix, kept.forward, kept.folded_forward, again.host_waits, waiting_draw(gpu));
+  add(mix, kept.backward, kept.folded_backward, again.host_waits, waiting_draw(gpu));
   add_some(mix, kept.forward, again.steps, again.from, waiting_draw(gpu));
   PowerMix more(gpu.limit_share());
   add_some(more, kept.forward, again.steps, again.to - again.from, waiting_draw(gpu));

@@ -22,6 +22,7 @@ struct RunAgain {
   std::vector<bool> steps;  // which; empty: none
   double from = 0;
   double to = 1;
+  bool host_waits = false;  // for the device, in some layer beside it or in itself
 };
 
 // Of a layer with these bodies, priced at the full clock, no less than the clock of any mix of it with itself where

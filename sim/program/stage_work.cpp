@@ -56,6 +56,12 @@ const Body& body_of(const BlockBodies& block, Pass::Kind kind) {
   return block.backward;
 }
 
+// The blocks beside each other at one place of two passes; -1: one of the passes has ended.
+std::pair<BlockId, BlockId> blocks_of_pair(const ChunkPlan& ahead, const ChunkPlan& back, int place) {
+  return {place < ahead.blocks() ? ahead.block(place) : -1,
+          place < back.blocks() ? back.block(back.blocks() - 1 - place) : -1};
+}
+
 MeshAxisSet team_axes(const Strategy& strategy) {
   MeshAxisSet axes;
   if (strategy.tensor > 1) axes.insert(MeshAxis::tensor);
@@ -149,12 +155,18 @@ PassWork StageWork::describe(const FoldedBody& folded, TaskClass device) {
   PassWork work;
   work.folded = folded;
   work.task_class = program_.add_class(std::move(device));
+  if (folded.host_waits()) {
+    TaskClass wait = host;
+    wait.name = "wait in " + program_.classes[work.task_class].name;
+    wait.activity_s = folded.activity_s;  // as long as what it waits for
+    work.wait_class = program_.add_class(std::move(wait));
+  }
   work.issue_class = program_.add_class(std::move(host));
   return work;
 }
 
 void StageWork::add_bodies(PassWork& work, int chunk, Pass::Kind kind, int first, int last) {
-  if (options_.whole_passes()) return;
+  if (options_.whole_passes() && work.folded.is_one_task()) return;
   const ChunkPlan& blocks = plan_.chunks[static_cast<std::size_t>(chunk)];
   for (int i = first; i < last; ++i) {
     const int in_forward_order = is_forward(kind) ? i : blocks.blocks() - 1 - i;
@@ -188,29 +200,22 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
   const ChunkPlan& back = plan_.chunks[static_cast<std::size_t>(backward.chunk)];
   FoldedBody whole;
   whole.host = whole.lead = 2 * plan_.pass_host;
-  std::vector<const PassWork::Steps*> bodies;
+  std::vector<PairedBody> paired;
   const Body none;
   for (int i = 0; i < std::max(ahead.blocks(), back.blocks()); ++i) {
-    const BlockId first = i < ahead.blocks() ? ahead.block(i) : -1;
-    const BlockId second = i < back.blocks() ? back.block(back.blocks() - 1 - i) : -1;
-    const PairedBody paired = pair_bodies(first < 0 ? none : plan_.bodies_of(first).forward,
-                                          second < 0 ? none : body_of(plan_.bodies_of(second), backward.kind));
-    append(whole, fold(paired.body));
-    if (!options_.whole_passes()) bodies.push_back(&pair_steps(paired, first, forward, second, backward));
+    const auto [first, second] = blocks_of_pair(ahead, back, i);
+    paired.push_back(pair_bodies(first < 0 ? none : plan_.bodies_of(first).forward,
+                                 second < 0 ? none : body_of(plan_.bodies_of(second), backward.kind)));
+    append(whole, fold(paired.back().body));
   }
-  // Each has its share of the time; the host's work in front of the device belongs to the first.
+  // Each has its share of the time; the host's work is that of both.
   const double share = static_cast<double>(plan_.folded(ahead, forward.kind).device);
   const double other = static_cast<double>(plan_.folded(back, backward.kind).device);
   FoldedBody of_first = whole;
   of_first.device =
       share + other > 0 ? static_cast<Picoseconds>(static_cast<double>(whole.device) * share / (share + other)) : 0;
-  of_first.host = whole.lead;
-  of_first.waited = of_first.host_behind = 0;
   FoldedBody of_second = whole;
-  of_second.waited = std::max<Picoseconds>(0, whole.waited - of_first.device);
   of_second.device = whole.device - of_first.device;
-  of_second.lead = 0;
-  of_second.host = whole.host - whole.lead;
   const double part = whole.device > 0 ? static_cast<double>(of_first.device) / static_cast<double>(whole.device) : 1;
   of_first.flop = plan_.folded(ahead, forward.kind).flop;
   of_second.flop = whole.flop - of_first.flop;
@@ -232,7 +237,12 @@ StageWork::PairWork StageWork::make_pair(const Pass& forward, const Pass& backwa
     }
   }
   out.first.host_first = out.second.host_first = plan_.pass_host;
-  out.first.bodies = std::move(bodies);
+  if (!options_.whole_passes() || !whole.is_one_task()) {
+    for (std::size_t i = 0; i < paired.size(); ++i) {
+      const auto [first, second] = blocks_of_pair(ahead, back, static_cast<int>(i));
+      out.first.bodies.push_back(&pair_steps(paired[i], first, forward, second, backward));
+    }
+  }
   return out;
 }
 

@@ -67,7 +67,7 @@ TaskId TeamWriter::transfer(std::size_t lane, StreamKind stream, ClassId of, Pic
 void TeamWriter::run(const PassWork& work, std::int32_t microbatch) {
   begin_pass();
   if (work.bodies.empty()) {
-    run_folded(work, microbatch);
+    run_folded({work, microbatch}, {work, microbatch});
   } else {
     begin_on_host(work, microbatch);
     const Issued issued{work.issue_class, microbatch};
@@ -78,15 +78,14 @@ void TeamWriter::run(const PassWork& work, std::int32_t microbatch) {
 
 void TeamWriter::run_pair(const PassWork& first, std::int32_t microbatch, const PassWork& second,
                           std::int32_t its_microbatch) {
-  if (first.bodies.empty()) {
-    run(first, microbatch);
-    run(second, its_microbatch);
-    return;
-  }
   begin_pass();
-  begin_on_host(first, microbatch);
-  begin_on_host(second, its_microbatch);
-  run_bodies(first, {Issued{first.issue_class, microbatch}, Issued{second.issue_class, its_microbatch}});
+  if (first.bodies.empty()) {
+    run_folded({first, microbatch}, {second, its_microbatch});
+  } else {
+    begin_on_host(first, microbatch);
+    begin_on_host(second, its_microbatch);
+    run_bodies(first, {Issued{first.issue_class, microbatch}, Issued{second.issue_class, its_microbatch}});
+  }
   end_pass();
 }
 
@@ -115,33 +114,49 @@ void TeamWriter::begin_on_host(const PassWork& work, std::int32_t microbatch) {
   }
 }
 
-// Host: `lead`, then the rest, or what it waits for the device and the work behind that. Device: one task that may
-// start after the lead (see FoldedBody). Ranks that the collectives inside keep in step meet before they start.
-void TeamWriter::run_folded(const PassWork& work, std::int32_t microbatch) {
-  const FoldedBody& body = work.folded;
+// Of the host's work, that which does not wait for the device: `lead`, and then the rest.
+void TeamWriter::hand_on(const Folded& first, const Folded& behind) {
+  const FoldedBody& body = first.work.folded;
+  const Picoseconds rest = body.host - body.lead - std::max<Picoseconds>(0, body.waited);
   leads_.clear();
   for (Lane& lane : lanes_) {
-    const TaskId lead = add(lane, StreamKind::host, work.issue_class, body.lead, lane.host_waits, microbatch);
-    if (body.waited == 0 && body.host > body.lead) {
-      add(lane, StreamKind::host, work.issue_class, body.host - body.lead, {}, microbatch);
+    leads_.push_back(add(lane, StreamKind::host, first.work.issue_class, body.lead, lane.host_waits, first.microbatch));
+    if (rest > 0 || body.host_waits()) {
+      add(lane, StreamKind::host, behind.work.issue_class, rest, {}, behind.microbatch);
     }
-    leads_.push_back(lead);
   }
+}
+
+// Whether what follows on the compute stream is behind all passes so far.
+bool TeamWriter::done_on_compute(const Lane& lane) {
+  return lane.done.size() == 1 && lane.done.front() == lane.last[index(StreamKind::compute)];
+}
+
+// Device: a task that may start after the lead, and a second one behind it where there are two passes. Host: behind its
+// work, what it waits for the device takes from where that was free on (see FoldedBody). Ranks that the collectives
+// inside keep in step meet before they start.
+void TeamWriter::run_folded(const Folded& first, const Folded& behind) {
+  const PassWork& work = first.work;
+  hand_on(first, behind);
   for (const std::vector<std::size_t>& together : lanes_in(work.meets)) {
     scratch_.clear();
     for (const std::size_t i : together) {
       scratch_.push_back(leads_[i]);
       append(scratch_, lanes_[i].device_waits);
-      if (together.size() > 1) append(scratch_, lanes_[i].done);
-    }
-    meet(together, work.meets, StreamKind::compute, microbatch);
-    for (const std::size_t i : together) {
-      lanes_[i].done.assign(1, add(lanes_[i], StreamKind::compute, work.task_class, body.device, scratch_, microbatch));
-      if (body.waited == 0) continue;
-      add(lanes_[i], StreamKind::host, work.issue_class, body.waited, scratch_, microbatch);
-      if (body.host_behind > 0) {
-        add(lanes_[i], StreamKind::host, work.issue_class, body.host_behind, {}, microbatch);
+      if (together.size() > 1 || work.folded.host_waits() || !done_on_compute(lanes_[i])) {
+        append(scratch_, lanes_[i].done);
       }
+    }
+    meet(together, work.meets, StreamKind::compute, first.microbatch);
+    for (const std::size_t i : together) {
+      Lane& lane = lanes_[i];
+      TaskId last = add(lane, StreamKind::compute, work.task_class, work.folded.device, scratch_, first.microbatch);
+      if (&work != &behind.work) {
+        last = add(lane, StreamKind::compute, behind.work.task_class, behind.work.folded.device, {}, behind.microbatch);
+      }
+      lane.done.assign(1, last);
+      if (!work.folded.host_waits()) continue;
+      add(lane, StreamKind::host, behind.work.wait_class, work.folded.waited, scratch_, behind.microbatch);
     }
   }
 }
@@ -164,7 +179,19 @@ void TeamWriter::end_issuing(Lane& lane) {
   lane.behind = 0;
 }
 
+// The host waits for the kernels so far; in front of the first of a body, for all that this waits for.
+void TeamWriter::wait_on_host(Lane& lane, const std::vector<TaskId>& ends) {
+  const TaskId running = lane.last[index(StreamKind::compute)];
+  if (std::find(ends.begin(), ends.end(), running) != ends.end()) {
+    lane.host_waits.push_back(running);
+    return;
+  }
+  append(lane.host_waits, lane.done);
+  append(lane.host_waits, lane.device_waits);
+}
+
 void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of) {
+  if (steps.empty()) return;
   std::vector<std::vector<TaskId>> ends(lanes_.size());  // [lane][step]
   // Device streams start a body free: its first step on each waits for all that ran before.
   std::vector<TaskId> issued(lanes_.size());
@@ -172,8 +199,7 @@ void TeamWriter::run_body(const PassWork::Steps& steps, const IssuedOfPair& issu
     const Issued& pass = issued_of[step.of_second ? 1 : 0];
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       Lane& lane = lanes_[i];
-      const TaskId running = lane.last[index(StreamKind::compute)];
-      if (step.step->host_waits && running != kNoTask) lane.host_waits.push_back(running);
+      if (step.step->host_waits) wait_on_host(lane, ends[i]);
       issued[i] = issue(lane, pass, step.step->host);
       lane.behind = step.step->host_behind;
       lane.behind_of = pass;

@@ -23,6 +23,7 @@ struct PassWork {
   FoldedBody folded;
   ClassId task_class = 0;
   ClassId issue_class = 0;
+  ClassId wait_class = 0;            // as one task, where the host waits for the device
   GroupingId meets = kAlone;         // as one task: the ranks that begin it together
   Picoseconds host_first = 0;        // of the host's work, what stands before the bodies
   std::vector<const Steps*> bodies;  // in order; empty at detail "passes". Of a pair, the first has those of both
@@ -48,7 +49,7 @@ class TeamWriter {
   void host_waits_for(std::size_t lane, TaskId task) { lanes_[lane].host_waits.push_back(task); }
 
   void run(const PassWork& work, std::int32_t microbatch);
-  // Two passes beside each other.
+  // Two passes beside each other. As one task each, the host's work of both is that of the first.
   void run_pair(const PassWork& first, std::int32_t microbatch, const PassWork& second, std::int32_t its_microbatch);
 
   // One task on a communication or host stream of a lane, after `after`. Passes do not wait for it unless told to.
@@ -94,7 +95,15 @@ class TeamWriter {
   void run_bodies(const PassWork& work, const IssuedOfPair& issued_of);
   void begin_pass();
   void end_pass();
-  void run_folded(const PassWork& work, std::int32_t microbatch);
+  // One pass, or two: `behind` is the last of them.
+  struct Folded {
+    const PassWork& work;
+    std::int32_t microbatch = -1;
+  };
+  void run_folded(const Folded& first, const Folded& behind);
+  void hand_on(const Folded& first, const Folded& behind);
+  static bool done_on_compute(const Lane& lane);
+  static void wait_on_host(Lane& lane, const std::vector<TaskId>& ends);
   void run_body(const PassWork::Steps& steps, const IssuedOfPair& issued_of);
   void run_step(const PassWork::Step& work, std::span<const TaskId> issued, std::vector<std::vector<TaskId>>& ends,
                 std::int32_t microbatch);

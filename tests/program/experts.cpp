@@ -5,6 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 using namespace mirfak;
 using namespace mirfak::test;
 
@@ -169,6 +173,38 @@ TEST_CASE("layers of two kinds: folded and operator programs agree, unfolded one
   CHECK(simulate(job, options).timeline.makespan == folded.timeline.makespan);
   options.operators = false;
   CHECK(simulate(job, options).timeline.makespan == folded.timeline.makespan);
+}
+
+// Kernels of 1, issued in 1 each; beside the first, of 50, a collective of 1,000 that the host issues in 20, and the last
+// kernel waits for what is before it. From host to device the collective is the longest way, and does not cross that from
+// the first kernel to the host.
+TEST_CASE("a body that no task of the device acts like: written step by step, and the same time") {
+  Strategy strategy = experts_over(4, 4);
+  strategy.pipeline = 4;
+  const Lowered lowered(mixture_job(8, strategy, 16));
+  std::vector<BlockBodies> bodies = *lowered.plans[0].bodies;
+  for (BlockBodies& block : bodies) {
+    const auto collective = std::find_if(block.forward.steps.begin(), block.forward.steps.end(),
+                                         [](const BodyStep& step) { return step.stream == StreamKind::expert; });
+    if (collective == block.forward.steps.end()) continue;
+    for (BodyStep& step : block.forward.steps) {
+      step.device = step.host = 1;
+      step.host_waits = false;
+      step.after.clear();
+    }
+    collective->device = 1000;
+    collective->host = 20;
+    block.forward.steps.front().device = 50;
+    block.forward.steps.back().host_waits = true;
+    block.folded_forward = fold(block.forward);
+    CHECK(!block.folded_forward.is_one_task());
+  }
+  Lowered apart = lowered;
+  for (StagePlan& plan : apart.plans) plan.bodies = std::make_shared<const std::vector<BlockBodies>>(bodies);
+  const Picoseconds folded = execute(apart.program()).makespan;
+  CHECK(apart.program().size() > lowered.program().size());
+  CHECK(execute(apart.program({.operators = true})).makespan == folded);
+  CHECK(execute(apart.program({.unfolded = true})).makespan == folded);
 }
 
 TEST_CASE("a prediction module adds a layer, a projection and another use of the head") {
