@@ -18,7 +18,7 @@ double tasks_of(const Body& body, const LoweringOptions& options) {
 
 }  // namespace
 
-void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
+double expected_tasks(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
   constexpr double tasks_per_piece = 5;  // a pass, or a part of one with its collectives
   const bool gathers = data_parallel_plan(job).gathers_in_passes();
   double tasks = 0;
@@ -34,6 +34,11 @@ void check_program_size(const Job& job, std::span<const StagePlan> stages, const
     }
     tasks += steps * plan.replicas.microbatches * (options.unfolded ? plan.ranks : 1);
   }
+  return tasks;
+}
+
+void check_program_size(const Job& job, std::span<const StagePlan> stages, const LoweringOptions& options) {
+  const double tasks = expected_tasks(job, stages, options);
   if (tasks <= kMaxTasks) return;
   fail_infeasible({}, fmt::format("the iteration would be about {:.2g} tasks, more than {:.2g}", tasks, kMaxTasks),
                   options.operators ? "simulate it folded, or at --detail passes" : "simulate it folded");

@@ -2,6 +2,7 @@
 
 #include "program/expert_load.hpp"
 #include "program/lowering.hpp"
+#include "program/program_size.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -54,9 +55,10 @@ std::vector<Picoseconds> durations(const Job& job, std::span<const StagePlan> or
 }  // namespace
 
 LoweringOptions sampled_lowering(const Job& job, std::span<const StagePlan> plans) {
+  constexpr double kMostTasks = 1e7;
   LoweringOptions out;
   out.unfolded = true;
-  out.passes_alone = !shares_switches_in_passes(job, plans);
+  out.passes_alone = !shares_switches_in_passes(job, plans) && expected_tasks(job, plans, out) > kMostTasks;
   return out;
 }
 

@@ -9,9 +9,9 @@
 
 namespace mirfak {
 
-// The program that samples put other durations into: all ranks, passes as tasks; cut at what they exchange where links
-// between switches may be short of that. That ports are shared with others alone would cost a sample some hundred times
-// as much, for about a percent of an iteration.
+// The program that samples put other durations into: that of a single iteration with all ranks, so that samples without
+// factors are it. Only where passes would be cut for ports alone, which transfers or gradients use beside them, into
+// more tasks than a sample executes in some ten seconds, do they stay whole; that is about a percent of an iteration.
 LoweringOptions sampled_lowering(const Job& job, std::span<const StagePlan> plans);
 
 // What drawn popularity of experts does to a job's program, lowered so. Nothing unless

@@ -221,7 +221,7 @@ Spread sample_iterations(const Job& job, const SpreadOptions& options) {
   out.seed = options.seed.value_or(perturbations.seed);
   out.antithetic = options.antithetic;
   out.without_s = SampleRunner(subject).run_even();
-  out.passes_alone = shares_links_in_passes(job, subject.plans) && !shares_switches_in_passes(job, subject.plans);
+  out.passes_alone = shares_links_in_passes(job, subject.plans) && sampled_lowering(job, subject.plans).passes_alone;
   const auto count = static_cast<std::size_t>(options.samples);
   out.samples.resize(count);
   const std::size_t blocks = std::min(kBlocks, count);
