@@ -15,6 +15,7 @@
 #include "program/job_network.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
+#include "program/replica_placement.hpp"
 #include "sharding/axis_rules.hpp"
 
 #include <algorithm>
@@ -578,7 +579,7 @@ StageCosts::StageCosts(const Job& job, std::span<const ReplicaClass> classes, in
       communication(hardware->hardware, job.cluster.fabric()),
       others(other_models(job, classes, stage, own)) {
   kernels.set_time_factor(hardware->hardware.spec.time_factors().compute);
-  const int first = classes[static_cast<std::size_t>(own)].first();
+  const int first = placed_as(job, classes[static_cast<std::size_t>(own)]);
   const auto group = [&](const std::vector<int>& ranks) { return communication_group(job, ranks); };
   const auto in_passes = [&](const std::vector<int>& ranks) {
     const CommunicationGroup out = group(ranks);

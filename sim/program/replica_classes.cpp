@@ -9,6 +9,7 @@
 #include "cost/collective_model.hpp"
 #include "network/cluster_routes.hpp"
 #include "program/job_network.hpp"
+#include "program/replica_placement.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/rules.hpp"
 
@@ -271,6 +272,11 @@ bool folds(const Job& job) {
     }
   }
   return true;
+}
+
+int placed_as(const Job& job, const ReplicaClass& own) {
+  const bool divided = !job.cluster.perturbations().empty() && job.strategy.stages.empty() && uniform(job);
+  return divided ? 0 : own.first();
 }
 
 std::vector<ReplicaClass> replica_classes(const Job& job) {

@@ -2,6 +2,7 @@
 
 #include "program/job_network.hpp"
 #include "program/optimizer_step.hpp"
+#include "program/replica_placement.hpp"
 #include "strategy/rules.hpp"
 
 #include <array>
@@ -141,8 +142,8 @@ void StepWriter::reduce_parts(int replica_class) {
 CommunicationCost StepWriter::cost_between(int replica_class, const Shared& shared) const {
   const StagePlan& first = teams_.plan(shared.stages[0], replica_class);
   const StagePlan& last = teams_.plan(shared.stages[1], replica_class);
-  const std::array<int, 2> devices = {job_.rank_of(first.stage, first.replicas.first(), 0),
-                                      job_.rank_of(last.stage, last.replicas.first(), 0)};
+  const std::array<int, 2> devices = {job_.rank_of(first.stage, placed_as(job_, first.replicas), 0),
+                                      job_.rank_of(last.stage, placed_as(job_, last.replicas), 0)};
   const CommunicationGroup group = alone(communication_group(job_, devices));
   const double bytes = shared.elements * gradient_bytes(job_);
   CommunicationCost cost;

@@ -6,6 +6,7 @@
 #include "program/transfer_cost.hpp"
 
 #include "program/job_network.hpp"
+#include "program/replica_placement.hpp"
 #include "sharding/axis_rules.hpp"
 #include "strategy/rules.hpp"
 
@@ -142,7 +143,7 @@ TransferCost transfer_cost(const TransferEnd& from, const TransferEnd& to) {
 
 TransferCost transfer_cost(const Job& job, std::span<const StagePlan> plans, const ShardedBlocks& blocks,
                            const StageTransfer& transfer) {
-  const int first = plans[static_cast<std::size_t>(transfer.replica_class)].replicas.first();
+  const int first = placed_as(job, plans[static_cast<std::size_t>(transfer.replica_class)].replicas);
   const auto end_of = [&](int stage) -> TransferEnd {
     const StagePlan& plan = plans_of(plans, stage)[static_cast<std::size_t>(transfer.replica_class)];
     return {stage, job_at(job, blocks, stage), plan.costs, first, blocks.at(stage).stream_bytes(transfer.stream)};
