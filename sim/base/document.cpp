@@ -6,6 +6,7 @@
 #include "base/placeholder.hpp"
 #include "base/read_files.hpp"
 #include "base/reading_observer.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -104,7 +106,7 @@ std::string document_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) fail_input({name, 0, 0}, "this is a folder, expected a file");
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail_input({name, 0, 0}, "cannot read this file", "check the path and its permissions");
+  if (!in) fail_to_read(path, errno);
   note_read_file(path);
   std::string text;
   std::array<char, 16384> block;
@@ -375,7 +377,7 @@ void Mapping::finish() const {
     if (known_.contains(key)) continue;
     Value at_key;
     at_key.where = value.key_where;
-    node_.child(at_key, key).fail("unknown key", did_you_mean(key, names, "expected " + join_or(names)));
+    node_.child(at_key, key).fail("unknown key", suggestion(key, names));
   }
 }
 

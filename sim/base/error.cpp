@@ -1,5 +1,7 @@
 #include "base/error.hpp"
 
+#include "base/visible_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +49,7 @@ Quote quote(const std::string& line, int column) {
 // "file:3:11: message", the line with a caret under the column, and the hint.
 std::string render(const Location& where, const std::string& message, const std::string& hint,
                    const std::string& source_line) {
-  std::string out = where.known() ? where.text() + ": " + message : message;
+  std::string out = where.known() ? visible_name(where.text()) + ": " + message : message;
   if (!source_line.empty() && where.line > 0) {
     const Quote quoted = quote(source_line, where.column);
     const std::string gutter = fmt::format("{:>5} | ", where.line);
@@ -63,11 +65,11 @@ std::string render(const Location& where, const std::string& message, const std:
 }  // namespace
 
 Error::Error(ErrorKind kind, Location where, std::string message, std::string hint, const std::string& source_line)
-    : std::runtime_error(render(where, message, hint, source_line)),
+    : std::runtime_error(render(where, visible_text(message), visible_text(hint), source_line)),
       kind_(kind),
       where_(std::move(where)),
-      message_(std::move(message)),
-      hint_(std::move(hint)) {}
+      message_(visible_text(std::move(message))),
+      hint_(visible_text(std::move(hint))) {}
 
 void fail_input(const Location& where, std::string message, std::string hint) {
   throw Error(ErrorKind::input, where, std::move(message), std::move(hint));

@@ -1,6 +1,7 @@
 #include "base/file_reference.hpp"
 
 #include "base/named_files.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -42,8 +43,10 @@ void FileReference::fail(std::string message, std::string hint) const {
 }
 
 void FileReference::fail_unknown(std::string_view noun, const std::vector<std::string>& known) const {
-  fail(fmt::format("unknown {} '{}'", noun, excerpt(name_)),
-       did_you_mean(name_, known, "expected " + join_or(known) + ", or the path of a YAML file"));
+  const std::string message = fmt::format("unknown {} '{}'", noun, excerpt(name_));
+  if (known.empty()) fail(message, "expected the path of a YAML file");
+  const std::string hint = suggestion(name_, known);
+  fail(message, hint.ends_with('?') ? hint : hint + ", or the path of a YAML file");
 }
 
 std::filesystem::path FileReference::existing_path() const {

@@ -1,5 +1,7 @@
 #include "base/interrupt_watch.hpp"
 
+#include "base/unfinished_file.hpp"
+
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -18,9 +20,10 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_alw
 void notice(int signal) {
   int before = 0;
   if (first_signal.compare_exchange_strong(before, signal) || before != signal || held) return;
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);  // takes effect when this handler returns
+  end_by_signal(signal);
 }
+
+std::array<struct sigaction, kSignals.size()> actions_before;
 
 }  // namespace
 
@@ -29,11 +32,16 @@ InterruptWatch::InterruptWatch() {
   struct sigaction action = {};
   action.sa_handler = notice;
   action.sa_flags = SA_RESTART;  // calls that the signal falls into go on: libraries need not know of it
-  for (const int signal : kSignals) sigaction(signal, &action, nullptr);
+  sigfillset(&action.sa_mask);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &action, &actions_before[i]);
+    const bool of_nohup = kSignals[i] == SIGHUP && actions_before[i].sa_handler == SIG_IGN;
+    if (of_nohup) std::signal(SIGHUP, SIG_IGN);
+  }
 }
 
 InterruptWatch::~InterruptWatch() {
-  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &actions_before[i], nullptr);
 }
 
 int InterruptWatch::signal() { return first_signal; }

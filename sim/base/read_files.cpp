@@ -1,13 +1,22 @@
 #include "base/read_files.hpp"
 
+#include "base/error.hpp"
 #include "base/named_files.hpp"
+#include "base/text.hpp"
+#include "base/visible_text.hpp"
+
+#include <fmt/format.h>
 
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -25,7 +34,31 @@ std::optional<Identity> identity_of(const std::filesystem::path& path) {
   return Identity{found.st_dev, found.st_ino};
 }
 
+// The file beside it whose name is nearest, or what else to do.
+std::string hint_for_missing(const std::filesystem::path& path) {
+  constexpr std::size_t most = 1000;
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  std::error_code failed;
+  if (!std::filesystem::is_directory(folder, failed)) return fmt::format("there is no folder '{}'", folder.string());
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end && names.size() < most;) {
+    names.push_back(visible_name(at->path().filename().string()));
+    at.increment(failed);
+  }
+  return did_you_mean(path.filename().string(), names, "check its name and its folder");
+}
+
 }  // namespace
+
+void fail_to_read(const std::filesystem::path& path, int reason) {
+  const Location where{path.string(), 0, 0};
+  if (reason == ENOENT || reason == ENOTDIR) fail_input(where, "there is no such file", hint_for_missing(path));
+  if (reason == EACCES || reason == EPERM) {
+    fail_input(where, "no permission to read this file", "allow reading it, or name another file");
+  }
+  if (reason == ELOOP) fail_input(where, "its symbolic links lead round in a circle", "name another file");
+  fail_input(where, fmt::format("cannot be read: {}", std::strerror(reason)), "name another file");
+}
 
 ReadFiles::ReadFiles() {
   const std::lock_guard lock(mutex);

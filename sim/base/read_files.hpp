@@ -16,6 +16,9 @@ class ReadFiles {
   ReadFiles& operator=(const ReadFiles&) = delete;
 };
 
+// The error of a file that cannot be opened to be read, named by `reason`, an errno.
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, int reason);
+
 // Called by whatever opens a file of the user's, before it uses what is in it. Error(input) where it must not be read
 // (named_files.hpp).
 void note_read_file(const std::filesystem::path& path);

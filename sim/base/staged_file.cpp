@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <system_error>
 
@@ -23,23 +24,38 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kStaged = ".partial-";
 
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+
+// What a staged file is for, also one of another process; any other path is for itself.
+std::string target_of(const fs::path& path) {
+  const std::string target = target_of_unfinished(path).string();
+  return target.substr(0, target.rfind(kStaged));
+}
+
+// Of a name of `length` bytes in a folder, how many the system takes when `more` bytes follow.
+std::size_t shortened(std::size_t length, const fs::path& folder, std::size_t more) {
+  const std::size_t of_path = PATH_MAX - 1 - std::min<std::size_t>(folder.native().size() + 1, PATH_MAX - 1);
+  const std::size_t most = std::min<std::size_t>(NAME_MAX, of_path);
+  return std::min(length, most - std::min(most, more));
+}
+
+constexpr std::size_t kLongestEnd = kStaged.size() + 24;  // with two numbers
+
+// What staged files of this target begin with.
+std::string staged_prefix(const fs::path& target) {
+  const std::string name = target.filename().string();
+  return name.substr(0, shortened(name.size(), folder_of(target), kLongestEnd)) + std::string(kStaged);
+}
+
 // A name that no other writer, in this process or another, uses at the same time.
 fs::path staging_name(const fs::path& target) {
   static std::atomic<unsigned> count{0};
   fs::path name = target;
-  name += fmt::format("{}{}-{}", kStaged, ::getpid(), count++);
-  return name;
+  return name.replace_filename(fmt::format("{}{}-{}", staged_prefix(target), ::getpid(), count++));
 }
 
-// What a staged file is for; any other path is for itself.
-std::string target_of(const fs::path& path) {
-  const std::string text = path.string();
-  return text.substr(0, text.rfind(kStaged));
-}
-
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
-
-// Where a link leads, also to a file that is not there yet: that name is what a commit replaces.
+// Where a link leads, also to a file that is not there yet: that name is what a commit replaces. A link where links
+// lead round in a circle.
 fs::path behind_links(fs::path path) {
   constexpr int kMaxLinks = 40;  // as the system's
   std::error_code failed;
@@ -51,14 +67,30 @@ fs::path behind_links(fs::path path) {
   return path;
 }
 
+void check_folder(const Location& where, const fs::path& folder) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(folder, failed);
+  if (fs::is_directory(status)) return;
+  if (fs::exists(status)) {
+    fail_input(where, fmt::format("cannot be written: '{}' is no folder", folder.string()), "name a file in a folder");
+  }
+  if (status.type() == fs::file_type::not_found) {
+    fail_input(where, fmt::format("cannot be written: there is no folder '{}'", folder.string()), "create it first");
+  }
+  fail_input(where,
+             fmt::format("cannot be written: the folder '{}' cannot be reached: {}", folder.string(), failed.message()),
+             "name a file in another folder");
+}
+
 void check_target(const fs::path& target, StagedFile::Replaces replaces) {
   std::error_code failed;
   const Location where{target.string()};
-  const fs::path folder = folder_of(behind_links(target));
-  if (!fs::is_directory(folder, failed)) {
-    fail_input(where, fmt::format("cannot be written: there is no folder '{}'", folder.string()), "create it first");
-  }
+  const fs::path behind = behind_links(target);
+  check_folder(where, folder_of(behind));
   const fs::file_status status = fs::status(target, failed);
+  if (fs::is_symlink(behind, failed)) {
+    fail_input(where, "cannot be written: its symbolic links lead round in a circle", "name another file");
+  }
   if (fs::is_directory(status)) fail_input(where, "cannot be written: it is a folder", "name a file");
   if (!fs::exists(status)) return;
   if (!fs::is_regular_file(status)) fail_input(where, "cannot be written: it is not a regular file", "name a file");
@@ -115,6 +147,12 @@ void fail_to_write(const fs::path& path, int reason) {
   } else if (reason == ENOSPC || reason == EDQUOT) {
     what = fmt::format("no space left in the folder '{}'", folder);
     hint = "make room, or choose another folder";
+  } else if (reason == EFBIG) {
+    what = "it grows beyond the limit on the size of files";
+    hint = "raise that limit (ulimit -f), or have less written";
+  } else if (reason == ENAMETOOLONG) {
+    what = "its name, or its path, is longer than the system takes";
+    hint = "choose a shorter one";
   }
   throw Error(kind_of(reason), {target, 0, 0}, "cannot be written: " + what, hint);
 }
@@ -124,40 +162,59 @@ void fail_to_remove(const fs::path& path, int reason) {
               "nothing needs it: delete it");
 }
 
-StagedFile::StagedFile(fs::path target, Replaces replaces) : target_(std::move(target)) {
-  check_target(target_, replaces);
-  target_ = behind_links(std::move(target_));
-  path_ = staging_name(target_);
+StagedFile::StagedFile(fs::path target, Replaces replaces) {
+  check_target(target, replaces);
+  fs::path behind = behind_links(std::move(target));
+  if (behind.filename().native().size() > NAME_MAX || behind.native().size() >= PATH_MAX) {
+    fail_to_write(behind, ENAMETOOLONG);
+  }
+  fs::path path = staging_name(behind);
+  file_.emplace(std::move(path), std::move(behind));
 }
 
 StagedFile::~StagedFile() {
   if (settled_) return;
   std::error_code failed;
-  fs::remove(path_, failed);
+  fs::remove(path(), failed);
 }
 
 void StagedFile::write(std::string_view text) const {
-  if (const int failed = write_whole(path_, text); failed != 0) fail_to_write(target_, failed);
+  if (const int failed = write_whole(path(), text); failed != 0) fail_to_write(target(), failed);
 }
 
 void StagedFile::sync() const {
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
   const bool synced = file >= 0 && ::fsync(file) == 0;
   const int reason = errno;
   if (file >= 0) ::close(file);
-  if (!synced) fail_to_write(target_, reason);
+  if (!synced) fail_to_write(target(), reason);
 }
 
 void StagedFile::commit() {
-  sync();
-  if (::rename(path_.c_str(), target_.c_str()) != 0) fail_to_write(target_, errno);
-  settled_ = true;
+  StagedFile* const only = this;
+  commit_all({&only, 1});
 }
 
 void StagedFile::discard() {
   settled_ = true;
-  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) fail_to_remove(path_, errno);
+  if (::unlink(path().c_str()) != 0 && errno != ENOENT) fail_to_remove(path(), errno);
 }
+
+void commit_all(std::span<StagedFile* const> files) {
+  for (const StagedFile* file : files) file->sync();
+  std::size_t done = 0;
+  int reason = 0;
+  {
+    const SignalPause pause;
+    for (; done < files.size() && reason == 0; ++done) {
+      files[done]->settled_ = ::rename(files[done]->path().c_str(), files[done]->target().c_str()) == 0;
+      if (!files[done]->settled_) reason = errno;
+    }
+  }
+  if (reason != 0) fail_to_write(files[done - 1]->target(), reason);
+}
+
+bool is_staged_for(const fs::path& target, std::string_view name) { return name.starts_with(staged_prefix(target)); }
 
 void write_text_file(const fs::path& target, std::string_view text) {
   StagedFile file(target);

@@ -1,13 +1,17 @@
 #pragma once
 
+#include "base/unfinished_file.hpp"
+
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace mirfak {
 
 // A file under construction: written beside its target under another name, which commit() changes to the target's in
-// one step. Destroyed before that, it is removed.
+// one step. Destroyed before that, or where a signal ends the program, it is removed.
 class StagedFile {
  public:
   enum class Replaces {
@@ -25,8 +29,8 @@ class StagedFile {
   // The whole content, as often as wanted. Errors as of fail_to_write().
   void write(std::string_view text) const;
 
-  const std::filesystem::path& target() const { return target_; }
-  const std::filesystem::path& path() const { return path_; }  // what to write to
+  const std::filesystem::path& target() const { return file_->target(); }
+  const std::filesystem::path& path() const { return file_->path(); }  // what to write to
 
   // The file is complete and closed. The disk has it before it takes its name, so that the target is never a name
   // without its content, whatever happens to the machine; a device that fails late says so here. Errors as of
@@ -35,12 +39,19 @@ class StagedFile {
   void discard();  // removes it now; errors as of fail_to_remove()
 
  private:
+  friend void commit_all(std::span<StagedFile* const> files);
   void sync() const;
 
-  std::filesystem::path target_;
-  std::filesystem::path path_;
+  std::optional<UnfinishedFile> file_;
   bool settled_ = false;  // committed or discarded
 };
+
+// Commits files that belong together: the first takes its name when the last is on the disk, and no signal comes
+// between.
+void commit_all(std::span<StagedFile* const> files);
+
+// Whether a file of this name, beside the target, is one under construction for it, left by whatever process.
+bool is_staged_for(const std::filesystem::path& target, std::string_view name);
 
 // A file of this text, complete or not there. Errors as above.
 void write_text_file(const std::filesystem::path& target, std::string_view text);

@@ -67,7 +67,7 @@ std::vector<FittedSection> fitted_machine(const MachineToCalibrate& machine, std
   check_profile(core, ProfileKind::gpu, of.catalog);
   check_profile(link, ProfileKind::link, of.catalog);
   node.write(profiles.node);
-  for (StagedFile* file : {&core, &link, &node}) file->commit();
+  commit_all(std::array{&core, &link, &node});
   for (FittedSection& section : of_link) all.push_back(std::move(section));
   return all;
 }

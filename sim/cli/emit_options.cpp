@@ -32,7 +32,9 @@ void write_all(const fs::path& folder, const std::vector<LaunchFile>& files) {
     staged.emplace_back(folder / file.name);
     staged.back().write(file.text);
   }
-  for (StagedFile& file : staged) file.commit();
+  std::vector<StagedFile*> all;
+  for (StagedFile& file : staged) all.push_back(&file);
+  commit_all(all);
 }
 
 Location place_of_key(const Document& document, const std::string& message) {

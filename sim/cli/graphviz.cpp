@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/unfinished_file.hpp"
 
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ class ScratchFile {
     std::string name = (std::filesystem::temp_directory_path() / "mirfak-XXXXXX").string();
     const int descriptor = ::mkstemp(name.data());
     if (descriptor < 0) fail_internal("no file can be made in " + name);
-    path_ = name;
+    file_.emplace(name, name);
     for (std::size_t done = 0; done < text.size();) {
       const ssize_t wrote = ::write(descriptor, text.data() + done, text.size() - done);
       if (wrote <= 0) break;
@@ -44,13 +45,13 @@ class ScratchFile {
     }
     ::close(descriptor);
   }
-  ~ScratchFile() { std::remove(path_.c_str()); }
+  ~ScratchFile() { std::remove(path().c_str()); }
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_->path().native(); }
 
  private:
-  std::string path_;
+  std::optional<UnfinishedFile> file_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // written, so that a failure prints no half answer.
 
 #include "base/error.hpp"
+#include "base/unfinished_file.hpp"
+#include "base/visible_text.hpp"
 #include "cli/commands.hpp"
 
 #include <fmt/format.h>
@@ -84,13 +86,16 @@ int status_of(ErrorKind kind) {
   return kStatusInternal;
 }
 
-int complain(std::string_view message, int status) {
-  if (message.ends_with('\n')) message.remove_suffix(1);
-  std::fprintf(stderr, "mirfak: error: %.*s\n", static_cast<int>(message.size()), message.data());
+// Names of files, which stand in many messages, may hold anything.
+int complain(std::string message, int status) {
+  if (message.ends_with('\n')) message.pop_back();
+  message = "mirfak: error: " + visible_text(std::move(message)) + "\n";
+  std::fwrite(message.data(), 1, message.size(), stderr);
   return status;
 }
 
-int print(const CommandOutput& output) {
+int print(CommandOutput output, bool colour) {
+  output.text = colour ? visible_coloured_text(std::move(output.text)) : visible_text(std::move(output.text));
   const bool written = std::fwrite(output.text.data(), 1, output.text.size(), stdout) == output.text.size();
   const bool flushed = std::fflush(stdout) == 0;
   const int reason = errno;
@@ -104,7 +109,7 @@ int run(int count, char** words) {
   try {
     const Surroundings surroundings = look_around();
     const std::vector<std::string> arguments(words + (count > 0 ? 1 : 0), words + count);
-    return print(run_command_line(arguments, surroundings));
+    return print(run_command_line(arguments, surroundings), surroundings.colour);
   } catch (const Error& error) {
     return complain(error.what(), status_of(error.kind()));
   } catch (const std::bad_alloc&) {
@@ -118,6 +123,8 @@ int run(int count, char** words) {
 
 int main(int count, char** words) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow any more is a failure of writing, with its reason
+  remove_unfinished_files_at_signals();
   occupy_standard_streams();
   return run(count, words);
 }

@@ -4,6 +4,7 @@
 #include "base/origin.hpp"
 #include "base/progress.hpp"
 #include "base/staged_file.hpp"
+#include "base/visible_text.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
 #include "cli/emit_options.hpp"
@@ -134,8 +135,8 @@ void check(const SearchOptions& options, OutputFormat format) {
 }
 
 void write_best(const fs::path& name, const SearchScenario& scenario, const Job& best) {
-  write_text_file(name, fmt::format("{}# The best that a search of {} found.\n{}", origin_comment(), scenario.name,
-                                    found_scenario(scenario, best, name.parent_path())));
+  write_text_file(name, fmt::format("{}# The best that a search of {} found.\n{}", origin_comment(),
+                                    visible_name(scenario.name), found_scenario(scenario, best, name.parent_path())));
 }
 
 // At Ctrl-C, or so many seconds from now on.

@@ -1,6 +1,7 @@
 #include "model/model_loader.hpp"
 
 #include "base/named_files.hpp"
+#include "base/suggestion.hpp"
 #include "base/text.hpp"
 #include "model/hugging_face.hpp"
 #include "model/model_blocks.hpp"
@@ -140,9 +141,9 @@ ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::pa
 }
 
 [[noreturn]] void fail_unknown(const std::string& name, const std::filesystem::path& folder, const Location& asked_at) {
-  const std::vector<std::string> names = model_names(folder);
+  const std::string hint = suggestion(name, model_names(folder));
   fail_input(asked_at, fmt::format("there is no model '{}'", excerpt(name)),
-             did_you_mean(name, names, "expected a name that 'mirfak list models' shows, or the path of a model file"));
+             hint.ends_with('?') ? hint : hint + ", or the path of a model file; 'mirfak list models' shows all");
 }
 
 }  // namespace

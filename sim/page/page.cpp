@@ -1,6 +1,7 @@
 #include "page/page.hpp"
 
 #include "base/origin.hpp"
+#include "base/visible_text.hpp"
 #include "page/page_assets.hpp"
 #include "report/markup.hpp"
 
@@ -75,12 +76,13 @@ std::string page_html(const std::string& title, std::string_view kind, const nlo
   std::string text;
   for (const auto& [key, value] : data.items()) {
     if (key == "text") {
-      text = value.get<std::string>();
+      text = visible_text(value.get<std::string>());
     } else if (key != "kind") {
       held[key] = value;
     }
   }
   leave_out_clock(held);
+  const std::string shown_title = escaped(visible_name(title));
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src {0}; script-src {1}; "
@@ -89,7 +91,7 @@ std::string page_html(const std::string& title, std::string_view kind, const nlo
       "<style>{3}</style>\n</head>\n<body>\n<header><p>mirfak {4}</p><h1>{2}</h1></header>\n<main></main>\n"
       "<noscript><pre class=\"report\">{5}</pre></noscript>\n<footer><p>{8}</p></footer>\n"
       "<script type=\"application/json\" id=\"mirfak-data\">{6}</script>\n<script>{7}</script>\n</body>\n</html>\n",
-      page_style_source(), page_script_source(), escaped(title), page_style(), kind, escaped(text), embedded(held),
+      page_style_source(), page_script_source(), shown_title, page_style(), kind, escaped(text), embedded(held),
       page_script(), escaped(origin_text()));
 }
 

@@ -1,18 +1,25 @@
 #include "report/text_table.hpp"
 
+#include "base/visible_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace mirfak {
 
 std::string TextTable::text() const {
   std::vector<std::size_t> widths(alignment_.size());
-  for (const auto& row : rows_) {
+  std::vector<std::vector<std::string>> rows = rows_;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = visible_name(std::move(cell));  // a file's name may hold line ends
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string out;
-  for (const auto& row : rows_) {
+  for (const auto& row : rows) {
     std::string line(static_cast<std::size_t>(indent_), ' ');
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) line += "  ";

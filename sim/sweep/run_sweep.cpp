@@ -157,8 +157,7 @@ void SweepRun::open_journal() {
 // Files that killed runs left half-written, for the table and for the journal. It is locked, so nobody is writing one.
 void SweepRun::remove_stale() const {
   const auto is_stale = [&](const std::string& name) {
-    return name.starts_with(out_.filename().string() + ".partial-") ||
-           name.starts_with(journal_of(out_).filename().string() + ".partial-");
+    return is_staged_for(out_, name) || is_staged_for(journal_of(out_), name);
   };
   const fs::path folder = out_.has_parent_path() ? out_.parent_path() : fs::path(".");
   std::error_code ignored;

@@ -8,6 +8,7 @@
 #include "base/origin.hpp"
 #include "base/read_files.hpp"
 #include "base/staged_file.hpp"
+#include "base/visible_text.hpp"
 
 #include <fmt/format.h>
 #include <hdf5.h>
@@ -169,7 +170,7 @@ void Hdf5File::write_attribute(const std::string& object, const char* name, std:
 }
 
 void Hdf5File::write_attribute(const std::string& object, const char* name, std::string_view text) {
-  std::string padded(text);
+  std::string padded = visible_text(std::string(text));  // the type of texts is UTF-8
   padded.resize(std::max<std::size_t>(1, padded.size()));
   write_attribute(object, name, text_type(padded.size()).id(), padded.data());
 }

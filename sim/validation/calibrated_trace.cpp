@@ -9,6 +9,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace mirfak {
 
@@ -45,8 +46,11 @@ void fit_trace(const TraceToCalibrate& given, const DataFolders& folders, Calibr
     node.emplace(given.out);
     node->write(recorded_node_yaml(*out.fit));
   }
-  if (framework) framework->commit();
-  if (node) node->commit();
+  std::vector<StagedFile*> written;
+  for (std::optional<StagedFile>* file : {&framework, &node}) {
+    if (*file) written.push_back(&**file);
+  }
+  commit_all(written);
 }
 
 }  // namespace

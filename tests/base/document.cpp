@@ -165,7 +165,8 @@ TEST_CASE("an alias is a copy of what it names") {
 }
 
 TEST_CASE("files that are not there, are folders or never end") {
-  CHECK(contains(failure_of([] { Document::from_file("no/such/file.yaml"); }), "no/such/file.yaml: cannot read"));
+  CHECK(contains(failure_of([] { Document::from_file("no/such/file.yaml"); }),
+                 "no/such/file.yaml: there is no such file"));
   CHECK(contains(failure_of([] { Document::from_file("/"); }), "this is a folder"));
   if (std::filesystem::exists("/dev/zero")) {
     CHECK(contains(failure_of([] { Document::from_file("/dev/zero"); }), "larger than 2 MiB"));

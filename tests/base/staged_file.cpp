@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cerrno>
 #include <fstream>
 
@@ -70,6 +71,44 @@ TEST_CASE("targets that cannot be files are refused") {
       CHECK(error.where().file == target.string());
     }
   }
+}
+
+TEST_CASE("links that lead round in a circle are no place for a file, and stay") {
+  const ScratchFolder folder;
+  std::filesystem::create_symlink("other", folder / "circle");
+  std::filesystem::create_symlink("circle", folder / "other");
+  CHECK_THROWS_WITH_AS(write_text_file(folder / "circle", "text"), doctest::Contains("round in a circle"), Error);
+  CHECK_THROWS_WITH_AS(write_text_file(folder / "circle" / "file", "text"), doctest::Contains("cannot be reached"),
+                       Error);
+  CHECK(folder.files() == std::vector<std::string>{"circle", "other"});
+  CHECK(std::filesystem::is_symlink(folder / "circle"));
+}
+
+TEST_CASE("every name that the system takes can be written") {
+  const ScratchFolder folder;
+  for (const std::size_t length : {std::size_t{200}, std::size_t{245}, std::size_t{255}}) {
+    const std::string name(length, 'x');
+    const StagedFile other(folder.path() / name);
+    write_text_file(folder.path() / name, "text");
+    CHECK(read_text_file(folder.path() / name) == "text");
+    CHECK(is_staged_for(folder.path() / name, other.path().filename().string()));
+    std::filesystem::remove(folder.path() / name);
+  }
+  CHECK_THROWS_WITH_AS(write_text_file(folder.path() / std::string(256, 'x'), "text"),
+                       doctest::Contains("longer than the system takes"), Error);
+  CHECK(folder.files().empty());
+}
+
+TEST_CASE("files that belong together get their names when all are there, or none does") {
+  const ScratchFolder folder;
+  StagedFile one(folder / "one");
+  StagedFile two(folder / "two");
+  one.write("1");
+  CHECK_THROWS_AS(commit_all(std::array{&one, &two}), Error);
+  CHECK_FALSE(std::filesystem::exists(folder / "one"));
+  two.write("2");
+  commit_all(std::array{&one, &two});
+  CHECK(folder.files() == std::vector<std::string>{"one", "two"});
 }
 
 TEST_CASE("a commit without a file is an error") {

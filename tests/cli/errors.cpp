@@ -229,7 +229,7 @@ TEST_CASE("what is no scenario is refused") {
     CAPTURE(name);
     check_refused(simulate(folder, name), 2, {name + ":"});
   }
-  check_refused(simulate(folder, "missing.yaml"), 2, {"missing.yaml: cannot read this file", "check the path"});
+  check_refused(simulate(folder, "missing.yaml"), 2, {"missing.yaml: there is no such file"});
   check_refused(simulate(folder, "models"), 2, {"models: this is a folder, expected a file"});
   check_refused(simulate(folder, ""), 2, {"empty"});
   CHECK(folder.names() == before);

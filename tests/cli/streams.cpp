@@ -31,3 +31,37 @@ TEST_CASE("without standard output, no file takes its place") {
   CHECK(finished.status == 1);
   CHECK(read_text(folder.path() / "t.json") == expected);
 }
+
+TEST_CASE("a limit on the size of files is a failure that says so, and leaves nothing") {
+  const ScratchFolder folder;
+  for (const char* option : {"--trace t.h5", "--timeline t.json", "--report t.html", "--memory-snapshot t.pickle"}) {
+    CAPTURE(option);
+    const std::string command = "mirfak simulate scenarios/gpt-22b-a100-seqpar.yaml --detail operators ";
+    const Finished finished = run_shell("ulimit -f 8; " + command + option, folder.path());
+    CHECK(finished.signal == 0);
+    CHECK(finished.status == 1);
+    CHECK(finished.err.find("beyond the limit on the size of files") != std::string::npos);
+    CHECK(folder.names().empty());
+  }
+  const Finished printed = run_shell("ulimit -f 1; mirfak list prices > prices.txt", folder.path());
+  CHECK(printed.status == 1);
+  CHECK(printed.err.starts_with("mirfak: error: cannot write to standard output: "));
+}
+
+TEST_CASE("a name of a file that holds anything is shown, not obeyed") {
+  const ScratchFolder folder;
+  const std::string odd = "o\033[2J\xff\n.yaml";
+  folder.write(odd, read_text(folder.path() / "scenarios" / "gpt-22b-a100-seqpar.yaml"));
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"simulate", odd}, {"simulate", odd, "--format", "json"}, {"simulate", "x" + odd}}) {
+    const Finished finished = run(Invocation{arguments, folder.path()});
+    const std::string all = finished.out + finished.err;
+    CHECK(all.find("2J") != std::string::npos);
+    CHECK(all.find('\033') == std::string::npos);
+    CHECK(all.find('\xff') == std::string::npos);
+  }
+  REQUIRE(run(Invocation{{"simulate", odd, "--report", "r.html"}, folder.path()}).status == 0);
+  const std::string page = read_text(folder.path() / "r.html");
+  CHECK(page.find('\xff') == std::string::npos);
+  CHECK(page.find('\033') == std::string::npos);
+}

@@ -131,7 +131,7 @@ TEST_CASE("a sweep refuses what it cannot do") {
   refused({"sweep.yaml", "--out", "r.h5", "--shard", "3"}, "--shard: expected I/N");
   refused({"sweep.yaml", "--out", "r.h5", "--jobs", "-1"}, "--jobs: expected 0 or more");
   refused({"sweep.yaml", "sweep.yaml", "--out", "r.h5"}, "expected one sweep file");
-  refused({"none.yaml", "--out", "r.h5"}, "cannot read this file");
+  refused({"none.yaml", "--out", "r.h5"}, "none.yaml: there is no such file");
   refused({"--merge", "r.h5", "sweep.yaml"}, "this is not a table of mirfak sweep");
   CHECK(folder.names() == std::vector<std::string>{"sweep.yaml"});
 }

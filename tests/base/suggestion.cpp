@@ -1,0 +1,29 @@
+#include "base/suggestion.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace mirfak;
+
+namespace {
+
+std::vector<std::string> many() {
+  std::vector<std::string> out = {"hgx-h100", "aws-p5", "azure-nd-h100-v5", "dgx-a100-80g"};
+  for (int i = 0; i < 60; ++i) out.push_back("other-" + std::to_string(i));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a likely misspelling is asked for") { CHECK(suggestion("hgx-h10", many()) == "did you mean 'hgx-h100'?"); }
+
+TEST_CASE("few known words are listed, of many the likest five") {
+  CHECK(suggestion("xyzzy", std::vector<std::string>{"tensor", "pipeline"}) == "expected tensor or pipeline");
+  CHECK(suggestion("xyzzy", std::vector<std::string>{}).empty());
+  const std::string hint = suggestion("H100", many());
+  CHECK(hint.starts_with("expected one of 64, such as hgx-h100, "));
+  CHECK(hint.find("azure-nd-h100-v5") != std::string::npos);
+  CHECK(hint.size() < 120);
+}
