@@ -7,6 +7,7 @@
 #include "python/inputs.hpp"
 #include "python/iteration.hpp"
 #include "python/timeline.hpp"
+#include "python/waiting.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -15,6 +16,8 @@ NB_MODULE(_mirfak, module) {
   module.doc() = "What the package mirfak is made of; use that.";
   module.attr("version") = std::string(mirfak::program_version());
   translate_errors();
+  module.def("_end_calls", end_calls);
+  nanobind::module_::import_("atexit").attr("register")(module.attr("_end_calls"));
   add_input(module);
   add_findings(module);
   add_timeline(module);

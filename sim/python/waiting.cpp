@@ -2,11 +2,13 @@
 
 #include "base/cancellation.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace nb = nanobind;
 
@@ -15,6 +17,86 @@ namespace mirfak::python {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks(50);
+constexpr std::chrono::seconds kLongestWaitAtExit(5);
+
+// All calls that let the GIL go. A thread that asks for it once the interpreter has ended is ended by Python, by ways
+// that C++ answers with an abort; so the end of the interpreter waits until all calls have come back (daemon threads
+// would go on for as long as their work takes), and what has not come back by then never asks again.
+class OpenCalls {
+ public:
+  void add(std::atomic<bool>& given_up) {
+    const std::lock_guard lock(mutex_);
+    flags_.push_back(&given_up);
+  }
+  void remove(std::atomic<bool>& given_up) {
+    const std::lock_guard lock(mutex_);
+    std::erase(flags_, &given_up);
+    changed_.notify_all();
+  }
+  bool ending() const { return ending_; }
+
+  // Without the GIL.
+  void end() {
+    std::unique_lock lock(mutex_);
+    ending_ = true;
+    for (std::atomic<bool>* flag : flags_) *flag = true;
+    if (!changed_.wait_for(lock, kLongestWaitAtExit, [this] { return flags_.empty(); })) ended_ = true;
+  }
+
+  // Called before a thread asks for the GIL: returns only where there is an interpreter.
+  void wait_if_ended() const {
+    while (ended_) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::atomic<bool>*> flags_;
+  std::atomic<bool> ending_{false};
+  std::atomic<bool> ended_{false};
+};
+
+// Never destroyed: threads use it while the process ends.
+OpenCalls& open_calls() {
+  static auto* const calls = new OpenCalls;
+  return *calls;
+}
+
+// As python's own way to end a thread without a word.
+[[noreturn]] void raise_exit() {
+  PyErr_SetString(PyExc_SystemExit, "the interpreter ends");
+  throw nb::python_error();
+}
+
+// A call is open while one lives. Made and destroyed with the GIL.
+class OpenCall {
+ public:
+  explicit OpenCall(std::atomic<bool>& given_up) : given_up_(given_up) {
+    if (open_calls().ending()) raise_exit();
+    open_calls().add(given_up);
+  }
+  ~OpenCall() { open_calls().remove(given_up_); }
+  OpenCall(const OpenCall&) = delete;
+  OpenCall& operator=(const OpenCall&) = delete;
+
+ private:
+  std::atomic<bool>& given_up_;
+};
+
+// While one lives, other threads of Python's run.
+class Released {
+ public:
+  Released() : state_(PyEval_SaveThread()) {}
+  ~Released() {
+    open_calls().wait_if_ended();
+    PyEval_RestoreThread(state_);
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
 
 // Work on its way on another thread. Joined when it is destroyed.
 class Worker {
@@ -77,16 +159,25 @@ class Listener {
 
 }  // namespace
 
+void end_calls() {
+  const nb::gil_scoped_release released;
+  open_calls().end();
+}
+
 void run_beside_interpreter(const nb::object& progress, const std::function<void(Reporter&)>& work) {
+  if (open_calls().ending()) raise_exit();
   Worker worker(work);
+  const OpenCall open(worker.reporter().flag());
   Listener listener(progress, worker.reporter());
   std::optional<nb::python_error> raised;
   for (;;) {
     bool ended = false;
     {
-      const nb::gil_scoped_release released;
+      const Released released;
       ended = worker.ended_soon();
+      while (!ended && open_calls().ending()) ended = worker.ended_soon();
     }
+    if (open_calls().ending()) raise_exit();
     try {
       if (!raised && !ended && PyErr_CheckSignals() != 0) throw nb::python_error();
       if (!raised) listener.tell();
@@ -106,18 +197,20 @@ void run_here(const std::function<void()>& work) {
   auto looked_at = std::chrono::steady_clock::now();
   const std::function<void()> look = [&] {
     const auto now = std::chrono::steady_clock::now();
-    if (given_up || now - looked_at < kBetweenLooks) return;
+    if (given_up || open_calls().ending() || now - looked_at < kBetweenLooks) return;
     looked_at = now;
     const nb::gil_scoped_acquire held;
     if (PyErr_CheckSignals() == 0) return;
     raised.emplace();
     given_up = true;
   };
+  const OpenCall open(given_up);
   try {
-    const nb::gil_scoped_release released;
+    const Released released;
     const CancellationScope scope(&given_up, &look);
     work();
   } catch (const Cancelled&) {
+    if (!raised && open_calls().ending()) raise_exit();
     if (!raised) throw;
   }
   if (raised) throw nb::python_error(*raised);

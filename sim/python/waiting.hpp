@@ -22,7 +22,7 @@ class Reporter {
   bool given_up() const { return given_up_; }
 
   void give_up() { given_up_ = true; }
-  const std::atomic<bool>& flag() const { return given_up_; }
+  std::atomic<bool>& flag() { return given_up_; }
   std::uint64_t done() const { return done_; }
   std::uint64_t total() const { return total_; }
 
@@ -50,6 +50,10 @@ void run_beside_interpreter(const nanobind::object& progress, const std::functio
 // Runs `work` on this thread, which holds the GIL and lets it go meanwhile: for work that is mostly too short for a
 // thread of its own. Signals are looked for as above, where the work calls check_cancelled().
 void run_here(const std::function<void()>& work);
+
+// Called when the interpreter is about to end, with the GIL: has all work given up, and waits until the threads that
+// asked for it are back in Python, where SystemExit ends them. So threads that nobody joins end as they should.
+void end_calls();
 
 template <typename Work>
 auto work_here(const Work& work) {

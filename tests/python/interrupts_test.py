@@ -139,6 +139,28 @@ class CtrlC(unittest.TestCase):
         self.assertEqual(noted, [signal.SIGUSR1])
 
 
+class Exit(unittest.TestCase):
+    def test_threads_that_nobody_joins(self):
+        """The program ends while they work, as it would without them: at once, and without a word."""
+        for call in (f"mirfak.search({str(SCENARIOS / 'search-cost-llama3-70b.yaml')!r})",
+                     f"mirfak.simulate({str(SCENARIOS / 'gpt-1t-a100.yaml')!r}, {LONG!r}, detail='operators')",
+                     f"mirfak.train({str(SCENARIOS / 'train-llama3-405b-h100.yaml')!r}, samples=1_000_000,"
+                     " progress=lambda done, total: None)"):
+            code = textwrap.dedent(f"""
+                import mirfak, threading, time
+                def work():
+                    while True:
+                        {call}
+                for _ in range(2):
+                    threading.Thread(target=work, daemon=True).start()
+                time.sleep(0.7)
+                print("ends")
+                """)
+            with self.subTest(call):
+                ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+                self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, "ends\n", ""))
+
+
 class Threads(unittest.TestCase):
     def test_others_run_on(self):
         """The longest time for which a thread that wakes every millisecond did not run is a part of the work's."""
