@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace mirfak {
@@ -73,6 +74,54 @@ std::vector<FileArgument> files_of(const CommandSyntax& syntax, std::span<const 
   return out;
 }
 
+// Whether nothing that follows the argument belongs to it: it is a value, an operand, or an option without a value.
+bool stands_alone(const std::string& argument, const po::options_description& options) {
+  if (!argument.starts_with("-") || argument.find('=') != std::string::npos) return true;
+  const po::option_description* const option =
+      argument.starts_with("--") ? options.find_nothrow(argument.substr(2), false) : nullptr;
+  return option != nullptr && option->semantic()->max_tokens() == 0;
+}
+
+// Boost takes each word from the front of a list of all: time grows with the square of their number, unless it has them
+// piece by piece.
+po::parsed_options parsed(std::span<const std::string> arguments, const po::options_description& options,
+                          const po::positional_options_description& positions) {
+  constexpr std::size_t kPiece = 64;
+  po::parsed_options out(&options);
+  for (std::size_t begin = 0; begin < arguments.size();) {
+    std::size_t end = std::min(begin + kPiece, arguments.size());
+    while (end < arguments.size() && !stands_alone(arguments[end - 1], options)) ++end;
+    const auto piece = arguments.subspan(begin, end - begin);
+    const auto ends_options = [&](const std::string& argument) {
+      return argument == "--" && (&argument == piece.data() || stands_alone(*(&argument - 1), options));
+    };
+    const auto terminator = std::find_if(piece.begin(), piece.end(), ends_options);
+    po::command_line_parser parser(std::vector<std::string>(piece.begin(), terminator));
+    const po::parsed_options of_piece = parser.options(options).positional(positions).style(kStyle).run();
+    out.options.insert(out.options.end(), of_piece.options.begin(), of_piece.options.end());
+    begin = end;
+    if (terminator == piece.end()) continue;
+    // Behind it all are operands.
+    const auto first = arguments.begin() + (begin - piece.size()) + (terminator - piece.begin()) + 1;
+    for (auto at = first; at != arguments.end(); ++at) {
+      out.options.emplace_back(kOperand, std::vector<std::string>{*at});
+      out.options.back().position_key = 0;
+    }
+    break;
+  }
+  return out;
+}
+
+// So many say more than a person writes; what they say belongs into a file.
+void refuse_too_many(const po::parsed_options& parsed) {
+  constexpr std::size_t kMost = 10'000;
+  std::map<std::string, std::size_t> counts;
+  for (const po::option& option : parsed.options) {
+    if (option.position_key >= 0 || ++counts[option.string_key] <= kMost) continue;
+    fail_input({}, fmt::format("--{}: given more than {} times", option.string_key, kMost), "write a file instead");
+  }
+}
+
 }  // namespace
 
 void CommandSyntax::add_file(FileRole role, const char* name, std::string& path, const char* value,
@@ -114,15 +163,15 @@ std::optional<std::string> read_arguments(const CommandSyntax& syntax, std::span
   positions.add(kOperand, -1);
   try {
     po::variables_map values;
-    po::command_line_parser parser(std::vector<std::string>(arguments.begin(), arguments.end()));
-    const po::parsed_options parsed = parser.options(all).positional(positions).style(kStyle).run();
-    for (const po::option& option : parsed.options) refuse_empty_values(option);
-    po::store(parsed, values);
+    const po::parsed_options read = parsed(arguments, all, positions);
+    for (const po::option& option : read.options) refuse_empty_values(option);
+    refuse_too_many(read);
+    po::store(read, values);
     po::notify(values);
   } catch (const po::unknown_option& error) {
     refuse_option(syntax, error.get_option_name());
   } catch (const po::error& error) {
-    fail_input({}, error.what(), usage());
+    fail_input({}, excerpt(error.what(), 200), usage());
   }
 
   const std::size_t expected = syntax.operand != nullptr || syntax.operands != nullptr ? 1 : 0;

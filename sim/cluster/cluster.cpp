@@ -36,12 +36,15 @@ void read_clock(const Node& clock, const GpuSpec& gpu, NodeSpec& spec) {
 
 double lowest_limit_w(const GpuSpec& gpu) { return kMemoryBoundDraw * gpu.tdp_w.value; }
 
-// Memory draws what it draws whatever the clock of the multiprocessors; what a limit below that does is not modelled.
+// Under a limit above it memory keeps its speed, and only kernels that compute slow down; what a lower one does to
+// memory is not modelled.
 void read_power_limit(const Node& limit, GpuSpec& gpu) {
   const double watts = limit.as_number(1, gpu.tdp_w.value);
   if (watts < lowest_limit_w(gpu)) {
-    limit.fail(fmt::format("a limit of {:g} W is below the {:.0f} W that the memory of {} draws at any clock", watts,
-                           lowest_limit_w(gpu), gpu.name),
+    limit.fail(fmt::format("a limit of {:g} W is {:.0f} % of the {:g} W of {}, and limits below {:.0f} % are not "
+                           "modelled: there kernels that wait for memory slow down too, and nobody has told mirfak by "
+                           "how much",
+                           watts, 100 * watts / gpu.tdp_w.value, gpu.tdp_w.value, gpu.name, 100 * kMemoryBoundDraw),
                fmt::format("expected {:.0f} to {:g} W", std::ceil(lowest_limit_w(gpu)), gpu.tdp_w.value));
   }
   if (watts < gpu.tdp_w.value) gpu.power_limit_w = watts;
@@ -246,10 +249,12 @@ void divide_cap(const Node& cap, double cap_w, std::vector<NodeAllotment>& nodes
     GpuSpec& gpu = allotment.hardware.gpu;
     const double limit_w = gpu.limit_w() * std::min(1.0, cap_w / all_w);
     if (limit_w < lowest_limit_w(gpu)) {
-      cap.fail(fmt::format("a cap of {} leaves each {} {:.0f} W, below the {:.0f} W that its memory draws at any clock",
-                           format_watts(cap_w), gpu.name, limit_w, lowest_limit_w(gpu)),
-               fmt::format("{} is enough for all GPUs",
-                           format_watts(std::max(least_w, cap_w * lowest_limit_w(gpu) / limit_w))));
+      cap.fail(
+          fmt::format("a cap of {} leaves each {} {:.0f} of its {:g} W, and limits below {:.0f} % are not modelled: "
+                      "there kernels that wait for memory slow down too, and nobody has told mirfak by how much",
+                      format_watts(cap_w), gpu.name, limit_w, gpu.tdp_w.value, 100 * kMemoryBoundDraw),
+          fmt::format("{} is enough for all GPUs",
+                      format_watts(std::max(least_w, cap_w * lowest_limit_w(gpu) / limit_w))));
     }
     if (limit_w < gpu.limit_w()) gpu.power_limit_w = limit_w;
   }

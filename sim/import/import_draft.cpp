@@ -111,6 +111,12 @@ void ImportDraft::leave(const Setting& setting, const std::string& reason) {
 }
 
 void ImportDraft::doubt(const Setting& setting, const std::string& reason) {
+  ImportLine& line = line_of(setting, Verdict::unknown);
+  join(line.reason, reason, "; ");
+  line.left_out = true;
+}
+
+void ImportDraft::suggest(const Setting& setting, const std::string& reason) {
   join(line_of(setting, Verdict::unknown).reason, reason, "; ");
 }
 

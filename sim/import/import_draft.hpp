@@ -36,8 +36,9 @@ struct ImportLine {
   Location where;    // unknown for `assumed`
   std::string text;  // of the file
   Verdict verdict = Verdict::unknown;
-  std::string key;     // `taken`, `assumed`: what it decides: "strategy.tensor: 4"; several are joined by ", "
-  std::string reason;  // why, where that is not plain
+  std::string key;        // `taken`, `assumed`: what it decides: "strategy.tensor: 4"; several are joined by ", "
+  std::string reason;     // why, where that is not plain
+  bool left_out = false;  // `unknown`: what it means is known, and no prediction has it, or what it says is not known
 };
 
 // What the launch says of nodes that are alike, before anybody says which type of node they are.
@@ -90,8 +91,9 @@ class ImportDraft {
   // What the program does where nothing is said.
   void assume(std::string_view key, std::string_view scalar, std::string reason);
   void assume(std::string_view key, Value value, std::string reason);
-  void leave(const Setting& setting, const std::string& reason);  // no effect
-  void doubt(const Setting& setting, const std::string& reason);  // unknown, and why
+  void leave(const Setting& setting, const std::string& reason);    // no effect
+  void doubt(const Setting& setting, const std::string& reason);    // known, left out of predictions, and why
+  void suggest(const Setting& setting, const std::string& reason);  // unknown, and what may be meant
 
   // The layout is read, but mirfak cannot simulate this training, or only a part of it, and why.
   void obstruct(const Location& where, std::string reason);

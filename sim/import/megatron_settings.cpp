@@ -83,9 +83,9 @@ void judge_the_rest(MegatronReading& reading) {
     if (const std::string* reason = reading.knowledge.reason_without_effect(name)) {
       draft.leave(*setting, *reason);
     } else if (alike != reading.knowledge.not_distinguished.end()) {
-      draft.doubt(*setting, "known, and not distinguished by predictions: " + alike->second);
+      draft.doubt(*setting, "predictions are the same with and without it: " + alike->second);
     } else {
-      draft.doubt(*setting, did_you_mean(setting->name, known, "an option that mirfak does not know"));
+      draft.suggest(*setting, did_you_mean(setting->name, known, "an option that mirfak does not know"));
     }
   }
 }

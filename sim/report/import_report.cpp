@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -15,7 +14,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view verdict_name(Verdict verdict) { return kVerdictNames[static_cast<std::size_t>(verdict)]; }
+constexpr std::string_view kLeftOut = "left out";
+
+std::string_view verdict_name(const ImportLine& line) {
+  const bool left_out = line.verdict == Verdict::unknown && line.left_out;
+  return left_out ? kLeftOut : kVerdictNames[static_cast<std::size_t>(line.verdict)];
+}
 
 std::string meaning(const ImportLine& line) {
   if (line.key.empty() || line.reason.empty()) return line.key + line.reason;
@@ -27,17 +31,21 @@ void add_lines(std::string& out, const std::vector<ImportLine>& lines, bool assu
     if ((line.verdict == Verdict::assumed) != assumed) continue;
     const std::string what = assumed ? meaning(line) : fmt::format("{}  {}", excerpt(line.text, 70), meaning(line));
     out += assumed ? fmt::format("  {}\n", what)
-                   : fmt::format("  {:<11}{}  {}\n", verdict_name(line.verdict), line.where.text(), what);
+                   : fmt::format("  {:<11}{}  {}\n", verdict_name(line), line.where.text(), what);
   }
 }
 
 std::string counts(const std::vector<ImportLine>& lines) {
-  std::array<int, std::size(kVerdictNames)> numbers{};
-  for (const ImportLine& line : lines) ++numbers.at(static_cast<std::size_t>(line.verdict));
+  const auto count = [&](std::string_view name) {
+    return std::count_if(lines.begin(), lines.end(),
+                         [=](const ImportLine& line) { return verdict_name(line) == name; });
+  };
   std::string out;
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    out += fmt::format("{}{} {}", i > 0 ? ", " : "", numbers.at(i), kVerdictNames[i]);
-  return out;
+  for (const std::string_view name : kVerdictNames) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count(name), name);
+  }
+  const auto left_out = count(kLeftOut);
+  return left_out > 0 ? fmt::format("{}, {} {}", out, left_out, kLeftOut) : out;
 }
 
 Json location_json(const Location& where) {
@@ -55,7 +63,8 @@ Json value_json(const Value& value) {
   }
   if (value.kind == Value::Kind::mapping) {
     Json out = Json::object();
-    for (const Value::Field& field : value.fields) out[field.key] = value_json(field.value);
+    auto& members = out.get_ref<Json::object_t&>();  // whose keys differ: none is looked for
+    for (const Value::Field& field : value.fields) members.emplace_back(field.key, value_json(field.value));
     return out;
   }
   const std::string& word = value.scalar;
@@ -120,7 +129,7 @@ Json import_json(const ImportedJob& job) {
   out["scenario"] = value_json(job.scenario.root());
   Json rows = Json::array();
   for (const ImportLine& line : lines) {
-    rows.push_back({{"verdict", verdict_name(line.verdict)},
+    rows.push_back({{"verdict", verdict_name(line)},
                     {"where", location_json(line.where)},
                     {"text", line.text},
                     {"key", line.key},

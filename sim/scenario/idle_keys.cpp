@@ -50,7 +50,10 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
     }
     return;
   }
+  // Leaving out each key of a long list would take a simulation for each: it is looked at as a whole.
+  constexpr std::size_t kLongList = 64;
   const bool of_mappings = value.kind == Value::Kind::sequence && !value.items.empty() &&
+                           value.items.size() <= kLongList &&
                            std::all_of(value.items.begin(), value.items.end(),
                                        [](const Value& item) { return item.kind == Value::Kind::mapping; });
   if (!of_mappings) {
@@ -60,16 +63,26 @@ void add_keys(const Value& value, const StatedKey& of, std::vector<StatedKey>& k
   for (std::size_t i = 0; i < value.items.size(); ++i) below(fmt::format("{}[{}]", of.name, i), i, value.items[i]);
 }
 
+// Whether a user wrote what stands there: what a program does by itself (import/) stands nowhere, or in the files that
+// tell what programs do.
+bool is_of_user(const Location& where, const DataFolders& folders) {
+  const auto lies_in = [&](const std::filesystem::path& folder) {
+    return where.file.starts_with((folder / "").string());
+  };
+  return where.known() && !lies_in(folders.hardware) && !lies_in(folders.models);
+}
+
 // The keys that may be idle.
-std::vector<StatedKey> stated_keys(const Value& root) {
+std::vector<StatedKey> stated_keys(const Value& root, const DataFolders& folders) {
   std::vector<StatedKey> keys;
   for (std::size_t i = 0; i < root.fields.size(); ++i) {
     const std::string& name = root.fields[i].key;
     if (name != "cluster" && name != "training" && name != "strategy") continue;
     add_keys(root.fields[i].value, {name, {i}, nullptr}, keys);
   }
-  std::erase_if(keys, [](const StatedKey& key) {
-    return key.value == nullptr || key.name.ends_with(".source") || key.name.starts_with("strategy.stages[") ||
+  std::erase_if(keys, [&](const StatedKey& key) {
+    return key.value == nullptr || !is_of_user(key.value->where, folders) || key.name.ends_with(".source") ||
+           key.name.starts_with("strategy.stages[") ||
            std::find(kAlwaysAct.begin(), kAlwaysAct.end(), key.name) != kAlwaysAct.end();
   });
   return keys;
@@ -154,7 +167,7 @@ bool has_as_many_nodes(const Value& one, const Value& other) {
 
 std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& sources,
                                const IterationResult& result) {
-  const std::vector<StatedKey> keys = stated_keys(scenario.document.root());
+  const std::vector<StatedKey> keys = stated_keys(scenario.document.root(), sources.folders);
   const std::vector<char> idle = idle_of(scenario, keys, sources, result);
   std::vector<IdleKey> out;
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -199,8 +212,8 @@ std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioS
 std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
   const Scenario best = as_scenario(search, found, sources);
   const bool same_nodes = has_as_many_nodes(search.document.root(), best.document.root());
-  const std::vector<StatedKey> stated = stated_keys(search.document.root());
-  const std::vector<StatedKey> of_best = stated_keys(best.document.root());
+  const std::vector<StatedKey> stated = stated_keys(search.document.root(), sources.folders);
+  const std::vector<StatedKey> of_best = stated_keys(best.document.root(), sources.folders);
   std::vector<StatedKey> keys;
   std::vector<IdleKey> as_stated;
   for (const StatedKey& key : stated) {
