@@ -175,9 +175,9 @@ TEST_CASE("layers of two kinds: folded and operator programs agree, unfolded one
   CHECK(simulate(job, options).timeline.makespan == folded.timeline.makespan);
 }
 
-// Kernels of 1, issued in 1 each; beside the first, of 50, a collective of 1,000 that the host issues in 20, and the last
-// kernel waits for what is before it. From host to device the collective is the longest way, and does not cross that from
-// the first kernel to the host.
+// Kernels of 1, issued in 1 each; beside the first, of 50, a collective of 1,000 that the host issues in 20, and the
+// last kernel waits for what is before it. From host to device the collective is the longest way, and does not cross
+// that from the first kernel to the host.
 TEST_CASE("a body that no task of the device acts like: written step by step, and the same time") {
   Strategy strategy = experts_over(4, 4);
   strategy.pipeline = 4;

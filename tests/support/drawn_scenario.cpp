@@ -37,7 +37,7 @@ std::vector<std::int64_t> divisors_of(std::int64_t number, const std::vector<std
 }
 
 // A draw in the making: the sizes that later choices depend on, and the lines of each section so far.
-struct Draw {
+struct DrawnSections {
   Choices& choices;
   const ModelSpec& model;
   std::int64_t tensor = 1;
@@ -53,7 +53,7 @@ struct Draw {
   std::int64_t ranks() const { return tensor * pipeline * context * data; }
 };
 
-void draw_sizes(Draw& draw) {
+void draw_sizes(DrawnSections& draw) {
   Choices& choices = draw.choices;
   draw.tensor = choices.one_of(divisors_of(std::max<std::int64_t>(draw.model.heads, 8), {1, 2, 4, 8}));
   draw.pipeline = choices.one_of(divisors_of(std::max<std::int64_t>(draw.model.layers, 8), {1, 1, 2, 3, 4, 8}));
@@ -68,7 +68,7 @@ void draw_sizes(Draw& draw) {
   }
 }
 
-void draw_pipeline(Draw& draw) {
+void draw_pipeline(DrawnSections& draw) {
   Choices& choices = draw.choices;
   if (draw.pipeline == 1) return;
   const std::string schedule = choices.one_of<std::string>(
@@ -77,7 +77,7 @@ void draw_pipeline(Draw& draw) {
   if (schedule == "interleaved-1f1b") draw.strategy_key("virtual_pipeline", choices.one_of<std::string>({"2", "3"}));
 }
 
-void draw_experts(Draw& draw) {
+void draw_experts(DrawnSections& draw) {
   Choices& choices = draw.choices;
   if (draw.model.mixture.experts == 0 || choices.chance(30)) return;
   draw.strategy_key("expert", choices.one_of<std::string>({"2", "4", "8"}));
@@ -89,7 +89,7 @@ void draw_experts(Draw& draw) {
   if (choices.chance(30)) draw.strategy_key("overlap_expert", "true");
 }
 
-void draw_habits_of_strategy(Draw& draw) {
+void draw_habits_of_strategy(DrawnSections& draw) {
   Choices& choices = draw.choices;
   if (draw.tensor > 1 && (draw.model.mixture.experts > 0 || choices.chance(60))) {
     draw.strategy_key("sequence_parallel", "true");
@@ -103,7 +103,7 @@ void draw_habits_of_strategy(Draw& draw) {
   if (choices.chance(10)) draw.strategy_key("scatter_gather", choices.one_of<std::string>({"true", "false"}));
 }
 
-void draw_training(Draw& draw) {
+void draw_training(DrawnSections& draw) {
   Choices& choices = draw.choices;
   draw.training_key("global_batch", fmt::to_string(draw.data * draw.micro_batch *
                                                    choices.one_of<std::int64_t>({1, 2, 4, 8, 16, 4 * draw.pipeline})));
@@ -123,7 +123,7 @@ void draw_training(Draw& draw) {
   if (choices.chance(10)) draw.training_key("blocking_launches", "true");
 }
 
-std::string cluster_of(Draw& draw) {
+std::string cluster_of(DrawnSections& draw) {
   Choices& choices = draw.choices;
   static const std::vector<std::string> usual = {"hgx-h100", "dgx-a100-80g", "hgx-b200", "gb200-nvl72", "mi300x-8"};
   static const std::vector<std::string> all = catalog().names(ProfileKind::node);
@@ -151,7 +151,7 @@ std::string cluster_of(Draw& draw) {
 }  // namespace
 
 std::string drawn_scenario(Choices& choices) {
-  Draw draw{choices, choices.one_of(models()), 1, 1, 1, 1, 1, {}, {}};
+  DrawnSections draw{choices, choices.one_of(models()), 1, 1, 1, 1, 1, {}, {}};
   draw_sizes(draw);
   draw_pipeline(draw);
   draw_experts(draw);
