@@ -7,6 +7,8 @@
 #include "base/staged_file.hpp"
 #include "trace/hdf5_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -155,9 +157,14 @@ SweepHeading heading_of(const Hdf5File& file) {
   heading.definition = file.read_text("/sweep");
   heading.data = file.read_text("/", "data_hash");
   heading.program = file.read_text("/", "program_version");
-  heading.points = static_cast<std::uint64_t>(file.read_number("/", "points"));
-  heading.shard = static_cast<int>(file.read_number("/", "shard"));
-  heading.shards = static_cast<int>(file.read_number("/", "shards"));
+  const auto count = [&](const char* name, double most) {
+    const double value = file.read_number("/", name);
+    if (!(value >= 0 && value <= most)) fail_internal(fmt::format("its number of {} is {}", name, value));
+    return value;
+  };
+  heading.points = static_cast<std::uint64_t>(count("points", 1e15));
+  heading.shard = static_cast<int>(count("shard", 1e9));
+  heading.shards = static_cast<int>(count("shards", 1e9));
   return heading;
 }
 
@@ -186,6 +193,14 @@ void read_rows(const Hdf5File& file, SweepTable& table) {
   const auto begin = file.read_column<std::int64_t>("/scenario/begin");
   std::vector<std::vector<double>> columns;
   for (const std::string& key : point_figure_keys()) columns.push_back(file.read_column<double>("/points/" + key));
+  const auto fits = [&](std::size_t length) { return length == points.size(); };
+  bool complete = fits(statuses.size()) && fits(reason.size()) && begin.size() == points.size() + 1;
+  for (const std::vector<double>& column : columns) complete = complete && fits(column.size());
+  for (const std::uint32_t code : reason) complete = complete && code < reasons.size();
+  for (const std::uint32_t code : codes) complete = complete && code < lines.size();
+  complete = complete && std::is_sorted(begin.begin(), begin.end()) && begin.front() >= 0 &&
+             begin.back() <= static_cast<std::int64_t>(codes.size());
+  if (!complete) fail_internal("its columns do not belong together");
   table.reserve(points.size());
   std::vector<double> figures(columns.size());
   std::string text;

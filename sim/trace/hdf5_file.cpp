@@ -9,13 +9,16 @@
 #include "base/read_files.hpp"
 #include "base/staged_file.hpp"
 #include "base/visible_text.hpp"
+#include "trace/reading_process.hpp"
 
 #include <fmt/format.h>
 #include <hdf5.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -28,6 +31,9 @@ static_assert(std::is_same_v<hid_t, Hdf5Handle::Id>);
 constexpr std::size_t kMemoryStep = std::size_t{1} << 20;  // bytes by which a file under construction grows
 constexpr unsigned kIndexRank = 4;
 constexpr unsigned kDeflateLevel = 1;  // after shuffling, higher levels gain a few percent and cost twice the time
+
+// Of a child process: who held the turn when it was copied does not exist in it, and nobody else does.
+bool alone_in_process = false;
 
 constexpr hsize_t kManyTexts = 4096;  // a table of so many is compressed
 
@@ -104,7 +110,7 @@ Hdf5Handle::Id Hdf5File::checked(Hdf5Handle::Id result, const std::string& what)
 
 Hdf5File::Turn Hdf5File::take_turn() {
   static std::recursive_mutex turn;
-  return Turn(turn);
+  return alone_in_process ? Turn() : Turn(turn);
 }
 
 Hdf5File Hdf5File::create(const std::filesystem::path& path) {
@@ -123,10 +129,30 @@ Hdf5File Hdf5File::create(const std::filesystem::path& path) {
   return file;
 }
 
+Hdf5File::Hdf5File(const std::filesystem::path& path, Turn turn, Hdf5Handle file)
+    : path_(path.string()), turn_(std::move(turn)), file_(std::move(file)) {}
+Hdf5File::Hdf5File(Hdf5File&&) noexcept = default;
+Hdf5File::~Hdf5File() = default;
+
 Hdf5File Hdf5File::open(const std::filesystem::path& path) {
+  note_read_file(path);
+  const Turn turn = take_turn();  // no other thread is in the library while this process is copied
+  Hdf5File file(path, Turn(), Hdf5Handle());
+  file.reader_ = std::make_unique<ReadingProcess>(file.path_, [&path]() -> ReadingProcess::Answers {
+    alone_in_process = true;
+    const auto here = std::make_shared<Hdf5File>(open_here(path));
+    return [here](const std::string& question) { return here->answer(question); };
+  });
+  return file;
+}
+
+Hdf5File Hdf5File::open_here(const std::filesystem::path& path) {
   const Turn turn = take_turn();
   quieten();
-  note_read_file(path);
+  std::error_code unknown;
+  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown)) {
+    fail_internal(path.string() + ": this is no regular file");
+  }
   Hdf5File file(path, take_turn(), Hdf5Handle());
   file.file_ =
       Hdf5Handle(file.checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), "opening the file"), H5Fclose);
@@ -206,33 +232,157 @@ void Hdf5File::write(const std::string& name, std::span<const std::string> texts
   write_fixed_texts(name, views, false);
 }
 
-bool Hdf5File::has(const std::string& name) const { return H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT) > 0; }
+namespace {
+
+// What a question asks for; of a column the letter of its type follows.
+enum Question : char { kHas = 'h', kHasAttribute = 'a', kNumber = 'n', kText = 't', kTexts = 's', kColumn = 'c' };
+
+template <typename T>
+std::string bytes_of(const T* values, std::size_t count) {
+  std::string out(count * sizeof(T), '\0');
+  if (count > 0) std::memcpy(out.data(), values, out.size());
+  return out;
+}
+
+template <typename T>
+std::vector<T> values_of(const std::string& bytes) {
+  std::vector<T> out(bytes.size() / sizeof(T));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
+  return out;
+}
+
+template <typename T>
+constexpr char letter_of() {
+  if constexpr (std::is_same_v<T, std::uint8_t>) return 'b';
+  if constexpr (std::is_same_v<T, std::int32_t>) return 'i';
+  if constexpr (std::is_same_v<T, std::uint32_t>) return 'u';
+  if constexpr (std::is_same_v<T, std::int64_t>) return 'l';
+  if constexpr (std::is_same_v<T, double>) return 'd';
+}
+
+// Texts, each behind its length.
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts) {
+    const std::uint64_t size = text.size();
+    out += bytes_of(&size, 1) + text;
+  }
+  return out;
+}
+
+std::vector<std::string> parted(const std::string& joined_texts) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < joined_texts.size();) {
+    std::uint64_t size = 0;
+    if (joined_texts.size() - at < sizeof size) break;
+    std::memcpy(&size, joined_texts.data() + at, sizeof size);
+    if (size > joined_texts.size() - at - sizeof size) break;
+    out.push_back(joined_texts.substr(at + sizeof size, size));
+    at += sizeof size + size;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Hdf5File::ask(char what, const std::string& object, const std::string& name) const {
+  return reader_->ask(what + object + '\0' + name);
+}
+
+std::string Hdf5File::answer(const std::string& question) const {
+  const std::size_t end = question.find('\0');
+  const std::string object = question.substr(1, end - 1);
+  const std::string name = question.substr(end + 1);
+  const auto column = [&]<typename T>(T) {
+    const std::vector<T> values = read_column<T>(object);
+    return bytes_of(values.data(), values.size());
+  };
+  switch (question.front()) {
+    case kHas:
+      return has(object) ? "y" : "n";
+    case kHasAttribute:
+      return has_attribute(object, name.c_str()) ? "y" : "n";
+    case kNumber: {
+      const double value = read_number(object, name.c_str());
+      return bytes_of(&value, 1);
+    }
+    case kText:
+      return read_text(object, name.c_str());
+    case kTexts:
+      return joined(read_fixed_texts(object));
+    case kColumn:
+      switch (name.front()) {
+        case letter_of<std::uint8_t>():
+          return column(std::uint8_t{});
+        case letter_of<std::int32_t>():
+          return column(std::int32_t{});
+        case letter_of<std::uint32_t>():
+          return column(std::uint32_t{});
+        case letter_of<std::int64_t>():
+          return column(std::int64_t{});
+        default:
+          return column(double{});
+      }
+    default:
+      fail_internal(path_ + ": a question that nobody answers");
+  }
+}
+
+// A few bytes can say that they are any number of values; deflate packs at most 1,032 into one.
+void Hdf5File::require_plausible(std::size_t bytes, const std::string& name) const {
+  constexpr std::uintmax_t kMostOfByte = 1100;
+  constexpr std::uintmax_t kAlways = std::uintmax_t{1} << 24;
+  std::error_code unknown;  // of a file under construction, which has no bytes yet
+  const std::uintmax_t size = std::filesystem::file_size(path_, unknown);
+  if (!unknown && bytes / kMostOfByte > size + kAlways / kMostOfByte) {
+    fail_internal(fmt::format("{}: {} claims to hold {} bytes, more than the file can", path_, name, bytes));
+  }
+}
+
+bool Hdf5File::has(const std::string& name) const {
+  if (reader_) return ask(kHas, name) == "y";
+  return H5Lexists(file_.id(), name.c_str(), H5P_DEFAULT) > 0;
+}
 
 bool Hdf5File::has_attribute(const std::string& object, const char* name) const {
+  if (reader_) return ask(kHasAttribute, object, name) == "y";
   return checked(H5Aexists_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT),
                  std::string("finding attribute ") + name) > 0;
 }
 
 double Hdf5File::read_number(const std::string& object, const char* name) const {
+  if (reader_) return values_of<double>(ask(kNumber, object, name)).at(0);
   const Hdf5Handle attribute(checked(H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
                                      std::string("opening attribute ") + name),
                              H5Aclose);
+  const Hdf5Handle space(checked(H5Aget_space(attribute.id()), "its size"), H5Sclose);
+  if (H5Sget_simple_extent_npoints(space.id()) != 1) {
+    fail_internal(fmt::format("{}: attribute {} is no single number", path_, name));
+  }
   double value = 0;
   checked(H5Aread(attribute.id(), H5T_NATIVE_DOUBLE, &value), std::string("reading attribute ") + name);
   return value;
 }
 
 std::string Hdf5File::read_text(const std::string& object, const char* name) const {
+  if (reader_) return ask(kText, object, name);
   const Hdf5Handle attribute(checked(H5Aopen_by_name(file_.id(), object.c_str(), name, H5P_DEFAULT, H5P_DEFAULT),
                                      std::string("opening attribute ") + name),
                              H5Aclose);
   const Hdf5Handle type(checked(H5Aget_type(attribute.id()), "its type"), H5Tclose);
+  const bool alone = H5Tget_class(type.id()) == H5T_STRING && H5Tis_variable_str(type.id()) <= 0;
+  const Hdf5Handle space(checked(H5Aget_space(attribute.id()), "its size"), H5Sclose);
+  if (!alone || H5Sget_simple_extent_npoints(space.id()) != 1) {
+    fail_internal(fmt::format("{}: attribute {} is no text of fixed length", path_, name));
+  }
+  require_plausible(H5Tget_size(type.id()), name);
   std::string text(H5Tget_size(type.id()), '\0');
   checked(H5Aread(attribute.id(), type.id(), text.data()), std::string("reading attribute ") + name);
   return trimmed(text.data(), text.size());
 }
 
 std::vector<std::string> Hdf5File::read_fixed_texts(const std::string& name) const {
+  if (reader_) return parted(ask(kTexts, name));
   const Hdf5Handle dataset(checked(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), "opening " + name), H5Dclose);
   const Hdf5Handle type(checked(H5Dget_type(dataset.id()), "its type"), H5Tclose);
   const Hdf5Handle space(checked(H5Dget_space(dataset.id()), "its size"), H5Sclose);
@@ -241,6 +391,8 @@ std::vector<std::string> Hdf5File::read_fixed_texts(const std::string& name) con
   }
   const std::size_t length = H5Tget_size(type.id());
   const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.id()));
+  if (count > 0 && length > std::string().max_size() / count) fail_internal(path_ + ": " + name + " is too large");
+  require_plausible(length * count, name);
   std::string padded(length * count, '\0');
   if (count > 0) {
     checked(H5Dread(dataset.id(), type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, padded.data()), "reading " + name);
@@ -250,15 +402,23 @@ std::vector<std::string> Hdf5File::read_fixed_texts(const std::string& name) con
   return texts;
 }
 
-std::string Hdf5File::read_text(const std::string& name) const { return read_fixed_texts(name).at(0); }
+std::string Hdf5File::read_text(const std::string& name) const {
+  std::vector<std::string> texts = read_fixed_texts(name);
+  if (texts.size() != 1) fail_internal(fmt::format("{}: {} holds {} texts, not one", path_, name, texts.size()));
+  return std::move(texts.front());
+}
 
 std::vector<std::string> Hdf5File::read_texts(const std::string& name) const { return read_fixed_texts(name); }
 
 template <typename T>
 std::vector<T> Hdf5File::read_column(const std::string& name) const {
+  if (reader_) return values_of<T>(ask(kColumn, name, std::string(1, letter_of<T>())));
   const Hdf5Handle dataset(checked(H5Dopen2(file_.id(), name.c_str(), H5P_DEFAULT), "opening " + name), H5Dclose);
   const Hdf5Handle space(checked(H5Dget_space(dataset.id()), "its size"), H5Sclose);
-  std::vector<T> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.id())));
+  const auto count = static_cast<std::size_t>(checked(H5Sget_simple_extent_npoints(space.id()), "measuring " + name));
+  if (count > std::vector<T>().max_size()) fail_internal(path_ + ": " + name + " is too large");
+  require_plausible(count * sizeof(T), name);
+  std::vector<T> values(count);
   checked(H5Dread(dataset.id(), type_of<T>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "reading " + name);
   return values;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -9,6 +10,8 @@
 #include <vector>
 
 namespace mirfak {
+
+class ReadingProcess;
 
 // An identifier of the HDF5 library, released when this goes. Empty after a move.
 class Hdf5Handle {
@@ -46,11 +49,14 @@ enum class Hdf5Bool : std::int8_t { no, yes };
 // One HDF5 file. All failures are Error(internal) with the file's name and HDF5's reason; the library prints nothing.
 // Names of groups and datasets are paths ("/tasks/start_s") whose groups exist. Bytes depend only on what is written:
 // no dates. The library has global state and serves one thread at a time: whoever has a file keeps other threads
-// waiting for theirs. A thread may have several.
+// waiting for theirs. A thread may have several. The library trusts the bytes of a file, and a damaged one can end the
+// process: a file that is opened is read by a child process.
 class Hdf5File {
  public:
   static Hdf5File create(const std::filesystem::path& path);  // in memory, until write_out()
-  static Hdf5File open(const std::filesystem::path& path);    // for reading
+  static Hdf5File open(const std::filesystem::path& path);    // for reading; Error(input) where it is damaged
+  Hdf5File(Hdf5File&&) noexcept;
+  ~Hdf5File();
   void write_out();  // writes what was created to its path, replacing what is there; no use after it
 
   void add_group(const std::string& name);
@@ -75,8 +81,12 @@ class Hdf5File {
   friend class Hdf5Column;
   using Turn = std::unique_lock<std::recursive_mutex>;
   static Turn take_turn();
-  Hdf5File(const std::filesystem::path& path, Turn turn, Hdf5Handle file)
-      : path_(path.string()), turn_(std::move(turn)), file_(std::move(file)) {}
+  Hdf5File(const std::filesystem::path& path, Turn turn, Hdf5Handle file);
+  static Hdf5File open_here(const std::filesystem::path& path);  // in this process
+  // The questions of a parent process (see hdf5_file.cpp).
+  std::string answer(const std::string& question) const;
+  std::string ask(char what, const std::string& object, const std::string& name = {}) const;
+  void require_plausible(std::size_t bytes, const std::string& name) const;
   Hdf5Handle::Id checked(Hdf5Handle::Id result, const std::string& what) const;
   void write_attribute(const std::string& object, const char* name, Hdf5Handle::Id type, const void* value);
   void write_fixed_texts(const std::string& name, std::span<const std::string_view> texts, bool scalar);
@@ -85,6 +95,7 @@ class Hdf5File {
   std::string path_;
   Turn turn_;  // outlives the next
   Hdf5Handle file_;
+  std::unique_ptr<ReadingProcess> reader_;  // of one that is opened: has it open in place of this process
 };
 
 // A one-dimensional dataset that grows, chunked and compressed. T: Hdf5Bool, uint8_t, int32_t, uint32_t,

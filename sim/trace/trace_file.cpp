@@ -17,12 +17,13 @@ namespace {
 }
 
 Hdf5File open_trace(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) fail_input({path.string(), 0, 0}, "there is no such file");
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) fail_input({path.string(), 0, 0}, "there is no such file");
   try {
     Hdf5File file = Hdf5File::open(path);
     if (file.read_text("/", "filetype") == "mirfak trace") return file;
   } catch (const Error& error) {
-    refuse(path, error.what());
+    refuse(path, error.message());
   }
   refuse(path, "not a trace of mirfak");
 }
@@ -58,7 +59,9 @@ void check_columns(const std::filesystem::path& path, const TraceFile& trace) {
 
 MeasuredRange read_range(const Hdf5File& file) {
   MeasuredRange out;
-  out.iterations = static_cast<int>(file.read_number("/summary", "iterations"));
+  const double iterations = file.read_number("/summary", "iterations");
+  if (!(iterations >= 0 && iterations <= 1e9)) fail_internal(fmt::format("it counts {} iterations", iterations));
+  out.iterations = static_cast<int>(iterations);
   out.shortest_s = file.read_number("/summary", "shortest_iteration_s");
   out.longest_s = file.read_number("/summary", "longest_iteration_s");
   out.clock_error_s = file.read_number("/summary", "clock_error_s");
@@ -97,7 +100,7 @@ TraceFile read_trace(const std::filesystem::path& path) {
       out.dependencies = file.read_column<std::uint32_t>("/dependencies/task");
     }
   } catch (const Error& error) {
-    refuse(path, error.what());
+    refuse(path, error.message());
   }
   check_columns(path, out);
   return out;

@@ -5,7 +5,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <vector>
 
 using namespace mirfak;
 
@@ -76,4 +81,72 @@ TEST_CASE("failures are errors that name the file and the reason") {
   Hdf5File file = Hdf5File::create(folder / "file.h5");
   fails_with("/no/such/group", [&] { file.write("/no/such/group/text", std::string_view("text")); });
   fails_with("/absent", [&] { file.read_column<double>("/absent"); });
+}
+
+TEST_CASE("a damaged file is read as something or refused: the process that reads it may break, this one goes on") {
+  const ScratchFolder folder;
+  const auto path = folder / "file.h5";
+  {
+    Hdf5File file = Hdf5File::create(path);
+    file.add_group("/group");
+    file.write_attribute("/", "filetype", std::string_view("some file"));
+    file.write_attribute("/group", "number", 0.5);
+    file.write("/names", std::vector<std::string>{"one", "two"});
+    Hdf5Column<double> column(file, "/group/column");
+    for (int i = 0; i < 2000; ++i) column.append(i);
+    column.finish();
+    file.write_out();
+  }
+  std::ifstream in(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int round = 0; round < 60; ++round) {
+    std::string damaged = whole;
+    if (round % 4 == 0) damaged.resize(random() % whole.size());
+    const std::size_t first = damaged.empty() ? 0 : random() % damaged.size();
+    for (std::size_t i = first; i < std::min(damaged.size(), first + 1 + random() % 64); ++i) {
+      damaged[i] = static_cast<char>(random());
+    }
+    std::ofstream(folder / "damaged.h5", std::ios::binary | std::ios::trunc) << damaged;
+    try {
+      const Hdf5File file = Hdf5File::open(folder / "damaged.h5");
+      static_cast<void>(file.has("/group"));
+      static_cast<void>(file.read_text("/", "filetype"));
+      static_cast<void>(file.read_number("/group", "number"));
+      static_cast<void>(file.read_texts("/names"));
+      static_cast<void>(file.read_column<double>("/group/column"));
+      static_cast<void>(file.read_column<std::uint32_t>("/group/column"));
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 0);
+}
+
+TEST_CASE("a column that claims more than its file can hold is refused before room for it is made") {
+  const ScratchFolder folder;
+  {
+    Hdf5File file = Hdf5File::create(folder / "file.h5");
+    Hdf5Column<std::uint8_t> column(file, "/column");
+    column.append(1);
+    column.finish();
+    file.write_out();
+  }
+  // The length of the column, and the most that it may ever be, as the file states them.
+  std::fstream file(folder / "file.h5", std::ios::binary | std::ios::in | std::ios::out);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string one = std::string("\x01") + std::string(7, '\0') + std::string(8, '\xff');
+  const std::size_t at = bytes.find(one);
+  REQUIRE(at != std::string::npos);
+  file.clear();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.write("\0\0\0\0\0\x10\0\0", 8);  // 2^44
+  file.close();
+  CHECK_THROWS_AS(Hdf5File::open(folder / "file.h5").read_column<std::uint8_t>("/column"), Error);
+}
+
+TEST_CASE("a folder is no HDF5 file") {
+  const ScratchFolder folder;
+  CHECK_THROWS_AS(Hdf5File::open(folder.path()), Error);
 }
