@@ -1,5 +1,6 @@
 #include "training/run.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "training/node_pool.hpp"
@@ -23,6 +24,7 @@ double total(const TimeParts& parts) { return std::accumulate(parts.begin(), par
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kRounding = 1e-12;
 constexpr std::int64_t kHopeless = 1'000'000;  // failures in a row between which nothing is saved
 
 class Run {
@@ -95,6 +97,7 @@ class Run {
 
   // Which cause it is that strikes, with what it takes away; and when the next one does.
   void strike() {
+    steps_.step();
     const Failures& failures = course_.failures;
     std::size_t which = 0;
     if (!failures.log.empty()) {
@@ -119,11 +122,11 @@ class Run {
 
   // Trains until something ends it. True: that is the end of the training.
   bool train() {
+    steps_.step();
     const double slowdown = slowdown_now();
     const double end_s = now_ + calendar_.elapsed(position_, calendar_.iterations(), slowdown);
     const double last_write_s = calendar_.tiers().back().write_s;
-    const double stop_s =
-        std::max(now_, std::min(maintained_s_, pool_.missing() > 0 ? pool_.ready_s(now_, 0) : kNever));
+    const double stop_s = std::max(now_, std::min(maintained_s_, nodes_join_s(slowdown)));
     if (end_s + last_write_s <= std::min(failure_s_, stop_s)) {
       keep(calendar_.iterations(), slowdown);
       cause_ = -1;
@@ -133,6 +136,18 @@ class Run {
     if (stop_s < failure_s_ && stop_as_planned(stop_s, slowdown)) return false;
     fail_while_training(slowdown);
     return false;
+  }
+
+  // Nodes that are repaired join at the end of the iteration that runs when they are all ready: not before, or the
+  // training would stop for nothing, and stop again.
+  double nodes_join_s(double slowdown) const {
+    if (pool_.missing() == 0) return kNever;
+    const double ready_s = std::max(now_, pool_.ready_s(now_, 0));
+    const std::int64_t finished = calendar_.finished_within(position_, ready_s - now_, slowdown);
+    const double seconds = calendar_.elapsed(position_, finished, slowdown);
+    if (now_ + seconds >= ready_s) return now_ + seconds;
+    const std::int64_t next = finished + 1;
+    return next < calendar_.iterations() ? now_ + calendar_.elapsed(position_, next, slowdown) : kNever;
   }
 
   // Fewer replicas do the same batch.
@@ -230,12 +245,23 @@ class Run {
         "save more often, restart faster, or make nodes fail less often");
   }
 
+  [[noreturn]] static void fail_without_progress() {
+    fail_infeasible(
+        {},
+        fmt::format("this training does not end: it is stopped {} times in a row before an iteration ends", kHopeless),
+        "make maintenance or repairs rarer than iterations end");
+  }
+
   // Ends what is being trained at `stop_s` without loss. False: a failure comes first.
   bool stop_as_planned(double stop_s, double slowdown) {
-    const std::int64_t reached = calendar_.finished_within(position_, stop_s - now_, slowdown);
+    // Sums round: an iteration that ends at the stop is one that is finished.
+    const double within = stop_s - now_ + kRounding * stop_s;
+    const std::int64_t reached = calendar_.finished_within(position_, within, slowdown);
     const double seconds = calendar_.elapsed(position_, reached, slowdown);
     const double saving = reached == held_.back() ? 0 : save_s();
     if (failure_s_ < now_ + seconds + saving) return false;
+    stops_ = reached > position_ ? 0 : stops_ + 1;
+    if (stops_ > kHopeless) fail_without_progress();
     keep(reached, slowdown);
     std::fill(held_.begin(), held_.end(), reached);
     cause_ = -1;
@@ -321,6 +347,8 @@ class Run {
   bool noticed_ = false;
   std::size_t logged_ = 0;
   std::int64_t hopeless_ = 0;
+  std::int64_t stops_ = 0;  // in a row, as planned, without an iteration between them
+  CancellationSteps steps_;
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "base/error.hpp"
 #include "training/estimate.hpp"
 #include "training/plain_course.hpp"
 #include "training/renewal.hpp"
@@ -121,6 +122,29 @@ TEST_CASE("states in memory outlive the failure of a node, not of a rack") {
   CHECK(part(rack.parts, TimePart::rework) == doctest::Approx(195));
   CHECK(part(rack.parts, TimePart::reading) == 50);
   CHECK(rack.finish_s == doctest::Approx(1000 + 195 + 50));
+}
+
+TEST_CASE("a repaired node joins at the end of the iteration that runs, by one restart") {
+  // A node of 8 fails at 205 s, and is back 98 s later; iterations of 10 s take 80/7 s meanwhile.
+  TrainingCourse course = plain_course(1000, 10, 8, 0, {100, 0, 0, 0, false, 0}, 0);
+  course.nodes_per_replica = 1;
+  course.failures.causes = {cause("node", 0, 1, 98)};
+  course.failures.log = {{205, 0}};
+  for (const double restart_s : {0.0, 1.0}) {
+    course.restart_s = restart_s;
+    const RunResult run = run_training(course, RandomStream(1, 0));
+    CHECK(run.restarts == 2);
+    // From 200 s on again: 9 slow iterations until 303 s, of which the last is under way then.
+    CHECK(part(run.parts, TimePart::rework) == doctest::Approx(5));
+    CHECK(part(run.parts, TimePart::slowed) == doctest::Approx(9 * (80.0 / 7 - 10)));
+    CHECK(run.finish_s == doctest::Approx(10'000 + 5 + 9 * (80.0 / 7 - 10) + 2 * restart_s));
+  }
+}
+
+TEST_CASE("a training whose maintenance comes before any iteration ends is refused, not run for ever") {
+  TrainingCourse course = plain_course(10, 1000, 8, 0, {}, 0);
+  course.maintenance = {500, 1};
+  CHECK_THROWS_AS(run_training(course, RandomStream(1, 0)), Error);
 }
 
 TEST_CASE("without a spare the training waits for the repair; with one it does not; on fewer replicas it is slower") {
