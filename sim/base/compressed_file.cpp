@@ -1,8 +1,8 @@
 #include "base/compressed_file.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/read_files.hpp"
 
-#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -41,7 +41,8 @@ CompressedFile::CompressedFile(const std::filesystem::path& path, std::string ex
   opened_->expected = std::move(expected);
   opened_->file = gzopen(path.c_str(), "rb");
   if (opened_->file == nullptr) {
-    fail_input({opened_->name, 0, 0}, fmt::format("cannot read this file: {}", std::generic_category().message(errno)));
+    const UnreadableFile why = why_unreadable(opened_->name, errno);
+    fail_input({opened_->name, 0, 0}, why.message, why.hint);
   }
   gzbuffer(opened_->file, kBlock);
 }
@@ -49,6 +50,7 @@ CompressedFile::CompressedFile(const std::filesystem::path& path, std::string ex
 CompressedFile::~CompressedFile() { gzclose(opened_->file); }
 
 std::size_t CompressedFile::read(char* to, std::size_t size) {
+  check_cancelled();
   const int count = gzread(opened_->file, to, static_cast<unsigned>(std::min<std::size_t>(size, INT_MAX)));
   int status = Z_OK;
   gzerror(opened_->file, &status);

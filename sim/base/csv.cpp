@@ -1,7 +1,7 @@
 #include "base/csv.hpp"
 
+#include "base/cancellation.hpp"
 #include "base/characters.hpp"
-#include "base/compressed_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -10,27 +10,15 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 namespace mirfak {
 
 namespace {
 
-constexpr std::uintmax_t kMaxBytes = std::uintmax_t{256} << 20;
-
-std::string read_whole(const std::filesystem::path& path) {
-  constexpr std::size_t block = 1 << 18;
-  CompressedFile file(path, "expected a table, plain or compressed by gzip");
-  std::string text;
-  for (std::size_t read = 1; read > 0;) {
-    const std::size_t before = text.size();
-    text.resize(before + block);
-    read = file.read(text.data() + before, block);
-    text.resize(before + read);
-    if (text.size() > kMaxBytes) fail_input({path.string(), 0, 0}, "the table is larger than 256 MiB", "split it");
-  }
-  return text;
-}
+constexpr std::size_t kMostColumns = 10'000;
+constexpr std::size_t kMostFields = std::size_t{1} << 25;
 
 }  // namespace
 
@@ -61,11 +49,21 @@ class CsvReader {
     for (;;) {
       const bool in_quotes = at_ < text_.size() && text_[at_] == '"';
       record_.push_back(in_quotes ? quoted() : plain());
+      check_size();
+      steps_.step();
       if (at_ >= text_.size() || text_[at_] != ',') break;
       ++at_;
     }
     skip_line();
     return true;
+  }
+
+  void check_size() const {
+    const bool wide = record_.size() > kMostColumns;
+    if (!wide && table_.fields_.size() + record_.size() <= kMostFields) return;
+    fail_input({table_.name_, record_.back().line, record_.back().column},
+               fmt::format("a table has at most {} {}", wide ? kMostColumns : kMostFields, wide ? "columns" : "fields"),
+               wide ? "leave out the columns that nobody reads" : "divide it into several");
   }
 
   bool at_line_end() const { return at_ >= text_.size() || text_[at_] == '\n' || text_[at_] == '\r'; }
@@ -109,10 +107,12 @@ class CsvReader {
   }
 
   void take_header() {
+    std::unordered_set<std::string> names;
     for (CsvTable::Field& field : record_) {
       const Location where{table_.name_, field.line, field.column};
       if (field.text.empty()) fail_input(where, "this column has no name");
-      if (table_.find(field.text)) fail_input(where, fmt::format("two columns are named '{}'", excerpt(field.text)));
+      if (!names.insert(field.text).second)
+        fail_input(where, fmt::format("two columns are named '{}'", excerpt(field.text)));
       table_.header_.push_back(std::move(field.text));
       table_.header_places_.push_back(where);
     }
@@ -133,6 +133,7 @@ class CsvReader {
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
   int line_ = 1;
+  CancellationSteps steps_;
   std::vector<CsvTable::Field> record_;
 };
 
@@ -144,7 +145,9 @@ CsvTable CsvTable::from_text(std::string_view text, std::string name) {
   return table;
 }
 
-CsvTable CsvTable::from_file(const std::filesystem::path& path) { return from_text(read_whole(path), path.string()); }
+CsvTable CsvTable::from_file(const std::filesystem::path& path, const InputKind& kind) {
+  return from_text(read_input_file(path, kind), path.string());
+}
 
 std::optional<std::size_t> CsvTable::find(std::string_view column) const {
   for (std::size_t i = 0; i < header_.size(); ++i) {

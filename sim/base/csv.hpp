@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,10 +19,10 @@ namespace mirfak {
 class CsvTable {
  public:
   // A file may be compressed by gzip.
-  // Error(input) with file:line:column for a file that cannot be read or holds more than 256 MiB, bytes that are no
-  // UTF-8, an open quote, text after a closing quote, a column named twice or not at all, a row with more or fewer
-  // fields than the header.
-  static CsvTable from_file(const std::filesystem::path& path);
+  // Error(input) with file:line:column for a file that cannot be read or is larger than its kind may be, bytes that are
+  // no UTF-8, an open quote, text after a closing quote, a column named twice or not at all, a row with more or fewer
+  // fields than the header, more than 10,000 columns or 2^25 fields.
+  static CsvTable from_file(const std::filesystem::path& path, const InputKind& kind = kTableFile);
   static CsvTable from_text(std::string_view text, std::string name);
 
   const std::string& name() const { return name_; }

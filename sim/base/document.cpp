@@ -2,9 +2,9 @@
 
 #include "base/characters.hpp"
 #include "base/document_text.hpp"
+#include "base/input_file.hpp"
 #include "base/key_path.hpp"
 #include "base/placeholder.hpp"
-#include "base/read_files.hpp"
 #include "base/reading_observer.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
@@ -13,11 +13,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
 namespace mirfak {
 
@@ -32,8 +29,6 @@ template <class Json>
 void tell_fallback(const Node& mapping, std::string_view key, const Json& json) {
   if (auto* observer = reading_observer()) observer->fallback(mapping, key, json());
 }
-
-constexpr std::size_t kMaxFileBytes = 2U << 20U;
 
 void set_location(Value& value, const Location& where) {
   value.where = where;
@@ -96,27 +91,13 @@ const Value* Value::find(std::string_view key) const {
 namespace {
 
 void refuse_large(const std::string& text, const std::string& name) {
-  if (text.size() > kMaxFileBytes) fail_input({name, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
+  if (text.size() > kDocumentFile.most_bytes)
+    fail_input({name, 0, 0}, "larger than 2 MiB: this is not a file of this kind");
 }
 
 }  // namespace
 
-std::string document_text(const std::filesystem::path& path) {
-  const std::string name = path.string();
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) fail_input({name, 0, 0}, "this is a folder, expected a file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail_to_read(path, errno);
-  note_read_file(path);
-  std::string text;
-  std::array<char, 16384> block;
-  do {  // at most a block more than is accepted, of a device without end too
-    in.read(block.data(), block.size());
-    text.append(block.data(), static_cast<std::size_t>(in.gcount()));
-  } while (in && text.size() <= kMaxFileBytes);
-  refuse_large(text, name);
-  return text;
-}
+std::string document_text(const std::filesystem::path& path) { return read_input_file(path, kDocumentFile); }
 
 Document Document::from_file(const std::filesystem::path& path) {
   return from_text(document_text(path), path.string());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace mirfak {
@@ -62,14 +63,55 @@ std::string render(const Location& where, const std::string& message, const std:
   return out;
 }
 
+// A path may be longer than what else a message quotes.
+bool names_file(std::string_view word) {
+  if (word.starts_with('\'') || word.starts_with('"') || word.starts_with('(')) word.remove_prefix(1);
+  return word.starts_with('/') || word.starts_with("./") || word.starts_with("../");
+}
+
+void append_cut(std::string_view text, std::size_t most, std::string& out) {
+  if (text.size() <= most) {
+    out += text;
+    return;
+  }
+  while (most > 0 && !starts_character(text[most])) --most;
+  out += text.substr(0, most);
+  out += "...";
+}
+
+// A message whose quotes of the user's files are cut: words between blanks, and what stands between quotation marks.
+std::string with_short_quotes(std::string message) {
+  constexpr std::size_t longest = 200;
+  constexpr std::size_t longest_path = 4096;
+  if (message.size() <= longest) return message;
+  constexpr std::string_view blanks = " \t\n\r";
+  std::string out;
+  const std::string_view all = message;
+  for (std::size_t at = 0; at < all.size();) {
+    const bool quoted = all[at] == '\'' && (at == 0 || blanks.find(all[at - 1]) != std::string_view::npos);
+    const std::size_t close = quoted ? all.find('\'', at + 1) : std::string_view::npos;
+    const std::size_t end =
+        std::min(all.size(), close == std::string_view::npos ? all.find_first_of(blanks, at) : close + 1);
+    const std::string_view word = all.substr(at, end - at);
+    append_cut(word, names_file(word) ? longest_path : longest, out);
+    if (quoted && close != std::string_view::npos && word.size() > longest) out += '\'';
+    at = end;
+    for (; at < all.size() && blanks.find(all[at]) != std::string_view::npos; ++at) out += all[at];
+  }
+  return out;
+}
+
+// Short quotes, and no control characters for a terminal.
+std::string presentable(std::string message) { return visible_text(with_short_quotes(std::move(message))); }
+
 }  // namespace
 
 Error::Error(ErrorKind kind, Location where, std::string message, std::string hint, const std::string& source_line)
-    : std::runtime_error(render(where, visible_text(message), visible_text(hint), source_line)),
+    : std::runtime_error(render(where, presentable(message), presentable(hint), source_line)),
       kind_(kind),
       where_(std::move(where)),
-      message_(visible_text(std::move(message))),
-      hint_(visible_text(std::move(hint))) {}
+      message_(presentable(std::move(message))),
+      hint_(presentable(std::move(hint))) {}
 
 void fail_input(const Location& where, std::string message, std::string hint) {
   throw Error(ErrorKind::input, where, std::move(message), std::move(hint));

@@ -50,14 +50,13 @@ std::string hint_for_missing(const std::filesystem::path& path) {
 
 }  // namespace
 
-void fail_to_read(const std::filesystem::path& path, int reason) {
-  const Location where{path.string(), 0, 0};
-  if (reason == ENOENT || reason == ENOTDIR) fail_input(where, "there is no such file", hint_for_missing(path));
+UnreadableFile why_unreadable(const std::filesystem::path& path, int reason) {
+  if (reason == ENOENT || reason == ENOTDIR) return {"there is no such file", hint_for_missing(path)};
   if (reason == EACCES || reason == EPERM) {
-    fail_input(where, "no permission to read this file", "allow reading it, or name another file");
+    return {"no permission to read this file", "allow reading it, or name another file"};
   }
-  if (reason == ELOOP) fail_input(where, "its symbolic links lead round in a circle", "name another file");
-  fail_input(where, fmt::format("cannot be read: {}", std::strerror(reason)), "name another file");
+  if (reason == ELOOP) return {"its symbolic links lead round in a circle", "name another file"};
+  return {fmt::format("cannot be read: {}", std::strerror(reason)), "name another file"};
 }
 
 ReadFiles::ReadFiles() {

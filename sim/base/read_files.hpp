@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace mirfak {
@@ -16,8 +17,12 @@ class ReadFiles {
   ReadFiles& operator=(const ReadFiles&) = delete;
 };
 
-// The error of a file that cannot be opened to be read, named by `reason`, an errno.
-[[noreturn]] void fail_to_read(const std::filesystem::path& path, int reason);
+// Why a file cannot be opened to be read, for an errno, and what to do about it.
+struct UnreadableFile {
+  std::string message;
+  std::string hint;
+};
+UnreadableFile why_unreadable(const std::filesystem::path& path, int reason);
 
 // Called by whatever opens a file of the user's, before it uses what is in it. Error(input) where it must not be read
 // (named_files.hpp).

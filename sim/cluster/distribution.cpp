@@ -37,7 +37,7 @@ Distribution measured(const Node& node, std::vector<double> values, bool relativ
 }
 
 Distribution from_file(const Node& node, const char* column, bool relative) {
-  const CsvTable table = CsvTable::from_file(FileReference(node).existing_path());
+  const CsvTable table = CsvTable::from_file(FileReference(node).existing_path(), kSmallTableFile);
   const std::size_t at = table.require(column);
   std::vector<double> values;
   for (std::size_t row = 0; row < table.rows(); ++row) {

@@ -42,7 +42,7 @@ void level(std::vector<double>& values, double most) {
 }
 
 std::vector<double> tokens_in(const Node& file) {
-  const CsvTable table = CsvTable::from_file(FileReference(file).existing_path());
+  const CsvTable table = CsvTable::from_file(FileReference(file).existing_path(), kSmallTableFile);
   const std::size_t expert = table.require("expert");
   const std::size_t tokens = table.require("tokens");
   const auto count = static_cast<std::int64_t>(table.rows());

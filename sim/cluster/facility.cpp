@@ -37,7 +37,7 @@ CarbonIntensity read_grid(const Node& name, const std::filesystem::path& hardwar
 
 CarbonIntensity read_hours(const Node& name) {
   const std::filesystem::path path = FileReference(name).path();
-  const CsvTable table = CsvTable::from_file(path);
+  const CsvTable table = CsvTable::from_file(path, kSmallTableFile);
   const std::size_t column = table.require("g_per_kwh");
   std::vector<double> hours;
   for (std::size_t row = 0; row < table.rows(); ++row) hours.push_back(table.number(row, column, 0, kMaxGrams));

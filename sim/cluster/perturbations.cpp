@@ -35,7 +35,7 @@ FactorsOf listed(const Node& list, const char* what, int count) {
 }
 
 FactorsOf tabled(const Node& file, const char* what, int count) {
-  const CsvTable table = CsvTable::from_file(FileReference(file).existing_path());
+  const CsvTable table = CsvTable::from_file(FileReference(file).existing_path(), kSmallTableFile);
   const std::size_t place = table.require(what);
   FactorsOf out;
   for (std::size_t row = 0; row < table.rows(); ++row) {
@@ -83,7 +83,7 @@ std::map<int, double> read_ports(const Node& node, int ranks, std::optional<Dist
         rank.fail(fmt::format("the port of rank {} has a factor already", number));
     }
   } else if (node.is_scalar()) {
-    const CsvTable table = CsvTable::from_file(FileReference(node).existing_path());
+    const CsvTable table = CsvTable::from_file(FileReference(node).existing_path(), kSmallTableFile);
     const std::size_t rank = table.require("rank");
     const std::size_t factor = table.require("factor");
     for (std::size_t row = 0; row < table.rows(); ++row) {

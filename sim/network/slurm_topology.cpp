@@ -1,6 +1,6 @@
 #include "network/slurm_topology.hpp"
 
-#include "base/read_files.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 #include "network/host_list.hpp"
 
@@ -8,11 +8,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
-#include <sstream>
 
 namespace mirfak {
 
@@ -172,14 +170,7 @@ class ConfReader {
 };
 
 std::string text_of_included(const std::filesystem::path& path, const Location& where) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path)) {
-    fail_input(where.known() ? where : Location{path.string(), 0, 0}, fmt::format("{} cannot be read", path.string()));
-  }
-  note_read_file(path);
-  std::stringstream buffer;
-  buffer << in.rdbuf();
-  return buffer.str();
+  return read_input_file(path, kNetworkFile, where);
 }
 
 void read_yaml_switches(const Node& section, HostLists& lists, SlurmTopology& out) {

@@ -300,8 +300,10 @@ void Lowering::check_finished() {
 // The passes up to the next that collectives cut, of each class.
 bool Lowering::emit_whole(int stage) {
   bool any = false;
+  CancellationSteps steps;
   for (int own = 0; own < teams_.classes(); ++own) {
     for (; ready(stage, own) && !cut(stage, own); any = true) {
+      steps.step(64);
       if (const Pass* second = partner(stage, own)) {
         run_pair(stage, own, *second);
         continue;

@@ -93,7 +93,7 @@ std::vector<FailureCause> read_profile(const Node& name, const Cluster& cluster,
 
 // The columns time_s and component; nodes: how many it takes, 1 where the column is not there.
 void read_log(const Node& name, const Cluster& cluster, double repair_s, Failures& failures) {
-  const CsvTable table = CsvTable::from_file(FileReference(name).path());
+  const CsvTable table = CsvTable::from_file(FileReference(name).path(), kLogFile);
   const std::size_t time = table.require("time_s");
   const std::size_t component = table.require("component");
   const std::optional<std::size_t> nodes = table.find("nodes");

@@ -4,6 +4,7 @@
 // backward pass is tried from few to as many as fit. Nothing here is proved to be best: the shortest of the orders is
 // taken, those that are known in closed form among them.
 
+#include "base/cancellation.hpp"
 #include "schedule/pass_timeline.hpp"
 #include "schedule/zero_bubble.hpp"
 
@@ -85,6 +86,7 @@ class GreedyOrders {
   }
 
   bool begin(int index, Pass::Kind kind, std::int64_t now) {
+    steps_.step();
     Stage& stage = of(index);
     const PassTimes::OfChunk& times = times_.of(index, 0);
     if (kind == Pass::Kind::forward) {
@@ -129,6 +131,7 @@ class GreedyOrders {
   const PassTimes& times_;
   int limit_;
   Choice choice_;
+  CancellationSteps steps_;
   std::vector<Stage> stages_;
 };
 

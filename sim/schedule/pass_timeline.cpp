@@ -1,5 +1,7 @@
 #include "schedule/pass_timeline.hpp"
 
+#include "base/cancellation.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,6 +76,7 @@ class Runner {
   }
 
   bool step(std::size_t stage) {
+    steps_.step();
     const std::vector<Pass>& order = orders_[stage];
     const std::size_t first = next_[stage];
     std::size_t last = first;
@@ -106,6 +109,7 @@ class Runner {
   std::vector<std::size_t> next_;
   std::vector<std::int64_t> free_;
   std::array<std::vector<std::int64_t>, 2> ends_;
+  CancellationSteps steps_;
   PassTimeline out_;
 };
 

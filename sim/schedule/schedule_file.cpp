@@ -1,7 +1,7 @@
 #include "schedule/schedule_file.hpp"
 
 #include "base/error.hpp"
-#include "base/read_files.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -248,10 +246,7 @@ class Builder {
 };
 
 std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_input({path.string(), 0, 0}, "cannot be read", "give the path of a schedule in PyTorch's CSV format");
-  note_read_file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return read_input_file(path, kScheduleFile, {}, "give the path of a schedule in PyTorch's CSV format");
 }
 
 }  // namespace

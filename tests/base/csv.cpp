@@ -76,3 +76,12 @@ TEST_CASE("a table compressed by gzip is read as what it holds, and one that is 
   damaged[24] = 'x';
   CHECK(contains(failure_of([&] { table_of(damaged); }), "cannot read this file: "));
 }
+
+TEST_CASE("a table of very many columns is refused where they become too many, at once") {
+  std::string text = "c0";
+  for (int i = 1; i < 1'000'000; ++i) text += ",c" + std::to_string(i);
+  CHECK(contains(failure_of([&] { CsvTable::from_text(text, "t.csv"); }), "a table has at most 10000 columns"));
+  std::string wide = "c0";
+  for (int i = 1; i < 10'000; ++i) wide += ",c" + std::to_string(i);
+  CHECK(CsvTable::from_text(wide, "t.csv").header().size() == 10'000);
+}

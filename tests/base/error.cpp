@@ -70,3 +70,28 @@ TEST_CASE("the parts of an error can be asked for") {
   }
   CHECK_THROWS_AS(fail_internal("disk full"), Error);
 }
+
+TEST_CASE("what a message quotes has 200 bytes at most, a path more") {
+  const std::string letters(300, 'x');
+  const std::string cut = std::string(200, 'x') + "...";
+  CHECK(Error(ErrorKind::input, {}, "no key " + letters + " is known", "not " + letters).message() ==
+        "no key " + cut + " is known");
+  CHECK(Error(ErrorKind::input, {}, "wrong", "not " + letters).hint() == "not " + cut);
+  // Between quotation marks blanks count.
+  std::string words = "'";
+  for (int i = 0; i < 1000; ++i) words += "ab ";
+  const Error quoted(ErrorKind::input, {}, "found " + words + "', expected more");
+  CHECK(quoted.message().size() < 250);
+  CHECK(quoted.message().ends_with("', expected more"));
+  const std::string path = "/" + letters + "/file.yaml";
+  CHECK(Error(ErrorKind::input, {}, "there is no " + path).message() == "there is no " + path);
+  // Characters stay whole: each of these has two bytes.
+  std::string umlauts = "a";
+  for (int i = 0; i < 150; ++i) umlauts += "\xc3\xa4";
+  const std::string shown = Error(ErrorKind::input, {}, umlauts).message();
+  CHECK(shown.size() == 199 + 3);
+  // Many words are no quote.
+  std::string prose;
+  for (int i = 0; i < 100; ++i) prose += "a plain word ";
+  CHECK(Error(ErrorKind::input, {}, prose).message() == prose);
+}

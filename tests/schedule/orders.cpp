@@ -1,8 +1,10 @@
+#include "base/cancellation.hpp"
 #include "schedule/pass_timeline.hpp"
 #include "schedule/schedule.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <string>
@@ -86,4 +88,11 @@ TEST_CASE("the table of schedules is found by name") {
     CHECK(schedule_names()[static_cast<std::size_t>(schedule_named(schedule.name))] == schedule.name);
   }
   CHECK(schedule_of(kDefaultSchedule).name == "1f1b");
+}
+
+TEST_CASE("orders that take long to find are given up when nobody waits for them") {
+  std::atomic<bool> given_up{true};
+  const CancellationScope scope(&given_up);
+  const Schedule& automatic = schedule_of(schedule_named("zb-auto"));
+  CHECK_THROWS_AS(automatic.orders({4, 1, 20'000, 4}, {}), Cancelled);
 }
