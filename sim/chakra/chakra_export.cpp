@@ -7,6 +7,7 @@
 #include "base/staged_file.hpp"
 #include "chakra/chakra_file.hpp"
 #include "program/real_groups.hpp"
+#include "simulation/long_iteration.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -339,6 +340,7 @@ void check(const Simulation& simulation) {
 std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& simulation,
                          const std::vector<int>& ranks, const ChakraHeaderTexts& texts) {
   check(simulation);
+  require_whole(simulation, "a Chakra trace");
   const Exporter exporter(prefix, simulation, texts);
   std::vector<int> wanted = ranks;
   if (wanted.empty()) {

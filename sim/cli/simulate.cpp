@@ -25,6 +25,7 @@
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
 #include "simulation/joint_jobs.hpp"
+#include "simulation/long_iteration.hpp"
 #include "simulation/sensitivity.hpp"
 #include "simulation/spread.hpp"
 #include "trace/memory_snapshot.hpp"
@@ -123,8 +124,10 @@ std::string text_report(const Scenario& scenario, const Simulation& simulation, 
   TimelineTextOptions drawing;
   drawing.colour = surroundings.colour;
   if (surroundings.columns > 0) drawing.width = std::clamp(surroundings.columns, 40, 160);
-  std::string out = summary_text(scenario, simulation, notes) + "\n" +
-                    timeline_text(simulation.program, simulation.timeline, drawing);
+  std::string out = summary_text(scenario, simulation, notes);
+  if (!is_executed_in_part(simulation)) {
+    out += "\n" + timeline_text(simulation.program, simulation.timeline, drawing);
+  }
   if (explain) out += "\n" + explain_text(scenario, simulation);
   return out;
 }

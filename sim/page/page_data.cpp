@@ -10,6 +10,7 @@
 #include "report/search_text.hpp"
 #include "report/summary_text.hpp"
 #include "report/timeline_text.hpp"
+#include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
 
 #include <fmt/format.h>
@@ -65,6 +66,7 @@ std::string title_of(const char* what, const Job& job) {
 
 nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simulation& simulation,
                                             std::span<const std::string> notes, double wall_time_s) {
+  require_whole(simulation, "a page");
   const Job& job = simulation.job;
   Json out = page_data(
       "simulate", title_of("", job), result_json(simulation, wall_time_s, notes),

@@ -1,9 +1,12 @@
 #include "program/stage_plan.hpp"
 
+#include "base/error.hpp"
 #include "program/job_layers.hpp"
 #include "program/quantization_of_job.hpp"
 #include "program/transfer_cost.hpp"
 #include "strategy/rules.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -331,6 +334,21 @@ PassTimes pass_times(const Job& job, const ShardedBlocks& blocks, std::span<cons
   return out;
 }
 
+// Refuses orders that would not fit in memory. One that is sought is held, with the times of its passes, several times.
+void check_passes(const Schedule& schedule, const PipelineShape& shape) {
+  constexpr double kMostPasses = 1 << 26;
+  constexpr double kMostSought = 1 << 23;
+  const double passes = (schedule.splits ? 3.0 : 2.0) * shape.stages * shape.chunks * shape.microbatches;
+  const double most = schedule.needs_times ? kMostSought : kMostPasses;
+  if (passes <= most) return;
+  fail_infeasible({},
+                  fmt::format("an iteration of {} microbatches has {:.2g} passes on all stages, and an order of {} at "
+                              "most {:.2g}",
+                              shape.microbatches, passes, schedule.name, most),
+                  schedule.needs_times ? "lower training.global_batch, or choose another strategy.schedule"
+                                       : "lower training.global_batch, or raise strategy.micro_batch");
+}
+
 }  // namespace
 
 void order_passes(const Job& job, const ShardedBlocks& blocks, std::span<StagePlan> plans) {
@@ -338,6 +356,7 @@ void order_passes(const Job& job, const ShardedBlocks& blocks, std::span<StagePl
   const auto classes = static_cast<std::size_t>(classes_of(plans));
   for (std::size_t own = 0; own < classes; ++own) {
     const PipelineShape shape = pipeline_shape(job.strategy, plans[own].replicas.microbatches);
+    check_passes(schedule, shape);
     StageOrders orders = schedule.orders(
         shape, schedule.needs_times ? pass_times(job, blocks, plans, static_cast<int>(own)) : PassTimes{});
     for (std::size_t stage = 0; stage < orders.size(); ++stage) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulation/iteration.hpp"
+#include "simulation/long_iteration.hpp"
 #include "trace/trace_file.hpp"
 
 #include <nanobind/nanobind.h>
@@ -15,10 +16,16 @@ class Execution {
  public:
   explicit Execution(std::shared_ptr<const Simulation> simulation) : simulation_(std::move(simulation)) {}
 
-  const Program& program() const { return simulation_->program; }
-  const Timeline& timeline() const { return simulation_->timeline; }
+  // Error(infeasible) where an iteration of very many microbatches has neither.
+  const Program& program() const { return whole().program; }
+  const Timeline& timeline() const { return whole().timeline; }
 
  private:
+  const Simulation& whole() const {
+    require_whole(*simulation_, "a timeline");
+    return *simulation_;
+  }
+
   std::shared_ptr<const Simulation> simulation_;
 };
 

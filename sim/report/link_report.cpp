@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "report/text_table.hpp"
+#include "simulation/long_iteration.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -182,7 +183,7 @@ std::string bandwidth_text(const LinkKindUse& kind) {
 }
 
 std::string links_text(const Simulation& simulation) {
-  if (!links_may_bind(simulation)) return {};
+  if (!links_may_bind(simulation) || is_executed_in_part(simulation)) return {};
   const NetworkUse use = network_use(simulation);
   if (!use.binds()) return "\nThe links that bind: no link is short\n";
   const double iteration = to_seconds(simulation.timeline.makespan);

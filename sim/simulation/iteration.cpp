@@ -6,6 +6,7 @@
 #include "engine/perturbed.hpp"
 #include "program/replica_classes.hpp"
 #include "simulation/breakdown.hpp"
+#include "simulation/long_iteration.hpp"
 #include "simulation/prediction_range.hpp"
 #include "simulation/score.hpp"
 #include "simulation/shared_gpus.hpp"
@@ -131,10 +132,10 @@ void add_facility(const Job& job, IterationResult& result) {
   result.embodied_co2_kg = facility.embodied_kg(job.cluster.physical_gpus() * seconds);
 }
 
-void add_up_costs(const Simulation& simulation, IterationResult& result) {
+void add_up_costs(const Simulation& simulation, double energy_j, std::span<const double> of_plans,
+                  IterationResult& result) {
   const Job& job = simulation.job;
-  result.energy_j = energy_of_iteration(simulation.plans, simulation.program, result.iteration_time_s);
-  const std::vector<double> of_plans = energy_of_plans(simulation.plans, simulation.program, result.iteration_time_s);
+  result.energy_j = energy_j;
   double gpus = 0;
   for (const StagePlan& plan : simulation.plans) gpus += plan.gpus();
   for (std::size_t place = 0; place < of_plans.size(); ++place) {
@@ -195,15 +196,6 @@ Timeline Simulation::times_of(const Program& of, Executor executor) const {
   return job.cluster.shares_gpus() ? execute_sharing_gpus(of, job.cluster, executor) : execute(of, executor);
 }
 
-void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
-  check_cancelled();
-  program = lowered_as(options);
-  check_cancelled();
-  timeline = times_of(program, executor);
-  check_cancelled();
-  account(of_blocks);
-}
-
 namespace {
 
 // Virtual time counts picoseconds in 63 bits: 106 days.
@@ -224,14 +216,15 @@ namespace {
 
 // All but what is of one timeline only. `activities`: of each plan, where the time of its ranks goes.
 IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
-                          std::span<const ActivitySeconds> activities) {
+                          std::span<const ActivitySeconds> activities, double energy_j,
+                          std::span<const double> energy_of_plans) {
   const Job& job = simulation.job;
   IterationResult result;
   result.iteration_time_s = seconds;
   count_work(simulation, result);
   break_down(simulation, of_blocks, activities, result);
   check_length(result);
-  add_up_costs(simulation, result);
+  add_up_costs(simulation, energy_j, energy_of_plans, result);
   const PredictionRange range = range_of(job, result);
   result.iteration_time_low_s = range.low_s;
   result.iteration_time_high_s = range.high_s;
@@ -241,7 +234,36 @@ IterationResult result_of(const Simulation& simulation, std::span<const BlockMem
   return result;
 }
 
+// Of the program that the simulation has.
+IterationResult result_of(const Simulation& simulation, std::span<const BlockMemory> of_blocks, double seconds,
+                          std::span<const ActivitySeconds> activities) {
+  return result_of(simulation, of_blocks, seconds, activities,
+                   energy_of_iteration(simulation.plans, simulation.program, seconds),
+                   energy_of_plans(simulation.plans, simulation.program, seconds));
+}
+
 }  // namespace
+
+void Simulation::run(const LoweringOptions& options, Executor executor, std::span<const BlockMemory> of_blocks) {
+  check_cancelled();
+  const auto sums = [this] {
+    const double seconds = to_seconds(timeline.makespan);
+    return IterationSums{timeline.makespan, breakdown_of_plans(*this, timeline),
+                         energy_of_iteration(plans, program, seconds), energy_of_plans(plans, program, seconds),
+                         timeline.events};
+  };
+  if (const auto whole = sums_of_long_iteration(*this, options, executor, sums)) {
+    result = result_of(*this, of_blocks, to_seconds(whole->time), whole->activities, whole->energy_j,
+                       whole->energy_of_plans);
+    result.events = whole->events;
+    return;
+  }
+  program = lowered_as(options);
+  check_cancelled();
+  timeline = times_of(program, executor);
+  check_cancelled();
+  account(of_blocks);
+}
 
 void Simulation::account(std::span<const BlockMemory> of_blocks) {
   result = result_of(*this, of_blocks, to_seconds(timeline.makespan), breakdown_of_plans(*this, timeline));

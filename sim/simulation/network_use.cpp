@@ -3,6 +3,7 @@
 #include "base/cancellation.hpp"
 #include "network/cluster_routes.hpp"
 #include "program/shared_links.hpp"
+#include "simulation/long_iteration.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -236,11 +237,13 @@ NetworkUse network_use(Program program, const Timeline& timeline, NetworkPlaces 
 
 NetworkUse network_use(const Simulation& simulation) {
   check_cancelled();
+  require_whole(simulation, "the use of links over time");
   return network_use(simulation.program, simulation.timeline, network_places(simulation), {}, false);
 }
 
 NetworkUse whole_network_use(const Simulation& simulation, LoweringOptions options) {
   options.all_links = true;
+  require_whole(simulation, "the use of links over time");
   return network_use(simulation.lowered_as(options), simulation.timeline, network_places(simulation), {}, true);
 }
 

@@ -4,6 +4,7 @@
 #include "engine/sweep.hpp"
 #include "program/lowering.hpp"
 #include "program/memory.hpp"
+#include "simulation/long_iteration.hpp"
 
 namespace mirfak {
 
@@ -39,11 +40,23 @@ MemoryRoom room_of(const Job& job, const ShardedBlocks& blocks, std::span<const 
   return memory_room(account_memory(job, blocks, plans, of_blocks), headroom);
 }
 
+// Of so many microbatches that it is not executed whole.
+std::optional<IterationScore> score_long(const Job& job, const ShardedBlocks& blocks,
+                                         const std::function<bool(const IterationScore&)>& hopeless,
+                                         std::span<const BlockMemory> of_blocks, double headroom) {
+  const Simulation simulation = simulate(job);
+  IterationScore out{to_picoseconds(simulation.result.iteration_time_s), simulation.result.energy_j,
+                     room_of(job, blocks, simulation.plans, of_blocks, headroom)};
+  if (hopeless && hopeless(out)) return std::nullopt;
+  return out;
+}
+
 }  // namespace
 
 std::optional<IterationScore> score_iteration(const Job& job, const ShardedBlocks& blocks, BodyCache& bodies,
                                               const std::function<bool(const IterationScore&)>& hopeless,
                                               std::span<const BlockMemory> of_blocks, double headroom) {
+  if (is_long_iteration(job)) return score_long(job, blocks, hopeless, of_blocks, headroom);
   std::vector<StagePlan> plans = plan_stages(job, blocks, {}, bodies);
   LoweringOptions alone;
   alone.passes_alone = true;

@@ -1,6 +1,7 @@
 #include "trace/memory_snapshot.hpp"
 
 #include "base/staged_file.hpp"
+#include "simulation/long_iteration.hpp"
 #include "trace/pickle.hpp"
 #include "trace/rank_series.hpp"
 
@@ -272,6 +273,7 @@ void write_segment(PickleWriter& out, std::size_t number, const Device& device) 
 }  // namespace
 
 void write_memory_snapshot(const std::filesystem::path& path, const Simulation& simulation) {
+  require_whole(simulation, "a memory snapshot");
   std::vector<Device> devices;
   for_each_memory(simulation, StreamIndex(simulation.program),
                   [&](std::uint32_t, const RankMemory& rank) { devices.push_back(device_of(rank)); });

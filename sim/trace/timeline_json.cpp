@@ -8,6 +8,7 @@
 #include "base/origin.hpp"
 #include "base/staged_file.hpp"
 #include "simulation/link_use.hpp"
+#include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
 #include "trace/rank_series.hpp"
 #include "trace/stream_index.hpp"
@@ -329,6 +330,7 @@ class JobNames {
 }  // namespace
 
 void write_timeline_json(const std::filesystem::path& path, const Simulation& simulation) {
+  require_whole(simulation, "a timeline");
   StagedFile staged(path);
   TimelineWriter::Names names =
       own_names(simulation.program, [&](const ProgramRank& rank) { return rank_name(simulation, rank); });

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "simulation/long_iteration.hpp"
 #include "simulation/replica_labels.hpp"
 #include "simulation/summary_values.hpp"
 #include "trace/hdf5_file.hpp"
@@ -410,6 +411,7 @@ void write_trace(const std::filesystem::path& path, const JobsFile& jobs, const 
 }
 
 void write_trace(const std::filesystem::path& path, const Scenario& scenario, const Simulation& simulation) {
+  require_whole(simulation, "a trace");
   write(path, scenario, simulation, nullptr);
 }
 

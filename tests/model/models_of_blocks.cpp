@@ -105,6 +105,31 @@ TEST_CASE("T5-3b and T5-11b have the parameters of their makers") {
 }
 
 // arXiv 2405.21060, table 9 (130M, 370M, 780M, 1.3B, 2.7B) and section 9.2.3 (the hybrid: 2.7B), to the digits given.
+TEST_CASE("T5-3b: rank 8 beside all products of attention, those of cross-attention too, packed or not") {
+  const ModelSpec model = load("t5-3b");
+  for (const bool packed : {true, false}) {
+    BlockOptions with = options(model);
+    if (!packed) with.fusion.packed_tags.clear();
+    with.adapters = {8, 0, true, true, false, false};
+    double trained = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+      const OperatorGraph block = build_layer_block(model, with, kind_of_layer(model, layer));
+      for (TensorId id = 0; id < static_cast<TensorId>(block.tensors.size()); ++id) {
+        const Tensor& tensor = block.tensor(id);
+        if (tensor.role == TensorRole::parameter && !tensor.frozen) trained += static_cast<double>(block.elements(id));
+      }
+    }
+    // An attention of 24 encoder layers, two of 24 decoder layers: hidden 1,024, 32 heads of 128. Packed, a product has
+    // one adapter: of self-attention q, k and v, of cross-attention q alone, and k and v.
+    constexpr double kIn = 8 * 1024.0;
+    constexpr double kOut = 8 * 4096.0;
+    const double self = packed ? kIn + 3 * kOut : 3 * (kIn + kOut);
+    const double cross = packed ? 2 * kIn + 3 * kOut : 3 * (kIn + kOut);
+    const double output = kIn + kOut;
+    CHECK(trained == 24 * (self + output) + 24 * (self + cross + 2 * output));
+  }
+}
+
 TEST_CASE("Mamba-2 and its hybrid with attention have the parameters of their makers") {
   check_parameters("mamba2-130m", 130e6, 10e6);
   check_parameters("mamba2-370m", 370e6, 10e6);

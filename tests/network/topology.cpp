@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -182,6 +183,27 @@ TEST_CASE("a DGX-1 is a cube mesh: six links of each GPU, at most two hops") {
   }
   CHECK(topology.route(0, 3).bandwidth == doctest::Approx(50e9));
   CHECK(topology.route(0, 1).bandwidth == doctest::Approx(25e9));
+}
+
+TEST_CASE("a cube mesh of fewer GPUs has the links between them, and none to what stands behind them") {
+  for (const FabricType type : {FabricType::full_bisection, FabricType::dragonfly, FabricType::torus_2d}) {
+    for (int gpus = 1; gpus < 8; ++gpus) {
+      NodeHardware node = catalog().node("dgx-1-v100-32g");
+      node.spec.gpus = node.spec.scale_up_domain = gpus;
+      const Topology topology(Cluster({{node, 2, {}}}, fabric_of(type)));
+      int inside = 0;
+      for (int link = 0; link < topology.links(); ++link) {
+        if (topology.link_type(link) != "scale-up link") continue;
+        ++inside;
+        CHECK(topology.link_source(link) / gpus == topology.link_target(link) / gpus);
+        CHECK(std::max(topology.link_source(link), topology.link_target(link)) < 2 * gpus);
+      }
+      // Of the 16 pairs that links join, by the first so many GPUs; two nodes, both directions.
+      constexpr std::array<int, 8> pairs = {0, 0, 1, 3, 6, 7, 9, 12};
+      CHECK(inside == 4 * pairs[static_cast<std::size_t>(gpus)]);
+      for (int device = 0; device < 2 * gpus; ++device) CHECK_FALSE(topology.attachments(device).empty());
+    }
+  }
 }
 
 TEST_CASE("GPUs without NVLink meet in their host") {

@@ -1,5 +1,6 @@
 #include "program/body.hpp"
 #include "program/condensed_body.hpp"
+#include "program/split_backward.hpp"
 
 #include <doctest/doctest.h>
 
@@ -203,6 +204,32 @@ TEST_CASE("a host that waits for the device cannot run ahead of what follows") {
   append(twice, folded);
   CHECK(twice.waited == behind.device + 12);
   CHECK(twice.host == 10 + 1 + 10 + 2);
+}
+
+TEST_CASE("a step waits once for each step of the other half, by however many ways it comes to wait for it") {
+  // Two gradients of inputs; then gradients of weights, each behind the two before it: the ways from the last of them
+  // to the first are a Fibonacci number of 12 digits. A gradient of an input waits for the last.
+  constexpr int kWeights = 60;
+  PartitionedBlock block;
+  Body backward;
+  const auto add = [&](Phase phase, std::vector<int> after) {
+    BlockStep of;
+    of.op = static_cast<OperatorId>(block.graph.operators.size());
+    of.phase = phase;
+    Operator op;
+    op.phase = phase;
+    block.graph.operators.push_back(std::move(op));
+    block.backward.push_back(std::move(of));
+    backward.steps.push_back(step(StreamKind::compute, 1, 1, std::move(after)));
+  };
+  add(Phase::activation_gradient, {});
+  add(Phase::activation_gradient, {});
+  for (int i = 2; i < 2 + kWeights; ++i) add(Phase::weight_gradient, {i - 2, i - 1});
+  add(Phase::activation_gradient, {1 + kWeights});
+  const SplitBody split = split_body(block, backward);
+  CHECK(split.inputs.steps.back().after == std::vector<int>{0, 1});
+  CHECK(split.weights.steps[0].after.empty());
+  CHECK(split.weights.steps.back().after == std::vector<int>{kWeights - 3, kWeights - 2});
 }
 
 }  // namespace body_test
