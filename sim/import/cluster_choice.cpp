@@ -24,6 +24,7 @@ struct AlikeNodes {
   std::vector<std::string> types;
   Location where;
   std::string text;
+  std::string instance = {};  // that no type of node is
 
   std::string described() const {
     const std::string what =
@@ -89,6 +90,12 @@ class Choosing {
   ClusterChoice chosen(const AlikeNodes& group, std::int64_t count, const std::string& of_them) const {
     if (group.types.empty() && !facts_.rented && group.gpu.empty() && asked_.gpu.empty() && asked_.feature.empty())
       return refused(group.where, "of which type the nodes are is not said, nor which GPUs they have");
+    if (group.types.empty() && !group.instance.empty()) {
+      return refused(group.where,
+                     fmt::format("{}: {} is no machine of a cloud that is known with these", group.described(),
+                                 excerpt(group.instance, 40)),
+                     fitting_types(catalog_, knowledge_, {group.gpu, group.gpus}));
+    }
     if (group.types.empty())
       return refused(group.where, group.described() + ": no type of node that is known has these");
     if (group.types.size() > 1)
@@ -146,7 +153,8 @@ class Choosing {
     for (const ListedNode& node : facts_.listed()) {
       if (!node.usable || !is_in_partition(node) || (node.gpus && *node.gpus == 0) || (have_gpus && !node.gpus))
         continue;
-      const std::string key = fmt::format("{}/{}/{}", node.gpus.value_or(-1), node.gpu, fmt::join(node.features, ","));
+      const std::string key =
+          fmt::format("{}/{}/{}/{}", node.gpus.value_or(-1), node.gpu, node.instance, fmt::join(node.features, ","));
       const auto [at, is_new] = index.emplace(key, out.size());
       constexpr std::size_t most = 256;
       if (is_new && out.size() == most)
@@ -155,7 +163,14 @@ class Choosing {
         NodeWish wish{node.gpu.empty() ? asked_.gpu : node.gpu, node.gpus ? node.gpus : asked_.gpus_per_node,
                       node.features};
         if (!asked_.feature.empty()) wish.features.push_back(asked_.feature);
-        out.push_back({0, node.gpus, node.gpu, types_of(wish), node.where, node.text.empty() ? node.name : node.text});
+        wish.instance = node.instance;
+        std::vector<std::string> types = types_of(wish);
+        // A machine of a cloud has the GPUs that it has.
+        std::erase_if(types, [&](const std::string& type) {
+          return node.gpus && catalog_.node(FileReference(type)).spec.gpus != *node.gpus;
+        });
+        out.push_back({0, node.gpus, node.gpu, std::move(types), node.where, node.text.empty() ? node.name : node.text,
+                       node.instance});
       }
       ++out[at->second].nodes;
     }

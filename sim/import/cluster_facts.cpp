@@ -19,6 +19,7 @@ void ClusterFacts::add(ListedNode node) {
   }
   ListedNode& known = listed_[at->second];
   known.partitions.merge(node.partitions);
+  if (!node.instance.empty()) known.instance = std::move(node.instance);
   if (!node.features.empty()) known.features = std::move(node.features);
   if (!node.state.empty() && (known.state.empty() || !node.usable)) {
     known.state = std::move(node.state);

@@ -20,6 +20,7 @@ struct ListedNode {
   std::set<std::string> partitions = {};  // empty: not said
   std::optional<std::int64_t> gpus = {};  // 0: none; absent: not said
   std::string gpu = {};                   // "h100"; "": not said
+  std::string instance = {};              // what a cloud calls the machine: "p5.48xlarge"; "": not said
   std::vector<std::string> features = {};
   std::string state = {};  // "idle", "IDLE+DRAIN"; "": not said
   bool usable = true;      // jobs can run on it, now or when others end

@@ -106,6 +106,11 @@ std::vector<std::string> fitting_types(const Catalog& catalog, const ClusterKnow
     const bool rented = !wish.instance.empty() && is_instance(knowledge, node.instance, wish.instance);
     if (rented && !node.instance.empty()) return {name};
     if (wish.gpus && node.gpus != *wish.gpus) continue;
+    const bool named = !node.instance.empty() && wish.instance.empty() &&
+                       std::any_of(wish.features.begin(), wish.features.end(), [&](const std::string& feature) {
+                         return is_instance(knowledge, node.instance, feature);
+                       });
+    if (named) return {name};
     if (std::find(wish.features.begin(), wish.features.end(), name) != wish.features.end()) return {name};
     if (is_offered(knowledge, node, wish.cloud)) offered.push_back(node);
   }

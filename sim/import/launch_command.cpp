@@ -1,6 +1,7 @@
 #include "import/launch_command.hpp"
 
 #include "import/megatron_settings.hpp"
+#include "import/slurm_options.hpp"
 
 #include <algorithm>
 #include <array>
@@ -46,15 +47,68 @@ struct LauncherOption {
 constexpr std::array kOptions = {LauncherOption{"--nnodes", &ImportedMachine::nodes},
                                  LauncherOption{"--num-nodes", &ImportedMachine::nodes},
                                  LauncherOption{"--num-machines", &ImportedMachine::nodes},
-                                 LauncherOption{"--nodes", &ImportedMachine::nodes},
-                                 LauncherOption{"-N", &ImportedMachine::nodes},
                                  LauncherOption{"--nproc-per-node", &ImportedMachine::gpus_per_node},
                                  LauncherOption{"--num-gpus", &ImportedMachine::gpus_per_node},
                                  LauncherOption{"--gpus-per-node", &ImportedMachine::gpus_per_node}};
 
-void read_machine(std::span<const ArgumentWord> words, ImportedMachine& machine) {
+constexpr std::array<std::string_view, 3> kSlurmStarters = {"srun", "sbatch", "salloc"};
+constexpr std::array<std::string_view, 5> kMpiStarters = {"mpirun", "mpiexec", "orterun", "prun", "mpiexec.hydra"};
+
+void add_said(ImportedMachine& machine, const std::string& said) {
+  machine.said_by += (machine.said_by.empty() ? "" : " ") + said;
+}
+
+// Options of srun and its like, at the begin of `words`; returns how many words they are.
+std::size_t read_slurm(std::span<const ArgumentWord> words, LaunchCommand& out) {
+  std::size_t next = 0;
+  SlurmRequest request;
+  for (const SlurmOption& option : slurm_options(words, next)) request.take(option);
+  const ImportedNodes found = request.nodes(out.tasks_are_processes);
+  if (found.nodes) out.machine.nodes = found.nodes;
+  if (found.gpus_per_node) out.machine.gpus_per_node = found.gpus_per_node;
+  if (!found.gpu.empty()) out.machine.gpu = found.gpu;
+  if (!found.feature.empty()) out.machine.feature = found.feature;
+  if (!found.partition.empty()) out.machine.partition = found.partition;
+  if (!request.said_by.empty()) add_said(out.machine, request.said_by);
+  out.notes.insert(out.notes.end(), request.notes.begin(), request.notes.end());
+  return next;
+}
+
+// Processes in all and of a node, where mpirun starts each of them itself: -np 16 -N 8, --map-by ppr:8:node.
+void read_mpi(std::span<const ArgumentWord> words, LaunchCommand& out) {
+  std::optional<std::int64_t> all;
+  std::optional<std::int64_t> of_node;
+  std::string said;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    std::string_view value = words[i + 1].text;
+    if (word == "-np" || word == "-n" || word == "--np" || word == "-c") {
+      all = number_in(value);
+    } else if (word == "-N" || word == "-npernode" || word == "--npernode" || word == "-ppn" || word == "--ppn") {
+      of_node = number_in(value);
+    } else if ((word == "--map-by" || word == "-map-by") && value.starts_with("ppr:")) {
+      value.remove_prefix(4);
+      if (value.substr(value.find(':') + 1).starts_with("node")) of_node = number_in(value.substr(0, value.find(':')));
+    } else {
+      continue;
+    }
+    said += (said.empty() ? "" : " ") + word + " " + words[i + 1].text;
+  }
+  if (!out.tasks_are_processes || !of_node) return;
+  out.machine.gpus_per_node = of_node;
+  if (all && *all % *of_node == 0) out.machine.nodes = *all / *of_node;
+  add_said(out.machine, said);
+}
+
+void read_machine(std::span<const ArgumentWord> words, LaunchCommand& out) {
+  ImportedMachine& machine = out.machine;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i].text;
+    if (among(kSlurmStarters, base_name(word))) {
+      i += read_slurm(words.subspan(i + 1), out);
+      continue;
+    }
+    if (among(kMpiStarters, base_name(word))) read_mpi(words.subspan(i + 1), out);
     if (!word.starts_with('-')) continue;
     const std::size_t equals = word.find('=');
     const bool inside = equals != std::string::npos;
@@ -67,7 +121,7 @@ void read_machine(std::span<const ArgumentWord> words, ImportedMachine& machine)
         number_in(inside ? std::string_view(word).substr(equals + 1) : std::string_view(words[i + 1].text));
     if (!number) continue;
     machine.*(option->into) = number;
-    machine.said_by += (machine.said_by.empty() ? "" : " ") + word + (inside ? "" : " " + words[i + 1].text);
+    add_said(machine, word + (inside ? "" : " " + words[i + 1].text));
   }
 }
 
@@ -107,7 +161,8 @@ std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words)
   }
   if (program == 0) return std::nullopt;
   out.where = words.front().where;
-  read_machine(words.first(program), out.machine);
+  out.tasks_are_processes = out.launcher == "python";
+  read_machine(words.first(program), out);
   complete_machine(out, words.first(program));
   out.program = base_name(words[program].text);
   out.program_where = words[program].where;

@@ -17,7 +17,9 @@ struct LaunchCommand {
   ImportedMachine machine;
   std::string program;  // "pretrain_gpt.py", or the module behind -m
   Location program_where;
-  std::vector<ArgumentWord> arguments;  // of the program
+  std::vector<ArgumentWord> arguments;     // of the program
+  bool tasks_are_processes = false;        // each task of Slurm's is the program itself, not a launcher of a node
+  std::vector<ImportObstacle> notes = {};  // what was taken for granted of the machines
 };
 
 // torchrun, python -m torch.distributed.launch or .run, deepspeed, accelerate launch, ft_launcher or plain python,

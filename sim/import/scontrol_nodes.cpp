@@ -41,6 +41,8 @@ void take_word(ShownNode& out, const std::string& key, const std::string& value,
     out.node.where = word.where;
     out.node.text = word.text;
     out.several = gpus.several;
+  } else if (key == "InstanceType" && value != "(null)" && value != "N/A") {
+    out.node.instance = value;
   } else if (key == "ActiveFeatures") {
     out.node.features = slurm_list(value);
   } else if (key == "Partitions") {

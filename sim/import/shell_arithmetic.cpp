@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -30,6 +31,15 @@ constexpr std::array kBinary = {
 
 }  // namespace
 
+namespace {
+
+// Bash prints an error; thrown within this file only.
+struct Unreadable {
+  std::string why;
+};
+
+}  // namespace
+
 class ShellArithmetic {
  public:
   ShellArithmetic(ShellInterpreter& shell, std::string_view text, std::uint32_t at, std::vector<ShellMissing>& missing,
@@ -45,7 +55,7 @@ class ShellArithmetic {
 
  private:
   [[noreturn]] void fail() const {
-    shell_.fail(at_, fmt::format("'{}' is not arithmetic that is understood", text_.substr(0, 60)));
+    throw Unreadable{fmt::format("'{}' is not arithmetic that is understood", text_.substr(0, 60))};
   }
 
   char skip() {
@@ -65,8 +75,11 @@ class ShellArithmetic {
     return out;
   }
 
-  Number choice() {
+  // A variable may be assigned at the begin of an expression, and not behind an operator: "1 + x = 3" is an error.
+  Number choice(bool assigns = true) {
     if (++depth_ > 64) fail();
+    skip();
+    assignable_ = assigns ? place_ : std::string_view::npos;
     Number out = binary(1);
     if (skip() == '?') {
       ++place_;
@@ -76,7 +89,7 @@ class ShellArithmetic {
       const Number yes = list();
       if (!take(":")) fail();
       dry_ = was || first;
-      const Number no = choice();
+      const Number no = choice(false);
       dry_ = was;
       out = first ? yes : no;
     }
@@ -145,8 +158,7 @@ class ShellArithmetic {
 
   Number divided(std::string_view sign, Number left, Number right) {
     if (dry_) return 0;
-    if (right == 0 && unknown_) return 0;
-    if (right == 0) shell_.fail(at_, fmt::format("'{}' divides by zero", text_.substr(0, 60)));
+    if (right == 0) throw Unreadable{fmt::format("'{}' divides by zero", text_.substr(0, 60))};
     if (right == -1) return sign == "/" ? wrapped(0 - bits(left)) : 0;
     return sign == "/" ? left / right : left % right;
   }
@@ -154,9 +166,9 @@ class ShellArithmetic {
   Number unary() {
     if (++depth_ > 64) fail();
     Number out = 0;
-    if (take("++")) {
+    if (changes_behind() && take("++")) {
       out = change(variable_name(), 1, true);
-    } else if (take("--")) {
+    } else if (changes_behind() && take("--")) {
       out = change(variable_name(), -1, true);
     } else if (take("!")) {
       out = unary() == 0 ? 1 : 0;
@@ -176,6 +188,14 @@ class ShellArithmetic {
     return out;
   }
 
+  // "--x" changes x, "--5" is 5.
+  bool changes_behind() {
+    skip();
+    std::size_t i = place_ + 2;
+    while (i < text_.size() && (text_[i] == ' ' || text_[i] == '\t')) ++i;
+    return i < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[i])) != 0 || text_[i] == '_');
+  }
+
   std::string variable_name() {
     skip();
     std::string out;
@@ -187,8 +207,12 @@ class ShellArithmetic {
       out += text_[place_++];
     if (out.empty()) fail();
     if (place_ < text_.size() && text_[place_] == '[') {
-      const std::size_t close = text_.find(']', place_);
-      if (close == std::string_view::npos) fail();
+      std::size_t close = place_;
+      for (int open = 0; close < text_.size(); ++close) {
+        if (text_[close] == '[') ++open;
+        if (text_[close] == ']' && --open == 0) break;
+      }
+      if (close >= text_.size()) fail();
       index_ = std::string(text_.substr(place_ + 1, close - place_ - 1));
       place_ = close + 1;
     } else {
@@ -201,7 +225,10 @@ class ShellArithmetic {
     if (!index) return "0";
     const ShellVariable* variable = shell_.find(name_);
     if (variable != nullptr && variable->associative) return *index;
-    return std::to_string(ShellArithmetic(shell_, *index, at_, missing_, depth_ + 1).whole());
+    Number number = ShellArithmetic(shell_, *index, at_, missing_, depth_ + 1).whole();
+    if (number < 0 && variable != nullptr) number += variable->end();
+    if (number < 0) fail();
+    return std::to_string(number);
   }
 
   Number value_of(const std::string& name, const std::optional<std::string>& index) {
@@ -209,13 +236,13 @@ class ShellArithmetic {
     const ShellVariable* variable = shell_.find(name);
     const ShellText* text = variable == nullptr ? nullptr : variable->find(index_text(index));
     if (text == nullptr) {
-      missing_.push_back({name, true});
+      if (variable != nullptr && index) return 0;
+      if (name == "LINENO") return shell_.sources_.where(at_).line;
+      const ShellText lacking = shell_.value(name);
+      missing_.insert(missing_.end(), lacking.missing.begin(), lacking.missing.end());
       return 0;
     }
-    for (const ShellMissing& one : text->missing) {
-      missing_.push_back(one);
-      unknown_ = unknown_ || !one.unset;
-    }
+    missing_.insert(missing_.end(), text->missing.begin(), text->missing.end());
     if (!text->known()) return 0;
     if (depth_ > 48) fail();
     const std::string copy = text->chars;  // the variable may change while it is read
@@ -227,11 +254,11 @@ class ShellArithmetic {
     name_ = name;
     ShellText text = shell_text(std::to_string(number), at_);
     for (const ShellMissing& one : missing_) text.lack(one.name, one.unset);
+    shell_.here_ = at_;
     if (!index) return shell_.assign(name, std::move(text));
     const std::string key = index_text(index);
-    ShellVariable& variable = shell_.state_.variables[name];
-    variable.array = true;
-    variable.at(key) = std::move(text);
+    shell_.state_.variables[name].array = true;
+    shell_.store(name, key, std::move(text), false);
   }
 
   Number change(const std::string& name, Number by, bool before) {
@@ -242,17 +269,18 @@ class ShellArithmetic {
     return before ? now : old;
   }
 
+  // 12, 017, 0x1f, 2#101: of bases up to 36 letters are equal, then small ones come first.
   Number number() {
     const std::size_t begin = place_;
     while (place_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[place_])) != 0 ||
-                                     text_[place_] == '#' || text_[place_] == '_'))
+                                     std::string_view("#_@").find(text_[place_]) != std::string_view::npos))
       ++place_;
     std::string_view digits = text_.substr(begin, place_ - begin);
-    int base = 10;
+    std::uint64_t base = 10;
     const std::size_t sharp = digits.find('#');
     if (sharp != std::string_view::npos) {
-      std::from_chars(digits.data(), digits.data() + sharp, base);
-      if (base < 2 || base > 36) fail();
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + sharp, base);
+      if (error != std::errc{} || end != digits.data() + sharp || base < 2 || base > 64 || digits[0] == '0') fail();
       digits.remove_prefix(sharp + 1);
     } else if (digits.starts_with("0x") || digits.starts_with("0X")) {
       base = 16;
@@ -260,29 +288,39 @@ class ShellArithmetic {
     } else if (digits.size() > 1 && digits[0] == '0') {
       base = 8;
     }
-    Number out = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), out, base);
-    if (error != std::errc{} || end != digits.data() + digits.size()) fail();
-    return out;
+    if (digits.empty()) fail();
+    std::uint64_t out = 0;
+    for (const char sign : digits) {
+      std::uint64_t digit = 64;
+      if (sign >= '0' && sign <= '9') digit = static_cast<std::uint64_t>(sign - '0');
+      if (sign >= 'a' && sign <= 'z') digit = static_cast<std::uint64_t>(sign - 'a') + 10;
+      if (sign >= 'A' && sign <= 'Z') digit = static_cast<std::uint64_t>(sign - 'A') + (base > 36 ? 36 : 10);
+      if (sign == '@') digit = 62;
+      if (sign == '_') digit = 63;
+      if (digit >= base) fail();
+      out = out * base + digit;
+    }
+    return wrapped(out);
   }
 
   Number operand() {
     const char sign = skip();
     if (sign >= '0' && sign <= '9') return number();
+    const bool assigns = place_ == assignable_;
     const std::string name = variable_name();
     const std::optional<std::string> index = index_;
     if (take("++")) return index_ = index, change(name, 1, false);
     if (take("--")) return index_ = index, change(name, -1, false);
     skip();
     for (const std::string_view op : {"<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}) {
-      if (!take(op)) continue;
+      if (!assigns || !take(op)) continue;
       const Number old = value_of(name, index);
       const Number right = choice();
       const Number now = apply(op.substr(0, op.size() - 1), old, right);
       put(name, index, now);
       return now;
     }
-    if (skip() == '=' && text_.compare(place_, 2, "==") != 0) {
+    if (assigns && skip() == '=' && text_.compare(place_, 2, "==") != 0) {
       ++place_;
       const Number now = choice();
       put(name, index, now);
@@ -297,8 +335,8 @@ class ShellArithmetic {
   std::vector<ShellMissing>& missing_;
   int depth_;
   std::size_t place_ = 0;
-  bool dry_ = false;      // not evaluated: behind && or ?
-  bool unknown_ = false;  // some value is not known
+  std::size_t assignable_ = 0;  // where a variable may stand that is assigned
+  bool dry_ = false;            // not evaluated: behind && or ?
   std::optional<std::string> index_;
   std::string name_;
 };
@@ -311,11 +349,16 @@ std::optional<std::int64_t> ShellInterpreter::evaluate(const ShellText& expressi
   // Quotes mean nothing here.
   std::string plain = text.chars;
   std::erase(plain, '"');
-  const std::int64_t out = ShellArithmetic(*this, plain, at, missing, 0).whole();
-  for (const ShellMissing& one : missing) {
-    if (!one.unset) return std::nullopt;
+  try {
+    const std::int64_t out = ShellArithmetic(*this, plain, at, missing, 0).whole();
+    const bool known = std::all_of(missing.begin(), missing.end(), [](const ShellMissing& one) { return one.unset; });
+    return known ? std::optional<std::int64_t>(out) : std::nullopt;
+  } catch (const Unreadable& error) {
+    // It may be arithmetic where the variables are set.
+    if (missing.empty()) fail(at, error.why);
+    for (ShellMissing& one : missing) one.unset = false;
+    return std::nullopt;
   }
-  return out;
 }
 
 ShellText ShellInterpreter::evaluated(const ShellText& expression, std::uint32_t at) {

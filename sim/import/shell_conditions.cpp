@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <regex.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <regex>
+#include <utility>
 
 namespace mirfak {
 
@@ -21,8 +23,8 @@ ShellTruth both(ShellTruth left, ShellTruth right) {
 }
 ShellTruth either(ShellTruth left, ShellTruth right) { return negated(both(negated(left), negated(right))); }
 
-constexpr std::array<std::string_view, 14> kBinaryTests = {"=",   "==",  "!=",  "<",   ">",  "-eq", "-ne",
-                                                           "-lt", "-le", "-gt", "-ge", "=~", "-ef", "-nt"};
+constexpr std::array<std::string_view, 15> kBinaryTests = {"=",   "==",  "!=",  "<",  ">",   "-eq", "-ne", "-lt",
+                                                           "-le", "-gt", "-ge", "=~", "-ef", "-nt", "-ot"};
 
 bool is_binary(std::string_view op) {
   return std::find(kBinaryTests.begin(), kBinaryTests.end(), op) != kBinaryTests.end();
@@ -58,40 +60,104 @@ ShellTruth ShellInterpreter::unary(const std::string& op, const ShellText& text)
     return text.known() ? truth(op == "-z") : ShellTruth::unknown;
   }
   if (op == "-v") {
-    const ShellVariable* variable = find(text.chars);
-    return truth(variable != nullptr && !variable->items.empty());
+    const std::size_t open = text.chars.find('[');
+    const ShellVariable* variable = find(text.chars.substr(0, open));
+    if (variable == nullptr) return ShellTruth::no;
+    if (open == std::string::npos) return truth(variable->find("0") != nullptr);
+    const ShellText inside = text.part(open + 1, text.size() - open - 2);
+    std::vector<ShellMissing> missing;
+    const auto index = index_of(variable, parse_shell_word(inside, sources_), missing);
+    return index ? truth(variable->find(*index) != nullptr) : ShellTruth::unknown;
   }
   if (op == "-t") return ShellTruth::no;
-  if (std::string_view("abcdefghkprstuwxGLNOS").find(op[1]) == std::string_view::npos) return ShellTruth::no;
-  // Files that the script has written are there; of others nothing is known.
-  const bool written =
-      std::any_of(run_.files.begin(), run_.files.end(), [&](const auto& file) { return file.first == text.chars; });
-  if (written && (op == "-f" || op == "-e" || op == "-s" || op == "-r")) return ShellTruth::yes;
-  return text.known() && text.empty() ? ShellTruth::no : ShellTruth::unknown;
+  if (std::string_view("abcdefghkprsuwxGLNOS").find(op[1]) == std::string_view::npos) return ShellTruth::unknown;
+  if (text.empty() && text.known()) return ShellTruth::no;
+  // Files that the script has written or removed, and those that are here; of others nothing is known.
+  const bool of_text = op == "-f" || op == "-e" || op == "-s" || op == "-r";
+  const std::string path = path_of(text);
+  const auto file = files_.find(path);
+  if (file != files_.end() && !file->second) return ShellTruth::no;
+  if (!of_text || path.empty()) return ShellTruth::unknown;
+  if (file != files_.end()) return op == "-s" ? truth(!file->second->empty()) : ShellTruth::yes;
+  const auto found = setup_.find_file ? setup_.find_file(path) : std::nullopt;
+  if (found && !found->elsewhere && !state_.astray) return op == "-s" ? truth(!found->text.empty()) : ShellTruth::yes;
+  return ShellTruth::unknown;
+}
+
+namespace {
+
+// The largest product of repetitions {n} inside one another would need memory without bound.
+bool repeats_too_often(std::string_view pattern) {
+  std::int64_t product = 1;
+  for (std::size_t at = pattern.find('{'); at != std::string_view::npos; at = pattern.find('{', at + 1)) {
+    std::int64_t most = 1;
+    std::int64_t number = 0;
+    for (std::size_t i = at + 1; i < pattern.size() && pattern[i] != '}'; ++i) {
+      number = pattern[i] >= '0' && pattern[i] <= '9'
+                   ? std::min<std::int64_t>(100'000, number * 10 + (pattern[i] - '0'))
+                   : 0;
+      most = std::max(most, number);
+    }
+    product *= std::max<std::int64_t>(1, most);
+    if (product > 1000) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// =~, with what it leaves in BASH_REMATCH. Quoted signs of the pattern have a backslash in front.
+ShellTruth ShellInterpreter::matches(const ShellText& text, const ShellText& pattern, std::uint32_t at) {
+  constexpr std::size_t longest = 300;
+  if (text.size() > longest || pattern.size() > longest || repeats_too_often(pattern.chars))
+    fail(at, "a regular expression over a text of more than 300 bytes, or with more than 1,000 repetitions");
+  if (text.chars.find('\0') != std::string::npos || pattern.chars.find('\0') != std::string::npos)
+    fail(at, "a regular expression with a zero byte");
+  spend(256 * (text.size() + 1) * (pattern.size() + 1) / 16, at);
+  regex_t compiled;
+  if (regcomp(&compiled, pattern.chars.c_str(), REG_EXTENDED) != 0)
+    fail(at, fmt::format("'{}' is not a regular expression that is understood", pattern.chars));
+  std::vector<regmatch_t> found(compiled.re_nsub + 1);
+  const bool fits = regexec(&compiled, text.chars.c_str(), found.size(), found.data(), 0) == 0;
+  regfree(&compiled);
+  ShellVariable& groups = state_.variables["BASH_REMATCH"];
+  groups = {};
+  groups.array = true;
+  for (std::size_t i = 0; fits && i < found.size(); ++i) {
+    const bool taken = found[i].rm_so >= 0;
+    const auto begin = static_cast<std::size_t>(std::max<regoff_t>(0, found[i].rm_so));
+    groups.at(std::to_string(i)) =
+        taken ? text.part(begin, static_cast<std::size_t>(found[i].rm_eo) - begin) : ShellText{};
+  }
+  return truth(fits);
 }
 
 // `pattern` is `right` with quoted signs escaped.
 ShellTruth ShellInterpreter::compare(const ShellText& left, const std::string& op, const ShellText& right,
                                      const ShellText& pattern, std::uint32_t at) {
-  if (op == "-ef" || op == "-nt") return ShellTruth::unknown;
-  if (!left.known() || !right.known()) return ShellTruth::unknown;
+  if (op == "-ef" || op == "-nt" || op == "-ot") return ShellTruth::unknown;
+  if (!left.known() || !right.known()) {
+    if (op == "=~") {
+      ShellText nothing;
+      for (const ShellMissing& one : left.missing) nothing.lack(one.name, one.unset);
+      for (const ShellMissing& one : right.missing) nothing.lack(one.name, one.unset);
+      ShellVariable& groups = state_.variables["BASH_REMATCH"];
+      groups = {};
+      groups.lacks = nothing.missing;
+    }
+    return ShellTruth::unknown;
+  }
   if (op == "=" || op == "==") return truth(fits_shell_pattern(left.chars, pattern.chars));
   if (op == "!=") return truth(!fits_shell_pattern(left.chars, pattern.chars));
   if (op == "<") return truth(left.chars < right.chars);
   if (op == ">") return truth(left.chars > right.chars);
-  if (op == "=~") {
-    constexpr std::size_t longest = 300;
-    if (left.size() > longest || right.size() > longest)
-      fail(at, "a regular expression over a text of more than 300 bytes");
-    try {
-      return truth(std::regex_search(left.chars, std::regex(right.chars, std::regex::extended)));
-    } catch (const std::regex_error&) {
-      fail(at, fmt::format("'{}' is not a regular expression that is understood", right.chars));
-    }
-  }
+  if (op == "=~") return matches(left, pattern, at);
   const auto first = integer(left.chars);
   const auto second = integer(right.chars);
-  return first && second ? numbers(op, *first, *second) : ShellTruth::no;  // bash: an error, which is false
+  if (first && second) return numbers(op, *first, *second);
+  // bash: an error, which is false; a value that nobody sets may be a number all the same.
+  if (left.missing.empty() && right.missing.empty()) return failed(2);
+  return ShellTruth::unknown;
 }
 
 // --- [[ ... ]]
@@ -107,7 +173,10 @@ ShellTruth ShellInterpreter::condition_or(const ShellNode& node, std::size_t& at
   ShellTruth out = condition_and(node, at);
   while (at < node.tokens.size() && node.tokens[at].op == "||") {
     ++at;
-    out = either(out, condition_and(node, at));
+    const bool dry = std::exchange(dry_, dry_ || out == ShellTruth::yes);
+    const ShellTruth right = condition_and(node, at);
+    dry_ = dry;
+    if (out != ShellTruth::yes) out = either(out, right);
   }
   return out;
 }
@@ -116,7 +185,10 @@ ShellTruth ShellInterpreter::condition_and(const ShellNode& node, std::size_t& a
   ShellTruth out = condition_one(node, at);
   while (at < node.tokens.size() && node.tokens[at].op == "&&") {
     ++at;
-    out = both(out, condition_one(node, at));
+    const bool dry = std::exchange(dry_, dry_ || out == ShellTruth::no);
+    const ShellTruth right = condition_one(node, at);
+    dry_ = dry;
+    if (out != ShellTruth::no) out = both(out, right);
   }
   return out;
 }
@@ -145,21 +217,29 @@ ShellTruth ShellInterpreter::condition_one(const ShellNode& node, std::size_t& a
     fail(node.at, "a condition that is not understood");
   } else if (at + 2 < tokens.size() && is_binary(op_at(at + 1)) && tokens[at + 2].op.empty()) {
     const std::string op = op_at(at + 1);
+    if (dry_) {  // behind && or ||: not expanded
+      at += 3;
+      --depth_;
+      return ShellTruth::no;
+    }
     const ShellText left = expand_joined(tokens[at].word);
-    if (op.size() == 3 && op[0] == '-' && op != "-ef") {
+    if (op.size() == 3 && op[0] == '-' && op != "-ef" && op != "-nt" && op != "-ot") {
       std::vector<ShellMissing> missing;
       const auto first = evaluate(left, node.at, missing);
       const auto second = evaluate(expand_joined(tokens[at + 2].word), node.at, missing);
       out = first && second ? numbers(op, *first, *second) : ShellTruth::unknown;
+    } else if (op == "=~") {
+      const ShellText pattern = expand_regular(tokens[at + 2].word);
+      out = compare(left, op, pattern, pattern, node.at);
     } else {
       out = compare(left, op, expand_joined(tokens[at + 2].word), expand_pattern(tokens[at + 2].word), node.at);
     }
     at += 3;
   } else if (is_unary(plain(at)) && word_behind) {
-    out = unary(plain(at), expand_joined(tokens[at + 1].word));
+    if (!dry_) out = unary(plain(at), expand_joined(tokens[at + 1].word));
     at += 2;
   } else {
-    out = unary("-n", expand_joined(tokens[at].word));
+    if (!dry_) out = unary("-n", expand_joined(tokens[at].word));
     ++at;
   }
   --depth_;
@@ -187,7 +267,7 @@ ShellTruth ShellInterpreter::test_range(const std::vector<ShellField>& fields, s
   if (count == 1) return unary("-n", word(0));
   if (count == 2) {
     if (word(0).chars == "!") return negated(test_range(fields, begin + 1, end, at));
-    return is_unary(word(0).chars) ? unary(word(0).chars, word(1)) : ShellTruth::no;
+    return is_unary(word(0).chars) ? unary(word(0).chars, word(1)) : failed(2);
   }
   if (count == 3 && is_binary(word(1).chars)) {
     ShellText pattern;
@@ -207,7 +287,7 @@ ShellTruth ShellInterpreter::test_range(const std::vector<ShellField>& fields, s
   }
   if (word(0).chars == "!") return negated(test_range(fields, begin + 1, end, at));
   if (word(0).chars == "(" && word(count - 1).chars == ")") return test_range(fields, begin + 1, end - 1, at);
-  return ShellTruth::no;  // bash: an error, which is false
+  return failed(2);  // bash: an error, which is false
 }
 
 }  // namespace mirfak

@@ -36,34 +36,64 @@ bool is_script(const ImportFile& file) {
   return shell || has_ending(file.name) || file.text.find("\n#SBATCH ") != std::string::npos;
 }
 
-// Of the given files the one of this name, else the one that stands there beside the script.
-std::optional<std::pair<std::string, std::string>> beside(std::span<const ImportFile> files, const std::string& name) {
-  const fs::path wanted = fs::path(name).lexically_normal();
-  for (const ImportFile& file : files) {
-    if (!wanted.filename().empty() && fs::path(file.name).filename() == wanted.filename())
-      return std::pair(file.name, file.text);
-  }
-  const fs::path folder = fs::path(files.front().name).parent_path();
+// The number of last parts that two paths have in common.
+std::size_t common_end(const fs::path& left, const fs::path& right) {
+  const std::vector<fs::path> a(left.begin(), left.end());
+  const std::vector<fs::path> b(right.begin(), right.end());
+  std::size_t out = 0;
+  while (out < std::min(a.size(), b.size()) && a[a.size() - 1 - out] == b[b.size() - 1 - out]) ++out;
+  return out;
+}
+
+std::optional<ShellFile> read_beside(const fs::path& path) {
+  constexpr std::uintmax_t most = 2U << 20;
   std::error_code ignored;
-  for (const fs::path& path : {wanted.is_absolute() ? wanted : folder / wanted, folder / wanted.filename()}) {
-    constexpr std::uintmax_t most = 2U << 20;
-    if (wanted.filename().empty() || !fs::is_regular_file(path, ignored)) continue;
-    if (fs::file_size(path, ignored) > most) {
-      fail_input({path.string(), 1, 1}, "a file beside the script of more than 2 MiB",
-                 "give the script without it, or a shorter one");
-    }
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    note_read_file(path);
-    return std::pair(path.string(), text.str());
+  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  if (fs::file_size(path, ignored) > most) {
+    fail_input({path.string(), 1, 1}, "a file beside the script of more than 2 MiB",
+               "give the script without it, or a shorter one");
   }
-  return std::nullopt;
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  note_read_file(path);
+  return ShellFile{path.string(), text.str()};
+}
+
+// Of the given files the one whose path ends most like it, else the file of this path: from the script's folder on,
+// from where mirfak runs, from a folder above the script; else one of the same name beside the script.
+std::optional<ShellFile> beside(std::span<const ImportFile> files, const std::string& name) {
+  const fs::path wanted = fs::path(name).lexically_normal();
+  if (wanted.filename().empty()) return std::nullopt;
+  const ImportFile* given = nullptr;
+  for (const ImportFile& file : files) {
+    const std::size_t common = common_end(file.name, wanted);
+    if (common > (given == nullptr ? 0 : common_end(given->name, wanted))) given = &file;
+  }
+  if (given != nullptr) return ShellFile{given->name, given->text};
+  const fs::path script = files.front().name;
+  if (wanted.is_absolute()) {
+    if (auto found = read_beside(wanted)) return found;
+  } else {
+    const fs::path folder = script.parent_path();
+    std::vector<fs::path> folders = {folder, ""};
+    std::error_code ignored;
+    fs::path above = fs::absolute(folder.empty() ? fs::path(".") : folder, ignored).lexically_normal();
+    if (!above.has_filename()) above = above.parent_path();
+    constexpr int most = 4;
+    for (int i = 0; i < most && above.has_relative_path(); ++i) folders.push_back(above = above.parent_path());
+    for (const fs::path& from : folders) {
+      if (auto found = read_beside(from / wanted)) return found;
+    }
+  }
+  std::optional<ShellFile> other = read_beside(script.parent_path() / wanted.filename());
+  if (other) other->elsewhere = wanted.has_parent_path();
+  return other;
 }
 
 struct Launches {
   std::vector<LaunchCommand> all;
-  std::vector<std::map<std::string, std::string>> environments;
+  std::vector<std::map<std::string, ShellExport>> environments;
 };
 
 Launches launches_of(const ShellRun& run) {
@@ -73,9 +103,20 @@ Launches launches_of(const ShellRun& run) {
     for (const ArgumentWord& word : command.words) words.push_back(word);
     std::optional<LaunchCommand> launch = launch_command(words);
     if (!launch) continue;
+    // A program that is asked for its output is a training where a reader knows its options.
+    if (command.captured && program_of_launch(*launch) == nullptr) continue;
     out.all.push_back(std::move(*launch));
     out.environments.push_back(command.environment);
   }
+  return out;
+}
+
+// The files that the script reads and that are not here, as a part of a sentence.
+std::string absent_files(const ShellRun& run) {
+  std::string out;
+  constexpr std::size_t most = 3;
+  for (std::size_t i = 0; i < std::min(most, run.absent.size()); ++i)
+    out += fmt::format("; {}, which it reads at {}, is not here", run.absent[i].text, run.absent[i].where.text());
   return out;
 }
 
@@ -83,7 +124,7 @@ Launches launches_of(const ShellRun& run) {
   const Location where = run.ended.value_or(Location{file.name, 1, 1});
   const std::string why = run.ended ? "the script ends here before it starts a program of Python"
                                     : "the script starts no program of Python that is known";
-  fail_input(where, why,
+  fail_input(where, why + absent_files(run),
              run.ended ? "say what it asks for: --env NAME=VALUE, or its parameters, --arg WORD"
                        : "give the script that has the command of torchrun, deepspeed, srun or python");
 }
@@ -103,32 +144,56 @@ std::size_t chosen(const Launches& launches, const ImportContext& context, const
   return 0;
 }
 
+// No reader knows the program: its options may come from what is not here.
+[[noreturn]] void fail_at_program(const LaunchCommand& launch, const ShellRun& run) {
+  std::vector<std::string> missing;
+  for (const ArgumentWord& word : launch.arguments) {
+    for (const std::string& name : word.missing) {
+      if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
+    }
+  }
+  if (missing.empty() && run.absent.empty()) {
+    fail_input(launch.program_where,
+               fmt::format("{}: a program whose options no reader knows", excerpt(launch.program)),
+               "mirfak reads Megatron-LM's and Megatron-DeepSpeed's; give a file of its settings instead");
+  }
+  const std::string why = missing.empty()
+                              ? "its options are not known"
+                              : fmt::format("its options hang on {}, which nobody sets", fmt::join(missing, ", "));
+  const bool variable = !missing.empty() && !missing.front().starts_with("$(");
+  fail_input(launch.program_where, fmt::format("{}: {}{}", excerpt(launch.program), why, absent_files(run)),
+             (run.absent.empty() ? std::string("say its options") : std::string("give that file beside the script")) +
+                 (variable ? fmt::format(", or say --env {}=VALUE", missing.front()) : ""));
+}
+
+// What the launch says goes before what the job says. A program that srun starts itself runs once a task.
 ImportedMachine machine_of(const LaunchCommand& launch, const SlurmLines& slurm) {
   ImportedMachine out = launch.machine;
-  out.parts = slurm.machine.parts;
-  out.feature = slurm.machine.feature;
-  out.partition = slurm.machine.partition;
-  if (!out.nodes) out.nodes = slurm.machine.nodes;
-  if (!out.gpus_per_node) out.gpus_per_node = slurm.machine.gpus_per_node;
-  out.gpu = slurm.machine.gpu;
-  if (!slurm.machine.said_by.empty()) out.said_by += (out.said_by.empty() ? "" : ", ") + slurm.machine.said_by;
+  const ImportedMachine& job = launch.tasks_are_processes ? slurm.of_tasks : slurm.machine;
+  out.parts = job.parts;
+  if (out.feature.empty()) out.feature = job.feature;
+  if (out.partition.empty()) out.partition = job.partition;
+  if (!out.nodes) out.nodes = job.nodes;
+  if (!out.gpus_per_node) out.gpus_per_node = job.gpus_per_node;
+  if (out.gpu.empty()) out.gpu = job.gpu;
+  if (!job.said_by.empty()) out.said_by += (out.said_by.empty() ? "" : ", ") + job.said_by;
   return out;
 }
 
 std::vector<Setting> settings_of_launch(const LaunchCommand& launch, const SlurmLines& slurm,
-                                        const std::map<std::string, std::string>& environment) {
+                                        const std::map<std::string, ShellExport>& environment) {
   std::vector<Setting> out = slurm.settings;
   for (const auto& variable : environment) {
     const std::string& name = variable.first;
-    const std::string& value = variable.second;
+    const std::string& value = variable.second.value;
     constexpr std::string_view prefixes[] = {"CUDA_", "NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "UB_", "OMP_"};
     const bool counts = std::any_of(std::begin(prefixes), std::end(prefixes),
                                     [&](std::string_view prefix) { return name.starts_with(prefix); });
     if (!counts) continue;
     Setting setting;
     setting.name = "$" + name;
-    setting.where = launch.where;
-    setting.value = scalar_value(value, launch.where);
+    setting.where = variable.second.where.known() ? variable.second.where : launch.where;
+    setting.value = scalar_value(value, setting.where);
     setting.text = name + "=" + value;
     out.push_back(std::move(setting));
   }
@@ -139,10 +204,12 @@ std::vector<Setting> settings_of_launch(const LaunchCommand& launch, const Slurm
 void judge_machine_lines(ImportDraft& draft) {
   for (const Setting* setting : draft.open()) {
     if (!setting->name.starts_with("#SBATCH")) continue;
-    const bool machine = setting->name == "#SBATCH --nodes" || setting->name == "#SBATCH --gres" ||
-                         setting->name == "#SBATCH --gpus-per-node" || setting->name == "#SBATCH --ntasks-per-node" ||
-                         setting->name == "#SBATCH --constraint" || setting->name == "#SBATCH hetjob" ||
-                         setting->name == "#SBATCH packjob";
+    constexpr std::array<std::string_view, 12> names = {
+        "#SBATCH --nodes",           "#SBATCH --gres",          "#SBATCH --gpus",
+        "#SBATCH --gpus-per-node",   "#SBATCH --gpus-per-task", "#SBATCH --ntasks",
+        "#SBATCH --ntasks-per-node", "#SBATCH --tres-per-node", "#SBATCH --tres-per-task",
+        "#SBATCH --constraint",      "#SBATCH hetjob",          "#SBATCH packjob"};
+    const bool machine = std::find(names.begin(), names.end(), setting->name) != names.end();
     if (machine) draft.use(*setting, "nodes and GPUs of a node");
     if (!machine) draft.leave(*setting, "where and when the job runs");
   }
@@ -158,7 +225,7 @@ void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launc
       return fs::path(file.name).filename() == path.filename();
     });
     if (known) continue;
-    if (auto found = beside(files, path.string())) out.push_back({std::move(found->first), std::move(found->second)});
+    if (auto found = beside(files, path.string())) out.push_back({std::move(found->name), std::move(found->text)});
   }
 }
 
@@ -169,6 +236,7 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
   setup.environment = slurm.environment;
   for (const auto& [name, value] : context.environment) setup.environment[name] = value;
   setup.parameters = context.parameters;
+  setup.programs = read_shell_programs(context.sources.catalog.folder());
   setup.find_file = [&](const std::string& name) { return beside(files, name); };
   const ShellRun run = run_shell(file.name, file.text, setup);
   const Launches launches = launches_of(run);
@@ -176,13 +244,11 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
   const std::size_t which = chosen(launches, context, file);
   const LaunchCommand& launch = launches.all[which];
   const LaunchProgram* program = program_of_launch(launch);
-  if (program == nullptr) {
-    fail_input(launch.program_where,
-               fmt::format("{}: a program whose options no reader knows", excerpt(launch.program)),
-               "mirfak reads Megatron-LM's and Megatron-DeepSpeed's; give a file of its settings instead");
-  }
+  if (program == nullptr) fail_at_program(launch, run);
   ImportDraft draft(settings_of_launch(launch, slurm, launches.environments[which]));
   draft.machine = machine_of(launch, slurm);
+  draft.notes = slurm.notes;
+  draft.notes.insert(draft.notes.end(), launch.notes.begin(), launch.notes.end());
   for (const ShellNote& note : run.notes) draft.notes.push_back({note.where, note.text});
   if (launches.all.size() > 1) {
     draft.notes.push_back(

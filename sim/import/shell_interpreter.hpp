@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,19 @@ struct ShellVariable {
   bool array = false;
   bool associative = false;
   bool exported = false;
+  bool integer = false;           // what is assigned is arithmetic
+  bool fixed = false;             // read-only
+  char letters = '\0';            // 'l', 'u': what is assigned becomes small or capital
+  std::uint32_t assigned_at = 0;  // the last time
   std::vector<std::pair<std::string, ShellText>> items;
+  bool uncertain = false;           // how many items there are is not known
+  std::vector<ShellMissing> lacks;  // of an array without elements: what would be elements if it were set
 
   const ShellText* find(const std::string& index) const;
   ShellText& at(const std::string& index);  // made where it is not there, in the order of indices
+  std::int64_t end() const;                 // behind the last index
+  // The items as bash lists them: an associative array in the order of its hash table.
+  std::vector<std::pair<std::string, ShellText>> listed() const;
 };
 
 // A word of a command, expanded.
@@ -31,6 +41,7 @@ struct ShellField {
   ShellText text;
   std::uint32_t at = 0;
   bool vanishes = false;
+  bool seeks = false;  // a pattern, for which bash seeks names of files
 };
 
 // How a command ended: where control goes on, and whether it succeeded.
@@ -46,8 +57,18 @@ class ShellInterpreter {
   // What a subshell has a copy of.
   struct State {
     std::map<std::string, ShellVariable> variables;
+    std::map<std::string, std::shared_ptr<const ShellNode>> functions;
     std::vector<ShellText> parameters;
-    std::string script;  // $0
+    std::string script;                // $0
+    std::string folder;                // "": where the script starts, "a/b": below it, "/a": from the root
+    std::string last_folder;           // $OLDPWD
+    std::vector<std::string> folders;  // of pushd
+    bool astray = false;               // the folder is one whose name is not known
+    bool ends_on_error = false;        // set -e
+    bool needs_set = false;            // set -u
+    bool any_of_pipeline = false;      // set -o pipefail
+    bool extended_patterns = false;
+    bool exports_all = false;  // set -a
   };
 
   [[noreturn]] void fail(std::uint32_t at, const std::string& what) const;
@@ -56,36 +77,68 @@ class ShellInterpreter {
 
   // --- commands
   ShellTruth run(const ShellNode& node);
+  ShellTruth run_kind(const ShellNode& node);
+  ShellTruth run_guarded(const ShellNode& node);  // its failure ends no script
   ShellTruth run_simple(const ShellNode& node);
   ShellTruth run_words(const ShellNode& node, std::vector<ShellField> fields);
   ShellTruth run_declare(const ShellNode& node);
   ShellTruth run_pipeline(const ShellNode& node);
+  ShellTruth run_parts(const ShellNode& node);
   ShellTruth run_and_or(const ShellNode& node);
   ShellTruth run_conditional(const ShellNode& node);
   ShellTruth run_choice(const ShellNode& node);
   ShellTruth run_each(const ShellNode& node);
   ShellTruth run_counting(const ShellNode& node);
   ShellTruth run_loop(const ShellNode& node);
-  ShellTruth run_function(const ShellNode& body, std::vector<ShellText> parameters);
+  ShellTruth run_function(const std::string& name, const ShellNode& body, std::vector<ShellText> parameters);
   ShellTruth run_subshell(const ShellNode& node);
   ShellTruth run_text(const ShellText& text);
+  ShellTruth run_apart(const std::function<ShellTruth()>& act);  // in a shell of its own
   ShellTruth run_file(const ShellField& name, std::vector<ShellText> parameters, bool own);
-  bool leaves_loop(ShellTruth& result);
+  bool leaves_loop();
   bool decided(ShellTruth truth, std::uint32_t at);
-  ShellTruth with_output(const std::vector<ShellRedirect>& redirects, const std::function<ShellTruth()>& act);
+  void end_on_error(const ShellNode& node, ShellTruth out);
+  ShellTruth failed(int code);  // ShellTruth::no with this $?
+  void finish();                // trap ... EXIT
 
   // --- commands by name
   std::optional<ShellTruth> builtin(const ShellNode& node, const std::vector<ShellField>& all);
-  std::optional<ShellTruth> builtin_on_parameters(const std::string& name, const std::vector<ShellField>& fields);
-  std::optional<ShellTruth> filter(const std::string& name, const std::vector<ShellField>& fields);
-  ShellTruth external(std::vector<ShellField> fields);
-  bool nested_text(const std::vector<ShellField>& fields, ShellTruth& out);
-  void echo(const std::vector<ShellField>& fields);
-  void print_formatted(const std::vector<ShellField>& fields);
-  ShellTruth read_variables(const ShellNode& node, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> builtin_of_flow(const std::string& name, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> builtin_of_folders(const std::string& name, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> builtin_of_texts(const ShellNode& node, const std::vector<ShellField>& all);
+  ShellTruth set_options(const std::vector<ShellField>& fields);
+  ShellTruth switch_option(const std::vector<ShellField>& fields);  // shopt
+  ShellTruth unset(const std::vector<ShellField>& fields);
+  ShellTruth go_to(const ShellText& folder, std::uint32_t at);
+  ShellTruth echo(const std::vector<ShellField>& fields);
+  ShellTruth print_formatted(const std::vector<ShellField>& fields);
+  ShellTruth read_variables(const std::vector<ShellField>& fields);
+  ShellTruth read_lines(const std::vector<ShellField>& fields);
   ShellTruth next_option(const std::vector<ShellField>& fields);
+
+  // --- programs
+  std::optional<ShellTruth> filter(const std::string& name, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> filter_of_words(const std::string& name, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> filter_of_paths(const std::string& name, const std::vector<ShellField>& fields);
+  std::optional<ShellTruth> filter_of_input(const std::string& name, const std::vector<ShellField>& fields);
+  ShellTruth external(std::vector<ShellField> fields);
+  ShellTruth started(const std::vector<ShellField>& fields);
+  bool nested_text(const std::vector<ShellField>& fields, ShellTruth& out);
+  std::optional<std::size_t> nested_at(const std::vector<ShellField>& fields);
+  ShellTruth with_environment(const std::vector<ShellField>& fields, std::size_t& first,
+                              const std::function<ShellTruth()>& act);
+  ShellTruth remote_text(const std::vector<ShellField>& fields);
+
+  // --- files
+  ShellTruth with_output(const std::vector<ShellRedirect>& redirects, const std::function<ShellTruth()>& act);
+  std::optional<ShellText> input_from(const ShellRedirect& redirect);
+  std::optional<ShellTruth> change_files(const std::string& name, const std::vector<ShellField>& fields);
+  std::string path_of(const ShellText& name) const;  // "": not known
+  ShellText folder_text() const;
+  std::optional<ShellText> text_of_file(const ShellText& name, std::uint32_t at);
+  void write_file(const ShellText& name, ShellText text, bool appends, std::uint32_t at);
+  void copy_file(const ShellText& from, const ShellText& to, bool moves, std::uint32_t at);
   void write(const ShellText& text);
-  std::optional<ShellText> input_of(const ShellNode& node);
 
   // --- words
   std::vector<ShellField> expand(const std::vector<ShellWord>& words);
@@ -96,26 +149,51 @@ class ShellInterpreter {
     bool list = false;  // several words between quotes: @
     bool set = true;
     std::vector<ShellText> values;
-    const ShellWord* instead = nullptr;  // what an operator puts in the place of the value
+    const ShellWord* instead = nullptr;      // what an operator puts in the place of the value
+    std::vector<std::int64_t> indices = {};  // of the elements of an array
+    std::vector<ShellMissing> absent = {};   // an array that nobody sets
   };
   void expand_piece(const ShellPiece& piece, class ShellFieldBuilder& fields, bool inside);
   Values instead_of(const ShellPiece& piece);
   Values values_of(const ShellPiece& piece);
   Values parameter(const ShellPiece& piece);
+  Values parameter_value(const ShellPiece& piece);  // without what an operator makes of it
+  Values special_parameter(const ShellPiece& piece);
+  Values array_values(const ShellPiece& piece, bool list);
+  Values indirect(const ShellPiece& piece);
+  std::optional<ShellText> dynamic(const std::string& name, std::uint32_t at) const;  // $PWD, $LINENO, $BASH_SOURCE
+  ShellText joined(const std::vector<ShellText>& values, std::uint32_t at) const;     // as "$*"
   Values apply_operator(const ShellPiece& piece, Values values);
+  Values default_of(const ShellPiece& piece, Values values);
+  ShellText transformed(const ShellPiece& piece, const ShellText& text);  // ${x@Q}
+  ShellText cut(const ShellPiece& piece, const ShellText& text, const ShellText& pattern);
   ShellText replaced(const ShellPiece& piece, const ShellText& text);
   Values slice(const ShellPiece& piece, Values values);
-  ShellText piece_text(const ShellPiece& piece);  // command, arithmetic
-  ShellText output_of(const ShellText& command, std::uint32_t at);
+  ShellText piece_text(const ShellPiece& piece);                    // command, arithmetic
+  ShellText output_of(const ShellText& command, std::uint32_t at);  // without line ends behind it
+  ShellText printed_by(const ShellText& command, std::uint32_t at);
+  ShellText process(const ShellPiece& piece);
   std::vector<ShellWord> braces(const ShellWord& word);
+  void spend(std::size_t bytes, std::uint32_t at);
 
   // --- variables
   const ShellVariable* find(const std::string& name) const;
   ShellText value(const std::string& name) const;  // nothing set: lacks the name
+  void lack(ShellText& text, const std::string& name) const;
+  ShellVariable& writable(const std::string& name, std::uint32_t at);
   void assign(const ShellAssignment& assignment);
   void assign(const std::string& name, ShellText text, bool append = false);
-  std::string index_of(const ShellVariable& variable, const ShellWord& index);
-  std::string separators() const;  // IFS
+  void assign_elements(const ShellAssignment& assignment);
+  ShellVariable elements_of(const ShellAssignment& assignment, bool associative, std::int64_t begin);
+  void put_elements(const ShellAssignment& assignment, ShellVariable elements);
+  // NAME or NAME[index], as read, printf -v, and ${x:=...} name it.
+  void assign_named(const std::string& name, ShellText text);
+  void store(const std::string& name, const std::string& index, ShellText text, bool append);
+  std::optional<std::string> index_of(const ShellVariable* variable, const ShellWord& index,
+                                      std::vector<ShellMissing>& missing);
+  std::string sure_index_of(const ShellVariable* variable, const ShellWord& index);
+  std::string separators() const;      // IFS
+  void hide(const std::string& name);  // of the function that is running
 
   // --- arithmetic and conditions
   friend class ShellArithmetic;
@@ -129,6 +207,8 @@ class ShellInterpreter {
   ShellTruth condition_one(const ShellNode& node, std::size_t& at);
   ShellTruth compare(const ShellText& left, const std::string& op, const ShellText& right, const ShellText& pattern,
                      std::uint32_t at);
+  ShellTruth matches(const ShellText& text, const ShellText& pattern, std::uint32_t at);  // =~
+  ShellText expand_regular(const ShellWord& word);                                        // its pattern
   ShellTruth test(const std::vector<ShellField>& fields, std::uint32_t at);
   ShellTruth test_range(const std::vector<ShellField>& fields, std::size_t begin, std::size_t end, std::uint32_t at);
   ShellTruth unary(const std::string& op, const ShellText& text);
@@ -137,21 +217,36 @@ class ShellInterpreter {
   ShellRun& run_;
   ShellSources sources_;
   State state_;
-  std::map<std::string, std::shared_ptr<const ShellNode>> functions_;
   std::vector<std::map<std::string, std::optional<ShellVariable>>> locals_;  // what function calls hide
+  std::vector<std::string> called_;                                          // functions that are running
   std::vector<ShellText*> outputs_;  // where what is printed goes; nullptr: to the terminal
   std::vector<ShellText> inputs_;    // of commands behind a |
   std::vector<ShellField> outer_;    // words of a command that runs a text: srun ... bash -c
   std::vector<std::shared_ptr<const ShellNode>> parsed_;
+  std::map<std::string, std::optional<ShellText>> files_;  // that were written or read, by path; nullopt: removed
+  std::set<std::string> written_;                          // of these
+  std::optional<ShellText> at_exit_;
   ShellFlow flow_ = ShellFlow::on;
-  int levels_ = 0;  // of loops that break or continue leave
+  int levels_ = 0;        // of loops that break or continue leave
+  int loops_ = 0;         // around this place
+  int returnable_ = 0;    // functions and files that are read, around this place
+  bool assumed_ = false;  // the last command is a program that is taken to succeed
   ShellTruth returned_ = ShellTruth::yes;
-  ShellTruth last_ = ShellTruth::yes;  // $?
+  ShellTruth last_ = ShellTruth::yes;                      // of $?
+  int code_ = 0;                                           // $? where it is known
+  int failed_code_ = 1;                                    // of the command that is running, should it fail
+  std::optional<std::pair<ShellTruth, int>> substituted_;  // how the last $( ) ended
+  bool dry_ = false;                                       // of a condition: a part that is not evaluated
+  int guarded_ = 0;                                        // conditions around this place: failures end nothing
+  int processes_ = 0;                                      // <( )
   std::int64_t steps_ = 0;
   int depth_ = 0;
   std::uint32_t here_ = 0;
   std::size_t option_letter_ = 0;  // of getopts
 };
+
+// Backslashes as echo -e reads them (\0101), or as printf reads those of its format (\101). `ends` becomes true at \c.
+ShellText unescaped_text(const ShellText& text, bool of_format, bool& ends);
 
 // Whether all of `text` fits a pattern of the shell: * ? [..], a backslash in front of a sign that stands for itself.
 bool fits_shell_pattern(std::string_view text, std::string_view pattern);

@@ -138,7 +138,14 @@ std::shared_ptr<const ShellNode> ShellParser::list(int depth) {
     out->children.push_back(and_or(depth + 1));
     skip_blanks();
     if (ended() || at_end_of_list()) break;
-    if (peek() == ';' || (peek() == '&' && peek(1) != '&')) {
+    if (peek() == '&' && peek(1) != '&') {
+      auto behind = node(ShellNodeKind::subshell);
+      behind->at = out->children.back()->at;
+      behind->background = true;
+      behind->children.push_back(std::move(out->children.back()));
+      out->children.back() = std::move(behind);
+      ++at_;
+    } else if (peek() == ';') {
       ++at_;
     } else if (peek() != '\n') {
       fail(at_, fmt::format("'{}' is not expected here", excerpt(text_.chars.substr(at_, 8))));
@@ -168,6 +175,8 @@ std::shared_ptr<const ShellNode> ShellParser::pipeline(int depth) {
   auto out = node(ShellNodeKind::pipeline);
   if (at_reserved("time")) {
     at_ += 4;
+    skip_blanks();
+    if (at_reserved("-p")) at_ += 2;
     skip_blanks();
   }
   while (at_reserved("!")) {
@@ -445,7 +454,7 @@ bool ShellParser::assignment(ShellNode& into) {
       at_ = begin;
       return false;
     }
-    out.index = std::make_shared<ShellWord>(parse_shell_quoted(text_.part(at_ + 1, close - at_ - 1), sources_));
+    out.index = std::make_shared<ShellWord>(parse_shell_word(text_.part(at_ + 1, close - at_ - 1), sources_));
     at_ = close + 1;
   }
   if (peek() == '+' && peek(1) == '=') {
@@ -484,10 +493,12 @@ void ShellParser::elements(ShellAssignment& into) {
     if (ended()) fail(begin, "'(' without ')'", "close it");
     ShellAssignment::Element element;
     const std::size_t close = peek() == '[' ? closing_bracket(at_) : std::string::npos;
-    if (close != std::string::npos && close + 1 < text_.size() && text_.chars[close + 1] == '=') {
-      ShellParser key(text_.part(at_ + 1, close - at_ - 1), sources_);
+    const std::size_t equals = close == std::string::npos ? std::string::npos : text_.chars.find('=', close);
+    element.append = equals == close + 2 && text_.chars[close + 1] == '+';
+    if (equals != std::string::npos && (equals == close + 1 || element.append)) {
+      ShellParser key(text_.part(at_ + 1, close - at_ - 1), sources_, nesting_);
       element.key = std::make_shared<ShellWord>(key.whole_word());
-      at_ = close + 2;
+      at_ = equals + 1;
     }
     if (!ends_word(peek())) element.value = word();
     if (ends_word(peek()) && element.value.pieces.empty() && element.key == nullptr)

@@ -77,7 +77,7 @@ class ShellParser {
   void piece_in_quotes(ShellWord& into, std::string_view escaped);
   void dollar(ShellWord& into, bool quoted);
   void braced(ShellWord& into, bool quoted, std::size_t begin);
-  void parameter_operator(ShellPiece& piece, bool quoted, std::size_t begin);
+  void parameter_operator(ShellPiece& piece, bool quoted);
   void backquoted(ShellWord& into, bool quoted);
   ShellText until_parenthesis(std::size_t begin);
   ShellText until_brace(std::size_t begin);

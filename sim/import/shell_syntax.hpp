@@ -21,6 +21,7 @@ enum class ShellPieceKind : std::uint8_t { literal, parameter, command, arithmet
 struct ShellPiece {
   ShellPieceKind kind = ShellPieceKind::literal;
   bool quoted = false;
+  bool writes = false;  // process: >( )
   std::uint32_t at = 0;
   ShellText text;  // literal: itself; command, arithmetic: what stands inside
   // parameter: ${#name[index]op...}
@@ -50,6 +51,7 @@ struct ShellAssignment {
   bool array = false;                // name=(...)
   struct Element {
     std::shared_ptr<ShellWord> key;  // [key]=value
+    bool append = false;             // [key]+=value
     ShellWord value;
   };
   std::vector<Element> elements;
@@ -95,10 +97,11 @@ struct ShellCase {
 struct ShellNode {
   ShellNodeKind kind = ShellNodeKind::simple;
   std::uint32_t at = 0;
-  bool negated = false;    // ! in front of a pipeline
-  bool until = false;      // loop
-  bool has_words = false;  // each: "in" is there
-  std::string name;        // function, each; declare: its command
+  bool negated = false;     // ! in front of a pipeline
+  bool until = false;       // loop
+  bool background = false;  // subshell: command &
+  bool has_words = false;   // each: "in" is there
+  std::string name;         // function, each; declare: its command
   std::vector<ShellWord> words;
   std::vector<ShellAssignment> assignments;
   std::vector<ShellRedirect> redirects;
@@ -112,6 +115,9 @@ struct ShellNode {
 // The syntax tree of a text. Error(input) with its place for what is not a script, or not of the part of bash that is
 // understood.
 std::shared_ptr<const ShellNode> parse_shell(const ShellText& text, const ShellSources& sources);
+
+// All of a text as one word, blanks included: indices of arrays.
+ShellWord parse_shell_word(const ShellText& text, const ShellSources& sources);
 
 // A text in which $, ` and \ act as between double quotes: documents (<<), arithmetic.
 ShellWord parse_shell_quoted(const ShellText& text, const ShellSources& sources);

@@ -1,10 +1,12 @@
 // Words: quotes, expansions, and what stands inside them.
 
+#include "import/shell_interpreter.hpp"
 #include "import/shell_parser.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace mirfak {
 
@@ -16,6 +18,8 @@ bool parts_words(char sign) {
   return sign == '\0' || std::string_view(" \t\r\n;&|<>()").find(sign) != std::string_view::npos;
 }
 
+// Lists inside words may be nested this much less deep than others.
+constexpr int kDeepestInWords = 32;
 constexpr std::string_view kSpecial = "@*#?$!-0123456789";
 
 }  // namespace
@@ -81,7 +85,9 @@ ShellWord ShellParser::regular_expression() {
   while (!ended() && (open > 0 || std::string_view(" \t\n").find(peek()) == std::string_view::npos)) {
     if (peek() == '(') ++open;
     if (peek() == ')') --open;
-    if (parts_words(peek())) {
+    if (peek() == '\\' && peek(1) != '\n' && peek(1) != '\0') {
+      literal(out, false, 2);  // the expression's own: \., \w
+    } else if (parts_words(peek())) {
       literal(out, false, 1);
     } else {
       piece_of_word(out);
@@ -95,6 +101,7 @@ void ShellParser::piece_of_word(ShellWord& into) {
   if (at_process()) {
     ShellPiece piece;
     piece.kind = ShellPieceKind::process;
+    piece.writes = sign == '>';
     piece.at = origin(at_);
     const std::size_t begin = at_;
     at_ += 2;
@@ -169,53 +176,34 @@ void ShellParser::escaped_quoted(ShellWord& into) {
   ShellPiece piece;
   piece.quoted = true;
   piece.at = origin(begin);
-  constexpr std::string_view signs = "ntr\\'\"abfv";
-  constexpr std::string_view meant = "\n\t\r\\'\"\a\b\f\v";
-  while (peek() != '\'') {
-    if (ended()) fail(begin, "an open quote", "close it");
-    char sign = peek();
-    const std::uint32_t from = origin(at_++);
-    if (sign == '\\' && !ended()) {
-      const std::size_t which = signs.find(peek());
-      if (which == std::string_view::npos) fail(at_, fmt::format("'\\{}' between $' and ' is not read", peek()));
-      sign = meant[which];
-      ++at_;
-    }
-    piece.text.add(sign, from);
+  std::size_t close = at_;
+  while (close < text_.size() && text_.chars[close] != '\'') close += text_.chars[close] == '\\' ? 2 : 1;
+  if (close >= text_.size()) fail(begin, "an open quote", "close it");
+  bool ends = false;
+  piece.text = unescaped_text(text_.part(at_, close - at_), true, ends);
+  const std::string_view inside = std::string_view(text_.chars).substr(at_, close - at_);
+  for (const std::string_view unread : {"\\u", "\\U", "\\c"}) {
+    if (inside.find(unread) != std::string_view::npos)
+      fail(begin, fmt::format("'{}' between $' and ' is not read", unread));
   }
+  at_ = close;
   ++at_;
   into.pieces.push_back(std::move(piece));
 }
 
-// Behind '(': the text up to the ')' that closes it, with quotes and nested parentheses passed over.
+// Behind '(': the text up to the ')' that closes it: a list of commands, which may hold documents and patterns of case.
 ShellText ShellParser::until_parenthesis(std::size_t begin) {
   const std::size_t first = at_;
-  int open = 1;
-  for (; !ended(); ++at_) {
-    const char sign = peek();
-    if (sign == '\\') {
-      ++at_;
-    } else if (sign == '\'') {
-      at_ = text_.chars.find('\'', at_ + 1);
-      if (at_ == std::string::npos) break;
-    } else if (sign == '"') {
-      ShellWord unused;
-      ++at_;
-      double_quoted(unused);
-      --at_;
-    } else if (sign == '#' && at_ > first &&
-               std::string_view(" \t\n;").find(text_.chars[at_ - 1]) != std::string_view::npos) {
-      while (at_ + 1 < text_.size() && peek(1) != '\n') ++at_;
-    } else if (sign == '(') {
-      ++open;
-    } else if (sign == ')' && --open == 0) {
-      ShellText out = text_.part(first, at_ - first);
-      ++at_;
-      return out;
-    }
-  }
-  at_ = begin;
-  fail(begin, "'(' without ')'", "close it");
+  const std::vector<std::shared_ptr<Pending>> outer = std::exchange(pending_, {});
+  enter(begin);
+  list(kDeepestInWords);
+  skip_newlines();
+  if (peek() != ')') fail(ended() ? begin : at_, ended() ? "'(' without ')'" : "expected ')'", "close it");
+  --nesting_;
+  pending_ = outer;
+  ShellText out = text_.part(first, at_ - first);
+  ++at_;
+  return out;
 }
 
 // Behind "${": the text up to the '}' that closes it.
@@ -353,52 +341,71 @@ void ShellParser::braced(ShellWord& into, bool quoted, std::size_t begin) {
   if (inner.peek() == '[') {
     const std::size_t close = inner.closing_bracket(inner.at_);
     if (close == std::string::npos) fail(begin, "'[' without ']'", "close it");
-    piece.index = std::make_shared<ShellWord>(
-        parse_shell_quoted(inner.text_.part(inner.at_ + 1, close - inner.at_ - 1), sources_));
+    ShellParser index(inner.text_.part(inner.at_ + 1, close - inner.at_ - 1), sources_, nesting_);
+    piece.index = std::make_shared<ShellWord>(index.whole_word());
     inner.at_ = close + 1;
   }
-  inner.parameter_operator(piece, quoted, begin);
+  inner.parameter_operator(piece, quoted);
   into.pieces.push_back(std::move(piece));
 }
 
+// The place of the sign that parts what is behind an operator, outside of quotes and of what is nested.
+std::size_t parting_sign(std::string_view text, char sign, bool at_begin) {
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char one = text[i];
+    if (one == '\\') {
+      ++i;
+      continue;
+    }
+    if (one == '"' || one == '\'') {
+      const std::size_t close = text.find(one, i + 1);
+      if (close != std::string_view::npos) i = close;
+      continue;
+    }
+    if (one == '{' || one == '(') ++open;
+    if (one == '}' || one == ')') --open;
+    if (one == sign && open <= 0 && (i > 0 || at_begin)) return i;
+  }
+  return std::string_view::npos;
+}
+
 // What stands behind the name of a parameter; `this` is at it.
-void ShellParser::parameter_operator(ShellPiece& piece, bool quoted, std::size_t begin) {
+void ShellParser::parameter_operator(ShellPiece& piece, bool quoted) {
   if (ended()) return;
+  const std::size_t begin = at_;
   for (const std::string_view op : {":-", ":=", ":?", ":+", "##", "%%", "//", "/#", "/%", "^^", ",,", "-",
                                     "=",  "?",  "+",  "#",  "%",  "/",  ":",  "^",  ",",  "@",  "*"}) {
     if (!looks_at(op)) continue;
     piece.op = op;
     break;
   }
-  const bool lists_names = piece.indirect && (piece.op == "@" || piece.op == "*");
-  if (piece.op.empty() || piece.op == "@" || piece.op == "*" || lists_names)
-    fail(std::min(begin, text_.size()), fmt::format("'${{{}}}' is not read", text_.chars.substr(0, 40)));
+  const bool lists_names = piece.indirect && (piece.op == "@" || piece.op == "*") && at_ + 1 == text_.size();
+  if (lists_names) {
+    ++at_;
+    return;
+  }
+  if (piece.op.empty() || piece.op == "*" || (piece.length && !piece.op.empty()))
+    fail(begin, fmt::format("'${{{}}}' is not read", text_.chars.substr(0, 40)));
   at_ += piece.op.size();
   const ShellText rest = text_.part(at_);
   const bool replaces = piece.op[0] == '/';
   const bool slices = piece.op == ":";
-  const bool pattern = replaces || piece.op[0] == '#' || piece.op[0] == '%';
+  const bool pattern = replaces || std::string_view("#%^,").find(piece.op[0]) != std::string_view::npos;
   std::size_t split = std::string::npos;
-  if (replaces || slices) {
-    int open = 0;
-    for (std::size_t i = 0; i < rest.size() && split == std::string::npos; ++i) {
-      const char sign = rest.chars[i];
-      if (sign == '\\') {
-        ++i;
-        continue;
-      }
-      if (sign == '{' || sign == '(') ++open;
-      if (sign == '}' || sign == ')') --open;
-      if (sign == (replaces ? '/' : ':') && open == 0 && (i > 0 || slices)) split = i;
-    }
-  }
-  const bool quotes = quoted && !pattern && !slices;
+  if (replaces) split = parting_sign(rest.chars, '/', piece.op == "/#" || piece.op == "/%");
+  if (slices) split = parting_sign(rest.chars, ':', true);
+  const bool quotes = quoted && !pattern && !slices && piece.op != "@";
   piece.first = std::make_shared<ShellWord>(operand(rest.part(0, split), quotes));
   if (split != std::string::npos) piece.second = std::make_shared<ShellWord>(operand(rest.part(split + 1), false));
 }
 
 std::shared_ptr<const ShellNode> parse_shell(const ShellText& text, const ShellSources& sources) {
   return ShellParser(text, sources).script();
+}
+
+ShellWord parse_shell_word(const ShellText& text, const ShellSources& sources) {
+  return ShellParser(text, sources).whole_word();
 }
 
 ShellWord parse_shell_quoted(const ShellText& text, const ShellSources& sources) {

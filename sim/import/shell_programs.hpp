@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace mirfak {
+
+// What is known of programs by their names: hw_profiles/launch/commands.yaml.
+struct ShellPrograms {
+  std::set<std::string> tools;    // they start no other program
+  std::set<std::string> asking;   // tools whose status is an answer: grep, test
+  std::set<std::string> runners;  // they start the command that stands behind their own options
+  std::set<std::string> remote;   // they hand a text to a shell of another machine: ssh
+};
+ShellPrograms read_shell_programs(const std::filesystem::path& hardware);
+
+}  // namespace mirfak
