@@ -1,6 +1,7 @@
 #include "base/error.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_folders.hpp"
+#include "cli/import_options.hpp"
 #include "cli/json_output.hpp"
 #include "cli/options.hpp"
 #include "comparison/compared_scenario.hpp"
@@ -22,6 +23,7 @@ struct DiffOptions {
   std::vector<std::string> of_a;
   std::vector<std::string> of_b;
   std::string format;
+  ImportOptions import;
   std::string data;
 };
 
@@ -38,15 +40,18 @@ CommandSyntax syntax_for(DiffOptions& options) {
   add("set-b", po::value(&options.of_b)->value_name("KEY=VALUE"),
       "... of B alone; without a second file B is A so changed");
   add("format", po::value(&options.format)->default_value("text")->value_name("text|json|csv"), "what to print");
+  options.import.add_to(syntax);
   add("data", data_folder_option(options.data), "holds models/ and hw_profiles/");
   return syntax;
 }
 
 ComparedScenario simulated_side(const std::string& path, const DiffOptions& options,
                                 const std::vector<std::string>& own, const ScenarioSources& sources) {
-  Document document = Document::from_file(path);
-  for (const std::string& assignment : options.of_both) document.override_value(assignment);
-  return compared_scenario(std::move(document), own, sources);
+  // Of a launch file and a scenario, what is said of launch files is not of the scenario.
+  const bool launch = is_import_file(path);
+  const Document document =
+      scenario_document(path, launch ? options.import : ImportOptions{}, options.of_both, sources);
+  return compared_scenario(document, own, sources);
 }
 
 }  // namespace

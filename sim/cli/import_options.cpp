@@ -1,6 +1,7 @@
 #include "cli/import_options.hpp"
 
 #include "import/import_formats.hpp"
+#include "import/program_identity.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,9 +29,30 @@ bool ImportOptions::given() const {
          !cluster.empty();
 }
 
+namespace {
+
+// A scenario has one of these keys at the beginning of a line.
+bool is_scenario(const ImportFile& file) {
+  constexpr std::array<std::string_view, 4> keys = {"cluster:", "jobs:", "axes:", "scenario:"};
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
+    return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
+  });
+}
+
+// Settings of another program are said to be those, not scenarios with unknown keys.
+void refuse_foreign_file(const std::string& path, const ScenarioSources& sources) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return;
+  const ImportFile file = read_import_file(path);
+  if (!is_scenario(file)) refuse_foreign_settings(file, sources);
+}
+
+}  // namespace
+
 Document scenario_document(const std::string& path, const ImportOptions& options,
                            const std::vector<std::string>& overrides, const ScenarioSources& sources) {
   if (!options.given() && !is_import_file(path)) {
+    refuse_foreign_file(path, sources);
     Document document = Document::from_file(path);
     for (const std::string& assignment : overrides) document.override_value(assignment);
     return document;
@@ -50,12 +72,7 @@ bool is_import_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return false;
   const ImportFile file = read_import_file(path);
-  // A scenario has one of these keys at the beginning of a line.
-  constexpr std::array<std::string_view, 4> keys = {"cluster:", "jobs:", "axes:", "scenario:"};
-  const bool scenario = std::any_of(keys.begin(), keys.end(), [&](std::string_view key) {
-    return file.text.starts_with(key) || file.text.find("\n" + std::string(key)) != std::string::npos;
-  });
-  return !scenario && format_of(file) != nullptr;
+  return !is_scenario(file) && format_of(file) != nullptr;
 }
 
 }  // namespace mirfak

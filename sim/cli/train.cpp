@@ -9,6 +9,7 @@
 #include "report/json_csv.hpp"
 #include "report/train_report.hpp"
 #include "scenario/scenario.hpp"
+#include "scenario/stated_notes.hpp"
 #include "trace/training_trace.hpp"
 #include "training/prediction.hpp"
 
@@ -68,7 +69,9 @@ CommandOutput run_train(std::span<const std::string> arguments, const Surroundin
   const TrainingPrediction prediction =
       predict_training(scenario.job, operations_of(scenario), options.samples, options.seed);
   const AssertionResult asserted = check_assertions(scenario.assertions, scenario.job, prediction);
-  const TrainReport report{scenario, prediction, asserted.notes};
+  std::vector<std::string> notes = stated_notes(scenario.document);
+  notes.insert(notes.end(), asserted.notes.begin(), asserted.notes.end());
+  const TrainReport report{scenario, prediction, std::move(notes)};
   if (!options.trace.empty()) write_training_trace(options.trace, scenario, prediction);
   if (!options.report.empty()) {
     write_text_file(options.report, page_of(training_page_data(report, surroundings.seconds_so_far())));

@@ -1,6 +1,7 @@
 #include "comparison/result_difference.hpp"
 
 #include "base/error.hpp"
+#include "scenario/stated_notes.hpp"
 #include "simulation/summary_values.hpp"
 
 #include <fmt/format.h>
@@ -128,10 +129,12 @@ void add_kernels(const ComparedRun& a, const ComparedRun& b, ResultDifference& o
   }
 }
 
-// Of both, once where these are one file's.
-void add_notes_of_assertions(const ComparedRun& a, const ComparedRun& b, ResultDifference& out) {
+// Notes that both scenarios state, and on their assertions, once where these are one file's.
+void add_notes_of_scenarios(const ComparedRun& a, const ComparedRun& b, ResultDifference& out) {
   for (const ComparedRun* const run : {&a, &b}) {
-    for (std::string& note : notes_unchecked(run->scenario->assertions)) {
+    std::vector<std::string> notes = stated_notes(run->scenario->document);
+    for (std::string& note : notes_unchecked(run->scenario->assertions)) notes.push_back(std::move(note));
+    for (std::string& note : notes) {
       if (std::find(out.notes.begin(), out.notes.end(), note) == out.notes.end()) out.notes.push_back(std::move(note));
     }
   }
@@ -150,7 +153,7 @@ ResultDifference result_difference(const ComparedRun& a, const ComparedRun& b) {
   out.stages = compare_stages(*a.simulation, *b.simulation);
   out.memory = compare_memory(of_a, of_b);
   add_kernels(a, b, out);
-  add_notes_of_assertions(a, b, out);
+  add_notes_of_scenarios(a, b, out);
   return out;
 }
 

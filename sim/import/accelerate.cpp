@@ -3,6 +3,8 @@
 
 #include "import/accelerate.hpp"
 
+#include "import/deepspeed_json.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,6 +29,7 @@ class AccelerateReader {
     read_distribution();
     read_compilation();
     const Value& rules = facts_.section("accelerate");
+    hold_back(options_.draft(), kAcceleratePrefix, *rules.find("held_back"));
     judge_options(options_.draft(), kAcceleratePrefix, *rules.find("without_effect"), *rules.find("not_predicted"));
     return says_;
   }
@@ -184,6 +187,7 @@ class AccelerateReader {
     options_.put(stage, "strategy.zero", std::to_string(zero));
     if (zero > 0)
       options_.put(stage, "strategy.overlap_grad_reduce", zero == 3 ? "true" : "false", "DeepSpeed's default");
+    if (zero == 2) note_no_overlap(options_.draft(), stage.setting, zero);
     read_deepspeed_offload(zero);
   }
 

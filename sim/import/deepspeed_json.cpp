@@ -3,6 +3,7 @@
 
 #include "import/deepspeed_json.hpp"
 
+#include "import/gpt_neox.hpp"
 #include "import/json_file.hpp"
 
 #include <fmt/format.h>
@@ -123,9 +124,23 @@ void DeepSpeedReader::read_offload(std::int64_t stage) {
   options_.doubt(parameters, "no prediction has parameters on the host");
 }
 
+void note_no_overlap(ImportDraft& draft, const Setting* said, std::int64_t stage) {
+  if (stage < 2) return;
+  draft.notes.push_back(
+      {said == nullptr ? Location{} : said->where,
+       fmt::format(
+           "{}: predictions reduce gradients of ZeRO {} beside the backward passes all the same. Without overlap each "
+           "microbatch takes longer by the whole reduction: 2 bytes of every parameter, over the slowest link between "
+           "data ranks",
+           said == nullptr ? "overlap_comm is not said, and off by default" : said->text, stage)});
+}
+
 void DeepSpeedReader::read_overlap(std::int64_t stage) {
   const Option overlap = options_.option("zero_optimization.overlap_comm");
-  if (overlap.setting != nullptr && stage > 0) {
+  const bool auto_or_none = says_auto(overlap) || (overlap.setting != nullptr && overlap.is_none());
+  const bool off = overlap.setting != nullptr && !auto_or_none ? !options_.flag(overlap) : stage < 3;
+  if (off) note_no_overlap(options_.draft(), overlap.setting, stage);
+  if (overlap.setting != nullptr && stage > 0 && !auto_or_none) {
     return options_.put(overlap, "strategy.overlap_grad_reduce", options_.flag(overlap) ? "true" : "false");
   }
   options_.leave(overlap, "only with ZeRO");
@@ -258,7 +273,7 @@ void take_model(std::span<const ImportFile> files, ImportDraft& draft) {
 
 bool is_deepspeed_json(const ImportFile& file) {
   const std::size_t start = file.text.find_first_not_of(" \t\r\n");
-  if (start == std::string::npos || file.text[start] != '{') return false;
+  if (start == std::string::npos || file.text[start] != '{' || is_neox_file(file)) return false;
   constexpr std::string_view kKeys[] = {"\"zero_optimization\"",
                                         "\"train_batch_size\"",
                                         "\"gradient_accumulation_steps\"",

@@ -53,6 +53,9 @@ inline constexpr ImportFormat kDeepSpeedJson = {
     "deepspeed-json", "DeepSpeed's configuration (ds_config.json), v0.19.5: \"zero_optimization\", ...",
     is_deepspeed_json, read_deepspeed_json};
 
+// ZeRO 2 and 3 without overlap_comm, which predictions do not have: a note of what that would add.
+void note_no_overlap(ImportDraft& draft, const Setting* said, std::int64_t stage);
+
 // A setting that stands for the first of these files that says what the model is: config.json, or a model file.
 std::optional<Setting> model_among(std::span<const ImportFile> files);
 // Puts it, or an obstacle at the first file where the draft has none.

@@ -10,6 +10,7 @@
 #include "import/json_file.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
+#include "import/tuning_tools.hpp"
 
 #include <fmt/format.h>
 
@@ -38,10 +39,12 @@ bool same_file(const std::string& a, const std::string& b) {
 
 class TrainerReader {
  public:
-  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ImportContext& context, AccelerateSays accelerate)
+  TrainerReader(ImportDraft& draft, const ProgramFacts& facts, const ProgramFacts* tool, const ImportContext& context,
+                AccelerateSays accelerate)
       : facts_(facts),
+        tool_(tool),
         context_(context),
-        options_(draft, facts.defaults(), "the Trainer"),
+        options_(draft, defaults_of(facts, tool), tool == nullptr ? "the Trainer" : tool->section("program").scalar),
         accelerate_(std::move(accelerate)) {}
 
   HubSharding read() {
@@ -54,11 +57,31 @@ class TrainerReader {
     read_sharding();
     read_batch();
     read_framework();
+    if (tool_ != nullptr) tool_->judge_rest(options_.draft());
+    if (tool_ == nullptr) options_.draft().allow_own_options();
     facts_.judge_rest(options_.draft());
     return sharding_;
   }
 
  private:
+  // The framework with these kernels of attention, whatever its file says.
+  static Value with_attention(Value framework, const Value& kernels) {
+    Value out = framework.kind == Value::Kind::mapping ? std::move(framework) : Value{};
+    if (out.kind != Value::Kind::mapping) set_field(out, "like", std::move(framework));
+    const Value* said = out.find("fusion");
+    Value fusion = said == nullptr ? Value{} : *said;
+    set_field(fusion, "attention", kernels);
+    set_field(out, "fusion", std::move(fusion));
+    return out;
+  }
+
+  static Value defaults_of(const ProgramFacts& facts, const ProgramFacts* tool) {
+    Value out = facts.defaults();
+    if (tool == nullptr) return out;
+    for (const Value::Field& field : tool->defaults().fields) set_field(out, field.key, field.value);
+    return out;
+  }
+
   void read_model() {
     const Option id = options_.option_of({"model_name_or_path", "model_name", "model", "base_model"});
     if (options_.draft().find("config.json") != nullptr) return options_.use(id, "its config.json is here");
@@ -77,7 +100,7 @@ class TrainerReader {
   void read_lengths() {
     const Option length = options_.option_of(
         {"max_seq_length", "max_length", "block_size", "cutoff_len", "sequence_len", "model_max_length"});
-    if (length.setting != nullptr && !length.is_none()) {
+    if (!length.is_none()) {
       options_.put(length, "training.sequence_length", std::to_string(options_.integer(length, 1, 1 << 24)),
                    "sequences are taken to be that long");
     }
@@ -128,8 +151,14 @@ class TrainerReader {
     const Option targets = options_.option("lora_target_modules");
     for (const char* bits : {"load_in_4bit", "load_in_8bit"}) {
       const Option option = options_.option(bits);
-      if (options_.flag(option)) options_.doubt(option, "no prediction has frozen weights in fewer bits");
-      if (!options_.flag(option)) options_.leave(option, "off");
+      if (!options_.flag(option)) {
+        options_.leave(option, "off");
+        continue;
+      }
+      const std::string reason = "frozen weights in fewer bits, which no prediction has: they would count 2 bytes each";
+      options_.doubt(option, reason);
+      if (option.setting != nullptr)
+        options_.draft().obstruct(option.setting->where, fmt::format("{}: {}", bits, reason));
     }
     if (!options_.flag(use)) {
       for (const Option& option : {use, rank, dropout, targets}) options_.leave(option, "no adapters");
@@ -142,7 +171,7 @@ class TrainerReader {
   }
 
   void read_targets(const Option& option) {
-    if (option.setting == nullptr || option.is_none()) return;
+    if (option.is_none()) return;
     if (option.value.kind == Value::Kind::scalar && option.value.scalar == "all-linear") {
       return options_.use(option, "all linear layers");
     }
@@ -232,12 +261,22 @@ class TrainerReader {
                        : sharding_ == HubSharding::none    ? "none"
                        : compiled                          ? "fsdp-compiled"
                                                            : "fsdp";
-    options_.put(compile, "training.framework", *facts_.section("frameworks").find(name));
+    Value framework = *facts_.section("frameworks").find(name);
+    const Option attention = options_.option("attn_implementation");
+    if (attention.setting == nullptr || attention.is_none()) {
+      options_.put(compile, "training.framework", std::move(framework));
+    } else if (const Value* kernels = facts_.section("attention").find(options_.word(attention))) {
+      options_.put(attention, "training.framework", with_attention(std::move(framework), *kernels));
+    } else {
+      options_.put(compile, "training.framework", std::move(framework));
+      options_.doubt(attention, "not a kernel of attention that mirfak knows: the framework file's is taken");
+    }
     const bool unseen = compiled && sharding_ != HubSharding::fsdp;
     if (unseen) options_.doubt(compile, "the prediction has the compiler's kernels with FSDP only");
   }
 
   const ProgramFacts& facts_;
+  const ProgramFacts* tool_;
   const ImportContext& context_;
   OptionReader options_;
   AccelerateSays accelerate_;
@@ -288,10 +327,28 @@ bool reads_as(const ImportFile& file, bool (*judge)(const Value&)) {
 }  // namespace
 
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
-                           const ImportContext& context) {
+                           const ImportContext& context, const ProgramFacts* tool) {
   const ProgramFacts facts(context.sources, "hugging-face");
   const ImportFile* accelerate = file_of(files, is_accelerate_yaml);
-  if (accelerate != nullptr) add_with_prefix(settings, settings_of(root_of(*accelerate, context)), kAcceleratePrefix);
+  const bool by_options = std::any_of(settings.begin(), settings.end(), [](const Setting& setting) {
+    return setting.name.starts_with(kAcceleratePrefix);
+  });
+  for (const Setting& setting : settings) {
+    const bool names = setting.name == std::string(kAcceleratePrefix) + "config_file";
+    if (names && (accelerate == nullptr || !same_file(accelerate->name, setting.value.scalar))) {
+      fail_input(
+          setting.where,
+          fmt::format("{} is not among the files, or no configuration of Accelerate", excerpt(setting.value.scalar)),
+          "give it, too");
+    }
+  }
+  // Options of the command line come after the file, and count.
+  if (accelerate != nullptr) {
+    std::vector<Setting> whole;
+    add_with_prefix(whole, settings_of(root_of(*accelerate, context)), kAcceleratePrefix);
+    for (Setting& setting : settings) whole.push_back(std::move(setting));
+    settings = std::move(whole);
+  }
   const ImportFile* deepspeed = deepspeed_file(files, settings);
   if (deepspeed != nullptr) add_with_prefix(settings, settings_of(root_of(*deepspeed, context)), kDeepSpeedPrefix);
   if (std::optional<Setting> model = model_among(files)) settings.push_back(std::move(*model));
@@ -303,9 +360,12 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
   ImportDraft draft(std::move(settings));
   if (const Setting* model = draft.find("config.json")) draft.take(*model, "model", model->value);
   AccelerateSays says;
-  if (accelerate != nullptr) says = read_accelerate(draft, facts);
+  if (accelerate != nullptr || by_options) says = read_accelerate(draft, facts);
+  if (by_options) ProgramFacts(context.sources, "accelerate").judge_rest(draft, kAcceleratePrefix);
+  if (const Setting* file = draft.find(std::string(kAcceleratePrefix) + "config_file"))
+    draft.use(*file, "its settings stand above");
   if (inline_deepspeed || (deepspeed != nullptr && !says.sharding)) says.sharding = HubSharding::deepspeed;
-  const HubSharding sharding = TrainerReader(draft, facts, context, says).read();
+  const HubSharding sharding = TrainerReader(draft, facts, tool, context, says).read();
   if (sharding == HubSharding::deepspeed && (deepspeed != nullptr || inline_deepspeed)) {
     ImportContext inside = context;
     if (says.processes) inside.gpus = says.processes;
@@ -316,6 +376,7 @@ ImportDraft import_trainer(std::vector<Setting> settings, std::span<const Import
 }
 
 bool is_trainer_file(const ImportFile& file) {
+  if (is_llama_factory_file(file) || is_axolotl_file(file)) return false;
   const auto mentions = [&](std::string_view word) { return file.text.find(word) != std::string::npos; };
   if (!mentions("train_batch_size") && !mentions("gradient_checkpointing") && !mentions("output_dir")) return false;
   return reads_as(file, [](const Value& root) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "import/import_formats.hpp"
+#include "import/program_facts.hpp"
 
 #include <span>
 #include <vector>
@@ -10,8 +11,9 @@ namespace mirfak {
 // Settings of Hugging Face's Trainer (TrainingArguments, and those of TRL's scripts), however they were said: JSON,
 // YAML or words of a command line; names as in Python. `files`: what stands beside: Accelerate's YAML, a DeepSpeed
 // JSON, the model's config.json. The first may be what the settings were read from.
+// `tool`: of a tool around the Trainer, its `program`, `defaults` and rules, which come before the Trainer's.
 ImportDraft import_trainer(std::vector<Setting> settings, std::span<const ImportFile> files,
-                           const ImportContext& context);
+                           const ImportContext& context, const ProgramFacts* tool = nullptr);
 
 bool is_trainer_file(const ImportFile& file);
 ImportDraft read_trainer_file(std::span<const ImportFile> files, const ImportContext& context);

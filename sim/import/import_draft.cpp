@@ -1,9 +1,12 @@
 #include "import/import_draft.hpp"
 
 #include "base/key_path.hpp"
+#include "base/text.hpp"
 #include "base/yaml.hpp"
+#include "import/misspelt_words.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +18,31 @@ namespace {
 void join(std::string& text, const std::string& more, std::string_view between) {
   if (more.empty()) return;
   text += (text.empty() ? "" : std::string(between)) + more;
+}
+
+std::size_t common_start(const std::string& a, const std::string& b) {
+  std::size_t out = 0;
+  while (out < std::min(a.size(), b.size()) && a[out] == b[out]) ++out;
+  return out;
+}
+
+// The option of "--tensor-model-paralel-size 8" or "tensor: 8".
+std::string first_word(const std::string& text) {
+  const std::string word = text.substr(0, text.find_first_of(" =\n"));
+  return word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
+}
+
+// A name as the file would have it: with dashes on a command line, with underscores in YAML. A word in front of a colon
+// is of the draft, which tells settings of several programs apart by it.
+std::string as_written(std::string name, const Setting& setting) {
+  name.erase(0, name.rfind(':') == std::string::npos ? 0 : name.rfind(':') + 1);
+  const bool dashed = name.starts_with("--");
+  const bool line = setting.text.starts_with("--");
+  if (line) return dashed ? name : "--" + name;
+  if (!dashed) return name;
+  name.erase(0, 2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 std::string key_and_value(std::string_view key, const Value& value) {
@@ -50,6 +78,11 @@ ImportDraft::ImportDraft(std::vector<Setting> settings) {
 const Setting* ImportDraft::find(std::string_view name) { return find_any({name}); }
 
 const Setting* ImportDraft::find_any(const std::vector<std::string_view>& names) {
+  asked_.insert(names.begin(), names.end());
+  return latest_of(names);
+}
+
+const Setting* ImportDraft::latest_of(const std::vector<std::string_view>& names) {
   const Setting* last = nullptr;
   for (std::size_t i = entries_.size(); i-- > 0;) {
     Entry& entry = entries_[i];
@@ -118,6 +151,53 @@ void ImportDraft::doubt(const Setting& setting, const std::string& reason) {
 
 void ImportDraft::suggest(const Setting& setting, const std::string& reason) {
   join(line_of(setting, Verdict::unknown).reason, reason, "; ");
+}
+
+// One that counts comes before one that does not; of two that are as like, the one that begins so.
+std::string ImportDraft::name_like(const std::string& name) const {
+  Likeness best = Likeness::none;
+  std::string out;
+  for (const std::string& counts : asked_) {
+    const Likeness like = likeness(name, counts);
+    if (like > best || like == Likeness::none || counts == name) continue;
+    if (like == best && common_start(name, counts) <= common_start(name, out)) continue;
+    best = like;
+    out = counts;
+  }
+  if (!out.empty()) return out;
+  for (const std::string& other : known_) {
+    if (likeness(name, other) == Likeness::same_letters) return other;
+  }
+  return out;
+}
+
+void ImportDraft::judge_unknown() {
+  std::vector<ImportObstacle> misspelt;
+  for (const Setting* setting : open()) {
+    if (setting->name.starts_with('$') || setting->name.starts_with('#')) continue;
+    if (setting->name.starts_with(kUnset)) {
+      doubt(*setting, fmt::format("its value is not known: it hangs on {}", fmt::join(setting->missing, ", ")));
+      continue;
+    }
+    if (known_.contains(setting->name)) {
+      doubt(*setting, "an option of the program, of which predictions know nothing");
+      continue;
+    }
+    const std::string like = name_like(setting->name);
+    const std::string shown = as_written(like, *setting);
+    if (like.empty()) {
+      doubt(*setting, "not an option that mirfak knows");
+    } else if (own_options_ && !asked_.contains(like) && setting->name.find(':') == std::string::npos) {
+      doubt(*setting, fmt::format("not an option that mirfak knows; did you mean {}?", shown));
+    } else {
+      doubt(*setting, fmt::format("not an option that mirfak knows: did you mean {}?", shown));
+      misspelt.push_back(
+          {setting->where, fmt::format("{}: not an option that mirfak knows, and like {}: write it so, or "
+                                       "leave it out",
+                                       excerpt(first_word(setting->text)), shown)});
+    }
+  }
+  obstacles_.insert(obstacles_.begin(), misspelt.begin(), misspelt.end());
 }
 
 void ImportDraft::obstruct(const Location& where, std::string reason) {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mirfak {
@@ -70,6 +72,9 @@ struct ImportObstacle {
   std::string reason;
 };
 
+// What the name of a setting begins with whose value is not known, and that readers are to take for unsaid.
+inline constexpr std::string_view kUnset = "unset:";
+
 // A scenario in the making. Readers of a program's options ask for settings by name and say what follows; whatever
 // nobody asked for is `unknown` in the end, so nothing is passed over.
 class ImportDraft {
@@ -81,6 +86,8 @@ class ImportDraft {
   const Setting* find(std::string_view name);
   // The last of those with one of these names, which mean the same (an option and its old name).
   const Setting* find_any(const std::vector<std::string_view>& names);
+  // The last setting of a name that the program may not have; earlier ones are superseded.
+  const Setting* latest(std::string_view name) { return latest_of({name}); }
 
   // Puts a key of the scenario ("strategy.tensor") to what a setting says. The place of the setting becomes that of
   // the key, so that errors of reading the scenario point into the user's file. A key that was put before is replaced.
@@ -105,6 +112,16 @@ class ImportDraft {
   // Where each key of the scenario comes from: "train.sh:12:5: --num-layers 32", "assumed: the program's default".
   const std::map<std::string, std::string>& origins() const { return origins_; }
 
+  // Names of options that the program has, beside those that its reader asks for. With them a word that is none can be
+  // told from one that is misspelt.
+  void know(std::string name) { known_.insert(std::move(name)); }
+  bool knows(const std::string& name) const { return known_.contains(name) || asked_.contains(name); }
+  // Scripts of this program have options of their own beside its own: one that is like a name without effect is theirs.
+  void allow_own_options() { own_options_ = true; }
+  // Judges the settings that nobody understood. A word that is like one that counts is an obstacle, before all others;
+  // the rest is unknown. Settings whose names begin with another sign than `--` or a letter are left alone.
+  void judge_unknown();
+
   // Names that nobody asked for yet, in their order: for tables of options without effect.
   std::vector<const Setting*> open() const;
 
@@ -118,8 +135,15 @@ class ImportDraft {
     Setting setting;
     std::optional<ImportLine> line;
   };
+  const Setting* latest_of(const std::vector<std::string_view>& names);
   ImportLine& line_of(const Setting& setting, Verdict verdict);
 
+  // The known name that this one is most like; "": none.
+  std::string name_like(const std::string& name) const;
+
+  std::set<std::string> asked_;
+  std::set<std::string> known_;
+  bool own_options_ = false;
   std::vector<Entry> entries_;
   std::vector<ImportLine> assumed_;
   std::vector<ImportObstacle> obstacles_;

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "import/deepspeed_json.hpp"
+#include "import/gpt_neox.hpp"
 #include "import/hugging_face.hpp"
 #include "import/megatron_bridge.hpp"
 #include "import/megatron_deepspeed.hpp"
@@ -11,6 +12,7 @@
 #include "import/primus.hpp"
 #include "import/shell_format.hpp"
 #include "import/torchtitan.hpp"
+#include "import/tuning_tools.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +27,7 @@ std::span<const ImportFormat> import_formats() {
   static const std::array formats = {kMegatronTest,    kMegatronYaml,       kMegatronDeepSpeed, kMegatronArguments,
                                      kLaunchScript,    kTorchtitanToml,     kDeepSpeedJson,     kAccelerateYaml,
                                      kTrainerSettings, kMegatronBridgeYaml, kNemoYaml,          kPrimusYaml,
-                                     kConfigCommand};
+                                     kConfigCommand,   kLlamaFactory,       kAxolotl,           kGptNeox};
   return formats;
 }
 

@@ -3,6 +3,8 @@
 #include "base/document_text.hpp"
 #include "base/text.hpp"
 #include "import/cluster_choice.hpp"
+#include "import/number_words.hpp"
+#include "import/program_identity.hpp"
 #include "scenario/scenario.hpp"
 
 #include <fmt/format.h>
@@ -235,6 +237,43 @@ std::int64_t gpus_of(const Catalog& catalog, const std::vector<NodeChoice>& node
   return out;
 }
 
+std::string line_note(const ImportLine& line) {
+  const std::string reason = line.reason.empty() ? "not understood" : line.reason;
+  return fmt::format("{}: {}: {}", line.where.text(), excerpt(line.text, 100), reason);
+}
+
+// What the scenario leaves out of the training: its list `notes`, which every report on the scenario repeats.
+Value notes_value(const ImportDraft& draft, const Location& where) {
+  constexpr std::size_t most = 100;
+  std::vector<std::string> notes;
+  for (const ImportObstacle& obstacle : draft.obstacles())
+    notes.push_back("not the whole training: " + obstacle.reason);
+  for (const ImportLine& line : draft.lines()) {
+    if (line.verdict == Verdict::unknown) notes.push_back(line_note(line));
+  }
+  for (const ImportObstacle& note : draft.notes)
+    notes.push_back((note.where.known() ? note.where.text() + ": " : "") + note.reason);
+  if (notes.size() > most) {
+    const std::size_t others = notes.size() - most;
+    notes.resize(most);
+    notes.push_back(fmt::format("{} more, which mirfak import says", others));
+  }
+  Value out;
+  out.kind = Value::Kind::sequence;
+  out.where = out.key_where = where;
+  for (const std::string& note : notes) out.items.push_back(scalar_value(excerpt(note, 400), where));
+  for (Value& item : out.items) item.quoted = true;
+  return out;
+}
+
+// --nodes has another number of GPUs than the launch asks for.
+void note_other_size(ImportDraft& draft, std::optional<std::int64_t> gpus, const Location& file) {
+  const std::optional<std::int64_t> asked = draft.machine.gpus();
+  if (!gpus || !asked || *gpus == *asked) return;
+  draft.notes.push_back({file, fmt::format("the launch is of {} GPUs ({}), and --nodes of {}, which count", *asked,
+                                           excerpt(draft.machine.said_by), *gpus)});
+}
+
 // Where the counts are known and the type is not, what can be said of the layout all the same.
 void check_layout(ImportDraft& draft, const Location& file) {
   const auto gpus = draft.machine.gpus();
@@ -243,7 +282,7 @@ void check_layout(ImportDraft& draft, const Location& file) {
   std::int64_t team = 1;
   for (const std::string_view key : {"tensor", "context", "pipeline"}) {
     const Value* size = strategy->find(key);
-    if (size != nullptr) team *= std::max<std::int64_t>(1, std::strtoll(size->scalar.c_str(), nullptr, 10));
+    if (size != nullptr) team *= std::max<std::int64_t>(1, whole_number_of(size->scalar).value_or(1));
   }
   if (*gpus % team != 0)
     draft.obstruct(file, fmt::format("tensor x context x pipeline is {}, which does not divide {} GPUs ({})", team,
@@ -279,12 +318,19 @@ ImportedJob import_job(std::span<const ImportFile> all_files, const ImportReques
                              read_cluster_knowledge(context.sources.catalog.folder())};
     for (const auto& [name, value] : cluster->facts.environment) context.environment.emplace(name, value);
   }
-  const ImportFormat& format = chosen_format(first, cluster_name(wanted.format) ? "" : wanted.format);
+  const std::string named = cluster_name(wanted.format) ? "" : wanted.format;
+  if (named.empty()) refuse_foreign_settings(first, context.sources);
+  const ImportFormat& format = chosen_format(first, named);
   ImportDraft draft = cluster ? read_on_cluster(files, format, wanted, context, *cluster) : format.read(files, context);
   if (wanted.nodes.empty()) check_layout(draft, file);
   if (!cluster) place(draft, wanted, context, file);
+  if (!wanted.nodes.empty()) note_other_size(draft, context.gpus, file);
+  draft.judge_unknown();
   const bool placed = draft.scenario().find("cluster") != nullptr;
-  Document document = Document::from_text("{}", first.name).with_root(ordered(draft.scenario()));
+  Value root = ordered(draft.scenario());
+  Value notes = notes_value(draft, file);
+  if (!notes.items.empty()) root.fields.push_back({"notes", std::move(notes)});
+  Document document = Document::from_text("{}", first.name).with_root(std::move(root));
   ImportedJob out{&format, first.name, std::move(draft), std::move(document)};
   out.complete = placed && out.draft.obstacles().empty();
   if (!placed) return out;

@@ -18,6 +18,11 @@ void emit_section(std::string& out, const Value::Field& section, const std::map<
     std::replace(text.begin(), text.end(), '\n', ' ');
     return "  # " + excerpt(text, 160);
   };
+  if (section.value.kind == Value::Kind::sequence) {
+    out += section.key + ":\n";
+    for (const Value& item : section.value.items) out += fmt::format("  - {}\n", emit_flow_yaml(item));
+    return;
+  }
   if (section.value.kind != Value::Kind::mapping) {
     out += fmt::format("{}: {}{}\n", section.key, emit_flow_yaml(section.value), origin(section.key));
     return;

@@ -165,6 +165,8 @@ std::optional<LaunchCommand> launch_command(std::span<const ArgumentWord> words)
   read_machine(words.first(program), out);
   complete_machine(out, words.first(program));
   out.program = base_name(words[program].text);
+  out.program_path = words[program].text;
+  out.launcher_words.assign(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(program));
   out.program_where = words[program].where;
   out.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(program) + 1, words.end());
   return out;

@@ -15,7 +15,9 @@ struct LaunchCommand {
   std::string launcher;  // "torchrun", "deepspeed", "python", ...: the innermost
   Location where;        // of the command
   ImportedMachine machine;
-  std::string program;  // "pretrain_gpt.py", or the module behind -m
+  std::string program;                       // "pretrain_gpt.py", or the module behind -m
+  std::string program_path;                  // as it was written: "tools/run_text_generation_server.py"
+  std::vector<ArgumentWord> launcher_words;  // all in front of the program
   Location program_where;
   std::vector<ArgumentWord> arguments;     // of the program
   bool tasks_are_processes = false;        // each task of Slurm's is the program itself, not a launcher of a node

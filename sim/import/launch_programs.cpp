@@ -2,9 +2,12 @@
 
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_formats.hpp"
+#include "import/megatron_knowledge.hpp"
 #include "import/megatron_options.hpp"
 #include "import/megatron_settings.hpp"
 #include "import/option_words.hpp"
+#include "import/program_identity.hpp"
+#include "import/tuning_tools.hpp"
 
 #include "base/text.hpp"
 
@@ -12,6 +15,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,16 +24,55 @@ namespace mirfak {
 
 namespace {
 
-bool has_option(const LaunchCommand& launch, std::string_view name) {
-  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ArgumentWord& word) {
-    return word.text.starts_with("--") && megatron_option_name(word.text.substr(0, word.text.find('='))) == name;
-  });
+// Options of Megatron-LM as it writes them, and all others.
+struct MegatronWords {
+  std::size_t own = 0;     // names of several words, which nobody else writes so
+  std::size_t layout = 0;  // of these, sizes of the model, its groups and batches
+  std::size_t foreign = 0;
+};
+
+MegatronWords megatron_words(const LaunchCommand& launch, const std::set<std::string, std::less<>>& names) {
+  static const std::set<std::string, std::less<>> layout = {"num-layers",
+                                                            "hidden-size",
+                                                            "num-attention-heads",
+                                                            "micro-batch-size",
+                                                            "global-batch-size",
+                                                            "seq-length",
+                                                            "train-iters",
+                                                            "train-samples",
+                                                            "tensor-model-parallel-size",
+                                                            "pipeline-model-parallel-size",
+                                                            "max-position-embeddings"};
+  MegatronWords out;
+  for (const ArgumentWord& word : launch.arguments) {
+    if (word.text.size() < 3 || !word.text.starts_with("--")) continue;
+    const std::string_view name = std::string_view(word.text).substr(2, word.text.find('=') - 2);
+    if (name.find('_') != std::string_view::npos || !names.contains(name)) {
+      ++out.foreign;
+    } else if (name.find('-') != std::string_view::npos) {
+      ++out.own;
+      if (layout.contains(name)) ++out.layout;
+    }
+  }
+  return out;
 }
 
-// By options that every launch of it has.
-bool is_megatron(const LaunchCommand& launch) {
-  return has_option(launch, "--micro-batch-size") || has_option(launch, "--num-layers") ||
-         has_option(launch, "--tensor-model-parallel-size") || has_option(launch, "--yaml-cfg");
+// A program of another name takes Megatron-LM's options where nearly all of its options are those.
+bool takes_megatron_options(const LaunchCommand& launch, const ScenarioSources& sources) {
+  const MegatronKnowledge knowledge = read_megatron_knowledge(sources.folders.hardware);
+  const MegatronWords words = megatron_words(launch, {knowledge.names.begin(), knowledge.names.end()});
+  return words.layout >= 3 && 4 * words.foreign <= words.own;
+}
+
+bool has_megatron_option(const LaunchCommand& launch) {
+  constexpr std::array<std::string_view, 7> names = {
+      "--micro-batch-size", "--num-layers", "--tensor-model-parallel-size", "--yaml-cfg",
+      "--hidden-size",      "--seq-length", "--num-attention-heads"};
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ArgumentWord& word) {
+    const std::string_view name = std::string_view(word.text).substr(0, word.text.find('='));
+    return word.text.starts_with("--") &&
+           std::find(names.begin(), names.end(), megatron_option_name(name)) != names.end();
+  });
 }
 
 const ImportFile* file_named(std::span<const ImportFile> files, const std::string& name) {
@@ -47,7 +91,7 @@ std::vector<Setting> open_settings(const ImportDraft& draft) {
 // The draft begins anew, with what is known of the machines and noted.
 void replace_draft(ImportDraft& draft, ImportDraft fresh) {
   fresh.machine = draft.machine;
-  fresh.notes = draft.notes;
+  fresh.notes.insert(fresh.notes.begin(), draft.notes.begin(), draft.notes.end());
   draft = std::move(fresh);
 }
 
@@ -93,20 +137,82 @@ void read_of_config(ImportDraft& draft, const LaunchCommand& launch, std::span<c
   LaunchCommand command = launch;
   command.machine = draft.machine;
   ImportDraft fresh = import_command_of_config(command, std::move(others), files, context);
-  fresh.notes = draft.notes;
+  fresh.notes.insert(fresh.notes.begin(), draft.notes.begin(), draft.notes.end());
   draft = std::move(fresh);
   judge_megatron_environment(draft);
 }
 
-constexpr std::array kPrograms = {LaunchProgram{"megatron", is_megatron, read_megatron},
-                                  LaunchProgram{"torchtitan or the Trainer", is_command_of_config, read_of_config}};
+// A file of settings that the command names is read by the reader of such files.
+void read_of_settings(ImportDraft& draft, const LaunchCommand& launch, std::span<const ImportFile> files,
+                      const ImportContext& context) {
+  std::vector<Setting> others;
+  for (const Setting* setting : draft.open()) {
+    if (setting->name.starts_with('$') || setting->name.starts_with('#')) others.push_back(*setting);
+  }
+  ImportContext inside = context;
+  if (!inside.gpus) inside.gpus = draft.machine.gpus();
+  ImportDraft fresh = import_tuning_command(launch, std::move(others), files, inside);
+  if (fresh.machine.gpus()) draft.machine = fresh.machine;
+  replace_draft(draft, std::move(fresh));
+  judge_megatron_environment(draft);
+}
+
+constexpr std::array kPrograms = {
+    LaunchProgram{"megatron", read_megatron},   LaunchProgram{"trainer", read_of_config},
+    LaunchProgram{"config", read_of_config},    LaunchProgram{"llama-factory", read_of_settings},
+    LaunchProgram{"axolotl", read_of_settings}, LaunchProgram{"gpt-neox", read_of_settings},
+    LaunchProgram{"settings", read_of_settings}};
+
+// A script that is given a file of settings and nothing that tells what it is: the file may.
+bool names_settings(const LaunchCommand& launch) {
+  if (launch.arguments.empty()) return false;
+  const std::string& first = launch.arguments.front().text;
+  return !first.starts_with('-') && (first.ends_with(".yaml") || first.ends_with(".yml") || first.ends_with(".json"));
+}
+
+const LaunchProgram* program_with_reader(std::string_view reader) {
+  const auto* const found = std::find_if(kPrograms.begin(), kPrograms.end(),
+                                         [&](const LaunchProgram& program) { return program.reader == reader; });
+  return found == kPrograms.end() ? nullptr : found;
+}
 
 }  // namespace
 
-const LaunchProgram* program_of_launch(const LaunchCommand& launch) {
-  const auto* const found = std::find_if(kPrograms.begin(), kPrograms.end(),
-                                         [&](const LaunchProgram& program) { return program.recognises(launch); });
-  return found == kPrograms.end() ? nullptr : found;
+const LaunchProgram* program_of_launch(const LaunchCommand& launch, const ScenarioSources& sources) {
+  const std::optional<ProgramIdentity> known = KnownPrograms(sources).of_launch(launch);
+  if (known && (!known->trains || known->kind == "unread")) return nullptr;
+  if (known && !known->reader.empty()) {
+    const bool empty = known->reader == "megatron" && !has_megatron_option(launch);
+    return empty ? nullptr : program_with_reader(known->reader);
+  }
+  if (known && !known->reason.empty()) return nullptr;
+  if (is_command_of_config(launch)) return program_with_reader("config");
+  if (!known && names_settings(launch)) return program_with_reader("settings");
+  return takes_megatron_options(launch, sources) ? program_with_reader("megatron") : nullptr;
+}
+
+void read_launch(const LaunchProgram& program, ImportDraft& draft, const LaunchCommand& launch,
+                 std::span<const ImportFile> files, const ImportContext& context) {
+  program.read(draft, launch, files, context);
+  judge_program(draft, launch, context.sources);
+  const bool known = KnownPrograms(context.sources).of_launch(launch).has_value();
+  if (!known && program.reader == "megatron") {
+    draft.notes.push_back(
+        {launch.program_where,
+         fmt::format("{} is not known by its name: its options are read as Megatron-LM's, whose pretraining "
+                     "has the same",
+                     excerpt(launch.program))});
+  }
+}
+
+void refuse_launch(const LaunchCommand& launch, const ScenarioSources& sources) {
+  const std::optional<ProgramIdentity> known = KnownPrograms(sources).of_launch(launch);
+  if (known && !known->reason.empty())
+    fail_input(known->where, fmt::format("{}: {}", excerpt(known->by), identity_text(*known)), identity_hint(*known));
+  fail_input(
+      launch.program_where, fmt::format("{}: a program whose options no reader knows", excerpt(launch.program)),
+      "mirfak reads those of Megatron-LM, Megatron-DeepSpeed, torchtitan, Megatron-Bridge, Hugging Face's Trainer and "
+      "what is built on it; describe another training as a scenario: mirfak init writes one to begin with");
 }
 
 }  // namespace mirfak

@@ -7,6 +7,7 @@
 #include "base/yaml.hpp"
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 
@@ -92,8 +93,8 @@ std::vector<PerformanceChoice> performance_choices(const Value& matrix) {
   std::vector<PerformanceChoice> out;
   for (const Value::Field& gpu : matrix.fields) {
     for (const Value::Field& size : gpu.value.fields) {
-      std::int64_t gpus = 0;
-      if (size.key.starts_with("num_gpus_")) gpus = std::atoll(size.key.c_str() + 9);
+      const std::int64_t gpus =
+          size.key.starts_with("num_gpus_") ? whole_number_of(std::string_view(size.key).substr(9)).value_or(0) : 0;
       if (gpus < 1)
         fail_input(size.value.key_where, fmt::format("expected num_gpus_NUMBER, found '{}'", excerpt(size.key)));
       const Value* common = field_at(size.value, "common");
@@ -229,7 +230,10 @@ ImportDraft read_megatron_bridge_yaml(std::span<const ImportFile> files, const I
                                              "the recipe that the name of the file begins with");
   if (!choice) return draft;
   const Setting* each = draft.find("num_gpus_per_node");
-  const std::int64_t of_node = each == nullptr ? 0 : std::atoll(each->value.scalar.c_str());
+  const std::int64_t of_node = each == nullptr ? 0 : whole_number_of(each->value.scalar).value_or(0);
+  if (each != nullptr && of_node < 1)
+    fail_input(each->where,
+               fmt::format("num_gpus_per_node: expected a number from 1, found '{}'", excerpt(each->value.scalar)));
   if (each != nullptr) draft.use(*each, "GPUs of a node");
   draft.machine.gpu = choice->gpu;
   draft.machine.said_by = described(*choice);

@@ -1,11 +1,13 @@
 #include "import/megatron_formats.hpp"
 
 #include "base/document.hpp"
+#include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/argument_words.hpp"
 #include "import/megatron_deepspeed.hpp"
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
@@ -69,8 +71,13 @@ std::string argument_name(std::string_view key) {
 void read_nemo_machine(ImportDraft& draft) {
   const Setting* nodes = draft.find("--num-nodes");
   const Setting* devices = draft.find("--devices");
-  const auto number = [](const Setting* setting) {
-    return setting == nullptr ? std::optional<std::int64_t>{} : std::atoll(setting->value.scalar.c_str());
+  const auto number = [](const Setting* setting) -> std::optional<std::int64_t> {
+    if (setting == nullptr) return std::nullopt;
+    const std::optional<std::int64_t> count = whole_number_of(setting->value.scalar);
+    if (!count || *count < 1 || *count > 1'000'000)
+      fail_input(setting->where, fmt::format("{}: expected a number from 1, found '{}'", setting->name,
+                                             excerpt(setting->value.scalar)));
+    return count;
   };
   if (devices == nullptr) return;
   draft.machine.nodes = number(nodes).value_or(1);

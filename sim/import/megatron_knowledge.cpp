@@ -61,7 +61,11 @@ MegatronKnowledge read_megatron_knowledge(const std::filesystem::path& hardware)
   out.tokenizer_types = read_vocabularies(vocabularies.require("types"));
   out.models = read_vocabularies(vocabularies.require("models"));
   vocabularies.finish();
+  out.held_back = root.require("held_back").value();
   root.finish();
+  const Document names = Document::from_file(hardware / "launch" / "names" / "megatron.yaml");
+  Mapping list((Node(names)));
+  for (const Node& name : list.require("names").as_items()) out.names.push_back(name.as_string());
   return out;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/document.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -21,6 +23,8 @@ struct MegatronKnowledge {
   std::map<std::string, std::string, std::less<>> without_effect;  // "lr": "the learning rate ..."
   std::vector<std::pair<std::string, std::string>> starts;         // "inference-": the same of all that begin so
   std::map<std::string, std::string, std::less<>> not_distinguished;
+  std::vector<std::string> names;  // of all options of its trainings, in all releases
+  Value held_back;                 // rules of hold_back()
   std::vector<Vocabulary> tokenizer_types;
   std::vector<Vocabulary> models;
 

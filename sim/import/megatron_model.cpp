@@ -1,5 +1,6 @@
 #include "import/layer_pattern.hpp"
 #include "import/megatron_reading.hpp"
+#include "import/number_words.hpp"
 
 #include <fmt/format.h>
 
@@ -94,6 +95,45 @@ void read_latent_attention(MegatronReading& reading) {
     reading.draft.use(*norms, "latent attention has these norms");
 }
 
+// Tokens in front of a token that it attends to: the first of (127, 0); -1: all of them. Those behind it are 0, or -1.
+std::int64_t window_before(const std::vector<std::string>& words, const Setting& setting) {
+  std::vector<std::int64_t> numbers;
+  for (std::string word : words) {
+    if (word.starts_with('(')) word.erase(0, 1);
+    if (word.ends_with(')')) word.pop_back();
+    const std::optional<std::int64_t> number = whole_number_of(word);
+    if (!number || *number < -1 || *number > 1'000'000'000)
+      fail_input(setting.value.where, "--window-size: expected two numbers, such as 127,0, or -1,0 for no window");
+    numbers.push_back(*number);
+  }
+  if (numbers.size() > 2 || (numbers.size() == 2 && numbers.back() > 0))
+    fail_input(setting.value.where,
+               "--window-size: expected two numbers, of which the second is 0: tokens do not look ahead");
+  return numbers.front();
+}
+
+// Which layers attend to all tokens: each so many-th, or 0 in a list of all layers.
+void read_full_layers(MegatronReading& reading, const Setting& setting) {
+  const std::string text = word_of(setting.value);
+  const std::optional<std::int64_t> number = whole_number_of(text);
+  if (number) return reading.draft.take(setting, "model.sliding_window.full_every", text);
+  std::vector<std::int64_t> layers;
+  if (setting.value.kind == Value::Kind::scalar) layers = python_list(text, setting.value.where);
+  for (const Value& item : setting.value.items) {
+    const std::optional<std::int64_t> windowed = whole_number_of(item.scalar);
+    if (!windowed) fail_input(setting.where, "--window-attn-skip-freq: expected a number, or a list of 0 and 1");
+    layers.push_back(*windowed);
+  }
+  const auto first = static_cast<std::size_t>(std::find(layers.begin(), layers.end(), 0) - layers.begin());
+  bool regular = first < layers.size();
+  for (std::size_t i = 0; i < layers.size(); ++i) regular = regular && (layers[i] == 0) == ((i + 1) % (first + 1) == 0);
+  if (regular) return reading.draft.take(setting, "model.sliding_window.full_every", std::to_string(first + 1));
+  if (first == layers.size()) return reading.draft.use(setting, "a window in all layers");
+  reading.draft.doubt(setting, "mirfak has attention to all tokens in each so many-th layer");
+  reading.draft.obstruct(setting.where,
+                         "--window-attn-skip-freq: mirfak has attention to all tokens in each so many-th layer");
+}
+
 void read_attention(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   if (options.flag({"multi-latent-attention"}) != nullptr) {
@@ -108,16 +148,10 @@ void read_attention(MegatronReading& reading) {
   const std::vector<std::string> window = options.words({"window-size"});
   if (window.empty()) return;
   const Setting& setting = *options.said({"window-size"});
-  std::string digits = window.front();
-  std::erase_if(digits, [](char sign) { return sign < '0' || sign > '9'; });
-  if (digits.empty() || digits.size() > 9)
-    fail_input(setting.value.where, "--window-size: expected two numbers, such as 127,0");
-  reading.draft.take(setting, "model.sliding_window.tokens", std::to_string(std::stol(digits) + 1),
-                     "and the token itself");
-  if (const auto every = options.count({"window-attn-skip-freq"})) {
-    reading.draft.take(*options.said({"window-attn-skip-freq"}), "model.sliding_window.full_every",
-                       std::to_string(*every));
-  }
+  const std::int64_t before = window_before(window, setting);
+  if (before < 0) return reading.draft.leave(setting, "-1: no window");
+  reading.draft.take(setting, "model.sliding_window.tokens", std::to_string(before + 1), "and the token itself");
+  if (const Setting* every = options.said({"window-attn-skip-freq"})) read_full_layers(reading, *every);
 }
 
 void read_activation(MegatronReading& reading) {

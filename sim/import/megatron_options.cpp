@@ -117,7 +117,7 @@ std::optional<double> MegatronOptions::number(const Names& names) {
   const Setting* setting = said(names);
   if (setting == nullptr) return std::nullopt;
   const std::vector<std::string> words = words_of(setting->value);
-  if (words.empty()) fail_value(*setting, "a number");
+  if (words.size() != 1) fail_value(*setting, "a number");
   const std::optional<double> out = parsed(words.front());
   if (!out) fail_value(*setting, "a number");
   return out;

@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "import/megatron_reading.hpp"
+#include "import/program_facts.hpp"
 #include "model/model_loader.hpp"
 
 #include <fmt/format.h>
@@ -34,58 +35,29 @@ MegatronProgram program_of(MegatronReading& reading) {
   return named ? MegatronProgram::bert : MegatronProgram::gpt;
 }
 
-struct BeyondMegatron {
-  MegatronOptions::Names names;
-  std::string_view reason;
-};
-
-// Parts of models that no model of mirfak has.
-void obstruct_parts(MegatronReading& reading) {
-  static const BeyondMegatron parts[] = {
-      {{"vision-model-type", "img-h", "img-w", "patch-dim", "language-model-type"},
-       "a vision tower stands before the language model, which mirfak does not describe"},
-      {{"model-provider", "audio-encoder-model", "encoder-tp", "encoder-dp", "llm-tp", "llm-pp", "llm-dp", "llm-cp",
-        "llm-ep"},
-       "encoders of other kinds of data stand before the language model, which mirfak does not describe"},
-      {{"experimental-attention-variant", "linear-attention-type", "linear-attention-freq"},
-       "attention of another kind than softmax over all tokens, which mirfak does not describe"},
-      {{"moe-latent-size"}, "experts in a narrower space than the layer's, which mirfak does not describe"},
-      {{"mlp-type"}, "experts beside a residual MLP, which mirfak does not describe"},
-      {{"retro-project-dir", "retro-add-retriever"}, "RETRO's retrieval, which mirfak does not describe"},
-      {{"ds-sequence-parallel-fpdt"}, "sequences that are computed in pieces (FPDT), which mirfak does not describe"},
-      {{"use-torch-fsdp2"}, "PyTorch's FSDP2 under Megatron Core, which has no framework file"},
-      {{"fine-grained-activation-offloading", "offload-modules"},
-       "activations of single modules that wait in the host's memory, which mirfak does not describe"},
-      {{"freeze-LM", "freeze-ViT"}, "parts of the model are frozen, which mirfak does not describe"}};
-  for (const BeyondMegatron& part : parts) {
-    const Setting* first = nullptr;
-    for (const std::string_view name : part.names) {
-      const Setting* setting = reading.options.said({name});
-      if (setting == nullptr) continue;
-      reading.draft.doubt(*setting, std::string(part.reason));
-      if (first == nullptr) first = setting;
-    }
-    if (first != nullptr) reading.draft.obstruct(first->where, fmt::format("{}: {}", first->name, part.reason));
-  }
+bool says_nothing_said(const Value& value) {
+  if (value.kind != Value::Kind::scalar) return false;
+  const std::string& word = value.scalar;
+  return word == "false" || word == "False" || word == "null" || word == "None" || word == "~";
 }
 
 void judge_the_rest(MegatronReading& reading) {
   ImportDraft& draft = reading.draft;
-  std::vector<std::string> known;
-  for (const auto& entry : reading.knowledge.without_effect) known.push_back("--" + entry.first);
-  for (const auto& entry : reading.knowledge.not_distinguished) known.push_back("--" + entry.first);
+  for (const auto& entry : reading.knowledge.without_effect) draft.know("--" + entry.first);
+  for (const auto& entry : reading.knowledge.not_distinguished) draft.know("--" + entry.first);
+  for (const std::string& name : reading.knowledge.names) draft.know("--" + name);
   for (const Setting* setting : draft.open()) {
     if (!setting->name.starts_with("--")) continue;
     const std::string name = setting->name.substr(2);
-    const Setting* last = draft.find(setting->name);
+    const Setting* last = draft.latest(setting->name);
     if (last != setting) continue;  // superseded now
     const auto alike = reading.knowledge.not_distinguished.find(name);
-    if (const std::string* reason = reading.knowledge.reason_without_effect(name)) {
+    if (says_nothing_said(setting->value)) {
+      draft.leave(*setting, "as if it were not said");
+    } else if (const std::string* reason = reading.knowledge.reason_without_effect(name)) {
       draft.leave(*setting, *reason);
     } else if (alike != reading.knowledge.not_distinguished.end()) {
       draft.doubt(*setting, "predictions are the same with and without it: " + alike->second);
-    } else {
-      draft.suggest(*setting, did_you_mean(setting->name, known, "an option that mirfak does not know"));
     }
   }
 }
@@ -169,7 +141,7 @@ void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const Im
   read_megatron_strategy(reading);
   read_megatron_training(reading);
   read_megatron_framework(reading);
-  obstruct_parts(reading);
+  hold_back(draft, "--", reading.knowledge.held_back);
   require_known(reading);
   judge_the_rest(reading);
 }

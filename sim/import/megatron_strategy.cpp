@@ -98,6 +98,8 @@ int read_zero(MegatronReading& reading) {
   MegatronOptions& options = reading.options;
   ImportDraft& draft = reading.draft;
   if (const Setting* fsdp = options.flag({"use-megatron-fsdp", "use-custom-fsdp"})) return read_fsdp(reading, *fsdp);
+  if (const Setting* strategy = options.said({"data-parallel-sharding-strategy"}))
+    draft.leave(*strategy, "without --use-megatron-fsdp");
   const Setting* config = options.said({"deepspeed-config"});
   if (const auto stage = options.count({"zero-stage"})) {
     draft.take(*options.said({"zero-stage"}), "strategy.zero", std::to_string(*stage));
@@ -173,9 +175,30 @@ void read_offload(MegatronReading& reading) {
     draft.doubt(*states, "state that lies on the host between steps is left out");
 }
 
+// Ranks in the order tensor, pipeline, data: the members of a data-parallel group then lie further apart, and stages
+// nearer. mirfak has the usual order, tensor, context, data, pipeline.
+void read_rank_order(MegatronReading& reading) {
+  const Setting* order = reading.options.flag({"use-tp-pp-dp-mapping"});
+  if (order == nullptr) return;
+  const std::int64_t inside = reading.tensor * reading.context;
+  const std::optional<std::int64_t> replicas = reading.replicas();
+  const bool alone = replicas && *replicas <= reading.context;
+  if (reading.pipeline == 1 || alone)
+    return reading.draft.leave(*order, reading.pipeline == 1 ? "one stage" : "one data rank");
+  reading.draft.doubt(
+      *order,
+      fmt::format(
+          "the order of ranks is not predicted: neighbours of a data-parallel group lie {} ranks apart, not {}, and "
+          "stages {}, not {}; where that moves groups out of nodes, their exchanges take as much longer as the "
+          "network is slower than the links in a node",
+          inside * reading.pipeline, inside, inside,
+          replicas ? std::to_string(*replicas * reading.tensor) : "data ranks times as many"));
+}
+
 }  // namespace
 
 void read_megatron_strategy(MegatronReading& reading) {
+  read_rank_order(reading);
   read_sequence_parallelism(reading);
   read_expert_parallelism(reading);
   const int zero = read_zero(reading);

@@ -1,4 +1,5 @@
 #include "import/megatron_reading.hpp"
+#include "import/number_words.hpp"
 
 #include "base/yaml.hpp"
 
@@ -56,7 +57,8 @@ void read_selective(MegatronReading& reading) {
 std::int64_t largest_chunk(MegatronReading& reading) {
   const Value* strategy = reading.draft.scenario().find("strategy");
   const Value* said = strategy == nullptr ? nullptr : strategy->find("virtual_pipeline");
-  const std::int64_t chunks = said == nullptr ? 1 : std::max<std::int64_t>(1, std::atoll(said->scalar.c_str()));
+  const std::int64_t chunks =
+      said == nullptr ? 1 : std::max<std::int64_t>(1, whole_number_of(said->scalar).value_or(1));
   const std::int64_t parts = reading.pipeline * chunks;
   return std::max<std::int64_t>(1, (reading.layers + parts - 1) / parts);
 }
@@ -246,11 +248,15 @@ void read_optimizer(MegatronReading& reading) {
     draft.take(*setting, "training.optimizer", muon ? "muon" : name);
   if (setting != nullptr && !muon && name != "adam" && name != "sgd")
     draft.doubt(*setting, "an optimizer that mirfak does not know: Adam is taken");
-  for (const std::string_view part : {"exp-avg-dtype", "exp-avg-sq-dtype", "main-params-dtype"}) {
+  for (const std::string_view part : {"exp-avg-dtype", "exp-avg-sq-dtype", "main-params-dtype", "main-grads-dtype"}) {
     const Setting* type = options.said({part});
     if (type == nullptr) continue;
-    if (word_of(type->value) == "fp32") draft.use(*type, "as it is by default");
-    if (word_of(type->value) != "fp32") draft.doubt(*type, "mirfak keeps this state in fp32");
+    const std::string word = word_of(type->value);
+    if (word == "fp32") draft.use(*type, "as it is by default");
+    if (word == "fp32") continue;
+    draft.doubt(*type,
+                fmt::format("mirfak keeps this state in fp32: {} bytes too many for each parameter that a rank updates",
+                            word == "fp8" || word == "uint8" ? 3 : 2));
   }
   if (const Setting* aware = options.flag({"use-precision-aware-optimizer"}))
     draft.use(*aware, "its types are options of their own");

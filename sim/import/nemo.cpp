@@ -4,12 +4,14 @@
 #include "import/interpolation.hpp"
 #include "import/megatron_dialect.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace mirfak {
 
@@ -17,6 +19,7 @@ namespace {
 
 constexpr std::string_view kEncoder = "model.encoder.";
 constexpr std::string_view kDecoder = "model.decoder.";
+constexpr std::string_view kMambaLayers = "layers:model.num_layers";
 constexpr std::string_view kOtherHalf = "decoder:";  // what is left of the decoder's
 
 bool has_prefix(const std::vector<Setting>& settings, std::string_view prefix) {
@@ -53,6 +56,42 @@ void name_tokenizer(std::vector<Setting>& settings) {
     const bool hub = setting.value.scalar.find('/') != std::string::npos;
     setting.name = megatron_option_name(hub ? "tokenizer-name-or-path" : "tokenizer-type");
   }
+}
+
+bool says_zero(const Setting& setting) {
+  return setting.value.kind == Value::Kind::null || setting.value.scalar == "0" || setting.value.scalar == "0.0" ||
+         setting.value.scalar == "null";
+}
+
+Setting* setting_named(std::vector<Setting>& settings, std::string_view name) {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return one.name == name; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+// A model of Mamba-2 says its layers by a pattern; without one and without shares of attention and MLPs all of them are
+// Mamba's. Returns where such shares stand whose layers are not derived here.
+std::optional<Location> name_mamba_layers(std::vector<Setting>& settings) {
+  constexpr std::array<std::string_view, 3> shares = {"model.hybrid_attention_ratio", "model.hybrid_mlp_ratio",
+                                                      "model.hybrid_override_pattern"};
+  const bool mamba = has_prefix(settings, "model.mamba_") || std::any_of(shares.begin(), shares.end(), [&](auto name) {
+                       return setting_named(settings, name) != nullptr;
+                     });
+  const Setting* pattern = setting_named(settings, "model.hybrid_override_pattern");
+  if (!mamba || (pattern != nullptr && !says_zero(*pattern))) return std::nullopt;
+  for (const std::string_view name : {shares[0], shares[1]}) {
+    const Setting* share = setting_named(settings, name);
+    if (share != nullptr && !says_zero(*share)) return share->where;
+  }
+  Setting* layers = setting_named(settings, "model.num_layers");
+  const std::optional<std::int64_t> count = layers == nullptr ? std::nullopt : whole_number_of(layers->value.scalar);
+  if (!count || *count < 1 || *count > 10'000) return std::nullopt;
+  Setting all = *layers;
+  all.name = megatron_option_name("hybrid-override-pattern");
+  all.value = scalar_value(std::string(static_cast<std::size_t>(*count), 'M'), layers->where);
+  layers->name = std::string(kMambaLayers);
+  settings.push_back(std::move(all));
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> number_of(ImportDraft& draft, const char* name, const Value& defaults) {
@@ -98,6 +137,7 @@ ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContex
   std::vector<std::string> differing;
   if (halves) join_halves(settings, differing);
   name_tokenizer(settings);
+  const std::optional<Location> shares = name_mamba_layers(settings);
   ImportDraft draft(in_megatron_words(std::move(settings), facts));
   for (const Setting* setting : draft.open()) {
     if (!setting->name.starts_with(kOtherHalf)) continue;
@@ -108,6 +148,12 @@ ImportDraft read_nemo_yaml(std::span<const ImportFile> files, const ImportContex
     }
   }
   leave_python(draft);
+  if (shares) {
+    draft.obstruct(*shares,
+                   "which layers are attention and which are MLPs follows from shares, and is not derived here: "
+                   "say hybrid_override_pattern");
+  }
+  if (const Setting* layers = draft.find(kMambaLayers)) draft.use(*layers, "all of them of Mamba-2");
   facts.judge_rest(draft);
   read_machine(draft);
   const char* program = halves ? "pretrain_t5.py" : encoder ? "pretrain_bert.py" : "pretrain_gpt.py";

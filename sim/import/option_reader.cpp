@@ -5,6 +5,7 @@
 #include "base/yaml.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -58,6 +59,7 @@ std::vector<Setting> settings_of(const Value& root, std::string_view sign) {
 }
 
 bool Option::is_none() const {
+  if (setting != nullptr && !setting->missing.empty()) return false;
   if (value.kind == Value::Kind::null) return true;
   if (value.kind != Value::Kind::scalar) return false;
   return value.scalar.empty() || (!value.quoted && (value.scalar == "None" || value.scalar == "null"));
@@ -94,10 +96,22 @@ void OptionReader::fail(const Option& option, const std::string& expected, const
                               described(option.value), expected));
   }
   const Location& where = option.value.where.known() ? option.value.where : option.setting->where;
+  require_known(option);
   fail_input(where, fmt::format("{}: expected {}, found {}", option.name, expected, described(option.value)), hint);
 }
 
+// A value that hangs on a variable that nobody set, or on what a command prints.
+void OptionReader::require_known(const Option& option) const {
+  if (option.setting == nullptr || option.setting->missing.empty()) return;
+  const std::vector<std::string>& missing = option.setting->missing;
+  fail_input(option.setting->where,
+             fmt::format("{}: its value is not known: it hangs on {}", option.name, fmt::join(missing, ", ")),
+             missing.front().starts_with("$(") ? "what commands print is not known: write the value in their place"
+                                               : fmt::format("say --env {}=VALUE", missing.front()));
+}
+
 std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, std::int64_t maximum) const {
+  require_known(option);
   const std::string range = fmt::format("a whole number from {} to {}", minimum, maximum);
   if (option.value.kind != Value::Kind::scalar) fail(option, range);
   const std::optional<double> read = number_of_text(option.value.scalar);
@@ -108,6 +122,7 @@ std::int64_t OptionReader::integer(const Option& option, std::int64_t minimum, s
 }
 
 double OptionReader::number(const Option& option, double minimum, double maximum) const {
+  require_known(option);
   const std::string range = fmt::format("a number from {} to {}", minimum, maximum);
   if (option.value.kind != Value::Kind::scalar) fail(option, range);
   const std::optional<double> read = number_of_text(option.value.scalar);
@@ -116,6 +131,7 @@ double OptionReader::number(const Option& option, double minimum, double maximum
 }
 
 bool OptionReader::flag(const Option& option) const {
+  require_known(option);
   if (option.value.kind == Value::Kind::null) return false;
   const std::string text = option.value.kind == Value::Kind::scalar ? lower(option.value.scalar) : "";
   if (text == "true" || text == "yes" || text == "on" || text == "1") return true;
@@ -124,6 +140,7 @@ bool OptionReader::flag(const Option& option) const {
 }
 
 std::string OptionReader::word(const Option& option) const {
+  require_known(option);
   if (option.value.kind != Value::Kind::scalar) fail(option, "a word");
   return option.value.scalar;
 }

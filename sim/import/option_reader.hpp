@@ -58,6 +58,8 @@ class OptionReader {
   [[noreturn]] void fail(const Option& option, const std::string& expected, const std::string& hint = {}) const;
 
  private:
+  void require_known(const Option& option) const;  // Error(input) for a value of which names are missing
+
   ImportDraft& draft_;
   std::vector<Setting> defaults_;
   std::string program_;

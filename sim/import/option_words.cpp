@@ -4,14 +4,17 @@
 #include "base/yaml.hpp"
 #include "import/bridge_command.hpp"
 #include "import/hugging_face.hpp"
+#include "import/launcher_options.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
+#include "import/program_identity.hpp"
 #include "import/toml.hpp"
 #include "import/torchtitan.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -29,24 +32,35 @@ bool has_word(const LaunchCommand& command, std::string_view name) {
   });
 }
 
+// By its batch, or by what a training has and a generation into a folder does not.
 bool is_trainer(const LaunchCommand& command) {
-  return has_word(command, "--per_device_train_batch_size") || has_word(command, "--output_dir");
+  if (has_word(command, "--per_device_train_batch_size")) return true;
+  constexpr std::array<std::string_view, 5> names = {"--num_train_epochs", "--learning_rate", "--max_steps",
+                                                     "--gradient_accumulation_steps", "--lr_scheduler_type"};
+  return has_word(command, "--output_dir") &&
+         std::any_of(names.begin(), names.end(), [&](std::string_view name) { return has_word(command, name); });
 }
 
-// Names as in Python; an option without a value is true, and one of tyro's "no-" options false.
-std::vector<Setting> python_settings(std::span<const ArgumentWord> words) {
-  std::vector<Setting> out = settings_of_arguments(words);
-  for (Setting& setting : out) {
-    setting.name = setting.name.substr(std::min(setting.name.find_first_not_of('-'), setting.name.size()));
-    std::replace(setting.name.begin(), setting.name.end(), '-', '_');
-    if (setting.value.kind != Value::Kind::null) continue;
-    setting.value = scalar_value("true", setting.where);
-    const std::size_t no = setting.name.find(".no_");
-    if (no == std::string::npos) continue;
-    setting.name.erase(no + 1, 3);
-    setting.value.scalar = "false";
+// Settings of a file that the command names, as TRL's --config or in place of all options: options behind it count
+// more.
+std::vector<Setting> settings_of_named_file(const LaunchCommand& command, std::span<const ImportFile> files) {
+  std::vector<Setting> out;
+  const ArgumentWord* named = nullptr;
+  for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+    const ArgumentWord& word = command.arguments[i];
+    if (word.text == "--config" && i + 1 < command.arguments.size()) named = &command.arguments[i + 1];
+    const bool alone =
+        i == 0 && (word.text.ends_with(".yaml") || word.text.ends_with(".yml") || word.text.ends_with(".json"));
+    if (alone) named = &word;
   }
-  return out;
+  if (named == nullptr) return out;
+  const std::filesystem::path asked = named->text;
+  const auto file = std::find_if(files.begin(), files.end(), [&](const ImportFile& one) {
+    return std::filesystem::path(one.name).filename() == asked.filename();
+  });
+  if (file == files.end())
+    fail_input(named->where, fmt::format("{} is not among the files", excerpt(named->text)), "give it, too");
+  return settings_of(parse_foreign_yaml(file->text, file->name));
 }
 
 Value words_between_commas(const Value& word) {
@@ -111,7 +125,7 @@ void add_file(std::vector<Setting>& out, const Setting& option, std::span<const 
 ImportDraft import_torchtitan_command(const LaunchCommand& command, std::vector<Setting> others,
                                       std::span<const ImportFile> files, const ImportContext& context) {
   const ProgramFacts facts(context.sources, "torchtitan");
-  std::vector<Setting> said = python_settings(command.arguments);
+  std::vector<Setting> said = settings_of_python(command.arguments);
   split_lists(said);
   std::vector<Setting> settings;
   std::vector<Setting> overrides;
@@ -161,6 +175,21 @@ std::optional<LaunchCommand> command_in(const ImportFile& file) {
 
 }  // namespace
 
+std::vector<Setting> settings_of_python(std::span<const ArgumentWord> words) {
+  std::vector<Setting> out = settings_of_arguments(words);
+  for (Setting& setting : out) {
+    setting.name = setting.name.substr(std::min(setting.name.find_first_not_of('-'), setting.name.size()));
+    std::replace(setting.name.begin(), setting.name.end(), '-', '_');
+    if (setting.value.kind != Value::Kind::null || !setting.missing.empty()) continue;
+    setting.value = scalar_value("true", setting.where);
+    const std::size_t no = setting.name.find(".no_");
+    if (no == std::string::npos) continue;
+    setting.name.erase(no + 1, 3);
+    setting.value.scalar = "false";
+  }
+  return out;
+}
+
 bool is_command_of_config(const LaunchCommand& command) {
   return is_torchtitan(command) || is_bridge_command(command) || is_trainer(command);
 }
@@ -179,7 +208,11 @@ ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<S
     draft.machine = command.machine;
     return draft;
   }
-  std::vector<Setting> settings = python_settings(command.arguments);
+  std::vector<Setting> settings = launcher_settings(command, context.sources);
+  for (Setting& setting : settings_of_named_file(command, files)) settings.push_back(std::move(setting));
+  for (Setting& setting : settings_of_python(command.arguments)) {
+    if (setting.name != "config") settings.push_back(std::move(setting));
+  }
   for (Setting& setting : others) settings.push_back(std::move(setting));
   ImportDraft draft = import_trainer(std::move(settings), files, inside);
   if (!draft.machine.gpus()) draft.machine = command.machine;
@@ -206,7 +239,9 @@ ImportDraft read_config_command(std::span<const ImportFile> files, const ImportC
     fail_input({files.front().name, 1, 1},
                "expected a command line that starts torchtitan, Megatron-Bridge's run_recipe.py or a Trainer's script");
   }
-  return import_command_of_config(*command, {}, files.subspan(1), context);
+  ImportDraft draft = import_command_of_config(*command, {}, files.subspan(1), context);
+  judge_program(draft, *command, context.sources);
+  return draft;
 }
 
 }  // namespace mirfak

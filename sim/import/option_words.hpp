@@ -17,6 +17,10 @@ bool is_command_of_config(const LaunchCommand& command);
 ImportDraft import_command_of_config(const LaunchCommand& command, std::vector<Setting> others,
                                      std::span<const ImportFile> files, const ImportContext& context);
 
+// Options as settings with names as in Python: without dashes, with underscores. One without a value is true, and one
+// of tyro's "no-" options false.
+std::vector<Setting> settings_of_python(std::span<const ArgumentWord> words);
+
 // A text that is one such command line, over several lines with backslashes or without; of torchtitan and
 // Megatron-Bridge also the options alone.
 bool is_config_command(const ImportFile& file);

@@ -38,6 +38,34 @@ bool is_among(const Value* harmless, const Value& value) {
   });
 }
 
+// Names of a program's options as its sources have them: of names/ a list, of options/ what is written.
+std::vector<std::string> option_names(const ScenarioSources& sources, std::string_view name) {
+  std::vector<std::string> out;
+  for (const char* folder : {"names", "options"}) {
+    const auto path = sources.folders.hardware / "launch" / folder / fmt::format("{}.yaml", name);
+    if (!std::filesystem::exists(path)) continue;
+    const Document document = Document::from_file(path);
+    if (const Value* names = document.root().find("names")) {
+      for (const Value& option : names->items) out.push_back(option.scalar);
+    }
+    if (const Value* options = document.root().find("options")) {
+      for (const Value::Field& option : options->fields) out.push_back(option.key);
+    }
+  }
+  return out;
+}
+
+// Options that rules name in full.
+void know_options(ImportDraft& draft, std::string_view prefix, const Value& rules) {
+  for (const Value& rule : rules.items) {
+    const Value* options = rule.find("options");
+    if (options == nullptr) continue;
+    for (const Value& option : options->items) {
+      if (!option.scalar.ends_with('*')) draft.know(std::string(prefix) + option.scalar);
+    }
+  }
+}
+
 std::string text_of(const Value& mapping, std::string_view key) {
   const Value* found = mapping.find(key);
   return found == nullptr ? std::string() : found->scalar;
@@ -76,7 +104,14 @@ bool is_off(const std::string& name, const std::set<std::string>& off) {
 }  // namespace
 
 ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name)
-    : document_(Document::from_file(sources.folders.hardware / "launch" / fmt::format("{}.yaml", name))) {}
+    : document_(Document::from_file(sources.folders.hardware / "launch" / fmt::format("{}.yaml", name))) {
+  names_ = option_names(sources, name);
+  if (const Value* others = document_.root().find("names_of")) {
+    for (const Value& other : others->items) {
+      for (std::string& option : option_names(sources, other.scalar)) names_.push_back(std::move(option));
+    }
+  }
+}
 
 const Value& ProgramFacts::section(std::string_view key) const {
   static const Value kNone;
@@ -98,15 +133,24 @@ void ProgramFacts::rename(std::vector<Setting>& settings) const {
 }
 
 bool ProgramFacts::judges(const std::string& name) const {
-  return rule_of(section("without_effect"), name) != nullptr || rule_of(section("not_predicted"), name) != nullptr;
+  return rule_of(section("without_effect"), name) != nullptr || rule_of(section("not_predicted"), name) != nullptr ||
+         rule_of(section("held_back"), name) != nullptr;
 }
 
 void ProgramFacts::judge_rest(ImportDraft& draft, std::string_view prefix) const {
+  for (const std::string& name : names_) draft.know(std::string(prefix) + name);
+  const Value* dialect = section("dialect").find("options");
+  for (const Value::Field& option : dialect == nullptr ? std::vector<Value::Field>{} : dialect->fields) {
+    draft.know(std::string(prefix) + option.key);
+  }
+  hold_back(draft, prefix, section("held_back"));
   judge_options(draft, prefix, section("without_effect"), section("not_predicted"));
 }
 
 void judge_options(ImportDraft& draft, std::string_view prefix, const Value& without_effect,
                    const Value& not_predicted) {
+  know_options(draft, prefix, without_effect);
+  know_options(draft, prefix, not_predicted);
   const std::vector<const Setting*> all = draft.open();
   const std::set<std::string> off = switched_off(all);
   for (const Setting* setting : all) {
@@ -124,6 +168,26 @@ void judge_options(ImportDraft& draft, std::string_view prefix, const Value& wit
         draft.doubt(*setting, text_of(*other, "reason"));
       }
     }
+  }
+}
+
+void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules) {
+  know_options(draft, prefix, rules);
+  std::set<std::string> said;  // once of each reason
+  for (const Setting* setting : draft.open()) {
+    if (!setting->name.starts_with(prefix)) continue;
+    const Value* rule = rule_of(rules, setting->name.substr(prefix.size()));
+    if (rule == nullptr) continue;
+    if (is_among(rule->find("unless"), setting->value)) {
+      const std::string otherwise = text_of(*rule, "otherwise");
+      draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
+      continue;
+    }
+    const std::string reason = text_of(*rule, "reason");
+    draft.doubt(*setting, reason);
+    if (!said.insert(reason).second) continue;
+    const std::string name = prefix == "--" ? setting->name : setting->name.substr(prefix.size());
+    draft.obstruct(setting->where, fmt::format("{}: {}", name, reason));
   }
 }
 

@@ -29,16 +29,20 @@ class ProgramFacts {
 
   // Verdicts of the options that nobody asked for: without effect, or with an effect that no prediction has. Call it
   // when all others are read. `prefix`: what the draft has in front of this program's names; others are left alone.
+  // Names of all options that the program has become known to the draft. What `held_back` lists is an obstacle.
   void judge_rest(ImportDraft& draft, std::string_view prefix = "") const;
 
  private:
   Document document_;
+  std::vector<std::string> names_;  // of options, of names/ and options/
 };
 
 // The same by rules that stand elsewhere. Where a section of the settings is switched off ("fp16.enabled: false"), what
 // else it says has no effect.
 void judge_options(ImportDraft& draft, std::string_view prefix, const Value& without_effect,
                    const Value& not_predicted);
+// Obstacles at settings that make another training of it than mirfak describes: `rules` as `held_back` has them.
+void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules);
 
 // A model as a scenario says it (a name of models/, or a mapping of a model file's keys), or none.
 struct KnownModel {

@@ -4,7 +4,9 @@
 #include "base/text.hpp"
 #include "import/launch_command.hpp"
 #include "import/launch_programs.hpp"
+#include "import/launcher_options.hpp"
 #include "import/megatron_settings.hpp"
+#include "import/program_identity.hpp"
 #include "import/shell_script.hpp"
 #include "import/slurm_lines.hpp"
 
@@ -96,15 +98,17 @@ struct Launches {
   std::vector<std::map<std::string, ShellExport>> environments;
 };
 
-Launches launches_of(const ShellRun& run) {
+Launches launches_of(const ShellRun& run, const ScenarioSources& sources) {
+  const KnownPrograms known(sources);
   Launches out;
   for (const ShellCommand& command : run.commands) {
     std::vector<ArgumentWord> words;
     for (const ArgumentWord& word : command.words) words.push_back(word);
-    std::optional<LaunchCommand> launch = launch_command(words);
+    std::optional<LaunchCommand> launch = known.command_by_name(words);
+    if (!launch) launch = launch_command(words);
     if (!launch) continue;
     // A program that is asked for its output is a training where a reader knows its options.
-    if (command.captured && program_of_launch(*launch) == nullptr) continue;
+    if (command.captured && program_of_launch(*launch, sources) == nullptr) continue;
     out.all.push_back(std::move(*launch));
     out.environments.push_back(command.environment);
   }
@@ -139,24 +143,22 @@ std::size_t chosen(const Launches& launches, const ImportContext& context, const
     return number - 1;
   }
   for (std::size_t i = 0; i < launches.all.size(); ++i) {
-    if (program_of_launch(launches.all[i]) != nullptr) return i;
+    if (program_of_launch(launches.all[i], context.sources) != nullptr) return i;
   }
   return 0;
 }
 
-// No reader knows the program: its options may come from what is not here.
-[[noreturn]] void fail_at_program(const LaunchCommand& launch, const ShellRun& run) {
+// No reader knows the program: it is known as another one, or its options may come from what is not here.
+[[noreturn]] void fail_at_program(const LaunchCommand& launch, const ShellRun& run, const ScenarioSources& sources) {
   std::vector<std::string> missing;
   for (const ArgumentWord& word : launch.arguments) {
     for (const std::string& name : word.missing) {
       if (std::find(missing.begin(), missing.end(), name) == missing.end()) missing.push_back(name);
     }
   }
-  if (missing.empty() && run.absent.empty()) {
-    fail_input(launch.program_where,
-               fmt::format("{}: a program whose options no reader knows", excerpt(launch.program)),
-               "mirfak reads Megatron-LM's and Megatron-DeepSpeed's; give a file of its settings instead");
-  }
+  const std::optional<ProgramIdentity> known = KnownPrograms(sources).of_launch(launch);
+  const bool another = known && !known->reason.empty();
+  if (another || (missing.empty() && run.absent.empty())) refuse_launch(launch, sources);
   const std::string why = missing.empty()
                               ? "its options are not known"
                               : fmt::format("its options hang on {}, which nobody sets", fmt::join(missing, ", "));
@@ -227,6 +229,9 @@ void add_configurations(std::vector<ImportFile>& out, const LaunchCommand& launc
     if (known) continue;
     if (auto found = beside(files, path.string())) out.push_back({std::move(found->name), std::move(found->text)});
   }
+  for (const std::string& name : files_of_launcher(launch)) {
+    if (auto found = beside(files, name)) out.push_back({std::move(found->name), std::move(found->text)});
+  }
 }
 
 ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& context) {
@@ -239,15 +244,20 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
   setup.programs = read_shell_programs(context.sources.catalog.folder());
   setup.find_file = [&](const std::string& name) { return beside(files, name); };
   const ShellRun run = run_shell(file.name, file.text, setup);
-  const Launches launches = launches_of(run);
+  Launches launches = launches_of(run, context.sources);
   if (launches.all.empty()) fail_without_launch(file, run);
   const std::size_t which = chosen(launches, context, file);
-  const LaunchCommand& launch = launches.all[which];
-  const LaunchProgram* program = program_of_launch(launch);
-  if (program == nullptr) fail_at_program(launch, run);
+  LaunchCommand& launch = launches.all[which];
+  const LaunchProgram* program = program_of_launch(launch, context.sources);
+  if (program == nullptr) fail_at_program(launch, run, context.sources);
+  std::vector<ImportFile> written;
+  for (const auto& [name, text] : run.files) written.push_back({name, text});
+  for (const ImportFile& given : files.subspan(1)) written.push_back(given);
+  add_configurations(written, launch, files);
   ImportDraft draft(settings_of_launch(launch, slurm, launches.environments[which]));
-  draft.machine = machine_of(launch, slurm);
   draft.notes = slurm.notes;
+  read_launcher_machine(launch, written, draft.notes);
+  draft.machine = machine_of(launch, slurm);
   draft.notes.insert(draft.notes.end(), launch.notes.begin(), launch.notes.end());
   for (const ShellNote& note : run.notes) draft.notes.push_back({note.where, note.text});
   if (launches.all.size() > 1) {
@@ -260,11 +270,7 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
     draft.notes.push_back(
         {word.where, fmt::format("{} is not set: nothing stands here, as in bash", fmt::join(word.missing, ", "))});
   }
-  std::vector<ImportFile> written;
-  for (const auto& [name, text] : run.files) written.push_back({name, text});
-  for (const ImportFile& given : files.subspan(1)) written.push_back(given);
-  add_configurations(written, launch, files);
-  program->read(draft, launch, written, context);
+  read_launch(*program, draft, launch, written, context);
   judge_machine_lines(draft);
   return draft;
 }

@@ -18,6 +18,26 @@ namespace {
 constexpr std::array<std::string_view, 7> kTelling = {"accelerators", "gpus",   "instance_type", "cloud",
                                                       "infra",        "any_of", "ordered"};
 
+// The documents of a file, between lines of three dashes, each with empty lines in front so that places stay.
+std::vector<ImportFile> documents_of(const ImportFile& file) {
+  std::vector<ImportFile> out(1, {file.name, ""});
+  std::size_t lines = 0;
+  bool empty = true;
+  for (std::size_t at = 0; at < file.text.size();) {
+    const std::size_t end = std::min(file.text.find('\n', at), file.text.size());
+    const std::string_view line = std::string_view(file.text).substr(at, end - at);
+    const bool divides = line.starts_with("---") && trimmed(line.substr(3), " \t\r").empty();
+    if (divides && !empty) out.push_back({file.name, std::string(lines, '\n')});
+    if (!divides) out.back().text += line;
+    empty = empty && (divides || trimmed(line, " \t\r").empty() || line.front() == '#');
+    empty = empty || (divides && out.size() > 1 && out.back().text.size() == lines);
+    out.back().text += '\n';
+    ++lines;
+    at = end + 1;
+  }
+  return out;
+}
+
 std::optional<Value> task_of(const ImportFile& file) {
   const bool likely = file.text.starts_with("resources:") || file.text.find("\nresources:") != std::string::npos;
   if (!likely) return std::nullopt;
@@ -30,12 +50,22 @@ std::optional<Value> task_of(const ImportFile& file) {
   return std::nullopt;
 }
 
-bool is_skypilot_task(const ImportFile& file) {
-  const std::optional<Value> root = task_of(file);
+bool asks_for_machines(const ImportFile& document) {
+  const std::optional<Value> root = task_of(document);
   const Value* const resources = root ? root->find("resources") : nullptr;
   if (resources == nullptr || resources->kind != Value::Kind::mapping) return false;
   return std::any_of(kTelling.begin(), kTelling.end(),
                      [&](std::string_view key) { return resources->find(key) != nullptr; });
+}
+
+bool is_skypilot_task(const ImportFile& file) {
+  if (file.text.find("resources:") == std::string::npos) return false;
+  const std::vector<ImportFile> documents = documents_of(file);
+  return std::any_of(documents.begin(), documents.end(), asks_for_machines);
+}
+
+bool same_machines(const RentedNodes& a, const RentedNodes& b) {
+  return a.nodes == b.nodes && a.gpus == b.gpus && a.gpu == b.gpu && a.cloud == b.cloud && a.instance == b.instance;
 }
 
 std::int64_t whole_number(std::string_view text, const Location& where, std::string_view what) {
@@ -65,6 +95,7 @@ class TaskReading {
     rented_.text = "resources";
     read_resources(resources);
     read_choices(resources);
+    if (out_.rented && same_machines(*out_.rented, rented_)) return;
     if (out_.rented)
       out_.unclear.push_back({rented_.where, "a second task: which of them the training runs in is not known"});
     if (out_.rented) return;
@@ -133,7 +164,7 @@ class TaskReading {
   RentedNodes rented_;
 };
 
-void read_skypilot_task(const ImportFile& file, ClusterFacts& out) {
+void read_document(const ImportFile& file, ClusterFacts& out) {
   const Value root = parse_foreign_yaml(file.text, file.name);
   const Value* const resources = root.kind == Value::Kind::mapping ? root.find("resources") : nullptr;
   if (resources == nullptr || resources->kind != Value::Kind::mapping) {
@@ -141,6 +172,23 @@ void read_skypilot_task(const ImportFile& file, ClusterFacts& out) {
                "give the YAML of one task, such as resources: {accelerators: 'H100:8'}");
   }
   TaskReading(root, out).read();
+}
+
+// A pipeline has a document for each task, and one in front that names it. Tasks without machines of their own (the
+// head of a pipeline, work on processors) say nothing of the training's nodes.
+void read_skypilot_task(const ImportFile& file, ClusterFacts& out) {
+  const std::vector<ImportFile> documents = documents_of(file);
+  if (documents.size() == 1) return read_document(file, out);
+  bool read = false;
+  for (const ImportFile& document : documents) {
+    if (!asks_for_machines(document)) continue;
+    read_document(document, out);
+    read = true;
+  }
+  if (!read) {
+    fail_input({file.name, 1, 1}, "none of its documents has `resources:` that ask for machines",
+               "give the task that trains, such as resources: {accelerators: 'H100:8'}");
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "import/torchtitan.hpp"
 
 #include "base/text.hpp"
+#include "import/number_words.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
 #include "import/toml.hpp"
@@ -325,7 +326,8 @@ class TorchtitanReader {
     }
     const Value* chunks = options_.draft().scenario().find("strategy")->find("virtual_pipeline");
     const std::int64_t of_chunk =
-        *layers_ / stages_ / (chunks == nullptr ? 1 : std::max(1, std::atoi(chunks->scalar.c_str())));
+        *layers_ / stages_ /
+        (chunks == nullptr ? 1 : std::max<std::int64_t>(1, whole_number_of(chunks->scalar).value_or(1)));
     if (of_chunk < n) {
       options_.use(every, "a chunk has fewer layers");
       return options_.put(mode, "strategy.recompute", "none");

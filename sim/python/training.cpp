@@ -6,6 +6,7 @@
 #include "python/json.hpp"
 #include "python/waiting.hpp"
 #include "report/train_report.hpp"
+#include "scenario/stated_notes.hpp"
 #include "trace/training_trace.hpp"
 #include "training/prediction.hpp"
 
@@ -15,7 +16,9 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -30,7 +33,11 @@ struct PredictedTraining {
   double wall_time_s = 0;
 
   TrainReport report() const {
-    return {scenario, prediction, notes_on_assertions(check_assertions(scenario.assertions, scenario.job, prediction))};
+    std::vector<std::string> notes = stated_notes(scenario.document);
+    for (std::string& note : notes_on_assertions(check_assertions(scenario.assertions, scenario.job, prediction))) {
+      notes.push_back(std::move(note));
+    }
+    return {scenario, prediction, std::move(notes)};
   }
 };
 

@@ -6,6 +6,7 @@
 #include "report/job_text.hpp"
 #include "report/search_text.hpp"
 #include "report/strategy_columns.hpp"
+#include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
 
@@ -146,6 +147,7 @@ std::vector<std::string> comparison_remarks(const Comparison& comparison) {
   const auto read_row = std::find_if(comparison.rows.begin(), comparison.rows.end(),
                                      [](const OptionResult& row) { return row.scenario.has_value(); });
   if (read_row != comparison.rows.end()) {
+    for (std::string& note : stated_notes(read_row->scenario->document)) out.push_back(std::move(note));
     for (std::string& note : notes_unchecked(read_row->scenario->assertions)) out.push_back(std::move(note));
   }
   if (!comparison.complete) out.emplace_back("stopped: not all options were searched to the end");

@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
 #include <string>
 
 namespace mirfak {
@@ -16,11 +18,13 @@ Json scalar_json(const Value& value) {
   const std::string& text = value.scalar;
   if (value.quoted) return text;
   if (text == "true" || text == "false") return text == "true";
-  char* end = nullptr;
-  const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
-  if (!text.empty() && *end == '\0') return number;
-  const double share = std::strtod(text.c_str(), &end);
-  if (!text.empty() && text.front() >= '0' && text.front() <= '9' && *end == '\0') return share;
+  const char* const end = text.data() + text.size();
+  std::int64_t number = 0;
+  const auto [behind, fault] = std::from_chars(text.data(), end, number);
+  if (fault == std::errc{} && behind == end) return number;
+  double share = 0;
+  const auto [last, error] = std::from_chars(text.data(), end, share);
+  if (error == std::errc{} && last == end && std::isfinite(share)) return share;
   return text;
 }
 

@@ -98,7 +98,9 @@ Json remarks_json(const std::vector<ImportObstacle>& remarks) {
 void add_remarks(std::string& out, const std::string& title, const std::vector<ImportObstacle>& remarks) {
   if (remarks.empty()) return;
   out += fmt::format("\n{}\n", title);
-  for (const ImportObstacle& remark : remarks) out += fmt::format("  {}: {}\n", remark.where.text(), remark.reason);
+  for (const ImportObstacle& remark : remarks) {
+    out += fmt::format("  {}{}\n", remark.where.known() ? remark.where.text() + ": " : "", remark.reason);
+  }
 }
 
 }  // namespace

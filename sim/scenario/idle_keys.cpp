@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "scenario/sections.hpp"
+#include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
 
@@ -193,7 +194,7 @@ bool divides_experts(const Strategy& strategy) {
 
 std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
                                        const IterationResult& result) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = stated_notes(scenario.document);
   const bool drawn = scenario.job.cluster.perturbations().is_drawn();
   for (const IdleKey& idle : idle_keys(scenario, sources, result)) {
     const bool of_samples = drawn && idle.key.starts_with("cluster.perturbations");
@@ -224,7 +225,7 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
     as_stated.push_back({key.name, as_stated_text(*key.value), key.value->where});
   }
   const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = stated_notes(search.document);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (idle[i] != 0) notes.push_back(note_on(as_stated[i]));
   }

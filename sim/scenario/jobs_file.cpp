@@ -3,6 +3,7 @@
 #include "network/fabric_file.hpp"
 #include "network/host_list.hpp"
 #include "scenario/named_scenario.hpp"
+#include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
 
@@ -201,6 +202,9 @@ void note_what_is_idle(JobsFile& file, bool sampled) {
     file.notes.emplace_back("perturbations: their distributions change nothing without samples");
   }
   for (const NamedJob& job : file.jobs) {
+    for (const std::string& note : stated_notes(job.scenario.document)) {
+      file.notes.push_back(fmt::format("{}: {}", job.name, note));
+    }
     if (job.scenario.assertions.empty()) continue;
     file.notes.push_back(fmt::format("assert of {} is of the job alone, and not checked beside others", job.name));
   }

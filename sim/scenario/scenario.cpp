@@ -5,6 +5,7 @@
 #include "scenario/resolved.hpp"
 #include "scenario/search_section.hpp"
 #include "scenario/sections.hpp"
+#include "scenario/stated_notes.hpp"
 #include "scenario/strategy_section.hpp"
 
 #include <utility>
@@ -42,6 +43,7 @@ Scenario scenario_of(const Document& document, ScenarioSections sections, const 
   scenario.assertions = std::move(sections.assertions);
   scenario.resolved = resolved_yaml(
       scenario.job, {sections.model_node, cluster_section, sections.operations_node, sections.assertions_node});
+  scenario.resolved += notes_yaml(document);
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;

@@ -5,6 +5,7 @@
 #include "scenario/job_check.hpp"
 #include "scenario/resolved.hpp"
 #include "scenario/sections.hpp"
+#include "scenario/stated_notes.hpp"
 
 #include <fmt/format.h>
 
@@ -101,6 +102,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   scenario.resolved = resolved_search_yaml(
       scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node, sections.assertions_node},
       scenario.search);
+  scenario.resolved += notes_yaml(document);
   return scenario;
 }
 
@@ -119,7 +121,7 @@ std::string found_scenario(const SearchScenario& scenario, const Job& found, con
   const std::optional<Node> operations = root.find("operations");
   const std::optional<Node> assertions = root.find("assert");
   if (!model.is_scalar() || !is_model_path(model.as_string()))
-    return resolved_yaml(found, {model, cluster, operations, assertions});
+    return resolved_yaml(found, {model, cluster, operations, assertions}) + notes_yaml(searched);
   const fs::path beside = fs::path(scenario.name).parent_path() / model.as_string();
   std::error_code unknown;
   const fs::path from_here = fs::exists(beside, unknown) ? beside : fs::path(model.as_string());  // of an override
@@ -129,7 +131,7 @@ std::string found_scenario(const SearchScenario& scenario, const Job& found, con
                      .lexically_proximate(fs::absolute(folder.empty() ? "." : folder).lexically_normal())
                      .string();
   if (moved.scalar.find('/') == std::string::npos) moved.scalar.insert(0, "./");
-  return resolved_yaml(found, {Node(searched, moved, "model"), cluster, operations, assertions});
+  return resolved_yaml(found, {Node(searched, moved, "model"), cluster, operations, assertions}) + notes_yaml(searched);
 }
 
 Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {

@@ -3,6 +3,7 @@
 #include "model/model_loader.hpp"
 #include "network/fabric_file.hpp"
 #include "scenario/operations_section.hpp"
+#include "scenario/stated_notes.hpp"
 #include "scenario/training_section.hpp"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ ScenarioSections read_beside(const Document& document, Mapping& root, const Node
   std::optional<Operations> operations;
   if (operations_node) operations = read_operations(*operations_node, cluster, sources);
   const std::optional<Node> assertions = root.find_or_null("assert");
+  read_notes(root.find_or_null("notes"));
   root.finish();
   return {model_node,
           cluster_node,

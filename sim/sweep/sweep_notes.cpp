@@ -3,6 +3,7 @@
 #include "scenario/assertions.hpp"
 #include "scenario/idle_keys.hpp"
 #include "scenario/scenario.hpp"
+#include "scenario/stated_notes.hpp"
 #include "simulation/iteration.hpp"
 
 #include <fmt/format.h>
@@ -85,6 +86,7 @@ std::vector<std::string> notes_on_axes(const SweepTable& table) {
 }
 
 std::vector<std::string> notes_on_keys(const SweepFile& sweep, const DataFolders& folders, const SweepTable& table) {
+  std::vector<std::string> notes = stated_notes(sweep.base());
   const std::vector<std::size_t> rows = rows_to_look_at(table);
   const ScenarioSources sources(folders);
   std::vector<std::string> idle_so_far;
@@ -102,7 +104,8 @@ std::vector<std::string> notes_on_keys(const SweepFile& sweep, const DataFolders
   for (std::string& note : idle_so_far) {
     if (table.rows() > rows.size()) note += fmt::format(" (looked at in {} of {} points)", rows.size(), table.rows());
   }
-  return idle_so_far;
+  notes.insert(notes.end(), idle_so_far.begin(), idle_so_far.end());
+  return notes;
 }
 
 std::vector<std::string> notes_on_assertions(const SweepFile& sweep) {

@@ -299,4 +299,20 @@ TEST_CASE("files with bytes changed at random end as facts or as a refusal with 
   CHECK(refused < 4000);
 }
 
+TEST_CASE("a pipeline of tasks: the documents that ask for machines say which, where they agree") {
+  const std::string head = "name: pipeline\n---\n";
+  const std::string train = "name: train\nnum_nodes: 2\nresources:\n  infra: aws\n  accelerators: H100:8\n";
+  const std::string prepare = "---\nname: prepare\nresources:\n  cpus: 4\n";
+  const ImportFile one{"pipeline.yaml", head + train + prepare};
+  REQUIRE(cluster_format_of(one) != nullptr);
+  CHECK(cluster_format_of(one)->name == "skypilot-yaml");
+  const std::string alone = nodes_of(on_cluster(launch(""), {{"task.yaml", train}}));
+  CHECK_FALSE(alone.empty());
+  CHECK(nodes_of(on_cluster(launch(""), {one})) == alone);
+  CHECK(nodes_of(on_cluster(launch(""), {{"twice.yaml", head + train + "---\n" + train}})) == alone);
+  const std::string other = "---\nname: eval\nresources:\n  infra: aws\n  accelerators: A100:8\n";
+  CHECK(obstacle_of(on_cluster(launch(""), {{"two.yaml", head + train + other}})).find("a second task") !=
+        std::string::npos);
+}
+
 }  // namespace cluster_files_test

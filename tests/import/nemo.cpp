@@ -2,6 +2,7 @@
 #include "launch_files.hpp"
 
 #include "base/yaml.hpp"
+#include "model/model_spec.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -18,7 +19,9 @@ namespace {
 ImportDraft nemo(const ImportFile& file, std::map<std::string, std::string> environment = {}) {
   ImportContext context{import_sources()};
   context.environment = std::move(environment);
-  return import_format("nemo-yaml").read(std::span(&file, 1), context);
+  ImportDraft draft = import_format("nemo-yaml").read(std::span(&file, 1), context);
+  draft.judge_unknown();
+  return draft;
 }
 
 // A number that the file states under a key of `model`, by its text alone.
@@ -114,6 +117,42 @@ TEST_CASE("all of NeMo's files import to the layout that they state, and run on 
   CHECK(why.size() == 2);
   CHECK(why.contains("falcon_7b.yaml"));
   CHECK(why.contains("mixtral_8x22b.yaml"));
+}
+
+// Gemma 7B: 256,000 rows of 3,072, tied; 28 layers of four products of attention (3,072 x 4,096) and three of the MLP
+// (3,072 x 24,576); two norms of each layer and one behind them, of 3,072.
+TEST_CASE("NeMo's geglu is gated, whichever formula of GELU it takes") {
+  const std::string text =
+      "trainer: {num_nodes: 1, devices: 8, precision: bf16}\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 8\n"
+      "  encoder_seq_length: 4096\n  max_position_embeddings: 4096\n  num_layers: 28\n  hidden_size: 3072\n"
+      "  ffn_hidden_size: 24576\n  num_attention_heads: 16\n  kv_channels: 256\n  vocab_size: 256000\n  bias: false\n"
+      "  normalization: rmsnorm\n  position_embedding_type: rope\n  activation: geglu\n  openai_gelu: true\n";
+  const ImportDraft draft = nemo({"gemma.yaml", text});
+  CHECK(said(draft, "model.activation") == "geglu");
+  const std::int64_t matrices = 256'000LL * 3072 + 28LL * (4 * 3072 * 4096 + 3 * 3072 * 24'576);
+  CHECK(matrices + 57 * 3072 == 8'537'680'896);
+  const Scenario scenario = scenario_of(draft, "hgx-h100", 1);
+  CHECK(count_parameters(scenario.job.model).total == 8537680896.0);
+}
+
+TEST_CASE("NeMo's models of other kinds are read as what they are, or held back") {
+  const std::string text =
+      "trainer: {num_nodes: 1, devices: 8, precision: bf16}\nmodel:\n  micro_batch_size: 1\n  global_batch_size: 8\n"
+      "  encoder_seq_length: 4096\n  max_position_embeddings: 4096\n  num_layers: 4\n  hidden_size: 768\n"
+      "  num_attention_heads: 12\n  vocab_size: 65536\n";
+  const ImportDraft mamba =
+      nemo({"mamba.yaml",
+            text + "  mamba_ssm_ngroups: 1\n  hybrid_attention_ratio: 0.0\n  hybrid_override_pattern: null\n"});
+  CHECK(mamba.obstacles().empty());
+  const std::string model = said(mamba, "model");
+  CHECK(model.find("mamba2") != std::string::npos);
+  CHECK(model.find("attention") == std::string::npos);
+  for (const char* more : {"  hybrid_attention_ratio: 0.08\n", "  hyena: {short_conv_len: 4}\n",
+                           "  retro: {retro_num_neighbors: 2}\n", "  mm_cfg: {llm: {freeze: true}}\n",
+                           "  peft: {peft_scheme: lora}\n", "  dpo: {ref_policy_kl_penalty: 0.1}\n"}) {
+    CAPTURE(more);
+    CHECK_FALSE(nemo({"other.yaml", text + more}).obstacles().empty());
+  }
 }
 
 }  // namespace nemo_test

@@ -1,0 +1,159 @@
+// LLaMA-Factory, axolotl and GPT-NeoX say in their own words what the Trainer, and Megatron on DeepSpeed, are told.
+
+#include "import/tuning_tools.hpp"
+
+#include "import/imported_job.hpp"
+#include "launch_files.hpp"
+#include "simulation/iteration.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+namespace tuning_tools_test {
+
+using namespace mirfak;
+
+namespace {
+
+ImportedJob read(const std::vector<ImportFile>& files, const std::string& nodes = "hgx-h100:1") {
+  ImportRequest request;
+  request.nodes.push_back(node_choice(nodes));
+  return import_job(files, request, ImportContext{import_sources()});
+}
+
+std::string first_obstacle(const ImportedJob& job) {
+  return job.draft.obstacles().empty() ? "" : job.draft.obstacles().front().reason;
+}
+
+constexpr const char* kFactory =
+    "model_name_or_path: meta-llama/Meta-Llama-3-8B\n"
+    "stage: sft\n"
+    "do_train: true\n"
+    "per_device_train_batch_size: 1\n"
+    "gradient_accumulation_steps: 8\n"
+    "bf16: true\n"
+    "cutoff_len: 2048\n"
+    "template: llama3\n"
+    "dataset: alpaca\n";
+
+}  // namespace
+
+// A pair of rank 8 beside each of q, k, v, o, gate, up and down of 32 layers of Llama 3 8B: 8 x (2 x 8192 + 2 x 5120 +
+// 3 x 18432) x 32 = 20,971,520.
+TEST_CASE("LLaMA-Factory trains LoRA of rank 8 on all linear layers where nothing else is said") {
+  for (const char* more :
+       {"", "finetuning_type: lora\nlora_rank: 8\nlora_target: all\n",
+        "finetuning_type: lora\nlora_target: q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj\n"}) {
+    CAPTURE(more);
+    const ImportedJob job = read({{"sft.yaml", kFactory + std::string(more)}});
+    CHECK(job.format->name == "llama-factory-yaml");
+    CHECK(job.complete);
+    CHECK(said(job.draft, "training.sequence_length") == "2048");
+    CHECK(said(job.draft, "training.global_batch") == "64");
+    CHECK(said(job.draft, "strategy.recompute") == "full");  // the program's default
+    const Scenario scenario = parse_scenario(job.scenario, import_sources());
+    const LowRankAdapters& adapters = scenario.job.training.adapters;
+    CHECK(adapters.rank == 8);
+    CHECK((adapters.query_key_value && adapters.attention_output && adapters.mlp_up && adapters.mlp_down));
+    const std::int64_t layers = 32;
+    const std::int64_t attention = 2 * (4096 + 4096) + 2 * (4096 + 1024);
+    CHECK(8 * layers * (attention + 3 * (4096 + 14336)) == 20'971'520);
+  }
+}
+
+TEST_CASE("what LLaMA-Factory trains otherwise is held back") {
+  for (const char* more : {"stage: dpo\n", "stage: rm\n", "finetuning_type: freeze\n", "finetuning_type: oft\n",
+                           "quantization_bit: 4\n", "use_unsloth: true\n", "use_mca: true\n", "pref_beta: 0.1\n"}) {
+    CAPTURE(more);
+    std::string text = kFactory;
+    if (std::string(more).starts_with("stage")) text.erase(text.find("stage: sft\n"), 11);
+    const ImportedJob job = read({{"sft.yaml", text + more}});
+    CHECK_FALSE(job.complete);
+    CHECK_FALSE(first_obstacle(job).empty());
+  }
+  const ImportedJob full = read({{"sft.yaml", std::string(kFactory) + "finetuning_type: full\n"}});
+  CHECK(full.complete);
+  CHECK(said(full.draft, "training.lora").empty());
+}
+
+TEST_CASE("llamafactory-cli reads the file that it names, and its options") {
+  const ImportFile settings{"sft.yaml", kFactory};
+  for (const char* command : {"llamafactory-cli train sft.yaml", "accelerate launch src/train.py sft.yaml"})
+    CHECK(read({{"run.sh", fmt::format("#!/bin/bash\n{}\n", command)}, settings}).complete);
+  const ImportedJob torch =
+      read({{"run.sh",
+             "#!/bin/bash\ntorchrun --nproc_per_node 8 src/train.py --stage sft --do_train True "
+             "--finetuning_type full --model_name_or_path meta-llama/Meta-Llama-3-8B --cutoff_len 4096 "
+             "--per_device_train_batch_size 2 --bf16\n"}});
+  CHECK(torch.complete);
+  CHECK(said(torch.draft, "training.sequence_length") == "4096");
+  CHECK(said(torch.draft, "training.global_batch") == "16");
+  CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nllamafactory-cli train other.yaml\n"}, settings}), Error);
+  CHECK_THROWS_AS(read({{"run.sh", "#!/bin/bash\nllamafactory-cli chat sft.yaml\n"}, settings}), Error);
+}
+
+TEST_CASE("axolotl's settings are its own: bf16 may be auto, a batch of one is its default") {
+  const std::string axolotl =
+      "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 8192\nbf16: auto\ntf32: false\ngradient_checkpointing: "
+      "true\n"
+      "datasets:\n  - path: tatsu-lab/alpaca\n    type: alpaca\noptimizer: adamw_torch\n";
+  const ImportedJob full = read({{"fft.yaml", axolotl}});
+  CHECK(full.format->name == "axolotl-yaml");
+  CHECK(full.complete);
+  CHECK(said(full.draft, "training.precision") == "bf16");
+  CHECK(said(full.draft, "training.global_batch") == "8");
+  CHECK(said(full.draft, "training.lora").empty());
+  const ImportedJob lora =
+      read({{"lora.yaml", axolotl + "adapter: lora\nlora_r: 32\nlora_target_linear: true\nmicro_batch_size: 2\n"}});
+  CHECK(lora.complete);
+  CHECK(said(lora.draft, "training.lora.rank") == "32");
+  CHECK(said(lora.draft, "training.global_batch") == "16");
+  for (const char* more : {"adapter: qlora\nload_in_4bit: true\n", "rl: dpo\n", "tensor_parallel_size: 2\n"}) {
+    CAPTURE(more);
+    CHECK_FALSE(read({{"other.yaml", axolotl + more}}).complete);
+  }
+}
+
+// 256 GPUs of which 8 hold one copy: 32 data ranks, each with 8 microbatches of 4.
+TEST_CASE("GPT-NeoX: the batch is micro batch, accumulation and data ranks") {
+  const std::string neox =
+      "{\"pipe_parallel_size\": 1, \"model_parallel_size\": 8, \"num_layers\": 48, \"hidden_size\": 8192,\n"
+      "# with comments\n"
+      "\"num_attention_heads\": 64, \"seq_length\": 4096, \"max_position_embeddings\": 4096, \"pos-emb\": \"rotary\",\n"
+      "\"optimizer\": {\"type\": \"Adam\", \"params\": {\"lr\": 0.0001}}, \"zero_optimization\": {\"stage\": 1},\n"
+      "\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8, \"bf16\": {\"enabled\": True}, }\n";
+  const ImportedJob job = read({{"neox.yml", neox}}, "hgx-h100:32");
+  CHECK(job.format->name == "gpt-neox-yaml");
+  CHECK(job.complete);
+  CHECK(said(job.draft, "training.global_batch") == "1024");
+  CHECK(said(job.draft, "strategy.tensor") == "8");
+  CHECK(said(job.draft, "strategy.zero") == "1");
+  CHECK(said(job.draft, "model.position") == "rotary");
+  CHECK(said(job.draft, "model.ffn") == "32768");
+  const Scenario scenario = parse_scenario(job.scenario, import_sources());
+  CHECK(scenario.job.strategy.data == 32);
+  for (const char* more : {"\"gpt_j_residual\": true}", "\"train_impl\": \"dpo\"}", "\"moe_num_experts\": 8}"}) {
+    std::string text = neox;
+    text.replace(text.rfind('}'), 1, more);
+    CAPTURE(text);
+    CHECK_FALSE(read({{"neox.yml", text}}, "hgx-h100:32").complete);
+  }
+}
+
+// int(32768 x 2 / 3) = 21845 of both halves, 10922 of one, in whole multiples of 256: 11008, Llama's.
+TEST_CASE("GPT-NeoX: a gated MLP has two thirds of intermediate_size") {
+  const ImportedJob job = read(
+      {{"llama.yml",
+        "{\"pipe_parallel_size\": 1, \"model_parallel_size\": 1, \"num_layers\": 32, \"hidden_size\": 4096,\n"
+        "\"intermediate_size\": 32768, \"activation\": \"swiglu\", \"mlp_multiple_of\": 256, \"norm\": \"rmsnorm\",\n"
+        "\"num_attention_heads\": 32, \"seq_length\": 2048, \"max_position_embeddings\": 2048, \"no_weight_tying\": "
+        "true,\n"
+        "\"train_micro_batch_size_per_gpu\": 1, \"fp16\": {\"enabled\": true}, \"use_bias_in_mlp\": False}\n"}});
+  CHECK(said(job.draft, "model.ffn") == "11008");
+  CHECK(said(job.draft, "model.activation") == "swiglu");
+  CHECK(said(job.draft, "model.normalization") == "rms_norm");
+  CHECK(said(job.draft, "model.tied_embeddings") == "false");
+  CHECK(said(job.draft, "training.precision") == "fp16");
+}
+
+}  // namespace tuning_tools_test
