@@ -27,9 +27,7 @@ std::filesystem::path FileReference::path() const {
   return std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name_ : std::filesystem::path(name_);
 }
 
-std::string FileReference::independent() const {
-  return is_path() ? std::filesystem::absolute(path()).lexically_normal().string() : name_;
-}
+std::string FileReference::independent() const { return is_path() ? independent_path(path()) : name_; }
 
 FileReference FileReference::renamed(std::string name) const {
   FileReference other = *this;
@@ -58,15 +56,22 @@ std::filesystem::path FileReference::existing_path() const {
   return file;
 }
 
+std::string independent_path(const std::filesystem::path& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path);
+  const std::filesystem::path plain = whole.lexically_normal();
+  std::error_code ignored;
+  const bool other = std::filesystem::exists(whole, ignored) && !std::filesystem::equivalent(whole, plain, ignored);
+  return (other ? whole : plain).string();
+}
+
 std::string stated_path(const Node& stated) {
   const std::string name = stated.as_string();
   if (name.empty()) stated.fail("expected the path of a file");
   refuse_named_file(stated);
   const std::filesystem::path file = stated.where().file;
   std::error_code ignored;
-  const std::filesystem::path path =
-      std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name : std::filesystem::path(name);
-  return std::filesystem::absolute(path).lexically_normal().string();
+  return independent_path(std::filesystem::is_regular_file(file, ignored) ? file.parent_path() / name
+                                                                          : std::filesystem::path(name));
 }
 
 }  // namespace mirfak

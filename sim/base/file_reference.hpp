@@ -35,6 +35,10 @@ class FileReference {
   std::optional<Node> node_;
 };
 
+// A path that leads to the same file from every working directory: absolute, and without detours where that leaves the
+// file the same ("link/../a" need not be "a").
+std::string independent_path(const std::filesystem::path& path);
+
 // The path of a file that is no YAML, absolute: beside the file that states it; of an override relative to the working
 // directory. Error(input) where it is empty.
 std::string stated_path(const Node& stated);

@@ -15,10 +15,6 @@ namespace mirfak::block {
 
 namespace {
 
-bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml");
-}
-
 using Visit = std::function<void(const Expression&)>;
 
 void visit_uses(const Expression& expression, const Visit& visit) {
@@ -35,6 +31,10 @@ void visit_uses(std::span<const Statement> body, const Visit& visit) {
 }
 
 }  // namespace
+
+bool is_block_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".yaml") || name.ends_with(".yml");
+}
 
 BlockFile::BlockFile(Document document) : document_(std::move(document)) {}
 
@@ -102,7 +102,7 @@ std::vector<std::string> Library::names() const {
 
 DefinitionPointer Library::find(std::string_view name_or_path, const Location& asked_at, const Definitions& given) {
   std::error_code ignored;
-  if (is_path(name_or_path)) {
+  if (is_block_path(name_or_path)) {
     refuse_named_file(asked_at, name_or_path);
     const std::filesystem::path stated(name_or_path);
     const bool beside = stated.is_relative() && asked_at.line > 0;

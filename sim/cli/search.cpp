@@ -136,7 +136,7 @@ void check(const SearchOptions& options, OutputFormat format) {
 
 void write_best(const fs::path& name, const SearchScenario& scenario, const Job& best) {
   write_text_file(name, fmt::format("{}# The best that a search of {} found.\n{}", origin_comment(),
-                                    visible_name(scenario.name), found_scenario(scenario, best, name.parent_path())));
+                                    visible_name(scenario.name), found_scenario(scenario, best)));
 }
 
 // At Ctrl-C, or so many seconds from now on.
@@ -247,9 +247,8 @@ CommandOutput run_alpa(const SearchScenario& scenario, const Telling& how) {
   const SimulatedStrategy* best = outcome.plans.empty() ? nullptr : &outcome.plans.front().simulated;
   CommandOutput output = told(report, best, plan_failure, how);
   if (!options.report.empty()) {
-    const fs::path folder = fs::path(options.report).parent_path();
     write_report(options, scenario, outcome_of(outcome).strategies,
-                 plan_page_data(report, folder, how.surroundings.seconds_so_far()));
+                 plan_page_data(report, how.surroundings.seconds_so_far()));
   }
   return output;
 }
@@ -275,9 +274,7 @@ CommandOutput run_search(std::span<const std::string> arguments, const Surroundi
   const SimulatedStrategy* best = outcome.strategies.empty() ? nullptr : &outcome.strategies.front();
   CommandOutput output = told(report, best, search_failure, how);
   if (!options.report.empty()) {
-    const fs::path folder = fs::path(options.report).parent_path();
-    write_report(options, scenario, outcome.strategies,
-                 search_page_data(report, folder, surroundings.seconds_so_far()));
+    write_report(options, scenario, outcome.strategies, search_page_data(report, surroundings.seconds_so_far()));
   }
   return output;
 }

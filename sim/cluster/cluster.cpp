@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <utility>
 
 namespace mirfak {
@@ -72,7 +74,7 @@ void read_topology(Mapping& entry, const Catalog& catalog, int gpus, NodeHardwar
   }
   if (!scale_up) return;
   hardware.scale_up = catalog.link(*scale_up, LinkEnd::gpus);
-  hardware.spec.scale_up = hardware.scale_up.name;
+  hardware.spec.scale_up = FileReference(*scale_up).independent();
   hardware.spec.wiring = Wiring::cube_mesh;
 }
 
@@ -89,7 +91,7 @@ void read_changes(Mapping& entry, const Catalog& catalog, NodeHardware& hardware
   if (const std::optional<Node> ranks = entry.find("ranks_per_gpu")) read_sharing(*ranks, spec);
   if (const std::optional<Node> network = entry.find("network")) {
     hardware.network = catalog.link(*network, LinkEnd::nodes);
-    spec.network = hardware.network.name;
+    spec.network = FileReference(*network).independent();
   }
   read_topology(entry, catalog, gpus_of_type, hardware);
   spec.ports = static_cast<int>(entry.integer_or("ports", spec.ports, 1, kMaxNodePorts));
@@ -115,7 +117,9 @@ std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalo
   int gpus = 0;
   for (const Node& item : section.as_items()) {
     Mapping mapping(item);
-    NodeAllotment allotment{catalog.node(mapping.require("type")), 0, {}};
+    const FileReference type(mapping.require("type"));
+    NodeAllotment allotment{catalog.node(type), 0, {}};
+    allotment.hardware.spec.asked = type.independent();
     const std::optional<Node> own = mapping.find("price");
     find_price(own ? &*own : price ? &*price : nullptr, catalog, allotment);
     read_changes(mapping, catalog, allotment.hardware);
@@ -127,6 +131,20 @@ std::vector<NodeAllotment> read_nodes(const Node& section, const Catalog& catalo
   }
   if (allotments.empty()) section.fail("expected at least one entry {type: ..., count: ...}");
   return allotments;
+}
+
+// Numbers the entries: those of the very same nodes are one. Types of one name may come from different files.
+void number_entries(std::vector<NodeAllotment>& nodes) {
+  const auto stated = [](const NodeHardware& of) {
+    const NodeSpec& spec = of.spec;
+    return std::tuple(std::tie(spec.asked, spec.network, spec.scale_up, spec.topology.file),
+                      std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, spec.clock_hz, of.gpu.power_limit_w));
+  };
+  std::map<decltype(stated(nodes.front().hardware)), int> known;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto [first, is_new] = known.try_emplace(stated(nodes[i].hardware), static_cast<int>(i));
+    nodes[i].hardware.spec.entry = first->second;
+  }
 }
 
 // A scheduler places a job in blocks of equally many nodes (Slurm's topology/block with --segment), so that groups of
@@ -163,6 +181,12 @@ Cluster::Cluster(std::vector<NodeAllotment> nodes, Fabric fabric, Perturbations 
   held.fabric = std::move(fabric);
   held.perturbations = std::move(perturbations);
   held.facility = std::move(facility);
+  // Nodes of another cluster may be divided among domains anew.
+  for (NodeAllotment& allotment : nodes) {
+    NodeSpec& spec = allotment.hardware.spec;
+    if (spec.scale_up_reach == 0) spec.scale_up_reach = spec.scale_up_domain;
+    spec.scale_up_domain = spec.scale_up_reach;
+  }
   for (NodeAllotment& allotment : merged(std::move(nodes))) {
     const NodeSpec& spec = allotment.hardware.spec;
     if (allotment.count < 1 || allotment.count > (kMaxClusterGpus - held.gpus) / spec.gpus) {
@@ -271,6 +295,7 @@ Cluster read_cluster(const Node& section, const Catalog& catalog) {
   Facility facility = read_facility(mapping, catalog.folder());
   mapping.finish();
   if (facility.power_cap_w > 0) divide_cap(*mapping.find("power_cap_w"), facility.power_cap_w, nodes);
+  number_entries(nodes);
   const Cluster even(nodes, fabric ? read_fabric(*fabric) : default_fabric());
   if (!perturbations) return {std::move(nodes), even.fabric(), {}, std::move(facility)};
   const RankPlaces places{even.gpus(), even.nodes(), [&](int rank) { return even.place_of(rank).node; }};

@@ -16,7 +16,10 @@ namespace mirfak {
 
 namespace {
 
-constexpr double kHighestMeasured = 1e12;  // of a unit of its own, such as tokens
+// Of a unit of its own, such as tokens. What was divided by its mean may be read again.
+constexpr double kHighestMeasured = 1e12;
+constexpr double kLowestMeasured = kLowestFactor / kHighestMeasured;
+constexpr double kRoundingOfMean = 1e-12;
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -27,7 +30,8 @@ Overloaded(Ts...) -> Overloaded<Ts...>;
 
 Distribution measured(const Node& node, std::vector<double> values, bool relative) {
   if (values.empty()) node.fail("no values to draw from");
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  if (std::abs(mean - 1) < kRoundingOfMean) mean = 1;  // these were divided by it before
   std::sort(values.begin(), values.end());
   for (double& value : values) {
     if (relative) value /= mean;
@@ -41,7 +45,8 @@ Distribution from_file(const Node& node, const char* column, bool relative) {
   const std::size_t at = table.require(column);
   std::vector<double> values;
   for (std::size_t row = 0; row < table.rows(); ++row) {
-    values.push_back(table.number(row, at, kLowestFactor, relative ? kHighestMeasured : kHighestFactor));
+    values.push_back(table.number(row, at, relative ? kLowestMeasured : kLowestFactor,
+                                  relative ? kHighestMeasured : kHighestFactor));
   }
   return measured(node, std::move(values), relative);
 }
@@ -49,7 +54,8 @@ Distribution from_file(const Node& node, const char* column, bool relative) {
 std::vector<double> values_of(const Node& node, bool relative) {
   std::vector<double> out;
   for (const Node& item : node.as_items())
-    out.push_back(item.as_number(kLowestFactor, relative ? kHighestMeasured : kHighestFactor));
+    out.push_back(
+        item.as_number(relative ? kLowestMeasured : kLowestFactor, relative ? kHighestMeasured : kHighestFactor));
   return out;
 }
 

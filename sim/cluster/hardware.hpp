@@ -264,18 +264,21 @@ struct NodeTopology {
 };
 
 struct NodeSpec {
-  std::string name;  // "dgx-a100-80g"
+  std::string name;   // "dgx-a100-80g"
+  std::string asked;  // how a scenario asks for the type wherever it lies: the name, or the absolute path of its file
+  int entry = 0;      // of cluster.nodes: the first one with these very nodes. Entries of one name may differ
   std::string title;
   std::string instance;   // what its provider rents it as, "a3-megagpu-8g"; empty: nobody's product
   std::string gpu;        // name of a GpuSpec
   int gpus = 0;           // that ranks can be placed on; of ranks that share a GPU each counts its own
   int ranks_per_gpu = 1;  // above 1: so many in a row of those are one GPU, whose kernels take turns
   double clock_hz = 0;    // that its GPUs are set to, which they do not exceed; 0: they are left to themselves
-  std::string scale_up;   // name of the LinkSpec between the GPUs of a node
+  std::string scale_up;   // the LinkSpec between the GPUs of a node, by name or absolute path, as all links here
   Wiring wiring = Wiring::switched;
   int scale_up_domain = 0;  // GPUs that reach each other over it: `gpus`, or 72 for an NVL72 rack of 18 nodes
-  std::string host_link;    // name of the LinkSpec between a GPU, its host and the network ports
-  std::string network;      // name of a LinkSpec; one port each
+  int scale_up_reach = 0;   // the same of the type, however many nodes a cluster has; 0: not in a cluster yet
+  std::string host_link;    // the LinkSpec between a GPU, its host and the network ports
+  std::string network;      // the LinkSpec of each port
   int ports = 0;            // network ports of a node
   Figure host_memory_bytes;
   std::optional<Figure> host_memory_bandwidth;  // bytes/s, the peak of all its processors' channels

@@ -1,3 +1,4 @@
+#include "base/file_reference.hpp"
 #include "cluster/profiles.hpp"
 
 namespace mirfak {
@@ -26,9 +27,9 @@ NodeProfile read_node_profile(ProfileFile& file) {
   node.title = file.title();
   node.instance = root.string_or("instance", "");
   node.gpu = profile.gpu.as_string();
-  node.scale_up = profile.scale_up.as_string();
-  node.host_link = profile.host_link.as_string();
-  node.network = profile.network.as_string();
+  node.scale_up = FileReference(profile.scale_up).independent();
+  node.host_link = FileReference(profile.host_link).independent();
+  node.network = FileReference(profile.network).independent();
   node.gpus = static_cast<int>(root.require("gpus").as_integer(1, kMaxGpusOfNode));
   node.ports = static_cast<int>(root.require("ports").as_integer(1, kMaxGpusOfNode));
   node.host_memory_bytes = file.figure("host_memory_bytes", 1e9, 1e14);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace mirfak {
@@ -13,8 +14,13 @@ namespace {
 
 using FactorsOf = std::map<int, TimeFactors>;
 
+// Bounded as any factor is.
 TimeFactors product(const TimeFactors& a, const TimeFactors& b) {
-  return {a.compute * b.compute, a.communication * b.communication, a.host * b.host};
+  TimeFactors out;
+  for (const TimeFactor& key : kTimeFactorKeys) {
+    out.*key.value = std::clamp(a.*key.value * b.*key.value, kLowestFactor, kHighestFactor);
+  }
+  return out;
 }
 
 // [{rank: 3, compute: 1.2}]

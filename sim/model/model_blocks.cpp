@@ -3,6 +3,7 @@
 
 #include "model/model_blocks.hpp"
 
+#include "base/file_reference.hpp"
 #include "base/text.hpp"
 #include "block/compile.hpp"
 #include "block/measures.hpp"
@@ -220,6 +221,32 @@ class SequenceReader {
   std::vector<std::string> written_;  // ... as the file writes it
 };
 
+void make_path_independent(Value& name) {
+  if (!block::is_block_path(name.scalar)) return;
+  const bool beside = name.where.line > 0;
+  const std::filesystem::path folder = beside ? std::filesystem::path(name.where.file).parent_path() : "";
+  name.scalar = independent_path(folder / name.scalar);
+  name.quoted = true;
+}
+
+// An entry of `blocks`: a block, or what it uses and is given; only some of what it is given are blocks.
+void make_independent(Value& item, block::Library& library) {
+  if (item.kind == Value::Kind::scalar) return make_path_independent(item);
+  const Value* const use = item.find("use");
+  const block::DefinitionPointer used = use != nullptr ? library.find(use->scalar, use->where) : nullptr;
+  for (Value::Field& field : item.fields) {
+    if (used == nullptr && field.key == "blocks") {
+      for (Value& inner : field.value.items) make_independent(inner, library);
+    }
+    if (used == nullptr) continue;
+    const std::vector<block::Given>& given = used->block->given;
+    const bool is_block = std::any_of(given.begin(), given.end(), [&](const block::Given& one) {
+      return one.name == field.key && !one.block.empty();
+    });
+    if (is_block || field.key == "use") make_path_independent(field.value);
+  }
+}
+
 void read_sizes(Mapping& in, ModelSpec& model) {
   const std::optional<Node> sizes = in.find("sizes");
   if (!sizes) return;
@@ -267,6 +294,12 @@ void derive_fields(ModelSpec& model) {
 }
 
 }  // namespace
+
+Value independent_blocks(Value blocks, const std::filesystem::path& folder) {
+  block::Library library(folder);
+  for (Value& item : blocks.items) make_independent(item, library);
+  return blocks;
+}
 
 block::Sizes sizes_of_block(const ModelSpec& model, const ModelBlock& item, std::int64_t batch, std::int64_t sequence) {
   block::Sizes known = model.sizes;

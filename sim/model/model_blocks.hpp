@@ -12,6 +12,10 @@ namespace mirfak {
 // wrong; every block is compiled once, so that nothing of it fails later.
 ModelSpec read_model_of_blocks(Mapping& in, const std::filesystem::path& folder);
 
+// The section `blocks` with the paths of blocks' files absolute, so that it means the same in any file. It was read
+// before, without an error.
+Value independent_blocks(Value blocks, const std::filesystem::path& folder);
+
 // What one of model.blocks is given for `batch` sequences of `sequence` tokens.
 block::Sizes sizes_of_block(const ModelSpec& model, const ModelBlock& item, std::int64_t batch, std::int64_t sequence);
 

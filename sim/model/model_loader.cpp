@@ -1,5 +1,6 @@
 #include "model/model_loader.hpp"
 
+#include "base/file_reference.hpp"
 #include "base/named_files.hpp"
 #include "base/suggestion.hpp"
 #include "base/text.hpp"
@@ -127,11 +128,16 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   return model;
 }
 
+// An override, which has no line, counts from the working folder.
+std::filesystem::path path_at(const Location& asked_at, const std::filesystem::path& path) {
+  return asked_at.line > 0 ? std::filesystem::path(asked_at.file).parent_path() / path : path;
+}
+
 ModelSpec load_path(const std::filesystem::path& path, const std::filesystem::path& models_folder,
                     const Location& asked_at) {
   refuse_named_file(asked_at, path.string());
   const bool beside_file = path.is_relative() && asked_at.line > 0;
-  const std::filesystem::path file = beside_file ? std::filesystem::path(asked_at.file).parent_path() / path : path;
+  const std::filesystem::path file = path_at(asked_at, path);
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     fail_input(asked_at, fmt::format("there is no model file '{}'", file.string()),
@@ -172,6 +178,26 @@ ModelSpec parse_model(const Document& document, const std::filesystem::path& mod
 
 ModelSpec parse_model(const Node& mapping, const std::filesystem::path& models_folder) {
   return parse_own_format(mapping, mapping.where().file, models_folder);
+}
+
+Value independent_model(const Node& stated, const ModelSpec& model, const std::filesystem::path& models_folder) {
+  Value out = stated.value();
+  if (!stated.is_mapping()) {
+    if (is_model_path(out.scalar)) out.scalar = independent_path(path_at(out.where, out.scalar));
+    out.quoted = true;
+    return out;
+  }
+  for (Value::Field& field : out.fields) {
+    if (field.key == "blocks") field.value = independent_blocks(std::move(field.value), models_folder / "blocks");
+  }
+  if (out.find("name") == nullptr) {
+    Value name;
+    name.kind = Value::Kind::scalar;
+    name.scalar = model.name;
+    name.quoted = true;
+    out.fields.insert(out.fields.begin(), {"name", std::move(name)});
+  }
+  return out;
 }
 
 std::vector<std::string> model_names(const std::filesystem::path& models_folder) {

@@ -37,14 +37,13 @@ Json facts_of(const std::string& scenario, const Job& job, const std::string& mi
 }
 
 // Of each strategy its words and its scenario, and what was searched.
-void add_strategies(const SearchScenario& search, std::span<const SimulatedStrategy> strategies,
-                    const std::filesystem::path& folder, Json& out) {
+void add_strategies(const SearchScenario& search, std::span<const SimulatedStrategy> strategies, Json& out) {
   out["range_level"] = search.job.ranges.level;
   Json& names = out["names"] = Json::array();
   Json& scenarios = out["scenarios"] = Json::array();
   for (const SimulatedStrategy& strategy : strategies) {
     names.push_back(strategy_text(strategy.found.job));
-    scenarios.push_back(found_scenario(search, strategy.found.job, folder));
+    scenarios.push_back(found_scenario(search, strategy.found.job));
   }
   out["scenario"] = search.resolved;
 }
@@ -102,20 +101,18 @@ nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulatio
   return out;
 }
 
-nlohmann::ordered_json search_page_data(const SearchReport& report, const std::filesystem::path& folder,
-                                        double wall_time_s) {
+nlohmann::ordered_json search_page_data(const SearchReport& report, double wall_time_s) {
   Json out = page_data("search", title_of("Strategies for ", report.scenario.job), search_json(report, wall_time_s),
                        search_text(report));
-  add_strategies(report.scenario, report.outcome.strategies, folder, out);
+  add_strategies(report.scenario, report.outcome.strategies, out);
   if (report.outcome.strategies.empty()) out["failure"] = failure_text(search_failure(report));
   return out;
 }
 
-nlohmann::ordered_json plan_page_data(const PlanReport& report, const std::filesystem::path& folder,
-                                      double wall_time_s) {
+nlohmann::ordered_json plan_page_data(const PlanReport& report, double wall_time_s) {
   Json out = page_data("plan", title_of("Alpa's plans for ", report.scenario.job), plan_json(report, wall_time_s),
                        plan_text(report));
-  add_strategies(report.scenario, outcome_of(report.outcome).strategies, folder, out);
+  add_strategies(report.scenario, outcome_of(report.outcome).strategies, out);
   if (report.outcome.plans.empty()) out["failure"] = failure_text(plan_failure(report));
   return out;
 }

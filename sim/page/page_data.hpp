@@ -30,12 +30,9 @@ nlohmann::ordered_json simulation_page_data(const Scenario& scenario, const Simu
 // Of several jobs; `network`: jobs_explanation(), of which the page takes what is of all jobs.
 nlohmann::ordered_json jobs_page_data(const JobsFile& file, const JointSimulation& simulation, const NetworkUse& links,
                                       const std::string& network);
-// `folder`: where scenarios of the strategies are to stand.
-nlohmann::ordered_json search_page_data(const SearchReport& report, const std::filesystem::path& folder,
-                                        double wall_time_s);
+nlohmann::ordered_json search_page_data(const SearchReport& report, double wall_time_s);
 // ... of Alpa's plans.
-nlohmann::ordered_json plan_page_data(const PlanReport& report, const std::filesystem::path& folder,
-                                      double wall_time_s);
+nlohmann::ordered_json plan_page_data(const PlanReport& report, double wall_time_s);
 nlohmann::ordered_json training_page_data(const TrainReport& report, double wall_time_s);
 nlohmann::ordered_json frontier_page_data(const FrontierReport& report, double wall_time_s);
 nlohmann::ordered_json comparison_page_data(const ComparisonFile& file, const Comparison& comparison);

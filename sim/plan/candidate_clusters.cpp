@@ -31,7 +31,7 @@ Cluster at_clock(const Cluster& cluster, double share) {
     const double clock_hz = hardware.gpu.settable_clock_hz(share);
     if (clock_hz < hardware.clock_limit() * hardware.gpu.clock_max_hz.value) hardware.spec.clock_hz = clock_hz;
   }
-  return {std::move(nodes), cluster.fabric()};
+  return {std::move(nodes), cluster.fabric(), {}, cluster.facility()};
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ bool all_one_task(const BlockBodies& bodies) {
 
 StageHardware::StageHardware(const NodeSpec& spec)
     : node(spec.name),
+      entry(spec.entry),
       network(spec.network),
       scale_up(spec.scale_up),
       topology(spec.topology.file),

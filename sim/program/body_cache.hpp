@@ -36,6 +36,7 @@ struct StageHardware {
   explicit StageHardware(const NodeSpec& spec);
 
   std::string node;
+  int entry = 0;
   std::string network;
   std::string scale_up;
   std::string topology;  // the file, if any

@@ -118,7 +118,7 @@ bool same_hardware(const NodeGroup& a, const NodeGroup& b) {
   };
   const auto counted = [](const NodeGroup& group) {
     const NodeSpec& spec = group.hardware.spec;
-    return std::tuple(spec.gpus, spec.ranks_per_gpu, spec.ports, group.hardware.gpu.power_limit_w);
+    return std::tuple(spec.entry, spec.gpus, spec.ranks_per_gpu, spec.ports, group.hardware.gpu.power_limit_w);
   };
   return named(a) == named(b) && counted(a) == counted(b);
 }

@@ -84,8 +84,8 @@ std::unique_ptr<FoundPlans> found_plans(const Input& input, const Planning& how,
 }
 
 void write_plans_page(const FoundPlans& self, const std::filesystem::path& path) {
-  write_text_file(path, strategies_page(plan_page_data(self.report(), path.parent_path(), self.wall_time_s),
-                                        self.scenario, outcome_of(self.outcome).strategies, *self.sources));
+  write_text_file(path, strategies_page(plan_page_data(self.report(), self.wall_time_s), self.scenario,
+                                        outcome_of(self.outcome).strategies, *self.sources));
 }
 
 void add_found_plans(nb::module_& module) {
@@ -103,7 +103,7 @@ void add_found_plans(nb::module_& module) {
           "The scenario as YAML, with every limit of the search written out.")
       .def(
           "scenario",
-          [](const FoundPlans& self, std::size_t place) { return found_scenario(self.scenario, self.job(place), {}); },
+          [](const FoundPlans& self, std::size_t place) { return found_scenario(self.scenario, self.job(place)); },
           "place"_a = 0, "A plan as a scenario (YAML) to simulate; place: from 0, the best.")
       .def(
           "emit",

@@ -69,8 +69,8 @@ std::unique_ptr<FoundStrategies> found_strategies(const Input& input, int thread
 }
 
 void write_search_page(const FoundStrategies& self, const std::filesystem::path& path) {
-  write_text_file(path, strategies_page(search_page_data(self.report(), path.parent_path(), self.wall_time_s),
-                                        self.scenario, self.outcome.strategies, *self.sources));
+  write_text_file(path, strategies_page(search_page_data(self.report(), self.wall_time_s), self.scenario,
+                                        self.outcome.strategies, *self.sources));
 }
 
 void add_found(nb::module_& module) {
@@ -88,9 +88,7 @@ void add_found(nb::module_& module) {
           "The scenario as YAML, with every limit of the search written out.")
       .def(
           "scenario",
-          [](const FoundStrategies& self, std::size_t place) {
-            return found_scenario(self.scenario, self.job(place), {});
-          },
+          [](const FoundStrategies& self, std::size_t place) { return found_scenario(self.scenario, self.job(place)); },
           "place"_a = 0, "A strategy as a scenario (YAML) to simulate; place: from 0, the best.")
       .def(
           "emit",

@@ -165,4 +165,16 @@ Failures read_failures(const Node& section, const Cluster& cluster, double repai
   return failures;
 }
 
+Value independent_failures(const Node& section) {
+  Value out = section.value();
+  const auto reference = [&](const Value::Field& field) {
+    return FileReference(section.child(field.value, field.key));
+  };
+  for (Value::Field& field : out.fields) {
+    if (field.key == "profile") field.value.scalar = reference(field).independent();
+    if (field.key == "log") field.value.scalar = independent_path(reference(field).path());
+  }
+  return out;
+}
+
 }  // namespace mirfak

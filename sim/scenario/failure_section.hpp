@@ -15,4 +15,7 @@ inline constexpr double kLongestOperation = 1e10;  // seconds: of a repair, a pa
 Failures read_failures(const Node& section, const Cluster& cluster, double repair_s,
                        const std::filesystem::path& hardware);
 
+// The section with the paths of its files absolute, so that it means the same in any file.
+Value independent_failures(const Node& section);
+
 }  // namespace mirfak

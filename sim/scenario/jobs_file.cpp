@@ -134,6 +134,8 @@ Cluster cluster_of(const Cluster& whole, const std::vector<int>& devices, Pertur
     if (std::exchange(last_group, place.group) != place.group) {
       allotments.push_back(whole.groups()[static_cast<std::size_t>(place.group)]);
       allotments.back().count = 0;
+      NodeSpec& spec = allotments.back().hardware.spec;
+      spec.scale_up_reach = spec.scale_up_domain;  // of the cluster that the jobs share
     }
     if (std::exchange(last_node, place.node) != place.node) ++allotments.back().count;
   }
@@ -188,8 +190,7 @@ JobsFile read_jobs(const Document& document, const ScenarioSources& sources) {
     const Document described = document_of(document, job, name, out.notes);
     std::vector<int> devices = devices_of(out.cluster, own);
     Perturbations perturbations = perturbations_of(out.cluster, devices, perturbed);
-    Scenario parsed =
-        parse_scenario(described, cluster_of(out.cluster, devices, std::move(perturbations)), section, sources);
+    Scenario parsed = parse_scenario(described, cluster_of(out.cluster, devices, std::move(perturbations)), sources);
     parsed.job.part = std::make_shared<const ClusterPart>(ClusterPart{out.cluster, std::move(devices)});
     out.jobs.push_back({name, std::move(parsed), std::move(own), start_s});
   }

@@ -172,4 +172,12 @@ Operations read_operations(const Node& section, const Cluster& cluster, const Sc
   return operations;
 }
 
+Value independent_operations(const Node& section) {
+  Value out = section.value();
+  for (Value::Field& field : out.fields) {
+    if (field.key == "failures") field.value = independent_failures(section.child(field.value, field.key));
+  }
+  return out;
+}
+
 }  // namespace mirfak

@@ -10,4 +10,7 @@ namespace mirfak {
 // Reads the section `operations` of a scenario (README.md has its keys). Error(input) at the place of the fault.
 Operations read_operations(const Node& section, const Cluster& cluster, const ScenarioSources& sources);
 
+// The section, which was read before, with the paths of its files absolute, so that it means the same in any file.
+Value independent_operations(const Node& section);
+
 }  // namespace mirfak

@@ -108,12 +108,13 @@ PointReader::Setting& PointReader::setting_at_digits() {
   const Node cluster = root.require("cluster");
   ModelSpec spec = model.is_mapping() ? parse_model(model, folders_.models)
                                       : load_model(model.as_string(), folders_.models, model.where());
+  const Value stated = independent_model(model, spec, folders_.models);
   settings_.emplace_front(std::move(spec), with_network_files(read_cluster(cluster, catalog_)), ranges_);
   if (settings_.size() > kSettingsKept) settings_.pop_back();
   Setting& setting = settings_.front();
   setting.digits = std::move(digits);
   setting.number = ++settings_made_;
-  setting.resolved = resolved_setting(setting.job.cluster, {model, cluster});
+  setting.resolved = resolved_setting(setting.job.cluster, stated);
   return setting;
 }
 

@@ -2,8 +2,9 @@
 
 #include "base/units.hpp"
 #include "base/yaml.hpp"
-#include "cluster/catalog.hpp"
+#include "model/model_loader.hpp"
 #include "scenario/document_lengths.hpp"
+#include "scenario/operations_section.hpp"
 #include "scenario/search_dimensions.hpp"
 #include "scenario/training_section.hpp"
 #include "strategy/strategy_keys.hpp"
@@ -12,9 +13,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
 #include <iterator>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +22,6 @@ namespace mirfak {
 
 namespace {
 
-// A section as it is stated.
 std::string section_yaml(const char* key, const Value& value) {
   Value whole;
   whole.kind = Value::Kind::mapping;
@@ -31,13 +30,13 @@ std::string section_yaml(const char* key, const Value& value) {
 }
 
 std::string stated_sections(const StatedSetting& stated) {
-  return (stated.operations ? section_yaml("operations", stated.operations->value()) : "") +
-         (stated.assertions ? section_yaml("assert", stated.assertions->value()) : "");
+  return (stated.operations ? section_yaml("operations", *stated.operations) : "") +
+         (stated.assertions ? section_yaml("assert", *stated.assertions) : "");
 }
 
-std::string model_yaml(const Node& model) {
-  if (!model.is_mapping()) return fmt::format("model: {}\n", quoted_yaml(model.as_string()));
-  return section_yaml("model", model.value());
+std::string model_yaml(const Value& model) {
+  if (model.kind == Value::Kind::scalar) return fmt::format("model: {}\n", quoted_yaml(model.scalar));
+  return section_yaml("model", model);
 }
 
 // Whether all groups ask for the same price: one key for the cluster says it, else one for each entry.
@@ -47,50 +46,25 @@ bool has_one_price(const Cluster& cluster) {
                      [&](const NodeGroup& group) { return group.price_asked == groups.front().price_asked; });
 }
 
-// The paths in an entry of `cluster.nodes`.
-struct StatedNode {
-  std::string name;  // of the node type
-  std::optional<std::filesystem::path> type;
-  std::optional<std::filesystem::path> network;
-  std::optional<std::filesystem::path> scale_up;
-};
-
-std::optional<std::filesystem::path> absolute_path(const FileReference& reference) {
-  if (!reference.is_path()) return std::nullopt;
-  return reference.independent();
-}
-
-std::vector<StatedNode> stated_nodes(const Node& cluster) {
-  std::vector<StatedNode> out;
-  for (const Node& entry : Mapping(cluster).require("nodes").as_items()) {
-    Mapping keys(entry);
-    const FileReference type(keys.require("type"));
-    StatedNode node{type.is_path() ? type.path().stem().string() : type.name(), absolute_path(type), {}, {}};
-    if (const std::optional<Node> network = keys.find("network")) node.network = absolute_path(*network);
-    if (const std::optional<Node> scale_up = keys.find("scale_up")) node.scale_up = absolute_path(*scale_up);
-    out.push_back(std::move(node));
-  }
-  return out;
-}
-
-// How the network of a group is asked for: profiles name links relative to themselves.
-std::string network_of(const NodeSpec& spec, const StatedNode& stated) {
-  if (stated.network) return stated.network->string();
-  if (!stated.type || !FileReference(spec.network).is_path()) return spec.network;
-  return (stated.type->parent_path() / spec.network).lexically_normal().string();
-}
-
 // Ports, or the file that says how many there are.
-std::string inside_yaml(const NodeSpec& spec, const StatedNode& stated) {
+std::string inside_yaml(const NodeSpec& spec) {
   if (!spec.topology) return fmt::format("ports: {}", spec.ports);
-  const std::string link = stated.scale_up ? stated.scale_up->string() : spec.scale_up;
   return fmt::format("topology: {}", quoted_yaml(spec.topology.file)) +
-         (spec.topology.own_scale_up ? fmt::format(", scale_up: {}", quoted_yaml(link)) : "");
+         (spec.topology.own_scale_up ? fmt::format(", scale_up: {}", quoted_yaml(spec.scale_up)) : "");
+}
+
+// Megahertz that are read as these hertz, to the bit.
+double megahertz_of(double hertz) {
+  const double near = hertz / kMegahertz;
+  for (const double candidate : {near, std::nextafter(near, 0), std::nextafter(near, 2 * near)}) {
+    if (candidate * kMegahertz == hertz) return candidate;
+  }
+  return near;
 }
 
 // Clock and power limit. What a cap of the cluster leaves of a limit is that limit.
 std::string clock_yaml(const NodeHardware& node) {
-  std::string out = node.spec.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", node.spec.clock_hz / kMegahertz);
+  std::string out = node.spec.clock_hz == 0 ? "" : fmt::format(", clock_mhz: {}", megahertz_of(node.spec.clock_hz));
   if (node.gpu.power_limit_w > 0) out += fmt::format(", gpu_power_limit_w: {}", node.gpu.power_limit_w);
   return out;
 }
@@ -106,22 +80,19 @@ std::string facility_yaml(const Facility& facility) {
                            facility.lifetime_years);
 }
 
-std::string cluster_yaml(const Cluster& cluster, const Node& section) {
-  const std::vector<StatedNode> nodes = stated_nodes(section);
+std::string node_yaml(const NodeGroup& group, bool one_price) {
+  const NodeSpec& spec = group.hardware.spec;
+  const int shared = spec.ranks_per_gpu;
+  return fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, {}{}{}}}\n",
+                     quoted_yaml(spec.asked.empty() ? spec.name : spec.asked), group.count, spec.gpus / shared,
+                     shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "", quoted_yaml(spec.network),
+                     inside_yaml(spec), clock_yaml(group.hardware), one_price ? "" : ", price: " + group.price_asked);
+}
+
+std::string cluster_yaml(const Cluster& cluster) {
   const bool one_price = has_one_price(cluster);
   std::string out = "cluster:\n  nodes:\n";
-  for (const NodeGroup& group : cluster.groups()) {
-    const NodeSpec& spec = group.hardware.spec;
-    const auto found =
-        std::find_if(nodes.begin(), nodes.end(), [&](const StatedNode& node) { return node.name == spec.name; });
-    const StatedNode stated = found == nodes.end() ? StatedNode{spec.name, {}, {}, {}} : *found;
-    const int shared = spec.ranks_per_gpu;
-    out += fmt::format("    - {{type: {}, count: {}, gpus: {}, {}network: {}, {}{}{}}}\n",
-                       quoted_yaml(stated.type ? stated.type->string() : spec.name), group.count, spec.gpus / shared,
-                       shared > 1 ? fmt::format("ranks_per_gpu: {}, ", shared) : "",
-                       quoted_yaml(network_of(spec, stated)), inside_yaml(spec, stated), clock_yaml(group.hardware),
-                       one_price ? "" : ", price: " + group.price_asked);
-  }
+  for (const NodeGroup& group : cluster.groups()) out += node_yaml(group, one_price);
   out += fmt::format("  fabric: {}\n", fabric_yaml(cluster.fabric()));
   out += cluster.perturbations().yaml();
   out += facility_yaml(cluster.facility());
@@ -149,8 +120,15 @@ std::string cuda_graphs_text(const CudaGraphs& graphs) {
 
 }  // namespace
 
-std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated) {
-  return model_yaml(stated.model) + cluster_yaml(cluster, stated.cluster);
+StatedSetting stated_setting(const ScenarioSections& sections, const ScenarioSources& sources) {
+  StatedSetting out{independent_model(sections.model_node, sections.model, sources.folders.models), {}, {}};
+  if (sections.operations_node) out.operations = independent_operations(*sections.operations_node);
+  if (sections.assertions_node) out.assertions = sections.assertions_node->value();
+  return out;
+}
+
+std::string resolved_setting(const Cluster& cluster, const Value& model) {
+  return model_yaml(model) + cluster_yaml(cluster);
 }
 
 std::string resolved_training(const TrainingSpec& training) {
@@ -202,12 +180,12 @@ std::string resolved_strategy(const Strategy& strategy) {
 }
 
 std::string resolved_yaml(const Job& job, const StatedSetting& stated) {
-  return resolved_setting(job.cluster, stated) + resolved_training(job.training) + resolved_strategy(job.strategy) +
-         stated_sections(stated);
+  return resolved_setting(job.cluster, stated.model) + resolved_training(job.training) +
+         resolved_strategy(job.strategy) + stated_sections(stated);
 }
 
 std::string resolved_search_yaml(const Job& job, const StatedSetting& stated, const SearchSection& search) {
-  return resolved_setting(job.cluster, stated) + resolved_training(job.training) +
+  return resolved_setting(job.cluster, stated.model) + resolved_training(job.training) +
          fixed_strategy_yaml(search.spec.space.others) + search_yaml(search) + stated_sections(stated);
 }
 

@@ -3,26 +3,27 @@
 #include "base/document.hpp"
 #include "program/job.hpp"
 #include "scenario/search_section.hpp"
+#include "scenario/sections.hpp"
 
 #include <optional>
 #include <string>
 
 namespace mirfak {
 
-// How a scenario states what a job no longer knows by its name alone.
+// What a scenario states and a job no longer knows, in a form that means the same in any file.
 struct StatedSetting {
-  Node model;    // a name, a path or a mapping
-  Node cluster;  // the section
-  std::optional<Node> operations = {};
-  std::optional<Node> assertions = {};
+  Value model;  // a name, a path or a mapping: independent_model()
+  std::optional<Value> operations = {};
+  std::optional<Value> assertions = {};
 };
+StatedSetting stated_setting(const ScenarioSections& sections, const ScenarioSources& sources);
 
-// The scenario of a job as YAML, every key written out. Node types and networks that are given by a path stand there by
-// their absolute path, so that the text reads back wherever it lies; the path of a model, and those of the section
-// `operations`, stand as they were stated.
+// The scenario of a job as YAML, every key written out: it simulates to the same bits wherever the text lies, as long
+// as the files are there that it names. Files of the user stand in it by their absolute paths; what mirfak comes with,
+// by name.
 std::string resolved_yaml(const Job& job, const StatedSetting& stated);
 // Its parts, in their order.
-std::string resolved_setting(const Cluster& cluster, const StatedSetting& stated);  // `model` and `cluster`
+std::string resolved_setting(const Cluster& cluster, const Value& model);  // `model` and `cluster`
 std::string resolved_training(const TrainingSpec& training);
 std::string resolved_strategy(const Strategy& strategy);
 

@@ -36,14 +36,12 @@ Job job_of(const Document& document, ScenarioSections& sections, const ScenarioS
   return job;
 }
 
-Scenario scenario_of(const Document& document, ScenarioSections sections, const Node& cluster_section,
-                     const ScenarioSources& sources) {
+Scenario scenario_of(const Document& document, ScenarioSections sections, const ScenarioSources& sources) {
+  const StatedSetting stated = stated_setting(sections, sources);
   Scenario scenario{
       document.name(), document, job_of(document, sections, sources), {}, std::move(sections.operations), {}};
   scenario.assertions = std::move(sections.assertions);
-  scenario.resolved = resolved_yaml(
-      scenario.job, {sections.model_node, cluster_section, sections.operations_node, sections.assertions_node});
-  scenario.resolved += notes_yaml(document);
+  scenario.resolved = resolved_yaml(scenario.job, stated) + notes_yaml(document);
   const Document resolved = Document::from_text(scenario.resolved, "resolved scenario");
   add_keys_left_out(Node(resolved), document, scenario.defaulted);
   return scenario;
@@ -58,14 +56,11 @@ const Operations& operations_of(const Scenario& scenario) {
 }
 
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources) {
-  ScenarioSections sections = read_sections(document, sources);
-  const Node cluster = sections.cluster_node;
-  return scenario_of(document, std::move(sections), cluster, sources);
+  return scenario_of(document, read_sections(document, sources), sources);
 }
 
-Scenario parse_scenario(const Document& document, const Cluster& cluster, const Node& section,
-                        const ScenarioSources& sources) {
-  Scenario out = scenario_of(document, read_sections(document, cluster, sources), section, sources);
+Scenario parse_scenario(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
+  Scenario out = scenario_of(document, read_sections(document, cluster, sources), sources);
   std::erase_if(out.defaulted, [](const std::string& key) { return key.starts_with("cluster."); });
   return out;
 }

@@ -39,8 +39,7 @@ Scenario parse_scenario(const Document& document, const DataFolders& folders);
 Scenario load_scenario(const std::filesystem::path& path, std::span<const std::string> overrides,
                        const ScenarioSources& sources);
 Scenario parse_scenario(const Document& document, const ScenarioSources& sources);
-// A scenario without a cluster, on this one; `section`: what it was read from. Errors as above.
-Scenario parse_scenario(const Document& document, const Cluster& cluster, const Node& section,
-                        const ScenarioSources& sources);
+// A scenario without a cluster, on this one. Errors as above.
+Scenario parse_scenario(const Document& document, const Cluster& cluster, const ScenarioSources& sources);
 
 }  // namespace mirfak

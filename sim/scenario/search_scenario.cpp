@@ -1,6 +1,5 @@
 #include "scenario/search_scenario.hpp"
 
-#include "model/model_loader.hpp"
 #include "program/quantization_of_job.hpp"
 #include "scenario/job_check.hpp"
 #include "scenario/resolved.hpp"
@@ -10,13 +9,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
+#include <optional>
 
 namespace mirfak {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxSequences = std::int64_t{1} << 22;  // of an iteration; bounds a simulation's memory
 
@@ -74,6 +71,7 @@ void check(const Document& document, const Job& job, const SearchSpec& spec) {
 SearchScenario parse_search(const Document& document, const DataFolders& folders) {
   const ScenarioSources sources(folders);
   ScenarioSections sections = read_sections(document, sources);
+  const StatedSetting stated = stated_setting(sections, sources);
   SearchScenario scenario{document.name(),
                           document,
                           {std::move(sections.model),
@@ -99,10 +97,7 @@ SearchScenario parse_search(const Document& document, const DataFolders& folders
   const std::vector<double>& offload = scenario.search.spec.space.offload_optimizer;
   if (*std::max_element(offload.begin(), offload.end()) > 0) check_offload(document, scenario.job.cluster);
   scenario.assertions = std::move(sections.assertions);
-  scenario.resolved = resolved_search_yaml(
-      scenario.job, {sections.model_node, sections.cluster_node, sections.operations_node, sections.assertions_node},
-      scenario.search);
-  scenario.resolved += notes_yaml(document);
+  scenario.resolved = resolved_search_yaml(scenario.job, stated, scenario.search) + notes_yaml(document);
   return scenario;
 }
 
@@ -113,30 +108,18 @@ SearchScenario load_search(const std::filesystem::path& path, std::span<const st
   return parse_search(document, folders);
 }
 
-std::string found_scenario(const SearchScenario& scenario, const Job& found, const std::filesystem::path& folder) {
+std::string found_scenario(const SearchScenario& scenario, const Job& found) {
   const Document searched = Document::from_text(scenario.resolved, scenario.name);
-  Mapping root{Node(searched)};
-  const Node model = root.require("model");
-  const Node cluster = root.require("cluster");
-  const std::optional<Node> operations = root.find("operations");
-  const std::optional<Node> assertions = root.find("assert");
-  if (!model.is_scalar() || !is_model_path(model.as_string()))
-    return resolved_yaml(found, {model, cluster, operations, assertions}) + notes_yaml(searched);
-  const fs::path beside = fs::path(scenario.name).parent_path() / model.as_string();
-  std::error_code unknown;
-  const fs::path from_here = fs::exists(beside, unknown) ? beside : fs::path(model.as_string());  // of an override
-  Value moved = model.value();
-  moved.scalar = fs::absolute(from_here)
-                     .lexically_normal()
-                     .lexically_proximate(fs::absolute(folder.empty() ? "." : folder).lexically_normal())
-                     .string();
-  if (moved.scalar.find('/') == std::string::npos) moved.scalar.insert(0, "./");
-  return resolved_yaml(found, {Node(searched, moved, "model"), cluster, operations, assertions}) + notes_yaml(searched);
+  const auto copy_of = [&](const char* key) {
+    const Value* const value = searched.root().find(key);
+    return value == nullptr ? std::optional<Value>() : *value;
+  };
+  return resolved_yaml(found, {copy_of("model").value(), copy_of("operations"), copy_of("assert")}) +
+         notes_yaml(searched);
 }
 
 Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources) {
-  const fs::path folder = fs::path(search.name).parent_path();
-  return parse_scenario(Document::from_text(found_scenario(search, found, folder), search.name), sources);
+  return parse_scenario(Document::from_text(found_scenario(search, found), search.name), sources);
 }
 
 }  // namespace mirfak

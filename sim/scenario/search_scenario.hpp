@@ -26,9 +26,8 @@ SearchScenario load_search(const std::filesystem::path& path, std::span<const st
                            const DataFolders& folders);
 SearchScenario parse_search(const Document& document, const DataFolders& folders);
 
-// A strategy that the search found as a scenario, which reads back as the same job. `folder`: where it will stand; a
-// model that is named by a path relative to the searched scenario is named relative to that.
-std::string found_scenario(const SearchScenario& scenario, const Job& found, const std::filesystem::path& folder);
+// A strategy that the search found as a scenario, which reads back as the same job wherever it stands.
+std::string found_scenario(const SearchScenario& scenario, const Job& found);
 
 // The same, read: what `mirfak simulate` would make of it.
 Scenario as_scenario(const SearchScenario& search, const Job& found, const ScenarioSources& sources);

@@ -14,8 +14,7 @@ namespace mirfak {
 namespace {
 
 // All but the cluster, which has been read.
-ScenarioSections read_beside(const Document& document, Mapping& root, const Node& cluster_node, Cluster cluster,
-                             const ScenarioSources& sources) {
+ScenarioSections read_beside(const Document& document, Mapping& root, Cluster cluster, const ScenarioSources& sources) {
   static const Value nothing;
   const Node model_node = root.require("model");
   const std::filesystem::path& models = sources.folders.models;
@@ -33,7 +32,6 @@ ScenarioSections read_beside(const Document& document, Mapping& root, const Node
   read_notes(root.find_or_null("notes"));
   root.finish();
   return {model_node,
-          cluster_node,
           std::move(model),
           std::move(cluster),
           std::move(training),
@@ -55,12 +53,12 @@ ScenarioSections read_sections(const Document& document, const ScenarioSources& 
   }
   root.require("model");
   const Node section = root.require("cluster");
-  return read_beside(document, root, section, with_network_files(read_cluster(section, sources.catalog)), sources);
+  return read_beside(document, root, with_network_files(read_cluster(section, sources.catalog)), sources);
 }
 
 ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources) {
   Mapping root{Node(document)};
-  return read_beside(document, root, Node(document), cluster, sources);
+  return read_beside(document, root, cluster, sources);
 }
 
 // The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.

@@ -18,7 +18,6 @@ namespace mirfak {
 // document.
 struct ScenarioSections {
   Node model_node;
-  Node cluster_node;
   ModelSpec model;
   Cluster cluster;
   TrainingSpec training;
@@ -33,7 +32,7 @@ struct ScenarioSections {
 
 // Error(input) at the place of the fault, at keys that no section has too.
 ScenarioSections read_sections(const Document& document, const ScenarioSources& sources);
-// Of a scenario without a cluster, which is this one; cluster_node is the whole document.
+// Of a scenario without a cluster, which is this one.
 ScenarioSections read_sections(const Document& document, const Cluster& cluster, const ScenarioSources& sources);
 
 // The place of "strategy.tensor", or "strategy.stages[1]", in the document, or of the nearest mapping around it.

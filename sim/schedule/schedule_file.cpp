@@ -1,6 +1,7 @@
 #include "schedule/schedule_file.hpp"
 
 #include "base/error.hpp"
+#include "base/file_reference.hpp"
 #include "base/input_file.hpp"
 #include "base/text.hpp"
 
@@ -258,7 +259,7 @@ ScheduleId read_schedule_text(std::string_view text, const std::string& name) {
 ScheduleId read_schedule_file(const std::filesystem::path& path, const std::string& name) {
   const std::string text = text_of(path);
   Schedule schedule = Builder(Reader(text, name).read(), name).build();
-  schedule.path = std::filesystem::absolute(path).lexically_normal().string();
+  schedule.path = independent_path(path);
   return add_schedule(std::move(schedule), text);
 }
 

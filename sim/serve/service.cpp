@@ -195,7 +195,7 @@ HttpAnswer Service::searched(const std::string& body, const std::atomic<bool>& g
     out["failure"] = {{"message", failure.reason}, {"hint", failure.hint}};
   }
   add_origin(out, data_hash_);
-  out["page"] = without_text(search_page_data(report, {}, seconds_since(begin)));
+  out["page"] = without_text(search_page_data(report, seconds_since(begin)));
   out["page"]["result"]["complete"] = outcome.complete;
   out["page"]["explanations"] = strategy_explanations(scenario, outcome.strategies, sources_);
   return json_answer(200, out);

@@ -43,7 +43,7 @@ struct FrameworkCatalog::Memory {
 FrameworkCatalog::FrameworkCatalog(fs::path folder) : folder_(std::move(folder)), memory_(std::make_shared<Memory>()) {}
 
 fs::path FrameworkCatalog::file_of(const FileReference& reference) const {
-  if (reference.is_path()) return fs::absolute(reference.existing_path()).lexically_normal();
+  if (reference.is_path()) return independent_path(reference.existing_path());
   const std::vector<std::string>& known = names();
   if (!std::binary_search(known.begin(), known.end(), reference.name())) reference.fail_unknown("framework", known);
   return folder_ / "frameworks" / (reference.name() + kEnding);
