@@ -9,12 +9,15 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,17 +25,11 @@ namespace mirfak {
 
 namespace {
 
-using Identity = std::pair<dev_t, ino_t>;  // of a file, whatever it is called
-
 std::mutex mutex;
-std::optional<std::set<Identity>> noted;  // nullopt: nobody asks
+std::set<ReadFiles::List*> noting;
+thread_local std::shared_ptr<ReadFiles::List> of_thread;
+bool notes_data = false;
 std::vector<std::filesystem::path> data;
-
-std::optional<Identity> identity_of(const std::filesystem::path& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
-  return Identity{found.st_dev, found.st_ino};
-}
 
 // The file beside it whose name is nearest, or what else to do.
 std::string hint_for_missing(const std::filesystem::path& path) {
@@ -50,6 +47,41 @@ std::string hint_for_missing(const std::filesystem::path& path) {
 
 }  // namespace
 
+class ReadFiles::List {
+ public:
+  // A file as it was read. Another file may be given its identity once it is removed, but not its time as well.
+  struct NotedFile {
+    std::pair<dev_t, ino_t> identity;  // whatever it is called
+    off_t size = 0;
+    std::pair<time_t, long> changed;
+
+    friend bool operator==(const NotedFile&, const NotedFile&) = default;
+  };
+  static std::optional<NotedFile> file_at(const std::filesystem::path& path) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+    return NotedFile{{found.st_dev, found.st_ino}, found.st_size, {found.st_mtim.tv_sec, found.st_mtim.tv_nsec}};
+  }
+
+  void add(const std::string& path, const NotedFile& file) { files_.insert_or_assign(path, file); }
+  void add(const ListPointer& others) { others_.insert(others); }
+
+  // The file as it was, wherever it lies now; or what lies where it was.
+  bool holds(const NotedFile& file) const {
+    const auto is_it = [&](const auto& noted) {
+      if (noted.second == file) return true;
+      const std::optional<NotedFile> now = file_at(noted.first);
+      return now && now->identity == file.identity;
+    };
+    return std::any_of(files_.begin(), files_.end(), is_it) ||
+           std::any_of(others_.begin(), others_.end(), [&](const ListPointer& list) { return list->holds(file); });
+  }
+
+ private:
+  std::map<std::string, NotedFile> files_;  // by absolute path
+  std::set<ListPointer> others_;
+};
+
 UnreadableFile why_unreadable(const std::filesystem::path& path, int reason) {
   if (reason == ENOENT || reason == ENOTDIR) return {"there is no such file", hint_for_missing(path)};
   if (reason == EACCES || reason == EPERM) {
@@ -59,34 +91,60 @@ UnreadableFile why_unreadable(const std::filesystem::path& path, int reason) {
   return {fmt::format("cannot be read: {}", std::strerror(reason)), "name another file"};
 }
 
-ReadFiles::ReadFiles() {
+ReadFiles::ReadFiles(const ListPointer& known) : list_(std::make_shared<List>()), outer_(of_thread) {
+  if (known) list_->add(known);
+  of_thread = list_;
   const std::lock_guard lock(mutex);
-  noted.emplace();
+  noting.insert(list_.get());
 }
 
 ReadFiles::~ReadFiles() {
+  of_thread = outer_;
   const std::lock_guard lock(mutex);
-  noted.reset();
-  data.clear();
+  noting.erase(list_.get());
 }
+
+ReadFiles::ListPointer ReadFiles::list() const { return list_; }
+
+ReadFiles::ListPointer ReadFiles::of_this_thread() { return of_thread; }
 
 void note_read_file(const std::filesystem::path& path) {
   refuse_file_outside(path);
   const std::lock_guard lock(mutex);
-  if (!noted) return;
-  if (const auto identity = identity_of(path)) noted->insert(*identity);
+  if (noting.empty()) return;
+  const auto file = ReadFiles::List::file_at(path);
+  if (!file) return;
+  std::error_code failed;
+  const std::string whole = std::filesystem::absolute(path, failed).string();
+  for (ReadFiles::List* const list : noting) list->add(whole, *file);
+}
+
+void note_read_files(const ReadFiles::ListPointer& files) {
+  const std::lock_guard lock(mutex);
+  for (ReadFiles::List* const list : noting) list->add(files);
 }
 
 bool was_read(const std::filesystem::path& path) {
+  const auto file = ReadFiles::List::file_at(path);
+  if (!file) return false;
   const std::lock_guard lock(mutex);
-  if (!noted) return false;
-  const auto identity = identity_of(path);
-  return identity && noted->contains(*identity);
+  return std::any_of(noting.begin(), noting.end(), [&](const ReadFiles::List* list) { return list->holds(*file); });
+}
+
+NotedDataFolders::NotedDataFolders() {
+  const std::lock_guard lock(mutex);
+  notes_data = true;
+}
+
+NotedDataFolders::~NotedDataFolders() {
+  const std::lock_guard lock(mutex);
+  notes_data = false;
+  data.clear();
 }
 
 void note_data_folders(std::vector<std::filesystem::path> folders) {
   const std::lock_guard lock(mutex);
-  if (noted) data = std::move(folders);
+  if (notes_data) data = std::move(folders);
 }
 
 std::vector<std::filesystem::path> noted_data_folders() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/read_files.hpp"
+
 #include <map>
 #include <mutex>
 #include <string>
@@ -14,18 +16,30 @@ class Remembered {
  public:
   template <typename Make>
   const T& get(const std::string& name, const Make& make) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = known_.find(name); known != known_.end()) return known->second;
+    if (const Entry* const known = find(name)) {
+      note_read_files(known->files);
+      return known->value;
     }
+    const ReadFiles reading;
     T made = make();
     const std::lock_guard lock(mutex_);
-    return known_.try_emplace(name, std::move(made)).first->second;
+    return known_.try_emplace(name, Entry{std::move(made), reading.list()}).first->second.value;
   }
 
  private:
+  struct Entry {
+    T value;
+    ReadFiles::ListPointer files;
+  };
+
+  const Entry* find(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto known = known_.find(name);
+    return known == known_.end() ? nullptr : &known->second;
+  }
+
   std::mutex mutex_;
-  std::map<std::string, T> known_;
+  std::map<std::string, Entry> known_;
 };
 
 }  // namespace mirfak

@@ -15,6 +15,7 @@
 #include <climits>
 #include <cstring>
 #include <system_error>
+#include <vector>
 
 namespace mirfak {
 
@@ -193,6 +194,12 @@ void StagedFile::sync() const {
 void StagedFile::commit() {
   StagedFile* const only = this;
   commit_all({&only, 1});
+}
+
+void commit_all(std::deque<StagedFile>& files) {
+  std::vector<StagedFile*> all;
+  for (StagedFile& file : files) all.push_back(&file);
+  commit_all(all);
 }
 
 void StagedFile::discard() {

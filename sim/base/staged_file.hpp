@@ -2,6 +2,7 @@
 
 #include "base/unfinished_file.hpp"
 
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -49,6 +50,7 @@ class StagedFile {
 // Commits files that belong together: the first takes its name when the last is on the disk, and no signal comes
 // between.
 void commit_all(std::span<StagedFile* const> files);
+void commit_all(std::deque<StagedFile>& files);
 
 // Whether a file of this name, beside the target, is one under construction for it, left by whatever process.
 bool is_staged_for(const std::filesystem::path& target, std::string_view name);

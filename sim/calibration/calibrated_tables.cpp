@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <system_error>
 #include <utility>
 
@@ -48,9 +49,11 @@ std::vector<FittedSection> fitted_machine(const MachineToCalibrate& machine, std
   const MachineProfiles profiles = machine_profiles(CsvTable::from_file(machine.description), tables, machine.name);
   make_folder(machine);
   const auto paths = profiles_of({machine.description, machine.name, std::filesystem::absolute(machine.folder)});
-  StagedFile core(paths[0]);
-  StagedFile link(paths[1]);
-  StagedFile node(paths[2]);
+  std::deque<StagedFile> files;
+  for (const std::filesystem::path& path : paths) files.emplace_back(path);
+  const StagedFile& core = files[0];
+  const StagedFile& link = files[1];
+  const StagedFile& node = files[2];
   core.write(profiles.core);
   link.write(profiles.link);
   CalibrationTarget target{of.catalog,      core.path().string(), link.path().string(),
@@ -67,7 +70,7 @@ std::vector<FittedSection> fitted_machine(const MachineToCalibrate& machine, std
   check_profile(core, ProfileKind::gpu, of.catalog);
   check_profile(link, ProfileKind::link, of.catalog);
   node.write(profiles.node);
-  commit_all(std::array{&core, &link, &node});
+  commit_all(files);
   for (FittedSection& section : of_link) all.push_back(std::move(section));
   return all;
 }

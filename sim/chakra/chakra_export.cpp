@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <variant>
@@ -208,8 +209,12 @@ class Exporter {
   }
 
   int cluster_ranks() const { return static_cast<int>(real_.cluster_ranks().size()); }
-  void write(int rank) const;
-  void write_groups(const std::vector<int>& ranks) const;
+  // Of a rank, and of the groups of all these ranks.
+  void write(int rank, const StagedFile& staged) const;
+  void write_groups(const std::vector<int>& ranks, const StagedFile& staged) const;
+  std::filesystem::path file(std::string_view ending) const {
+    return prefix_.parent_path() / (prefix_.filename().string() + std::string(ending));
+  }
 
  private:
   ChakraNode node(const Entry& entry, int rank, std::map<std::pair<int, int>, std::int64_t>& messages) const;
@@ -218,10 +223,6 @@ class Exporter {
   GroupId group(const Entry& entry, int rank) const {
     return groups_of_ranks_[entry.grouping][static_cast<std::size_t>(rank)];
   }
-  std::filesystem::path file(std::string_view ending) const {
-    return prefix_.parent_path() / (prefix_.filename().string() + std::string(ending));
-  }
-
   const std::filesystem::path& prefix_;
   const ChakraHeaderTexts& texts_;
   bool folded_;
@@ -279,7 +280,7 @@ ChakraNode Exporter::node(const Entry& entry, int rank, std::map<std::pair<int, 
   return out;
 }
 
-void Exporter::write(int rank) const {
+void Exporter::write(int rank, const StagedFile& staged) const {
   ChakraTrace head;
   head.rank = rank;
   head.version = "0.0.4";
@@ -292,7 +293,6 @@ void Exporter::write(int rank) const {
     if (is_new) size->second = static_cast<std::int64_t>(real_.members(own).size());
   }
   for (const auto& [name, size] : sizes) head.groups.push_back({name, size});
-  StagedFile staged(file(fmt::format(".{}.et", rank)));
   std::ofstream out(staged.path(), std::ios::binary | std::ios::trunc);
   if (!out) fail_to_write(staged.target(), errno);
   ChakraWriter writer(out, head, texts_);
@@ -305,10 +305,9 @@ void Exporter::write(int rank) const {
   }
   out.close();
   if (!out) fail_to_write(staged.target(), errno);
-  staged.commit();
 }
 
-void Exporter::write_groups(const std::vector<int>& ranks) const {
+void Exporter::write_groups(const std::vector<int>& ranks, const StagedFile& staged) const {
   std::map<GroupId, std::vector<int>> groups;
   for (const int rank : ranks) {
     for (const Entry& entry : entries_[real_.standing_for(rank)]) {
@@ -319,7 +318,7 @@ void Exporter::write_groups(const std::vector<int>& ranks) const {
   }
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const auto& [id, members] : groups) out[std::to_string(id)] = members;
-  write_text_file(file(".comm_groups.json"), out.dump() + "\n");
+  staged.write(out.dump() + "\n");
 }
 
 void check(const Simulation& simulation) {
@@ -350,8 +349,13 @@ std::size_t write_chakra(const std::filesystem::path& prefix, const Simulation& 
     fail_input(
         {}, fmt::format("there is no rank {}: the job has ranks 0 to {}", wanted.back(), exporter.cluster_ranks() - 1));
   }
-  parallel_for(wanted.size(), [&](std::size_t i) { exporter.write(wanted[i]); });
-  exporter.write_groups(wanted);
+  // All files or none: each is known to be writable before the first is written, and named when all are.
+  std::deque<StagedFile> staged;
+  for (const int rank : wanted) staged.emplace_back(exporter.file(fmt::format(".{}.et", rank)));
+  const StagedFile& groups = staged.emplace_back(exporter.file(".comm_groups.json"));
+  parallel_for(wanted.size(), [&](std::size_t i) { exporter.write(wanted[i], staged[i]); });
+  exporter.write_groups(wanted, groups);
+  commit_all(staged);
   return wanted.size();
 }
 

@@ -83,6 +83,7 @@ CommandOutput run_command_line(std::span<const std::string> arguments, const Sur
   if (name == "--help" || name == "-h") return {help(), {}};
   if (name == "--version") return {fmt::format("mirfak {}\n", program_version()), {}};
   const ReadFiles reading;
+  const NotedDataFolders noting;
   for (const Command& command : kCommands) {
     if (command.name == name) return command.run(arguments.subspan(1), surroundings);
   }

@@ -25,16 +25,14 @@ LaunchRequest request_of(const EmitOptions& options) {
   return out;
 }
 
-// All of them, or none: the first takes its name when the last is on the disk.
+// All of them, or none.
 void write_all(const fs::path& folder, const std::vector<LaunchFile>& files) {
   std::deque<StagedFile> staged;
   for (const LaunchFile& file : files) {
     staged.emplace_back(folder / file.name);
     staged.back().write(file.text);
   }
-  std::vector<StagedFile*> all;
-  for (StagedFile& file : staged) all.push_back(&file);
-  commit_all(all);
+  commit_all(staged);
 }
 
 Location place_of_key(const Document& document, const std::string& message) {

@@ -31,6 +31,7 @@ namespace {
 struct ComparedOptions {
   ComparisonFile file;
   Comparison comparison;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 };
 
 // Overrides are of the scenario of all options, not of the file of options.
@@ -67,7 +68,8 @@ void add_comparison(nb::module_& module) {
       .def(
           "write_report",
           [](const ComparedOptions& self, const std::filesystem::path& path) {
-            write_text_file(path, page_of(comparison_page_data(self.file, self.comparison)));
+            write_beside(self.read,
+                         [&] { write_text_file(path, page_of(comparison_page_data(self.file, self.comparison))); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with the table and a plot.");

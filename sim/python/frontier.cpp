@@ -29,6 +29,7 @@ struct FoundFrontier {
   ClockedSubject subject;
   Frontier frontier;
   double wall_time_s = 0;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
   FrontierReport report() const { return {subject.title, subject.clocked, frontier, subject.notes}; }
 };
@@ -61,7 +62,8 @@ void add_frontier(nb::module_& module) {
       .def(
           "write_report",
           [](const FoundFrontier& self, const std::filesystem::path& path) {
-            write_text_file(path, page_of(frontier_page_data(self.report(), self.wall_time_s)));
+            write_beside(self.read,
+                         [&] { write_text_file(path, page_of(frontier_page_data(self.report(), self.wall_time_s))); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with the frontier and the clocks.");

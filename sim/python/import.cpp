@@ -30,6 +30,7 @@ namespace {
 struct ImportedFiles {
   std::shared_ptr<const ScenarioSources> sources;
   ImportedJob job;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 };
 
 // Errors quote options of training programs, which keep their names.
@@ -61,7 +62,7 @@ void add_import(nb::module_& module) {
       .def(
           "write",
           [](const ImportedFiles& self, const std::filesystem::path& path) {
-            write_text_file(path, origin_comment() + imported_yaml(self.job));
+            write_beside(self.read, [&] { write_text_file(path, origin_comment() + imported_yaml(self.job)); });
           },
           "path"_a, nb::sig("def write(self, path: str | os.PathLike[str]) -> None"), "Writes that to a file.");
   module.def(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/read_files.hpp"
 #include "python/inputs.hpp"
 #include "scenario/scenario.hpp"
 #include "simulation/iteration.hpp"
@@ -30,6 +31,7 @@ class Iteration {
   const std::vector<SummaryValue>& summary() const { return summary_; }
   double wall_time_s() const { return wall_time_s_; }
   const std::optional<Spread>& spread() const { return spread_; }
+  const ReadFiles::ListPointer& read() const { return read_; }
 
   void sample(const SpreadOptions& options) { spread_ = sample_iterations(scenario_.job, options); }
 
@@ -51,6 +53,7 @@ class Iteration {
   double wall_time_s_ = 0;
   std::vector<SummaryValue> summary_;
   std::optional<Spread> spread_;
+  ReadFiles::ListPointer read_ = ReadFiles::of_this_thread();
   mutable std::mutex mutex_;  // of the next
   mutable std::optional<std::vector<std::string>> notes_;
   mutable std::shared_ptr<const Simulation> simulation_;

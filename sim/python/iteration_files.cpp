@@ -31,15 +31,6 @@ namespace mirfak::python {
 
 namespace {
 
-// Writes while Python's other threads run.
-template <typename Write>
-void write_beside(const Write& write) {
-  wait_for(nb::none(), [&](Reporter& /*unused*/) {
-    write();
-    return true;
-  });
-}
-
 void add_own_files(IterationClass& type) {
   type.def_prop_ro(
           "timeline",
@@ -51,14 +42,14 @@ void add_own_files(IterationClass& type) {
       .def(
           "write_trace",
           [](const Iteration& self, const std::filesystem::path& path) {
-            write_beside([&] { write_trace(path, self.scenario(), *self.simulation()); });
+            write_beside(self.read(), [&] { write_trace(path, self.scenario(), *self.simulation()); });
           },
           "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
           "Writes all tasks, memory and power as HDF5 (sim/trace/README.md has the format).")
       .def(
           "write_timeline",
           [](const Iteration& self, const std::filesystem::path& path) {
-            write_beside([&] { write_timeline_json(path, *self.simulation()); });
+            write_beside(self.read(), [&] { write_timeline_json(path, *self.simulation()); });
           },
           "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
           "Writes a timeline for Perfetto or chrome://tracing.");
@@ -81,21 +72,21 @@ void add_files_for_others(IterationClass& type) {
   type.def(
           "write_report",
           [](const Iteration& self, const std::filesystem::path& path) {
-            write_beside([&] { write_page(self, path); });
+            write_beside(self.read(), [&] { write_page(self, path); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with views and the reasons of all figures.")
       .def(
           "write_memory_snapshot",
           [](const Iteration& self, const std::filesystem::path& path) {
-            write_beside([&] { write_memory_snapshot(path, *self.simulation()); });
+            write_beside(self.read(), [&] { write_memory_snapshot(path, *self.simulation()); });
           },
           "path"_a, nb::sig("def write_memory_snapshot(self, path: str | os.PathLike[str]) -> None"),
           "Writes the predicted memory for PyTorch's memory viewer.")
       .def(
           "write_chakra",
           [](const Iteration& self, const std::filesystem::path& prefix, const std::vector<int>& ranks) {
-            write_beside([&] { write_chakra_of(self, prefix, ranks); });
+            write_beside(self.read(), [&] { write_chakra_of(self, prefix, ranks); });
           },
           "prefix"_a, "ranks"_a = std::vector<int>(),
           nb::sig("def write_chakra(self, prefix: str | os.PathLike[str], ranks: "

@@ -41,6 +41,7 @@ struct SimulatedJobs {
   JointSimulation simulation;
   NetworkUse links;
   std::optional<JointSpread> spread;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
   nlohmann::ordered_json json() const {
     nlohmann::ordered_json out = jobs_json(file, simulation, links);
@@ -80,10 +81,7 @@ void add_writer(JobsClass& type, const char* name, const char* what, Write write
   type.def(
       name,
       [write](const SimulatedJobs& self, const std::filesystem::path& path) {
-        wait_for(nb::none(), [&](Reporter& /*unused*/) {
-          write(self, path);
-          return true;
-        });
+        write_beside(self.read, [&] { write(self, path); });
       },
       "path"_a, nb::sig(signature.c_str()), what);
 }

@@ -39,6 +39,7 @@ struct FoundPlans {
   std::optional<SearchOutcome> searched = {};
   std::vector<std::string> notes = {};
   double wall_time_s = 0;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
   PlanReport report() const { return {scenario, outcome, levels, searched, notes}; }
   const Job& job(std::size_t place) const { return outcome.plans.at(place).simulated.found.job; }
@@ -114,10 +115,7 @@ void add_found_plans(nb::module_& module) {
       .def(
           "write_report",
           [](const FoundPlans& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_plans_page(self, path);
-              return true;
-            });
+            write_beside(self.read, [&] { write_plans_page(self, path); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with the plans and what stands behind their figures.");

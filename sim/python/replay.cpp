@@ -32,6 +32,7 @@ namespace {
 struct TraceReplay {
   ReplayedTrace replayed;
   double wall_time_s = 0;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
   nlohmann::ordered_json json() const {
     return replay_json(replayed.replay, replayed.analysis, replayed.asked, replayed.notes, wall_time_s);
@@ -45,6 +46,7 @@ struct TraceReplay {
 struct ReplayedChakra {
   ChakraReplay replayed;
   double wall_time_s = 0;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 };
 
 std::unique_ptr<TraceReplay> trace_replay(const ReplayInputs& inputs) {
@@ -84,10 +86,7 @@ void add_tables_of_operations(nb::module_& module) {
       .def(
           "write_timeline",
           [](const TraceReplay& self, const std::filesystem::path& path, std::optional<int> step) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              self.write_timeline(path, step);
-              return true;
-            });
+            write_beside(self.read, [&] { self.write_timeline(path, step); });
           },
           "path"_a, "step"_a.none() = nb::none(),
           nb::sig("def write_timeline(self, path: str | os.PathLike[str], step: int | None = None) -> None"),
@@ -127,10 +126,8 @@ void add_chakra(nb::module_& module) {
       .def(
           "write_timeline",
           [](const ReplayedChakra& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_timeline_json(path, self.replayed.joined.program, self.replayed.timeline);
-              return true;
-            });
+            write_beside(self.read,
+                         [&] { write_timeline_json(path, self.replayed.joined.program, self.replayed.timeline); });
           },
           "path"_a, nb::sig("def write_timeline(self, path: str | os.PathLike[str]) -> None"),
           "Writes what was executed for Perfetto or chrome://tracing.");

@@ -40,6 +40,7 @@ struct FoundStrategies {
   std::vector<std::string> notes;
   double wall_time_s = 0;
   std::shared_ptr<const ScenarioSources> sources;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
   SearchReport report() const { return {scenario, outcome, notes}; }
   const Job& job(std::size_t place) const { return outcome.strategies.at(place).found.job; }
@@ -99,10 +100,7 @@ void add_found(nb::module_& module) {
       .def(
           "write_report",
           [](const FoundStrategies& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_search_page(self, path);
-              return true;
-            });
+            write_beside(self.read, [&] { write_search_page(self, path); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with all strategies, a plot, and what stands behind their figures.");

@@ -31,6 +31,7 @@ struct PredictedTraining {
   Scenario scenario;
   TrainingPrediction prediction;
   double wall_time_s = 0;
+  ReadFiles::ListPointer read = ReadFiles::of_this_thread();
 
   TrainReport report() const {
     std::vector<std::string> notes = stated_notes(scenario.document);
@@ -66,20 +67,15 @@ void add_training(nb::module_& module) {
       .def(
           "write_trace",
           [](const PredictedTraining& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_training_trace(path, self.scenario, self.prediction);
-              return true;
-            });
+            write_beside(self.read, [&] { write_training_trace(path, self.scenario, self.prediction); });
           },
           "path"_a, nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),
           "Writes the run that ends at the median as HDF5.")
       .def(
           "write_report",
           [](const PredictedTraining& self, const std::filesystem::path& path) {
-            wait_for(nb::none(), [&](Reporter& /*unused*/) {
-              write_text_file(path, page_of(training_page_data(self.report(), self.wall_time_s)));
-              return true;
-            });
+            write_beside(self.read,
+                         [&] { write_text_file(path, page_of(training_page_data(self.report(), self.wall_time_s))); });
           },
           "path"_a, nb::sig("def write_report(self, path: str | os.PathLike[str]) -> None"),
           "Writes a page (HTML) with the run and the reasons of its figures.");

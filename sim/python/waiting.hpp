@@ -1,5 +1,7 @@
 #pragma once
 
+#include "base/read_files.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include <atomic>
@@ -58,15 +60,32 @@ void end_calls();
 template <typename Work>
 auto work_here(const Work& work) {
   std::optional<std::invoke_result_t<Work>> result;
-  run_here([&] { result.emplace(work()); });
+  run_here([&] {
+    const ReadFiles reading;
+    result.emplace(work());
+  });
   return *std::move(result);
 }
 
 template <typename Work>
 auto wait_for(const nanobind::object& progress, const Work& work) {
   std::optional<std::invoke_result_t<Work, Reporter&>> result;
-  run_beside_interpreter(progress, [&](Reporter& reporter) { result.emplace(work(reporter)); });
+  run_beside_interpreter(progress, [&](Reporter& reporter) {
+    const ReadFiles reading;
+    result.emplace(work(reporter));
+  });
   return *std::move(result);
+}
+
+// Writes files of a result, which replace none of those that were read for it: a result keeps their list as
+// ReadFiles::of_this_thread() of the work that made it.
+template <typename Write>
+void write_beside(const ReadFiles::ListPointer& read, const Write& write) {
+  wait_for(nanobind::none(), [&](Reporter& /*unused*/) {
+    const ReadFiles reading(read);
+    write();
+    return true;
+  });
 }
 
 }  // namespace mirfak::python

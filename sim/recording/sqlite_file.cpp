@@ -1,6 +1,7 @@
 #include "recording/sqlite_file.hpp"
 
 #include "base/error.hpp"
+#include "base/read_files.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -70,6 +71,7 @@ SqliteFile::SqliteFile(const std::filesystem::path& path) : name_(path.string())
     sqlite3_close(database_);
     fail_input({name_, 0, 0}, "cannot be read: " + reason);
   }
+  note_read_file(path);
   prepare();
 }
 

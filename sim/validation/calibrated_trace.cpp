@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,31 +27,23 @@ void fit_trace(const TraceToCalibrate& given, const DataFolders& folders, Calibr
   Scenario scenario = parse_scenario(*given.scenario, folders);
   out.host = recorded_host(out.recordings);
   std::string name = scenario.job.framework.name;
-  std::optional<StagedFile> framework;
+  std::deque<StagedFile> files;
   if (!given.framework.empty()) {
     if (!out.host) {
       fail_input({out.recordings.front().file, 0, 0},
                  "launches of forward and backward passes are not told apart: --framework has nothing to say",
                  "record operators (PyTorch's profiler, or emit_nvtx), or leave out --framework");
     }
-    framework.emplace(given.framework);
-    framework->write(recorded_framework_yaml(scenario, *out.host));
+    const StagedFile& framework = files.emplace_back(given.framework);
+    framework.write(recorded_framework_yaml(scenario, *out.host));
     Document document = *given.scenario;
-    document.override_value("training.framework=\"" + std::filesystem::absolute(framework->path()).string() + "\"");
+    document.override_value("training.framework=\"" + std::filesystem::absolute(framework.path()).string() + "\"");
     scenario = parse_scenario(document, folders);
     name = given.framework.stem().string();
   }
   out.fit = fit_recorded_run(scenario, out.recordings, name);
-  std::optional<StagedFile> node;
-  if (!given.out.empty()) {
-    node.emplace(given.out);
-    node->write(recorded_node_yaml(*out.fit));
-  }
-  std::vector<StagedFile*> written;
-  for (std::optional<StagedFile>* file : {&framework, &node}) {
-    if (*file) written.push_back(&**file);
-  }
-  commit_all(written);
+  if (!given.out.empty()) files.emplace_back(given.out).write(recorded_node_yaml(*out.fit));
+  commit_all(files);
 }
 
 }  // namespace

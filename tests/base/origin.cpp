@@ -45,7 +45,7 @@ TEST_CASE("an output names the data that its command reads, and none where it re
   const std::string program = "mirfak " + std::string(program_version());
   CHECK(origin_text() == program);
   {
-    const ReadFiles command;
+    const NotedDataFolders command;
     CHECK(origin().data_hash.empty());
     note_data_folders({folder.path()});
     CHECK(origin().data_hash == data_hash({folder.path()}));

@@ -60,9 +60,26 @@ class Simulate(unittest.TestCase):
             {"strategy.micro_batch": 2, "strategy.recompute": "full"},
             {"strategy.micro_batch": np.int64(2), "strategy.recompute": "full"},
             ["strategy.micro_batch=2", "strategy.recompute=full"],
+            {"strategy": {"micro_batch": 2, "recompute": "full"}},
         ):
             result = mirfak.simulate(str(SMALL), overrides)
             self.assertEqual(without_clock(result.to_dict()), without_clock(expected))
+
+    def test_a_section_of_overrides_sets_its_keys_and_a_value_is_replaced(self):
+        job = {**JOB, "training": {"global_batch": 64, "document_lengths": {"512": 1, "1024": 1}}}
+        nested = {
+            "cluster": {"fabric": {"type": "fat-tree", "oversubscription": 2}, "pue": 1.2},
+            "training": {"document_lengths": {"256": 1}},
+        }
+        dotted = {
+            "cluster.fabric.type": "fat-tree",
+            "cluster.fabric.oversubscription": 2,
+            "cluster.pue": 1.2,
+            "training.document_lengths": {"256": 1},
+        }
+        self.assertEqual(mirfak.simulate(job, nested).resolved, mirfak.simulate(job, dotted).resolved)
+        with self.assertRaisesRegex(mirfak.InputError, "tensr"):
+            mirfak.simulate(JOB, {"strategy": {"tensr": 4}})
 
     def test_a_scenario_is_a_dictionary_or_a_text_or_a_file(self):
         times = {mirfak.simulate(form).iteration_time_s for form in (JOB, json.dumps(JOB, indent=1))}

@@ -14,9 +14,26 @@ from .errors import InputError
 #: A dictionary, the path of a YAML or JSON file, or its text (a str with a line break).
 Scenario: TypeAlias = "Mapping[str, Any] | str | os.PathLike[str]"
 #: Keys with their values, such as {"strategy.tensor": 4}, or texts as the command line has them, "strategy.tensor=4".
+#: A dictionary in place of a section sets the keys in it: {"strategy": {"tensor": 4}} is the same. A text replaces it.
 Overrides: TypeAlias = "Mapping[str, Any] | Iterable[str]"
 DataFolder: TypeAlias = "str | os.PathLike[str] | None"
 One = TypeVar("One", int, str)
+
+#: Parts of a scenario whose keys are set one by one; any other dictionary is a value of its own.
+SECTIONS = frozenset(
+    {
+        "cluster",
+        "cluster.fabric",
+        "cluster.perturbations",
+        "training",
+        "strategy",
+        "search",
+        "search.space",
+        "operations",
+        "operations.checkpoint",
+        "operations.failures",
+    }
+)
 
 
 def data_folder(data: DataFolder) -> str:
@@ -44,12 +61,18 @@ def yaml_of(value: Any, indent: int | None = None) -> str:
         raise InputError(f"a scenario cannot hold this: {error}") from error
 
 
+def _assignments(key: str, value: Any) -> list[str]:
+    if key in SECTIONS and isinstance(value, Mapping):
+        return [text for name, inner in value.items() for text in _assignments(f"{key}.{name}", inner)]
+    return [f"{key}={yaml_of(value)}"]
+
+
 def overrides_of(overrides: Overrides | None) -> list[str]:
     """Overrides as "key=value" texts."""
     if overrides is None:
         return []
     if isinstance(overrides, Mapping):
-        return [f"{key}={yaml_of(value)}" for key, value in overrides.items()]
+        return [text for key, value in overrides.items() for text in _assignments(str(key), value)]
     if isinstance(overrides, str):
         return [overrides]
     return [str(assignment) for assignment in overrides]
