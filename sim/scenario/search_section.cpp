@@ -124,6 +124,7 @@ bool states(const std::optional<Node>& section, std::string_view key) {
 
 // Experts are whole or divided as the rest of the model, whichever tensor-parallel size that has.
 int fixed_expert_tensor(const Node& place, const Strategy& strategy, bool tensor_fixed) {
+  if (place.is_scalar() && place.value().scalar == "tensor") return 0;
   if (strategy.expert_tensor == 1) return 1;
   if (tensor_fixed && strategy.expert_tensor == strategy.tensor) return 0;
   place.fail(fmt::format("a search divides each expert over 1 rank or over strategy.tensor ranks, not over {}",

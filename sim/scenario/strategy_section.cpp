@@ -9,6 +9,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <type_traits>
 
 namespace mirfak {
@@ -67,14 +69,22 @@ ScheduleId read_schedule(const Node& node) {
 
 namespace {
 
+// A default that is a word, not a value ("tensor", "pipeline", "even"), may be written too.
+template <typename T>
+bool says_default(const Node& node, const StrategyField<T>& field) {
+  return node.is_scalar() && !field.default_text.empty() && node.value().scalar == field.default_text;
+}
+
 // `cluster`: null where only its size is known.
 Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
   Mapping section(node);
   Strategy strategy;
   std::optional<Node> stages;
+  std::set<std::string_view> stated;
   for_each_strategy_field([&](const auto& field) {
     const std::optional<Node> found = field.may_be_null ? section.find_or_null(field.key) : section.find(field.key);
-    if (!found) return;
+    if (!found || says_default(*found, field)) return;
+    stated.insert(field.key);
     using T = typename std::remove_cvref_t<decltype(field)>::Type;
     if constexpr (std::is_same_v<T, std::vector<StageShape>>) {
       stages = found;
@@ -82,10 +92,10 @@ Strategy read_all(const Node& node, int gpus, const Cluster* cluster) {
       strategy.*field.member = read_value(*found, field);
     }
   });
-  if (stages) read_stages(*stages, {section.has("data"), section.has("expert_tensor")}, cluster, strategy);
+  if (stages) read_stages(*stages, {stated.contains("data"), stated.contains("expert_tensor")}, cluster, strategy);
   for_each_strategy_field([&](const auto& field) {
     const bool of_stages = stages && (field.key == "data" || field.key == "expert_tensor");
-    if (field.completion != nullptr && !section.has(field.key) && !of_stages) {
+    if (field.completion != nullptr && !stated.contains(field.key) && !of_stages) {
       strategy.*field.member = field.completion(strategy, gpus);
     }
   });

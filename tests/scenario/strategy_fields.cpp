@@ -96,6 +96,24 @@ TEST_CASE("every key is read, and what is read is written and reads back") {
   }
 }
 
+TEST_CASE("a default that is a word may be written, and is what leaving the key out is") {
+  const auto read = [](const std::string& section) {
+    const Document document = Document::from_text(section, "strategy.yaml");
+    return read_strategy(Node(document), 64);
+  };
+  int words = 0;
+  for (const StrategyKey& key : strategy_keys()) {
+    if (key.default_text.find(' ') != std::string::npos) continue;  // a sentence
+    if (key.key == "tensor" || key.key == "pipeline") continue;
+    INFO(key.key);
+    const std::string stated = std::string(key.key) + ": " + key.default_text;
+    CHECK(read("{tensor: 4, pipeline: 2, " + stated + "}") == read("{tensor: 4, pipeline: 2}"));
+    ++words;
+  }
+  CHECK(words > 20);
+  CHECK(read("{tensor: 4, expert: 2, expert_tensor: tensor}").expert_tensor == 4);
+}
+
 TEST_CASE("a key without a value is an error; null means none only where that is the default") {
   CHECK(contains(failure(kSmall, {"strategy.tensor="}), "strategy.tensor: expected a value, found nothing"));
   CHECK(contains(failure(kSmall, {"strategy.tensor=null"}), "strategy.tensor: expected a value"));
