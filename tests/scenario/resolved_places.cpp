@@ -89,7 +89,7 @@ std::vector<std::string> scenarios() {
       on("{type: hgx-h100, count: 1}, {type: hgx-h100, count: 1}", ", power_cap_w: 9000"),
       on("{type: hgx-h100, count: 1}", ", price: ./prices.yaml, carbon_g_per_kwh: tables/hours.csv"),
       on("{type: like.yaml, count: 2}"),
-      on("{type: dgx-1-v100-32g, count: 1}, {type: dgx-1-v100-32g, count: 1, ports: 2}"),
+      on("{type: dgx-a100-80g, count: 1}, {type: dgx-a100-80g, count: 1, ports: 2}"),
       on("{type: hgx-h100, count: 1}",
          ", perturbations: {ranks: tables/ranks.csv, nodes: [{node: 0, host: 900}], tokens: tables/tokens.csv, "
          "iterations: {host: tables/factors.csv}}"),
@@ -159,10 +159,11 @@ TEST_CASE("what a search finds simulates to the figures that it tells, in any of
   const std::string text =
       "model: small.yaml\n"
       "cluster:\n"
-      "  nodes: [{type: a/own.yaml, count: 2, network: d/net.yaml}, {type: a/own.yaml, count: 2, network: c/net.yaml}, "
+      "  nodes: [{type: a/own.yaml, count: 1, network: d/net.yaml}, {type: a/own.yaml, count: 1, network: c/net.yaml}, "
       "{type: b/own.yaml, count: 1}]\n"
       "training: {global_batch: 64, framework: ours.yaml}\n"
-      "search: {nodes: up-to, space: {tensor: [1, 8], pipeline: [1, 2], zero: [1], micro_batch: [1, 2]}}\n";
+      "search: {nodes: up-to, top: 4, space: {tensor: [8], pipeline: [1, 2], zero: [1], micro_batch: [1], recompute: "
+      "[none]}}\n";
   write(folder / "search.yaml", text);
   const SearchScenario search = load_search(folder / "search.yaml", {}, data_folders());
   const SearchOutcome outcome = search_and_simulate(search.job, search.search.spec);
