@@ -35,6 +35,7 @@ class FigureReasons {
     add_energy();
     add_facility();
     add_costs();
+    add_training();
     add_activities();
     return std::move(out_);
   }
@@ -89,6 +90,10 @@ class FigureReasons {
         fmt::format("{} / {} = {}", format_seconds(result_.bubble_fraction * result_.iteration_time_s), time(),
                     format_percent(result_.bubble_fraction)),
         {kIterationSection});
+    add("gpu_of_others_s",
+        "What kernels of a GPU's other ranks take while a rank waits for the GPU that they share, mean over ranks; a "
+        "part of the bubble.",
+        "");
     add("exposed_communication_s", "What the compute stream of a GPU waits for communication, mean over ranks.",
         sum_of([](Activity activity) {
           return activity >= Activity::tensor_communication && activity <= Activity::pipeline_communication;
@@ -218,12 +223,19 @@ class FigureReasons {
       add_source(cost, "price of " + group.hardware.gpu.name + ", " + group.price->origin(),
                  group.price->usd_per_gpu_hour.source);
     }
+  }
+
+  void add_training() {
     if (result_.training_time_s <= 0) return;
     const std::string iterations = format_count(result_.training_time_s / result_.iteration_time_s);
     add("training_time_s",
         fmt::format("As many iterations as {} tokens need, without failures.",
                     format_count(simulation_.job.training.tokens)),
         fmt::format("{} iterations x {} = {}", iterations, time(), format_seconds(result_.training_time_s)));
+    add("training_iterations", "Tokens of the training over those of an iteration.", "");
+    add("training_energy_j", "The energy of these iterations.",
+        fmt::format("{} x {}", iterations, format_joules(result_.energy_j)));
+    if (!result_.priced) return;
     add("training_cost_usd", "The cost of these iterations.",
         fmt::format("{} x {} = {}", iterations, format_usd(result_.cost_usd), format_usd(result_.training_cost_usd)));
   }

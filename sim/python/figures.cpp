@@ -34,6 +34,9 @@ constexpr Meaning kMeanings[] = {
     {"visible_flop", "FLOPs as executed, without recomputation: kernels leave out what a mask hides."},
     {"executed_flop", "visible_flop with recomputation."},
     {"bubble_fraction", "Share of the iteration that a rank waits for others, mean over ranks."},
+    {"gpu_of_others_s",
+     "Seconds, of the bubble, that kernels of other ranks run on the GPU that they share with a rank, mean over "
+     "ranks."},
     {"exposed_communication_s", "Seconds that kernels wait for communication, mean over ranks."},
     {"memory_peak_bytes", "Peak of the stage with the largest share of its memory, in bytes."},
     {"memory_peak_low_bytes",
@@ -45,6 +48,8 @@ constexpr Meaning kMeanings[] = {
     {"average_power_w", "Power of all GPUs, in watts, on average over an iteration."},
     {"cost_usd_per_iteration", "USD; None: no price is known for some GPU."},
     {"training_time_s", "Seconds for training.tokens; None: the scenario has none."},
+    {"training_iterations", "Iterations for training.tokens; None: the scenario has none."},
+    {"training_energy_j", "Energy of all GPUs for training.tokens, in joules; None: the scenario has none."},
     {"training_cost_usd", "USD for training.tokens; None: the scenario has none, or no price is known."},
     {"events", "Ends of tasks and changes of their speed that the engine handled."},
 };

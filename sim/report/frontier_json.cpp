@@ -74,6 +74,7 @@ nlohmann::ordered_json frontier_json(const FrontierReport& report, double wall_t
   out["t_star_s"] = frontier.t_star_s;
   out["intrinsic_saving"] = frontier.intrinsic_saving();
   out["blocked_w"] = frontier.blocked_w;
+  out["passes"] = frontier.activities;
   Json& plans = out["plans"] = Json::array();
   for (const StragglerPlan& plan : frontier.plans) plans.push_back(plan_summary(plan, frontier.blocked_w));
   Json& points = out["points"] = Json::array();

@@ -1,6 +1,7 @@
 #include "report/result_json.hpp"
 
 #include "program/replica_classes.hpp"
+#include "program/transfer_cost.hpp"
 #include "simulation/laws.hpp"
 #include "simulation/summary_values.hpp"
 #include "strategy/rules.hpp"
@@ -46,12 +47,40 @@ Json shape_json(const Job& job, int stage) {
   return out;
 }
 
+// How long its forward pass takes, and what leaves it.
+void add_flow(const Simulation& simulation, const StagePlan& plan, Json& out) {
+  out["gpus"] = plan.gpus();
+  out["forward_s"] = to_seconds(plan.folded(plan.chunks.front(), Pass::Kind::forward).device);
+  if (plan.stage + 1 == simulation.job.strategy.pipeline) return;
+  const TransferCost cost =
+      transfer_cost(simulation.job, simulation.plans, simulation.blocks,
+                    {plan.stage, plan.stage + 1, plan.replica_class, plan.chunks.front().leaving});
+  out["sent_bytes"] = cost.bytes;
+  out["receivers"] = cost.receivers;
+  out["sent_s"] = cost.seconds;
+  out["gathered"] = cost.gathered_bytes > 0;
+}
+
+Json prices_json(const Cluster& cluster) {
+  Json out = Json::array();
+  for (const NodeGroup& group : cluster.groups()) {
+    Json& entry = out.emplace_back(Json{{"gpu", group.hardware.gpu.name}});
+    entry["usd_per_gpu_hour"] = group.price ? Json(group.price->usd_per_gpu_hour.value) : Json();
+    entry["origin"] = group.price ? Json(group.price->origin()) : Json();
+  }
+  return out;
+}
+
 }  // namespace
 
 nlohmann::ordered_json result_json(const Simulation& simulation, double wall_time_s,
                                    std::span<const std::string> notes) {
   Json out = result_json(simulation.job, simulation.result, wall_time_s);
   for (const std::string& note : notes) out["notes"].push_back(note);
+  const bool shaped = !simulation.job.strategy.stages.empty();
+  for (std::size_t i = 0; shaped && i < simulation.plans.size(); ++i) {
+    add_flow(simulation, simulation.plans[i], out["stages"][i]);
+  }
   return out;
 }
 
@@ -69,6 +98,11 @@ nlohmann::ordered_json result_json(const Job& job, const IterationResult& result
       slot = value.number;
     }
   }
+  if (job.cluster.facility().asked) {
+    out["host_power_w"] = job.cluster.host_power_w();
+    out["network_power_w"] = job.cluster.facility().network_power_w;
+  }
+  out["prices"] = prices_json(job.cluster);
   out["notes"] = notes_on(job, result);
   out["fullest_stage"] = result.fullest_stage;
   out["wall_time_s"] = wall_time_s;

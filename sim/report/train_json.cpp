@@ -27,7 +27,28 @@ void add_figures(const Job& job, const TrainingPrediction& prediction, Json& out
   }
 }
 
+// Those of each place where states lie, the quickest first.
+Json checkpoints_json(const WorkCalendar& calendar) {
+  Json out = Json::array();
+  const std::vector<CheckpointTier>& tiers = calendar.tiers();
+  if (tiers.size() == 1 && tiers.back().interval_s == 0) return out;
+  for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
+    out.push_back({{"where", tier + 1 == tiers.size() ? "storage" : "memory"},
+                   {"interval_s", tiers[tier].interval_s},
+                   {"iterations", calendar.iterations_between_saves(tier)},
+                   {"stall_s", tiers[tier].stall_s},
+                   {"write_s", tiers[tier].write_s}});
+  }
+  return out;
+}
+
 }  // namespace
+
+double interruptions_per_day(const TrainingPrediction& prediction, std::size_t cause) {
+  const Failures& failures = prediction.course.failures;
+  if (failures.log.empty()) return failures.causes[cause].rate_per_s * kSecondsPerDay;
+  return prediction.estimate.interruptions[cause] / prediction.estimate.finish_mean_s.value * kSecondsPerDay;
+}
 
 nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s) {
   Json out = Json::object();
@@ -38,11 +59,15 @@ nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s)
   for (std::size_t cause = 0; cause < prediction.course.failures.causes.size(); ++cause) {
     const FailureCause& of = prediction.course.failures.causes[cause];
     causes.push_back({{"cause", of.name},
-                      {"rate_per_day", of.rate_per_s * kSecondsPerDay},
+                      {"rate_per_day", interruptions_per_day(prediction, cause)},
                       {"count", estimate.interruptions[cause]},
+                      {"nodes", of.nodes},
                       {"lost_s", estimate.lost_s[cause]},
                       {"source", of.source}});
   }
+  out["checkpoints"] = checkpoints_json(prediction.course.calendar);
+  const std::vector<LoggedFailure>& log = prediction.course.failures.log;
+  out["log_end_s"] = log.empty() ? Json() : Json(log.back().time_s);
   out["samples"] = estimate.samples;
   out["simulated_days_per_s"] = prediction.simulated_days_per_s;
   out["notes"] = report.notes;

@@ -24,4 +24,7 @@ std::string train_text(const TrainReport& report, int width = 72);
 // The same for programs (README.md has the keys).
 nlohmann::ordered_json train_json(const TrainReport& report, double wall_time_s);
 
+// By a cause of its failures, as stated; of a log, on the mean of the runs.
+double interruptions_per_day(const TrainingPrediction& prediction, std::size_t cause);
+
 }  // namespace mirfak

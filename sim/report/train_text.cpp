@@ -52,11 +52,9 @@ std::string causes_table(const TrainingPrediction& prediction) {
   table.add_row({"", "a day", "in all", "nodes", "time lost", "source"});
   for (std::size_t cause = 0; cause < failures.causes.size(); ++cause) {
     const FailureCause& of = failures.causes[cause];
-    const double rate = failures.log.empty() ? of.rate_per_s * kSecondsPerDay
-                                             : prediction.estimate.interruptions[cause] /
-                                                   prediction.estimate.finish_mean_s.value * kSecondsPerDay;
-    table.add_row({of.name, format_number(rate), format_number(prediction.estimate.interruptions[cause]),
-                   fmt::format("{}", of.nodes), format_seconds(prediction.estimate.lost_s[cause]), of.source});
+    table.add_row({of.name, format_number(interruptions_per_day(prediction, cause)),
+                   format_number(prediction.estimate.interruptions[cause]), fmt::format("{}", of.nodes),
+                   format_seconds(prediction.estimate.lost_s[cause]), of.source});
   }
   return "\nWhat interrupts it (mean)\n" + table.text();
 }

@@ -11,6 +11,7 @@ std::vector<SummaryValue> summary_values(const IterationResult& result) {
   const bool ranged = result.iteration_time_high_s > 0;
   const bool memory_ranged = result.memory_peak_high_bytes > 0;
   const bool asked = result.training_time_s > 0;
+  const double iterations = asked ? result.training_time_s / result.iteration_time_s : 0;
   std::vector<SummaryValue> values = {
       {"iteration_time_s", result.iteration_time_s},
       {"iteration_time_low_s", result.iteration_time_low_s, ranged},
@@ -27,6 +28,7 @@ std::vector<SummaryValue> summary_values(const IterationResult& result) {
       {"visible_flop", result.visible_flop},
       {"executed_flop", result.executed_flop},
       {"bubble_fraction", result.bubble_fraction},
+      {"gpu_of_others_s", result.gpu_of_others_s},
       {"exposed_communication_s", result.exposed_communication_s},
       {"memory_peak_bytes", result.memory_peak_bytes},
       {"memory_peak_low_bytes", result.memory_peak_low_bytes, memory_ranged},
@@ -36,6 +38,8 @@ std::vector<SummaryValue> summary_values(const IterationResult& result) {
       {"average_power_w", result.average_power_w},
       {"cost_usd_per_iteration", result.cost_usd, result.priced},
       {"training_time_s", result.training_time_s, asked},
+      {"training_iterations", iterations, asked},
+      {"training_energy_j", result.energy_j * iterations, asked},
       {"training_cost_usd", result.training_cost_usd, asked && result.priced},
       {"events", static_cast<double>(result.events), true, true},
   };
@@ -79,9 +83,10 @@ std::vector<SummaryValue> result_values_at(IterationResult result, const Facilit
                              &result.hardware_tflops_per_gpu, &result.mfu, &result.hfu}) {
     *rate /= factor;
   }
-  for (double* const amount : {&result.iteration_time_s, &result.exposed_communication_s, &result.energy_j,
-                               &result.cost_usd, &result.machine_energy_j, &result.facility_energy_j, &result.co2_kg,
-                               &result.embodied_co2_kg, &result.training_time_s, &result.training_cost_usd}) {
+  for (double* const amount :
+       {&result.iteration_time_s, &result.gpu_of_others_s, &result.exposed_communication_s, &result.energy_j,
+        &result.cost_usd, &result.machine_energy_j, &result.facility_energy_j, &result.co2_kg, &result.embodied_co2_kg,
+        &result.training_time_s, &result.training_cost_usd}) {
     *amount *= factor;
   }
   for (double& activity : result.activity_s) activity *= factor;

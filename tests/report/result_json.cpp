@@ -21,10 +21,29 @@ TEST_CASE("the contract's keys are there and say what the result says") {
   const Example e = example();
   const IterationResult& r = e.simulation.result;
   const auto json = result_json(e.simulation, 0.25);
-  for (const char* key :
-       {"iteration_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu", "hfu", "gpus",
-        "bubble_fraction", "exposed_communication_s", "memory_peak_bytes", "memory_capacity_bytes", "fits", "energy_j",
-        "average_power_w", "cost_usd_per_iteration", "training_time_s", "training_cost_usd", "events", "wall_time_s"}) {
+  for (const char* key : {"iteration_time_s",
+                          "tokens_per_s",
+                          "tokens_per_s_per_gpu",
+                          "tflops_per_gpu",
+                          "mfu",
+                          "hfu",
+                          "gpus",
+                          "bubble_fraction",
+                          "exposed_communication_s",
+                          "memory_peak_bytes",
+                          "memory_capacity_bytes",
+                          "fits",
+                          "energy_j",
+                          "average_power_w",
+                          "cost_usd_per_iteration",
+                          "training_time_s",
+                          "training_iterations",
+                          "training_energy_j",
+                          "training_cost_usd",
+                          "gpu_of_others_s",
+                          "prices",
+                          "events",
+                          "wall_time_s"}) {
     CAPTURE(key);
     REQUIRE(json.contains(key));
     CHECK_FALSE(json[key].is_null());
@@ -35,6 +54,10 @@ TEST_CASE("the contract's keys are there and say what the result says") {
   CHECK(json["fits"].is_boolean());
   CHECK(json["wall_time_s"] == 0.25);
   CHECK(json["stages"].size() == 4);
+  const double iterations = json["training_iterations"].get<double>();
+  CHECK(iterations == doctest::Approx(r.training_time_s / r.iteration_time_s));
+  CHECK(json["training_energy_j"].get<double>() == doctest::Approx(r.energy_j * iterations));
+  CHECK(json["prices"].front()["usd_per_gpu_hour"].get<double>() > 0);
   check_numbers(json);
   CHECK(nlohmann::ordered_json::parse(json.dump()) == json);
 }

@@ -13,7 +13,7 @@ using Kind = ReadValue::Kind;
 
 constexpr double kOpen = 1e300;  // no limit
 // Names say the unit: what is null in every example is a number all the same.
-constexpr std::array<std::string_view, 6> kUnits = {"_s", "_usd", "_kg", "_j", "_w", "_bytes"};
+constexpr std::array<std::string_view, 7> kUnits = {"_s", "_usd", "_kg", "_j", "_w", "_bytes", "_iterations"};
 // Lists of sentences, and empty in most results.
 const std::set<std::string_view> kSentences = {"notes", "left_out"};
 
