@@ -44,8 +44,11 @@ nlohmann::ordered_json document_json(const Value& value) {
     case Value::Kind::mapping:
       break;
   }
+  // A document's keys differ, so nobody needs to look for each among those before it.
   Json out = Json::object();
-  for (const Value::Field& field : value.fields) out[field.key] = document_json(field.value);
+  auto& members = out.get_ref<Json::object_t&>();
+  members.reserve(value.fields.size());
+  for (const Value::Field& field : value.fields) members.emplace_back(field.key, document_json(field.value));
   return out;
 }
 

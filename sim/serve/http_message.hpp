@@ -8,6 +8,8 @@
 
 namespace mirfak::serve {
 
+std::string lower_case(std::string_view text);  // of ASCII
+
 // A request as it came.
 struct HttpRequest {
   std::string method;                                        // "GET"

@@ -5,8 +5,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
+#include <sys/socket.h>
+
 #include <array>
-#include <cctype>
 #include <utility>
 
 namespace mirfak::serve {
@@ -16,6 +17,11 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 namespace {
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+constexpr int kLooksBetweenWords = 20;
+constexpr int kFirstWord = 3;  // most answers are there before
 
 // A page of this machine alone: nothing is loaded from elsewhere, nothing is kept, nobody frames it.
 void add_fixed_headers(http::fields& fields) {
@@ -28,11 +34,6 @@ void add_fixed_headers(http::fields& fields) {
   fields.set("Content-Security-Policy",
              "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
              "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 template <typename Fields>
@@ -51,6 +52,7 @@ HttpRequest head_of(const Fields& message) {
 HttpSession::HttpSession(asio::ip::tcp::socket socket, HttpShared& shared, std::function<void()> on_end)
     : socket_(std::move(socket)),
       timer_(socket_.get_executor()),
+      look_timer_(socket_.get_executor()),
       shared_(shared),
       on_end_(std::move(on_end)),
       buffer_(shared.limits.header_bytes + 64 * 1024),
@@ -97,8 +99,18 @@ void HttpSession::read_head() {
 void HttpSession::judge_head() {
   request_ = head_of(parser_->get());
   if (auto refusal = shared_.handlers.refusal(request_)) return respond(std::move(*refusal), false);
-  read_body();
+  const std::optional<std::string_view> expected = request_.header("expect");
+  if (!expected || !speaks_1_1() || parser_->is_done()) return read_body();
+  if (lower_case(*expected) != "100-continue") {
+    return respond(error_answer(417, "nothing can be expected here but 100-continue", ""), false);
+  }
+  asio::async_write(socket_, asio::buffer(kContinue),
+                    [self = shared_from_this()](const error_code& error, std::size_t /*bytes*/) {
+                      error ? self->close() : self->read_body();
+                    });
 }
+
+bool HttpSession::speaks_1_1() const { return parser_ && parser_->is_header_done() && parser_->get().version() >= 11; }
 
 void HttpSession::read_body() {
   http::async_read(socket_, buffer_, *parser_,
@@ -120,8 +132,9 @@ void HttpSession::read_failed(const error_code& error) {
     return respond(error_answer(408, "the request did not arrive in time", "send it again"), false);
   }
   const bool of_http = error.category() == http::make_error_code(http::error::bad_method).category();
-  if (timed_out_ || !of_http || error == http::error::end_of_stream || error == http::error::partial_message) {
-    return close();
+  if (timed_out_ || !of_http || error == http::error::end_of_stream) return close();
+  if (error == http::error::partial_message) {
+    return respond(error_answer(400, "the request ended before it was complete", "send all of it"), false);
   }
   respond(error_answer(400, "this is no HTTP request: " + error.message(), ""), false);
 }
@@ -133,6 +146,8 @@ void HttpSession::have_answered() {
     return respond(shared_.handlers.answer(request_, *given_up_), keep_alive);
   }
   given_up_ = std::make_shared<std::atomic<bool>>(false);
+  answered_ = false;
+  look_ = 0;
   expire_after(work.limit, [this] { *given_up_ = true; });
   watch_client();
   asio::thread_pool& pool = work.lane == HttpWork::Lane::quick ? shared_.quick : shared_.slow;
@@ -149,17 +164,41 @@ void HttpSession::have_answered() {
 // A client that has gone needs no answer any more. One that sends its next request early is read later.
 void HttpSession::watch_client() {
   socket_.async_wait(asio::ip::tcp::socket::wait_read, [self = shared_from_this()](const error_code& error) {
-    if (error) return;
-    char first = 0;
-    error_code failed;
-    const std::size_t got = self->socket_.receive(asio::buffer(&first, 1), asio::ip::tcp::socket::message_peek, failed);
-    if (failed || got == 0) *self->given_up_ = true;
+    if (!error) self->look_for_client();
+  });
+}
+
+// The end of what a client sends looks the same whether it has gone or waits for the answer (as `nc -N` does). It is
+// told to go on waiting, which every client of HTTP/1.1 has to understand at any time: the machine of one that has gone
+// says so.
+void HttpSession::look_for_client() {
+  if (!socket_.is_open() || answered_) return;
+  char first = 0;
+  error_code failed;
+  const std::size_t got = socket_.receive(asio::buffer(&first, 1), asio::ip::tcp::socket::message_peek, failed);
+  if (!failed && got > 0) return;
+  const bool ended = failed == asio::error::eof;
+  if (!ended) {
+    *given_up_ = true;
+    return;
+  }
+  if (speaks_1_1() && look_ % kLooksBetweenWords == kFirstWord) {
+    const ssize_t sent =
+        ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent != static_cast<ssize_t>(kContinue.size())) return give_up();
+  }
+  ++look_;
+  look_timer_.expires_after(kBetweenLooks);
+  look_timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->look_for_client();
   });
 }
 
 void HttpSession::respond(HttpAnswer answer, bool keep_alive) {
   if (!socket_.is_open()) return;
   error_code ignored;
+  answered_ = true;
+  look_timer_.cancel();
   socket_.cancel(ignored);
   response_ = std::make_shared<Response>(static_cast<http::status>(answer.status), 11);
   add_fixed_headers(*response_);
@@ -197,6 +236,7 @@ void HttpSession::drain() {
 void HttpSession::close() {
   ++timer_of_;
   timer_.cancel();
+  look_timer_.cancel();
   error_code ignored;
   socket_.close(ignored);
 }

@@ -45,6 +45,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void read_body();
   void have_answered();
   void watch_client();
+  void look_for_client();
+  bool speaks_1_1() const;
   void respond(HttpAnswer answer, bool keep_alive);
   void read_failed(const boost::system::error_code& error);
   void drain();
@@ -53,6 +55,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
+  boost::asio::steady_timer look_timer_;  // for a client that sends nothing any more
+  int look_ = 0;
+  bool answered_ = false;
   std::uint64_t timer_of_ = 0;  // counts what the timer was set for: a late call of an old one is none of the new
   HttpShared& shared_;
   std::function<void()> on_end_;

@@ -3,6 +3,10 @@
 #include "serve/error_answer.hpp"
 #include "serve/targets.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -12,40 +16,81 @@ namespace mirfak::serve {
 namespace {
 
 bool is_port(std::string_view text) {
-  return !text.empty() && text.size() <= 5 &&
+  return text.size() <= 5 &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// By any port: it may be another one that is forwarded to this (ssh -L).
-bool is_this_machine(std::string_view host) {
-  for (const std::string_view name : {"localhost", "127.0.0.1", "[::1]"}) {
-    if (!host.starts_with(name)) continue;
-    const std::string_view rest = host.substr(name.size());
-    return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
+// "[::1]", however it is written.
+bool is_own_v6(const std::string& host) {
+  in6_addr address{};
+  if (!host.starts_with('[') || !host.ends_with(']')) return false;
+  return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &address) == 1 &&
+         IN6_IS_ADDR_LOOPBACK(&address);
+}
+
+// A host and its port; -1: none is stated.
+struct Authority {
+  std::string host;
+  int port = -1;
+
+  explicit Authority(std::string_view text) {
+    const std::size_t behind = text.starts_with('[') ? text.find(']') : 0;
+    const std::size_t colon = behind == std::string_view::npos ? behind : text.find(':', behind);
+    host = lower_case(text.substr(0, colon));
+    if (host.size() > 1 && host.ends_with('.')) host.pop_back();  // the same name, written as absolute
+    if (colon == std::string_view::npos) return;
+    const std::string digits(text.substr(colon + 1));
+    port = !is_port(digits) ? kNoPort : digits.empty() ? -1 : std::stoi(digits);
   }
-  return false;
+
+  // By any port: it may be another one that is forwarded to this (ssh -L).
+  bool is_this_machine() const {
+    const bool named = host == "localhost" || host == "127.0.0.1" || is_own_v6(host);
+    return named && port <= kMostPort;
+  }
+  bool is(const Authority& other) const { return host == other.host && port_or_usual() == other.port_or_usual(); }
+
+ private:
+  static constexpr int kMostPort = 65535;
+  static constexpr int kNoPort = kMostPort + 1;  // what stands there is none
+  int port_or_usual() const { return port < 0 ? 80 : port; }
+};
+
+constexpr std::string_view kScheme = "http://";
+
+// Whether the target names the server too, as it does for a proxy: "http://localhost:8137/".
+bool is_absolute(std::string_view target) { return lower_case(target.substr(0, kScheme.size())) == kScheme; }
+
+std::string_view authority_in(std::string_view address) {
+  address.remove_prefix(kScheme.size());
+  return address.substr(0, address.find_first_of("/?#"));
 }
 
 bool is_json(std::string_view type) {
   type = type.substr(0, type.find(';'));
   while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
-  constexpr std::string_view json = "application/json";
-  return type.size() == json.size() && std::equal(type.begin(), type.end(), json.begin(), [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == b;
-         });
+  return lower_case(type) == "application/json";
+}
+
+bool is_origin(std::string_view origin, const Authority& host) {
+  return is_absolute(origin) && authority_in(origin).size() + kScheme.size() == origin.size() &&
+         Authority(authority_in(origin)).is(host);
 }
 
 std::optional<HttpAnswer> refusal_of_sender(const HttpRequest& head) {
   const std::optional<std::string_view> host = head.header("host");
-  if (!host || !is_this_machine(*host)) {
+  const bool absolute = is_absolute(head.target);
+  if (!host || !Authority(*host).is_this_machine() ||
+      (absolute && !Authority(authority_in(head.target)).is_this_machine())) {
     return error_answer(403, "this server answers to localhost and 127.0.0.1 only",
                         "open the address that mirfak serve printed");
   }
-  if (head.count("origin") > 0 && head.header("origin") != "http://" + std::string(*host)) {
+  const std::optional<std::string_view> origin = head.header("origin");
+  if (head.count("origin") > 0 && (!origin || !is_origin(*origin, Authority(*host)))) {
     return error_answer(403, "this server answers to its own page only", "");
   }
   const std::optional<std::string_view> site = head.header("sec-fetch-site");
-  const bool of_page = head.target == "/";  // a link to it may stand anywhere
+  const bool of_page = path_of(head) == "/";  // a link to it may stand anywhere
   if (head.count("sec-fetch-site") > 0 && !of_page && site != "same-origin" && site != "none") {
     return error_answer(403, "this server answers to its own page only", "");
   }
@@ -55,7 +100,11 @@ std::optional<HttpAnswer> refusal_of_sender(const HttpRequest& head) {
 }  // namespace
 
 std::string_view path_of(const HttpRequest& request) {
-  const std::string_view target = request.target;
+  std::string_view target = request.target;
+  if (is_absolute(target)) {
+    target.remove_prefix(kScheme.size() + authority_in(target).size());
+    if (target.empty() || target.front() != '/') target = "/";
+  }
   return target.substr(0, target.find('?'));
 }
 

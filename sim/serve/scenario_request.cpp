@@ -1,6 +1,7 @@
 #include "serve/scenario_request.hpp"
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "scenario/jobs_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace mirfak::serve {
 
@@ -16,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxBodyDepth = 64;
+constexpr std::size_t kMaxBodyDepth = 64;
 constexpr std::size_t kMaxEdits = 200;
 constexpr double kMaxTimeLimitS = 600;
 
@@ -24,24 +26,74 @@ constexpr double kMaxTimeLimitS = 600;
   fail_input({"request", 0, 0}, message, R"(expected {"scenario": "model: ...", "set": {"strategy.tensor": 4}})");
 }
 
-Json parsed(const std::string& body) {
-  const auto check_depth = [](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
-    if (depth > kMaxBodyDepth) fail_body("this JSON is nested too deep");
+// Makes a value of the events of a parser. The library's own way looks for each key among those before it, which takes
+// minutes of an object of many; here keys that stand twice both stay, and reading the scenario refuses them.
+class JsonBuilder : public Json::json_sax_t {
+ public:
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }
+  bool start_object(std::size_t /*size*/) override { return begin(Json::object()); }
+  bool start_array(std::size_t /*size*/) override { return begin(Json::array()); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool key(string_t& value) override {
+    key_ = std::move(value);
     return true;
-  };
-  try {
-    Json out = Json::parse(body, check_depth);
-    if (!out.is_object()) fail_body("the body is no JSON object");
-    return out;
-  } catch (const Json::exception& error) {
-    fail_body(fmt::format("the body is no JSON: {}", error.what()));
   }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/, const Json::exception& error) override {
+    fail_body(fmt::format("the body is no JSON: {}", excerpt(error.what(), 200)));
+  }
+
+  Json take() { return std::move(root_); }
+
+ private:
+  template <typename Value>
+  Json& placed(Value&& value) {
+    if (open_.empty()) return root_ = std::forward<Value>(value);
+    Json& around = *open_.back();
+    if (around.is_array()) return around.emplace_back(std::forward<Value>(value));
+    auto& members = around.get_ref<Json::object_t&>();
+    return members.emplace_back(std::move(key_), std::forward<Value>(value)).second;
+  }
+  template <typename Value>
+  bool add(Value&& value) {
+    placed(std::forward<Value>(value));
+    return true;
+  }
+  // What is open lies in its parent, to which nothing is added meanwhile: it stays where it is.
+  bool begin(Json value) {
+    if (open_.size() >= kMaxBodyDepth) fail_body("this JSON is nested too deep");
+    open_.push_back(&placed(std::move(value)));
+    return true;
+  }
+  bool end() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;
+  std::string key_;
+};
+
+Json parsed(const std::string& body) {
+  JsonBuilder builder;
+  Json::sax_parse(body, &builder);
+  Json out = builder.take();
+  if (!out.is_object()) fail_body("the body is no JSON object");
+  return out;
 }
 
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 std::vector<KeyEdit> edits_of(const Json& set) {
-  if (!set.is_object() || set.size() > kMaxEdits) fail_body("'set' is no object of keys and values");
+  if (!set.is_object()) fail_body("'set' is no object of keys and values");
+  if (set.size() > kMaxEdits) fail_body(fmt::format("'set' has more than {} keys", kMaxEdits));
   std::vector<KeyEdit> out;
   for (const auto& item : set.items()) {
     KeyEdit edit{item.key(), std::nullopt};
@@ -76,7 +128,7 @@ ScenarioRequest read_scenario_request(const std::string& body) {
     } else if (item.key() == "time_limit_s") {
       out.time_limit_s = time_limit_of(value);
     } else {
-      fail_body(fmt::format("unknown key '{}'", item.key()));
+      fail_body(fmt::format("unknown key '{}'", excerpt(item.key())));
     }
   }
   if (!has_scenario) fail_body("'scenario' is missing");

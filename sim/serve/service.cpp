@@ -8,6 +8,7 @@
 #include "page/strategy_reasons.hpp"
 #include "plan/search_outcome.hpp"
 #include "report/document_json.hpp"
+#include "report/memory_remedies.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/search_text.hpp"
 #include "scenario/idle_keys.hpp"
@@ -45,7 +46,8 @@ Json scenario_json(const std::string& text, const Document& document, const std:
 // Null where it fits.
 Json shortage_json(const Simulation& simulation) {
   if (simulation.result.fits) return nullptr;
-  return {{"message", memory_shortage_text(simulation.result)}, {"hint", memory_remedies(simulation.job)}};
+  return {{"message", memory_shortage_text(simulation.result)},
+          {"hint", memory_remedies(simulation.job, simulation.result)}};
 }
 
 // An error in the scenario, with the text that its place is of, as keys of the form may have changed it, and what that
@@ -74,9 +76,7 @@ HttpAnswer too_long(std::chrono::milliseconds limit) {
       "use mirfak simulate or mirfak search, which take as long as they need");
 }
 
-}  // namespace
-
-namespace {
+HttpAnswer not_awaited() { return error_answer(503, "given up: its client has gone, or this server ends", ""); }
 
 void add_origin(Json& out, const std::string& data) {
   out["program_version"] = program_version();
@@ -100,10 +100,12 @@ HttpWork Service::work_of(const HttpRequest& request) const {
 }
 
 HttpAnswer Service::answer(const HttpRequest& request, const std::atomic<bool>& given_up) const {
+  const Clock::time_point begin = Clock::now();
   try {
     return answer_or_throw(request, given_up);
   } catch (const Cancelled&) {
-    return too_long(work_of(request).limit);
+    const std::chrono::milliseconds limit = work_of(request).limit;
+    return Clock::now() - begin < limit ? not_awaited() : too_long(limit);
   } catch (const Error& error) {
     return error_answer(error);
   } catch (const std::bad_alloc&) {

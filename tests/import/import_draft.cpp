@@ -34,3 +34,13 @@ TEST_CASE("every setting ends with a verdict, and what nobody asked for is unkno
   CHECK(lines[4].verdict == Verdict::assumed);
   CHECK(draft.scenario().find("strategy")->find("tensor")->where.line == 3);
 }
+
+TEST_CASE("what is known and no prediction has is told from what is not known") {
+  ImportDraft draft({option("--known", "1", 1), option("--new", "1", 2)});
+  draft.doubt(*draft.find("--known"), "no prediction has it");
+  draft.suggest(*draft.find("--new"), "did you mean '--news'?");
+  const std::vector<ImportLine> lines = draft.lines();
+  CHECK(lines[0].left_out);
+  CHECK_FALSE(lines[1].left_out);
+  for (const ImportLine& line : lines) CHECK(line.verdict == Verdict::unknown);
+}

@@ -6,6 +6,7 @@
 #include "fixture.hpp"
 
 #include "base/error.hpp"
+#include "base/key_path.hpp"
 #include "support/scratch_folder.hpp"
 #include "support/source_root.hpp"
 
@@ -311,6 +312,21 @@ TEST_CASE("every key acts in some job, and wherever it does not it is noted or r
     }
     if (kOnlyOfTheGraph.contains(of.key) || kOnlyOfSamples.contains(of.key)) continue;
     CHECK(effects.contains(kDecideWhatRuns.contains(of.key) ? Effect::refused : Effect::changed));
+  }
+}
+
+TEST_CASE("what no user wrote is not noted: it stands nowhere, or in the data") {
+  const std::string of_program = data_folders().hardware.string() + "/launch/program.yaml";
+  for (const std::string& file : {std::string("test.yaml"), std::string(), of_program}) {
+    CAPTURE(file);
+    Value value;
+    value.kind = Value::Kind::scalar;
+    value.scalar = "4";
+    value.where = value.key_where = Location{file, 1, 1};
+    Document document = Document::from_text(kLone, "test.yaml");
+    document.assign(KeyPath("cluster.fabric.oversubscription", value.where), value, value.where);
+    const Scenario scenario = parse_scenario(document, sources());
+    CHECK(idle_keys(scenario, sources(), simulate(scenario.job).result).empty() == (file != "test.yaml"));
   }
 }
 

@@ -31,13 +31,15 @@ int status_with(const std::string& name, const std::string& value) {
 }  // namespace
 
 TEST_CASE("only names of this machine itself are answered") {
-  for (const char* host : {"127.0.0.1", "127.0.0.1:1", "localhost:8137", "localhost", "[::1]:65535"}) {
+  for (const char* host : {"127.0.0.1", "127.0.0.1:1", "localhost:8137", "localhost", "[::1]:65535", "LOCALHOST",
+                           "LocalHost.:8137", "localhost:", "[0:0:0:0:0:0:0:1]:80", "[::0001]"}) {
     CAPTURE(host);
     CHECK(status_of_host(host) == 200);
   }
-  for (const char* host : {"evil.example", "evil.example:8137", "localhost.evil.example", "127.0.0.1.evil.example", "",
-                           "localhost:", "localhost:80x", "localhost:123456", "127.0.0.1:8137@evil.example", "0.0.0.0",
-                           "LOCALHOST.", "127.0.0.2", "[::1", "user@localhost"}) {
+  for (const char* host :
+       {"evil.example", "evil.example:8137", "localhost.evil.example", "127.0.0.1.evil.example", "", "localhost:80x",
+        "localhost:123456", "localhost:65536", "127.0.0.1:8137@evil.example", "0.0.0.0", "localhost..", ".",
+        "127.0.0.2", "[::1", "[::2]", "::1", "[::1]x", "user@localhost"}) {
     CAPTURE(host);
     CHECK(status_of_host(host) == 403);
   }
@@ -47,6 +49,9 @@ TEST_CASE("only names of this machine itself are answered") {
 
 TEST_CASE("other sites are refused by their origin") {
   CHECK(status_with("origin", "http://127.0.0.1:8137") == 200);
+  CHECK(status_of("POST", "/api/simulate",
+                  {{"host", "LOCALHOST:80"}, {"origin", "http://localhost"}, {"content-type", "application/json"}}) ==
+        200);
   for (const char* origin : {"http://evil.example", "null", "https://127.0.0.1:8137", "http://127.0.0.1:9",
                              "http://localhost:8137", "", "http://127.0.0.1:8137/"}) {
     CAPTURE(origin);
@@ -73,9 +78,18 @@ TEST_CASE("a body is JSON, or it is not read") {
   CHECK(status_of("POST", "/api/search", kOwn) == 415);
 }
 
+TEST_CASE("a target may name the server") {
+  CHECK(status_of("GET", "http://localhost:8137/", kOwn) == 200);
+  CHECK(status_of("GET", "HTTP://127.0.0.1:8137", kOwn) == 200);
+  CHECK(status_of("GET", "http://127.0.0.1:8137/form.js?x", kOwn) == 200);
+  CHECK(status_of("GET", "http://127.0.0.1:8137/none", kOwn) == 404);
+  CHECK(status_of("GET", "http://evil.example/", kOwn) == 403);
+  CHECK(status_of("GET", "http://127.0.0.1:8137/", {{"host", "evil.example"}}) == 403);
+}
+
 TEST_CASE("there is a table of targets, and no path of files") {
   for (const char* target : {"/../../etc/passwd", "/..%2f..%2fetc/passwd", "//", "/form.js/", "/assets/form.js", "*",
-                             "", "http://evil.example/", "/api", "/api/simulate/", "/%66orm.js", "/./"}) {
+                             "", "/api", "/api/simulate/", "/%66orm.js", "/./"}) {
     CAPTURE(target);
     CHECK(status_of("GET", target, kOwn) == 404);
   }

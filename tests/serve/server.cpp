@@ -82,6 +82,7 @@ class Client {
     boost::asio::write(socket_, boost::asio::buffer(text), ignored);
   }
   void close() { socket_.close(); }
+  void end_sending() { socket_.shutdown(tcp::socket::shutdown_send); }
   std::string rest() {
     std::string out;
     boost::system::error_code end;
@@ -210,6 +211,40 @@ TEST_CASE("work is given up when its client has gone") {
   while (server.given_up == 0 && Clock::now() - begin < 2s) std::this_thread::sleep_for(5ms);
   CHECK(server.given_up == 1);
   CHECK(Clock::now() - begin < 350ms);
+}
+
+TEST_CASE("a client that sends nothing more, and waits, gets its answer") {
+  const RunningServer server;
+  Client quick(server);
+  quick.send(post("/quick", "body"));
+  quick.end_sending();
+  CHECK(quick.rest().ends_with("POST body"));
+  const auto begin = Clock::now();
+  Client slow(server);
+  slow.send(post("/long", ""));
+  slow.end_sending();
+  const std::string answer = slow.rest();
+  CHECK(Clock::now() - begin > 300ms);  // its whole time, not at once
+  CHECK(answer.starts_with("HTTP/1.1 100 Continue\r\n\r\n"));
+  CHECK(answer.find("HTTP/1.1 503") != std::string::npos);
+  Client early(server);
+  early.send("POST /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf");
+  early.end_sending();
+  CHECK(early.rest().starts_with("HTTP/1.1 400"));
+}
+
+TEST_CASE("a client may ask before it sends a body") {
+  const RunningServer server;
+  Client client(server);
+  const std::string head = "POST /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nConnection: close\r\n";
+  client.send(head + "Expect: 100-Continue\r\n\r\n");
+  CHECK(client.until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("body");
+  CHECK(client.rest().ends_with("POST body"));
+  CHECK(answer_to(server, head + "Expect: tea\r\n\r\n").starts_with("HTTP/1.1 417"));
+  Client refused(server);
+  refused.send("POST /no HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(refused.rest().starts_with("HTTP/1.1 403"));
 }
 
 TEST_CASE("one connection too many is told so, and the others are served") {

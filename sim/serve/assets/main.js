@@ -85,7 +85,7 @@ function showAnswer(data, sent, milliseconds) {
   document.title = `${data.page.title} - mirfak`;
   showViews(byId("views"), data.page);
   if (data.broken_assertions !== null) byId("views").prepend(element("p", {class: "warning", role: "note"}, data.broken_assertions));
-  if (data.shortage !== null) byId("views").prepend(element("p", {class: "warning", role: "note"}, `Out of memory: ${data.shortage.message}. Try ${data.shortage.hint}.`));
+  if (data.shortage !== null) byId("views").prepend(element("p", {class: "warning", role: "note"}, `Out of memory: ${data.shortage.message}\n${data.shortage.hint}`));
   history.replaceState(null, "", linkOf(data.scenario.text));
   say(summary(data, milliseconds), data.shortage !== null);
 }
