@@ -4,6 +4,7 @@
 #include "base/origin.hpp"
 #include "base/read_files.hpp"
 #include "base/text.hpp"
+#include "report/memory_remedies.hpp"
 #include "report/memory_shortage.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +68,7 @@ std::span<const Command> commands() { return kCommands; }
 
 void complain_of_memory(const Job& job, const IterationResult& result, CommandOutput& output) {
   if (result.fits) return;
-  output.complaint = fmt::format("out of memory: {}\n  try {}", memory_shortage_text(result), memory_remedies(job));
+  output.complaint = fmt::format("out of memory: {}\n  {}", memory_shortage_text(result), memory_remedies(job, result));
   output.status = kStatusInfeasible;
 }
 

@@ -14,6 +14,7 @@
 #include "report/json_csv.hpp"
 #include "report/link_report.hpp"
 #include "report/links_svg.hpp"
+#include "report/memory_remedies.hpp"
 #include "report/memory_shortage.hpp"
 #include "report/result_json.hpp"
 #include "report/sensitivity_report.hpp"
@@ -262,8 +263,8 @@ CommandOutput simulate_jobs(const JobsFile& file, const SimulateOptions& options
   for (std::size_t i = 0; i < jobs.size() && output.complaint.empty(); ++i) {
     const IterationResult& alone = simulation.jobs[i].alone;
     if (alone.fits) continue;
-    output.complaint = fmt::format("out of memory: {}: {}\n  try {}", file.jobs[i].name, memory_shortage_text(alone),
-                                   memory_remedies(jobs[i].job));
+    output.complaint = fmt::format("out of memory: {}: {}\n  {}", file.jobs[i].name, memory_shortage_text(alone),
+                                   memory_remedies(jobs[i].job, alone));
     output.status = kStatusInfeasible;
   }
   return output;

@@ -97,7 +97,7 @@ std::span<const ComparisonFigure> comparison_figures() { return kComparisonFigur
 
 std::string reason_text(const OptionResult& row) {
   if (!row.refused.empty()) return row.refused;
-  return search_failure(SearchReport{*row.scenario, row.outcome, {}}).reason;
+  return search_failure_reason(SearchReport{*row.scenario, row.outcome, {}});
 }
 
 std::string option_strategy(const OptionResult& row) { return strategy_text(row.best()->found.job); }

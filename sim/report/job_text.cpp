@@ -77,8 +77,14 @@ std::string cluster_text(const Cluster& cluster) {
   return out + fmt::format(", {} fabric", cluster.fabric().title());
 }
 
+std::string offload_text(double share) {
+  const std::string what = "the optimizer on the host";
+  return share == 1 ? what : fmt::format("{:g} % of {}", 100 * share, what);
+}
+
 std::string sequences_text(const TrainingSpec& training) {
-  std::string out = fmt::format("{} sequences of {} tokens", training.global_batch, training.sequence_length);
+  std::string out = fmt::format("{} sequence{} of {} tokens", training.global_batch,
+                                training.global_batch == 1 ? "" : "s", training.sequence_length);
   if (training.documents.empty()) return out;
   double tokens = 0;
   double count = 0;
@@ -99,7 +105,7 @@ std::string strategy_text(const Job& job) {
   if (s.scatter_gather == ScatterGather::off) out += ", no scatter/gather between stages";
   if (s.overlap_tensor) out += ", overlapped tensor communication";
   if (s.zero > 0) out += fmt::format(", ZeRO {}", s.zero);
-  if (s.offload_optimizer > 0) out += fmt::format(", {:g} of the optimizer on the host", s.offload_optimizer);
+  if (s.offload_optimizer > 0) out += ", " + offload_text(s.offload_optimizer);
   if (s.zero_group > 0) out += fmt::format(" over groups of {}", s.zero_group);
   if (s.overlap_grad_reduce) out += ", overlapped gradient reduction";
   return out;

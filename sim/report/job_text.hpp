@@ -12,6 +12,7 @@ std::string model_text(const ModelSpec& model);    // "llama2-70b, 69.0 G parame
 std::string cluster_text(const Cluster& cluster);  // "8 x hgx-h100 (8 NVIDIA H100 SXM), rail-optimized fabric"
 // "16 sequences of 4096 tokens", "... packed with documents of 812 tokens on average"
 std::string sequences_text(const TrainingSpec& training);
+std::string offload_text(double share);     // "the optimizer on the host", "60 % of the optimizer on the host"
 std::string strategy_text(const Job& job);  // "tp 8, pp 4, dp 2, 1f1b, no recomputation, ZeRO 1"
 
 std::string notes_text(std::span<const std::string> notes);  // a section of a report; "" without notes

@@ -1,11 +1,11 @@
 #include "report/memory_shortage.hpp"
 
-#include "base/text.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 namespace mirfak {
@@ -45,21 +45,6 @@ std::string memory_shortage_text(const IterationResult& result) {
   if (memory.peak.total() <= memory.capacity) return host_shortage(result);
   return fmt::format("stage {} needs {:.1f} of {:.1f} GiB: {}", result.fullest_stage, memory.peak.total() / kGiB,
                      memory.capacity / kGiB, parts_of(memory.peak));
-}
-
-std::string memory_remedies(const Job& job) {
-  const Strategy& strategy = job.strategy;
-  std::vector<std::string> out;
-  if (strategy.recompute != Recompute::full) out.emplace_back("strategy.recompute: full");
-  if (strategy.zero == 0 && strategy.replicas() > 1) out.emplace_back("strategy.zero: 1");
-  const bool offloads = job.framework.offload.max_zero >= std::max(1, strategy.zero);
-  if (offloads && strategy.offload_optimizer < 1) out.emplace_back("strategy.offload_optimizer: 1");
-  if (strategy.tensor > 1 && !strategy.sequence_parallel) out.emplace_back("strategy.sequence_parallel: true");
-  if (strategy.schedule == schedule_named("gpipe")) out.emplace_back("strategy.schedule: 1f1b");
-  if (strategy.micro_batch > 1) out.emplace_back("a smaller strategy.micro_batch");
-  out.emplace_back("a larger strategy.tensor");
-  out.emplace_back("a larger strategy.pipeline");
-  return join_or(out);
 }
 
 }  // namespace mirfak

@@ -10,7 +10,4 @@ namespace mirfak {
 // "stage 0 needs 91.2 of 80.0 GiB: activations 48.1, ...", without a line end.
 std::string memory_shortage_text(const IterationResult& result);
 
-// What would lessen it and the strategy does not do yet: "strategy.recompute: full, ... or a larger strategy.tensor".
-std::string memory_remedies(const Job& job);
-
 }  // namespace mirfak

@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "report/job_text.hpp"
+#include "report/memory_remedies.hpp"
 #include "report/search_json.hpp"
 #include "report/strategy_columns.hpp"
 #include "report/text_table.hpp"
@@ -238,9 +239,10 @@ SearchFailure plan_failure(const PlanReport& report) {
   if (outcome.least_shortage_bytes > 0) {
     return {fmt::format("none of {} plans fits in memory; the nearest lacks {} on its fullest stage", outcome.executed,
                         format_bytes(outcome.least_shortage_bytes)),
-            "allow recompute: full or zero: 1 in search.space, or take more nodes"};
+            memory_advice(report.scenario)};
   }
-  const std::string remedy = "allow recompute: full, zero: 1 or other sizes in search.space, or take more nodes";
+  const std::string advice = memory_advice(report.scenario);
+  const std::string remedy = advice.empty() ? "allow more in search.space, or take more nodes" : advice;
   switch (report.levels) {
     case Levels::intra_only:
       return {"no plan without pipeline stages keeps the rules and fits in memory",

@@ -1,4 +1,5 @@
 #include "base/units.hpp"
+#include "report/memory_remedies.hpp"
 #include "report/search_measure.hpp"
 #include "report/search_tables.hpp"
 #include "report/search_text.hpp"
@@ -85,10 +86,10 @@ std::string fitting_headroom_text(double headroom) {
 }
 
 std::string memory_hint(const SearchReport& report) {
-  const std::string remedies =
-      "allow recompute: full, zero: 1, more tensor or pipeline parallelism in search.space, or take more nodes";
+  const std::string remedies = memory_advice(report.scenario);
   const std::optional<double> fits = report.outcome.headroom_that_fits;
-  return fits ? fitting_headroom_text(*fits) + "; or " + remedies : remedies;
+  if (!fits) return remedies;
+  return fitting_headroom_text(*fits) + (remedies.empty() ? "" : "; or " + remedies);
 }
 
 }  // namespace
@@ -106,7 +107,10 @@ std::string funnel_text(const SearchReport& report) {
          "  what a bound excludes cannot be among the results: simulating all would find the same\n";
 }
 
-SearchFailure search_failure(const SearchReport& report) {
+namespace {
+
+// `hint`: else it is left empty where finding it takes simulations.
+SearchFailure failure_of(const SearchReport& report, bool hint) {
   const std::int64_t all = left_after(report, "enumerated");
   const std::int64_t valid = left_after(report, "after rules");
   const std::int64_t fitting = left_after(report, "after memory");
@@ -128,7 +132,7 @@ SearchFailure search_failure(const SearchReport& report) {
   }
   if (fitting == 0) {
     return {fmt::format("none of {} strategies that keep the rules fits in memory{}", valid, shortage_text(report)),
-            memory_hint(report)};
+            hint ? memory_hint(report) : std::string()};
   }
   const std::string lost = valid > fitting
                                ? fmt::format(", and {} need too much memory{}", valid - fitting, shortage_text(report))
@@ -139,5 +143,11 @@ SearchFailure search_failure(const SearchReport& report) {
   }
   return {fmt::format("none of {} strategies can be simulated{}", fitting, lost), "change search.space"};
 }
+
+}  // namespace
+
+SearchFailure search_failure(const SearchReport& report) { return failure_of(report, true); }
+
+std::string search_failure_reason(const SearchReport& report) { return failure_of(report, false).reason; }
 
 }  // namespace mirfak

@@ -16,5 +16,7 @@ struct SearchFailure {
   std::string hint;
 };
 SearchFailure search_failure(const SearchReport& report);
+std::string search_failure_reason(
+    const SearchReport& report);  // the same without the hint, which takes a while to find
 
 }  // namespace mirfak

@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "program/replica_classes.hpp"
+#include "report/job_text.hpp"
 #include "schedule/schedule.hpp"
 #include "strategy/rules.hpp"
 #include "strategy/strategy_keys.hpp"
@@ -177,7 +178,7 @@ std::string offload_cell(const Job& job) {
 std::string offload_words(const Job& job) {
   const double share = job.strategy.offload_optimizer;
   if (share == 0) return "";
-  return share == 1 ? "optimizer on the host" : fmt::format("{:g} of the optimizer on the host", share);
+  return offload_text(share);
 }
 
 std::string overlap_cell(const Job& job) {

@@ -107,7 +107,8 @@ std::string iteration_table(const Simulation& simulation) {
                      (leaves_out ? ", of what is executed" : "")});
   table.add_row({"hardware TFLOP/s per GPU", format_number(r.hardware_tflops_per_gpu),
                  range_over_time(r, r.hardware_tflops_per_gpu, format_number) + "HFU " + format_percent(r.hfu) +
-                     ", with recomputation"});
+                     (simulation.job.strategy.recompute == Recompute::none ? ", as nothing is recomputed"
+                                                                           : ", with recomputation")});
   if (leaves_out) {
     table.add_row({"... of them executed", format_number(r.executed_flop / r.hardware_flop * r.hardware_tflops_per_gpu),
                    "attention leaves out what its mask hides; TFLOP/s above count all pairs of tokens"});
@@ -304,13 +305,41 @@ std::string memory_table(const Simulation& simulation) {
   return title + table.text();
 }
 
+// What ranks keep in their hosts' memory, where they keep anything: of the rank that keeps most, and of the node.
+std::string host_memory_text(const Simulation& simulation) {
+  const Job& job = simulation.job;
+  const std::vector<StageResult>& stages = simulation.result.stages;
+  const StageMemory& most = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) {
+                              return a.memory.host < b.memory.host;
+                            })->memory;
+  if (most.host <= 0) return {};
+  std::vector<double> nodes(static_cast<std::size_t>(job.network().nodes()));
+  std::vector<double> there(nodes.size());
+  for (std::size_t place = 0; place < stages.size(); ++place) {
+    const StagePlan& plan = simulation.plans[place];
+    const int team = job.strategy.shape_of(plan.stage).tensor * job.strategy.context;
+    for (const int replica : plan.replicas.replicas) {
+      for (int member = 0; member < team; ++member) {
+        const int device = job.device_of(job.rank_of(plan.stage, replica, member));
+        const auto node = static_cast<std::size_t>(job.network().place_of(device).node);
+        nodes[node] += stages[place].memory.host;
+        there[node] = job.network().group_of(device).hardware.spec.host_memory_bytes.value;
+      }
+    }
+  }
+  const auto fullest = static_cast<std::size_t>(std::max_element(nodes.begin(), nodes.end()) - nodes.begin());
+  return fmt::format("\nMemory of a host, GiB: {} of {} on the node that needs most; {} a rank, whose share is {}{}\n",
+                     gib(nodes[fullest]), gib(there[fullest]), gib(most.host), gib(most.host_capacity),
+                     most.host > most.host_capacity ? ": DOES NOT FIT" : "");
+}
+
 }  // namespace
 
 std::string summary_text(const Scenario& scenario, const Simulation& simulation, std::span<const std::string> notes) {
   const IterationResult& result = simulation.result;
   std::string out = headline(scenario, simulation) + '\n' + iteration_table(simulation) + training_table(simulation) +
                     activity_table(result) + shape_table(simulation) + replica_table(simulation) +
-                    memory_table(simulation);
+                    memory_table(simulation) + host_memory_text(simulation);
   out += notes_text(simulation.job, result, notes);
   if (!result.fits) out += "\nDOES NOT FIT: " + memory_shortage_text(result) + '\n';
   return out;
