@@ -19,6 +19,7 @@ struct CutPass {
   Picoseconds reduce = 0;        // all that its parts reduce
   Picoseconds last_reduce = 0;   // ... the last of them
   Picoseconds longer = 0;        // than a pass that is not cut
+  Picoseconds longer_later = 0;  // ... of a chunk that is not the stage's first
 };
 
 struct CutChunk {
@@ -47,11 +48,12 @@ class CutStages {
     std::vector<CutChunk> out;
     for (std::size_t i = 0; i < contents.chunks.size(); ++i) {
       const ChunkPlan& chunk = contents.chunks[i];
-      const auto index = static_cast<int>(i);
-      const bool as_before = i > 1 && same_blocks(chunk, contents.chunks[i - 1]);
+      const bool as_before = i > 0 && same_blocks(chunk, contents.chunks[i - 1]);
       out.push_back(as_before ? out.back()
-                              : CutChunk{cut(own, place, contents, index, Pass::Kind::forward),
-                                         cut(own, place, contents, index, Pass::Kind::backward)});
+                              : CutChunk{cut(own, place, contents, chunk, Pass::Kind::forward),
+                                         cut(own, place, contents, chunk, Pass::Kind::backward)});
+      if (i == 0) continue;
+      for (CutPass* pass : {&out.back().forward, &out.back().backward}) pass->longer = pass->longer_later;
     }
     return out;
   }
@@ -63,12 +65,13 @@ class CutStages {
                       [](const BlockRun& x, const BlockRun& y) { return x.block == y.block && x.count == y.count; });
   }
 
-  CutPass cut(const Job& job, std::size_t place, const StageContents& contents, int index, Pass::Kind kind) const {
-    const ChunkPlan& chunk = contents.chunks[static_cast<std::size_t>(index)];
+  CutPass cut(const Job& job, std::size_t place, const StageContents& contents, const ChunkPlan& chunk,
+              Pass::Kind kind) const {
     const StageCosts& costs = branch_.layout().costs[place];
     CutPass out;
     const std::vector<PassPart> parts = split_pass(job, chunk, kind);
-    const std::vector<PassPart> beside = beside_parts(job, index, parts);
+    const DataParallelPlan plan = data_parallel_plan(job);
+    const std::vector<PartCollectives> collectives = collectives_of(job, costs, contents.parameters, parts);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const PassPart& part = parts[i];
       if (part.gathers.total() > 0) {
@@ -80,8 +83,12 @@ class CutStages {
       out.reduce += out.last_reduce;
       const Picoseconds copies = fold(replica_copies(job, costs, part)).device;
       const double kernels_s = to_seconds(kernels(place, chunk, kind, part) + copies);
-      const double lost_s = lost_to_collectives(job, costs, contents.parameters, beside[i], kernels_s);
-      out.longer += copies + (lost_s > 0 ? to_picoseconds(lost_s) : 0);
+      const auto longer = [&](int of_chunk) {
+        const double lost_s = lost_to_collectives(collectives_beside(plan, of_chunk, collectives, i), kernels_s);
+        return copies + (lost_s > 0 ? to_picoseconds(lost_s) : 0);
+      };
+      out.longer += longer(0);
+      out.longer_later += longer(1);
     }
     return out;
   }

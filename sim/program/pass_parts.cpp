@@ -105,39 +105,52 @@ bool reductions_block(const Framework& framework, const DataParallelPlan& plan) 
   return framework.sharding.reduction_blocks && plan.reduce == DataParallelPlan::Reduce::every_backward;
 }
 
-std::vector<PassPart> beside_parts(const Job& job, int chunk, const std::vector<PassPart>& parts) {
-  using Gather = DataParallelPlan::Gather;
-  using Reduce = DataParallelPlan::Reduce;
+std::vector<PartCollectives> collectives_of(const Job& job, const StageCosts& costs, const StageParameters& parameters,
+                                            std::span<const PassPart> parts) {
   const DataParallelPlan plan = data_parallel_plan(job);
-  std::vector<PassPart> out = parts;
-  if (chunk > 0) return out;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    if (plan.gather == Gather::first_forward)
-      out[i].gathers = i + 1 < out.size() ? parts[i + 1].gathers : HeldParameters{};
-    if (plan.reduce == Reduce::last_backward) out[i].reduces = i > 0 ? parts[i - 1].reduces : HeldParameters{};
+  const bool gathers = job.framework.sharding.overlaps_gathers || !plan.gathers_in_passes();
+  const bool reduces = !reductions_block(job.framework, plan);
+  const auto held_by = [&](const std::vector<ReplicaCollective>& collectives) {
+    HeldBeside held;
+    for (const ReplicaCollective& collective : collectives) {
+      const CommunicationCost cost = price(collective, costs);
+      held.seconds += cost.seconds;
+      held.held_s += cost.seconds * cost.multiprocessors / costs.hardware->hardware.gpu.multiprocessors;
+    }
+    return held;
+  };
+  const auto alike = [](const HeldParameters& a, const HeldParameters& b) {
+    return a.shared == b.shared && a.experts == b.experts;
+  };
+  std::vector<PartCollectives> out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const PassPart& part = parts[i];
+    if (i > 0 && alike(part.gathers, parts[i - 1].gathers) && alike(part.reduces, parts[i - 1].reduces)) {
+      out.push_back(PartCollectives(out.back()));
+      continue;
+    }
+    PartCollectives& own = out.emplace_back();
+    if (gathers && part.gathers.total() > 0) own.gather = held_by(parameter_gather(job, parameters, part.gathers));
+    if (reduces && part.reduces.total() > 0) own.reduce = held_by(gradient_reduction(job, part.reduces));
   }
   return out;
 }
 
-double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
-                           const PassPart& part, double device_s) {
-  const ShardingHabits& habits = job.framework.sharding;
-  const DataParallelPlan plan = data_parallel_plan(job);
-  const bool gathers = habits.overlaps_gathers || !plan.gathers_in_passes();
-  const bool reduces = !reductions_block(job.framework, plan);
-  double beside_s = 0;
-  double held_s = 0;  // multiprocessors held, over time
-  const auto add = [&](const std::vector<ReplicaCollective>& collectives) {
-    for (const ReplicaCollective& collective : collectives) {
-      const CommunicationCost cost = price(collective, costs);
-      beside_s += cost.seconds;
-      held_s += cost.seconds * cost.multiprocessors / costs.hardware->hardware.gpu.multiprocessors;
-    }
-  };
-  if (gathers && part.gathers.total() > 0) add(parameter_gather(job, parameters, part.gathers));
-  if (reduces && part.reduces.total() > 0) add(gradient_reduction(job, part.reduces));
-  if (beside_s <= 0) return 0;
-  return lost_beside(beside_s, held_s / beside_s, device_s);
+PartCollectives collectives_beside(const DataParallelPlan& plan, int chunk, std::span<const PartCollectives> parts,
+                                   std::size_t part) {
+  PartCollectives out = parts[part];
+  if (chunk > 0) return out;
+  if (plan.gather == DataParallelPlan::Gather::first_forward)
+    out.gather = part + 1 < parts.size() ? parts[part + 1].gather : HeldBeside{};
+  if (plan.reduce == DataParallelPlan::Reduce::last_backward)
+    out.reduce = part > 0 ? parts[part - 1].reduce : HeldBeside{};
+  return out;
+}
+
+double lost_to_collectives(const PartCollectives& beside, double device_s) {
+  const double seconds = beside.gather.seconds + beside.reduce.seconds;
+  if (seconds <= 0) return 0;
+  return lost_beside(seconds, (beside.gather.held_s + beside.reduce.held_s) / seconds, device_s);
 }
 
 std::vector<PassPart> split_pass(const Job& job, const ChunkPlan& chunk, Pass::Kind kind) {

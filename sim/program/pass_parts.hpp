@@ -4,6 +4,7 @@
 #include "program/job.hpp"
 #include "program/stage_plan.hpp"
 
+#include <span>
 #include <vector>
 
 namespace mirfak {
@@ -33,14 +34,27 @@ double lost_beside(double beside_s, double share, double device_s);
 // strategy overlaps them with the last one.
 bool reductions_block(const Framework& framework, const DataParallelPlan& plan);
 
-// Of each part of a pass of a stage's chunk, the collectives that run beside its kernels: the gather for the part
-// behind it and the reduction of the part before it, taken to be as large as its own, as passes that communicate follow
-// each other. A stage's first chunk begins first and ends last: beside the gather in front of its first forward pass,
-// and the reduction behind its last backward pass, nothing runs.
-std::vector<PassPart> beside_parts(const Job& job, int chunk, const std::vector<PassPart>& parts);
+// Collectives that run beside kernels: for how long, and the share of the multiprocessors that they hold times that.
+struct HeldBeside {
+  double seconds = 0;
+  double held_s = 0;
+};
+// Those of one part of a pass, where passes do not wait for them.
+struct PartCollectives {
+  HeldBeside gather;
+  HeldBeside reduce;
+};
+std::vector<PartCollectives> collectives_of(const Job& job, const StageCosts& costs, const StageParameters& parameters,
+                                            std::span<const PassPart> parts);
+
+// What runs beside the kernels of a part: the gather for the part behind it and the reduction of the part before it,
+// taken to be as large as its own, as passes that communicate follow each other. A stage's first chunk begins first and
+// ends last: beside the gather in front of its first forward pass, and the reduction behind its last backward pass,
+// nothing runs. `parts`: of the pass.
+PartCollectives collectives_beside(const DataParallelPlan& plan, int chunk, std::span<const PartCollectives> parts,
+                                   std::size_t part);
 
 // How much longer kernels of `device_s` take beside such collectives, whose channels hold multiprocessors.
-double lost_to_collectives(const Job& job, const StageCosts& costs, const StageParameters& parameters,
-                           const PassPart& beside, double device_s);
+double lost_to_collectives(const PartCollectives& beside, double device_s);
 
 }  // namespace mirfak

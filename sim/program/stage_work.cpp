@@ -1,6 +1,7 @@
 #include "program/stage_work.hpp"
 
 #include "program/condensed_body.hpp"
+#include "program/data_parallel.hpp"
 #include "program/optimizer_step.hpp"
 #include "program/pass_parts.hpp"
 #include "program/quantization_of_job.hpp"
@@ -342,14 +343,15 @@ PassWork::Steps StageWork::describe_runs(const Body& body, const Origins& origin
 std::vector<PartWork> StageWork::split(int chunk, Pass::Kind kind) {
   std::vector<PartWork> parts;
   const std::vector<PassPart> pieces = split_pass(job_, plan_.chunks[static_cast<std::size_t>(chunk)], kind);
-  const std::vector<PassPart> beside = beside_parts(job_, chunk, pieces);
+  const DataParallelPlan replicas = data_parallel_plan(job_);
+  const std::vector<PartCollectives> collectives = collectives_of(job_, plan_.costs, plan_.parameters, pieces);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const PassPart& piece = pieces[i];
     FoldedBody folded = plan_.folded_part(plan_.chunks[static_cast<std::size_t>(chunk)], kind, piece.first, piece.last);
     const Body* copies = nullptr;
     Body around = replica_copies(job_, plan_.costs, piece);
     const double kernels_s = to_seconds(folded.device + fold(around).device);
-    const double lost_s = lost_to_collectives(job_, plan_.costs, plan_.parameters, beside[i], kernels_s);
+    const double lost_s = lost_to_collectives(collectives_beside(replicas, chunk, collectives, i), kernels_s);
     if (lost_s > 0) around.steps.push_back(delay_step(lost_s));
     if (!around.steps.empty()) {
       copies = &copies_.emplace_back(std::move(around));

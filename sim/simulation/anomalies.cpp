@@ -87,11 +87,11 @@ class OverlapOfStage {
     for (int index = 0; index < static_cast<int>(plan_.chunks.size()); ++index) {
       const ChunkPlan& chunk = plan_.chunks[static_cast<std::size_t>(index)];
       const std::vector<PassPart> parts = split_pass(job_, chunk, kind);
-      const std::vector<PassPart> beside = beside_parts(job_, index, parts);
+      const std::vector<PartCollectives> collectives = collectives_of(job_, plan_.costs, plan_.parameters, parts);
       for (std::size_t i = 0; i < parts.size(); ++i) {
         const FoldedBody body = plan_.folded_part(chunk, kind, parts[i].first, parts[i].last);
         const double kernels_s = to_seconds(body.device + fold(replica_copies(job_, plan_.costs, parts[i])).device);
-        out_.slower_s += lost_to_collectives(job_, plan_.costs, plan_.parameters, beside[i], kernels_s);
+        out_.slower_s += lost_to_collectives(collectives_beside(replicas_, index, collectives, i), kernels_s);
       }
       if (!schedule_of(job_.strategy.schedule).pairs) continue;
       for (const ChunkPlan& other : plan_.chunks) {

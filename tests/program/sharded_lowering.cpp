@@ -220,19 +220,22 @@ TEST_CASE("... but not those that a strategy overlaps with the last backward pas
 
 TEST_CASE("nothing runs beside the reduction behind a stage's last backward pass, nor beside its first gather") {
   const Lowered lowered(job_of({"megatron-core", 1, 1, 16, 1, 0, true}));
-  const ChunkPlan& chunk = lowered.plans.front().chunks.front();
-  const std::vector<PassPart> backward = split_pass(lowered.job, chunk, Pass::Kind::backward);
-  const std::vector<PassPart> forward = split_pass(lowered.job, chunk, Pass::Kind::forward);
+  const StagePlan& plan = lowered.plans.front();
+  const DataParallelPlan replicas = data_parallel_plan(lowered.job);
+  const auto collectives = [&](Pass::Kind kind) {
+    return collectives_of(lowered.job, plan.costs, plan.parameters, split_pass(lowered.job, plan.chunks.front(), kind));
+  };
+  const std::vector<PartCollectives> backward = collectives(Pass::Kind::backward);
+  const std::vector<PartCollectives> forward = collectives(Pass::Kind::forward);
   REQUIRE(backward.size() > 1);
   REQUIRE(forward.size() == backward.size());
-  const std::vector<PassPart> beside_backward = beside_parts(lowered.job, 0, backward);
-  const std::vector<PassPart> beside_forward = beside_parts(lowered.job, 0, forward);
-  CHECK(beside_backward.front().reduces.total() == 0);
-  CHECK(beside_forward.back().gathers.total() == 0);
+  CHECK(backward.front().reduce.seconds > 0);
+  CHECK(collectives_beside(replicas, 0, backward, 0).reduce.seconds == 0);
+  CHECK(collectives_beside(replicas, 0, forward, forward.size() - 1).gather.seconds == 0);
   for (std::size_t i = 1; i < backward.size(); ++i) {
-    CHECK(beside_backward[i].reduces.total() == backward[i - 1].reduces.total());
-    CHECK(beside_forward[i - 1].gathers.total() == forward[i].gathers.total());
-    CHECK(beside_parts(lowered.job, 1, backward)[i].reduces.total() == backward[i].reduces.total());
+    CHECK(collectives_beside(replicas, 0, backward, i).reduce.seconds == backward[i - 1].reduce.seconds);
+    CHECK(collectives_beside(replicas, 0, forward, i - 1).gather.seconds == forward[i].gather.seconds);
+    CHECK(collectives_beside(replicas, 1, backward, i).reduce.seconds == backward[i].reduce.seconds);
   }
 }
 
@@ -308,7 +311,8 @@ TEST_CASE("kernels beside collectives are behind by the share of the multiproces
   add(parameter_gather(lowered.job, plan.parameters, part.gathers));
   add(gradient_reduction(lowered.job, part.reduces));
   const auto lost = [&](double device_s) {
-    return lost_to_collectives(lowered.job, plan.costs, plan.parameters, part, device_s);
+    const PassPart one[] = {part};
+    return lost_to_collectives(collectives_of(lowered.job, plan.costs, plan.parameters, one).front(), device_s);
   };
   REQUIRE(held_s > 0);
   CHECK(lost(10 * beside_s) == doctest::Approx(held_s));
@@ -319,7 +323,8 @@ TEST_CASE("kernels beside collectives are behind by the share of the multiproces
   PassPart gathers = part;
   gathers.reduces = {};
   apart.job.framework.sharding.overlaps_gathers = false;
-  CHECK(lost_to_collectives(apart.job, plan.costs, plan.parameters, gathers, device_s) == 0);
+  const PassPart one[] = {gathers};
+  CHECK(lost_to_collectives(collectives_of(apart.job, plan.costs, plan.parameters, one).front(), device_s) == 0);
 }
 
 }  // namespace sharded_lowering_test
