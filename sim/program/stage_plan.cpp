@@ -337,7 +337,7 @@ PassTimes pass_times(const Job& job, const ShardedBlocks& blocks, std::span<cons
 // Refuses orders that would not fit in memory. One that is sought is held, with the times of its passes, several times.
 void check_passes(const Schedule& schedule, const PipelineShape& shape) {
   constexpr double kMostPasses = 1 << 26;
-  constexpr double kMostSought = 1 << 23;
+  constexpr double kMostSought = 1 << 21;
   const double passes = (schedule.splits ? 3.0 : 2.0) * shape.stages * shape.chunks * shape.microbatches;
   const double most = schedule.needs_times ? kMostSought : kMostPasses;
   if (passes <= most) return;
