@@ -47,6 +47,7 @@ Value Compiler::call_attention(const Call& call, const Wanted& wanted) {
       if (!known) fail(operand->place, fmt::format("queries lack the label '{}'", label));
     }
   }
+  if (call.operands.size() > 3) check_sinks(call.operands[3], q);
   if (!shared_.options.fused_attention) return unfused_attention(call, wanted);
 
   Value context = q;
@@ -64,6 +65,16 @@ Value Compiler::call_attention(const Call& call, const Wanted& wanted) {
   return out;
 }
 
+// A logit of each head, the same for all tokens.
+void Compiler::check_sinks(const Value& sinks, const Value& queries) const {
+  const bool parameter = tensor_of(sinks).role == TensorRole::parameter;
+  if (!parameter) fail(sinks.place, "the sinks of attention are parameters", "param sinks[k g]");
+  for (const std::string& label : sinks.labels) {
+    const bool of_heads = holds(queries.labels, label) && label != queries.labels.back();
+    if (!of_heads) fail(sinks.place, fmt::format("sinks lie along heads, not along '{}'", label));
+  }
+}
+
 // Scores of every query with every key, their softmax, and the values mixed by it.
 Value Compiler::unfused_attention(const Call& call, const Wanted& wanted) {
   const std::string& queries = call.axes[0].front();
@@ -79,6 +90,12 @@ Value Compiler::unfused_attention(const Call& call, const Wanted& wanted) {
   p = elementwise("scale", {p}, square, Keeps::nothing, part_of(wanted, "scaled"), call.place());
   shared_.graph.operators.back().number = 1 / std::sqrt(static_cast<double>(extent_of(q.labels.back(), q.place)));
   if (masked) p = elementwise("mask", {p}, square, Keeps::nothing, part_of(wanted, "masked"), call.place());
+  if (call.operands.size() > 3) {  // one column more, put beside the scores
+    const TensorId scores = p.tensor;
+    p = elementwise("add", {p, call.operands[3]}, square, Keeps::nothing, part_of(wanted, "with_sinks"), call.place());
+    shared_.graph.operators.back().adds_parameters = true;
+    shared_.graph.operators.back().passes_gradient = {scores, call.operands[3].tensor};
+  }
   const Value probabilities = result(part_of(wanted, "probabilities"), square, call.place());
   Operator& softmax = emit(OperatorKind::softmax, {p}, {probabilities}, {keys});
   softmax.saved = {probabilities.tensor};

@@ -134,7 +134,8 @@ Compiler::Call Compiler::read_call(const Expression& expression, const Wanted& w
     const bool windows = row->form == Form::reduction && part.kind == Expression::Kind::tensor;
     Value value = windows ? evaluate_tensor(part, true) : evaluate(part, operand_wanted(call, i, wanted));
     if (value.absent) {
-      const bool optional = i > 0 && (row->form == Form::normalization || row->form == Form::route);
+      const bool optional = (i > 0 && (row->form == Form::normalization || row->form == Form::route)) ||
+                            (i > 2 && row->form == Form::attention);
       if (optional) continue;
       fail(expression.parts[i].place,
            fmt::format("'{}' does not exist here: its condition does not hold", expression.parts[i].name));

@@ -167,6 +167,7 @@ class Compiler {
   Value call_custom(const Call& call, const Wanted& wanted);
   std::vector<Value> call_split(const Call& call, const std::vector<Declaration>& left);
   std::vector<Value> call_dispatch(const Call& call, const std::vector<Declaration>& left);
+  void check_sinks(const Value& sinks, const Value& queries) const;
   Value unfused_attention(const Call& call, const Wanted& wanted);
   static Wanted operand_wanted(const Call& call, std::size_t operand, const Wanted& wanted);
 

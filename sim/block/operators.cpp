@@ -152,15 +152,17 @@ std::vector<OperatorRow> table() {
       {"attention",
        Form::attention,
        3,
-       3,
+       4,
        2,
        false,
        {"causal", "masked", "window", "dropout"},
        1,
        Keeps::operator_own,
-       "attention(q, k, v; s, s', causal, masked, window=w, dropout=rate)",
+       "attention(q, k, v, sinks; s, s', causal, masked, window=w, dropout=rate)",
        "softmax(q k / sqrt(width)) v over the tokens s' of keys, in one kernel where the framework has one; `causal` "
-       "sees earlier tokens only, `masked` none of those that pad a sequence, `window` the last w (0: all)",
+       "sees earlier tokens only, `masked` none of those that pad a sequence, `window` the last w (0: all); `sinks`, "
+       "which "
+       "may be missing, are logits that each head has beside its scores",
        "q, k, v, the result and one fp32 number a query and head"},
       {"gather",
        Form::gather,

@@ -213,10 +213,11 @@ class Differentiator {
     std::vector<TensorId> inputs = {dy};
     inputs.insert(inputs.end(), op.saved.begin(), op.saved.end());
     std::vector<TensorId> results;
-    for (const Operand& input : op.inputs) results.push_back(new_gradient(input.tensor));
+    constexpr std::size_t kOperands = 3;  // query, key, value; a fourth are sinks, which are parameters
+    for (std::size_t i = 0; i < kOperands; ++i) results.push_back(new_gradient(op.inputs[i].tensor));
     Operator& added = append("d_" + op.name, OperatorKind::attention, Phase::activation_gradient, inputs, results);
     added.gradient_of = differentiated_;
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    for (std::size_t i = 0; i < kOperands; ++i) {
       added.outputs[i].labels = op.inputs[i].labels;
       added.inputs[i + 1].labels = op.inputs[i].labels;  // saved = query, key, value, ...
     }
@@ -225,7 +226,10 @@ class Differentiator {
     added.window = op.window;
     added.documents = op.documents;
     added.matmuls = op.matmuls * 2.5;  // scores again, then dV, dP, dQ, dK
-    for (std::size_t i = 0; i < op.inputs.size(); ++i) contribute(op.inputs[i].tensor, results[i]);
+    for (std::size_t i = 0; i < kOperands; ++i) contribute(op.inputs[i].tensor, results[i]);
+    if (op.inputs.size() <= kOperands || !is_trained(op.inputs.back().tensor)) return;
+    append("d_" + op.name + "_sinks", OperatorKind::reduction, Phase::weight_gradient, {op.saved.back()},
+           {new_gradient(op.inputs.back().tensor)});
   }
 
   // One call writes the gradients of all operands; of parameters (the decay) one for each step of a token, which lies

@@ -77,14 +77,7 @@ ModelSpec read_qwen2(Config& config) {
   ModelSpec model = read_llama_block(config, {.family = "qwen2"});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   model.qkv_bias = true;
-  if (!config.flag("use_sliding_window", false)) {
-    for (const char* of_windows : {"sliding_window", "max_window_layers"}) config.ignore(of_windows);
-    return model;
-  }
-  // The layers from max_window_layers on have the window: all or none in the models there are.
-  const std::int64_t window = config.count_or_null("sliding_window", kMaxSequence);
-  const bool windowed = config.count_or_null("max_window_layers", kMaxLayers) < model.layers;
-  if (windowed && window < model.max_sequence) model.window.tokens = window;
+  config.read_flagged_window(model);
   return model;
 }
 
@@ -181,8 +174,8 @@ const Family& find_family(Config& config) {
               "if its blocks are those of a dense decoder, describe it in mirfak's own format: models/README.md");
 }
 
-// Newer files say of each layer what it attends to.
-void check_layer_types(Config& config, const ModelSpec& model) {
+// Newer files say of each layer what it attends to: then the window lies there, whatever other keys say.
+void read_layer_types(Config& config, ModelSpec& model) {
   const std::optional<Node> found = config.find({"layer_types"});
   if (!found) return;
   const std::vector<Node> types = found->as_items();
@@ -190,14 +183,85 @@ void check_layer_types(Config& config, const ModelSpec& model) {
     found->fail(fmt::format("expected the type of each of the {} layers, found {}", model.layers, types.size()));
   }
   const std::vector<std::string> names = {"full_attention", "sliding_attention"};
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    const Node& type = types[static_cast<std::size_t>(layer)];
-    const bool windowed = kind_of_layer(model, layer).window > 0;
-    if ((type.as_choice(names) == 1) == windowed) continue;
-    type.fail(fmt::format("layer {} is '{}', but the other keys of the family make it '{}'", layer,
-                          names[windowed ? 0 : 1], names[windowed ? 1 : 0]),
-              Config::unsupported);
+  std::vector<bool> windowed;
+  windowed.reserve(types.size());
+  for (const Node& type : types) windowed.push_back(type.as_choice(names) == 1);
+  const auto first = std::find(windowed.begin(), windowed.end(), true);
+  if (first == windowed.end()) {
+    model.window = {};
+    return;
   }
+  const std::optional<Node> stated = config.find({"sliding_window"});
+  if (!stated) {
+    types[static_cast<std::size_t>(first - windowed.begin())].fail("which tokens such a layer attends to is not said",
+                                                                   "state sliding_window");
+  }
+  const std::int64_t tokens = stated->as_integer(1, kMaxSequence);
+  const std::optional<SlidingWindow> window = sliding_window_of(windowed, tokens);
+  if (!window) {
+    found->fail("expected all tokens in the leading layers or in each n-th one, the window in all others",
+                Config::unsupported);
+  }
+  model.window = tokens < model.max_sequence ? *window : SlidingWindow{};
+}
+
+std::int64_t labels_of(Config& config) {
+  constexpr std::int64_t kOfClass = 2;  // PretrainedConfig.num_labels
+  const std::optional<Node> stated = config.find({"num_labels"});
+  const std::optional<Node> named = config.find({"id2label"});
+  if (named && !named->value().fields.empty()) return static_cast<std::int64_t>(named->value().fields.size());
+  return stated ? stated->as_integer(1, kMaxVocabulary) : kOfClass;
+}
+
+// The class says what stands behind the last layer.
+void read_head(Config& config, const Family& family, ModelSpec& model) {
+  const std::optional<Node> architectures = config.find({"architectures"});
+  if (!architectures) return;
+  const std::vector<Node> classes =
+      architectures->is_scalar() ? std::vector<Node>{*architectures} : architectures->as_items();
+  if (classes.empty()) return;
+  const std::string name = classes.front().as_string();
+  const std::string_view of_language(family.architecture);
+  const auto is = [&](std::string_view end) { return std::string_view(name).ends_with(end); };
+  if (name == of_language || is("ForCausalLM") || is("LMHeadModel")) return;
+  if (is("ForSequenceClassification")) {
+    model.head = {HeadKind::labels_of_sequences, labels_of(config), false};
+  } else if (is("ForTokenClassification")) {
+    model.head = {HeadKind::labels_of_tokens, labels_of(config), true};
+  } else if (is("ForQuestionAnswering")) {
+    model.head = {HeadKind::labels_of_tokens, 2, true};  // where the answer begins and ends
+  } else if (is("Model") && !is("RewardModel") && !is("HeadsModel")) {
+    model.head.kind = HeadKind::pooled;
+    model.notes.push_back(
+        fmt::format("{}: {} has no language head: a model of embeddings, whose loss compares the vectors of sequences; "
+                    "the products of vectors with each other are left out",
+                    classes.front().where().text(), excerpt(name)));
+  } else {
+    classes.front().fail(fmt::format("the head of the class '{}' is not known", excerpt(name)),
+                         "expected one that ends in ForCausalLM, ForSequenceClassification, ForTokenClassification, "
+                         "ForQuestionAnswering or Model");
+  }
+  model.prediction_layers = 0;  // they predict tokens
+}
+
+// Keys of what stands in front of a language model that is part of another.
+constexpr std::array kTowers = {"vision_config", "audio_config", "speech_config", "vision_tower", "mm_vision_tower"};
+
+// Models of images and sound keep their language model in a section of its own. Without such a tower it is the model.
+Node language_model(const Document& document) {
+  const Node root(document);
+  for (const char* key : kTowers) {
+    const Value* tower = document.root().find(key);
+    const bool there = tower != nullptr && tower->kind != Value::Kind::null &&
+                       !(tower->kind == Value::Kind::mapping && tower->fields.empty()) &&
+                       !tower->scalar.starts_with("false");
+    if (!there) continue;
+    root.child(*tower, key)
+        .fail("what stands in front of the language model is not described here",
+              "give the language model (text_config, where there is one) as a file of its own");
+  }
+  const Value* text = document.root().find("text_config");
+  return text != nullptr && text->kind == Value::Kind::mapping ? root.child(*text, "text_config") : root;
 }
 
 }  // namespace
@@ -208,10 +272,12 @@ bool is_hugging_face_config(const Document& document) {
 }
 
 ModelSpec parse_hugging_face(const Document& document) {
-  Config config(document);
-  ModelSpec model = find_family(config).read(config);
-  check_layer_types(config, model);
-  config.finish();
+  Config config(language_model(document));
+  const Family& family = find_family(config);
+  ModelSpec model = family.read(config);
+  read_layer_types(config, model);
+  read_head(config, family, model);
+  config.finish(model);
   model.name = name_from_path(document.name());
   model.source = document.name();
   check_parts(model, config.node());

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace mirfak {
@@ -15,12 +17,15 @@ using Keys = std::initializer_list<const char*>;  // names of the same thing
 
 class Config {
  public:
-  explicit Config(const Document& document) : fields_(Node(document)) {}
+  explicit Config(const Node& mapping) : fields_(mapping) {}
 
   const Node& node() const { return fields_.node(); }
 
   // Error(input) where two of the names are stated and say different things.
   std::optional<Node> find(Keys keys);
+
+  // The window of Qwen's classes: only beside use_sliding_window, in the layers from max_window_layers on.
+  void read_flagged_window(ModelSpec& model);
 
   // What says the shape must be stated, since the class's default would be another model.
   Node require(Keys keys) {
@@ -69,16 +74,21 @@ class Config {
     if ((found ? found->as_bool() : fallback) != expected) (found ? *found : node()).fail(why, unsupported);
   }
 
-  void ignore(const char* key) { fields_.ignore(key); }
+  void ignore(const char* key) {
+    asked_.emplace(key);
+    fields_.ignore(key);
+  }
 
-  // Refuses the first key that no reader asked for, unless it is one that decides nothing here (decides_no_shape) or
-  // null.
-  void finish();
+  // Transformers' class of a family reads no key but its own, and neither does training. So a key that no reader asked
+  // for is noted in the model, unless it is null or known to decide nothing (decides_no_shape); it is refused only
+  // where it looks like a misspelt key of the family that is not stated.
+  void finish(ModelSpec& model);
 
   static constexpr const char* unsupported = "this variant cannot be described: mirfak would cost another model";
 
  private:
   Mapping fields_;
+  std::set<std::string> asked_;
 };
 
 enum class Mlp { plain, gated };

@@ -22,8 +22,7 @@ ModelSpec read_qwen3_block(Config& config) {
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
   model.qk_norm = true;
   config.expect_flag("attention_bias", false, false, "expected a Qwen 3 model without attention biases");
-  config.expect_flag("use_sliding_window", false, false, "expected a Qwen 3 model without a sliding window");
-  for (const char* of_windows : {"sliding_window", "max_window_layers"}) config.ignore(of_windows);
+  config.read_flagged_window(model);
   return model;
 }
 
@@ -44,7 +43,7 @@ void read_expert_groups(Config& config, MixtureOfExperts& mixture) {
 ModelSpec read_mixtral(Config& config) {
   ModelSpec model = read_llama_block(config, {.family = "mixtral"});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
-  model.mixture.experts = config.size({"num_local_experts"}, kMaxExperts);
+  model.mixture.experts = config.size({"num_local_experts", "num_experts"}, kMaxExperts);
   model.mixture.per_token = config.size({"num_experts_per_tok"}, kMaxExperts);
   model.mixture.ffn = model.ffn;
   read_window(config, model);
@@ -55,7 +54,8 @@ ModelSpec read_qwen3(Config& config) { return read_qwen3_block(config); }
 
 ModelSpec read_qwen3_moe(Config& config) {
   ModelSpec model = read_qwen3_block(config);
-  model.mixture.experts = config.size({"num_experts"}, kMaxExperts);
+  model.window.full_first = 0;  // the class with experts has the window in all layers
+  model.mixture.experts = config.size({"num_experts", "num_local_experts"}, kMaxExperts);
   model.mixture.per_token = config.size({"num_experts_per_tok"}, kMaxExperts);
   model.mixture.ffn = config.size({"moe_intermediate_size"}, kMaxFfn);
   model.mixture.every = config.size_or({"decoder_sparse_step"}, kMaxLayers, 1);
@@ -76,7 +76,7 @@ ModelSpec read_deepseek_v3(Config& config) {
   config.ignore("qk_head_dim");  // their sum
   model.kv_heads = model.heads;
   MixtureOfExperts& mixture = model.mixture;
-  mixture.experts = config.size({"n_routed_experts"}, kMaxExperts);
+  mixture.experts = config.size({"n_routed_experts", "num_local_experts", "num_experts"}, kMaxExperts);
   mixture.per_token = config.size({"num_experts_per_tok"}, kMaxExperts);
   read_expert_groups(config, mixture);
   mixture.ffn = config.size({"moe_intermediate_size"}, kMaxFfn);
@@ -94,12 +94,12 @@ constexpr double kGptOssLimit = 7;
 ModelSpec read_gpt_oss(Config& config) {
   ModelSpec model = read_llama_block(config, {.family = "gpt_oss", .states_head_dim = true});
   model.activation = read_activation(config, {"hidden_act"}, "silu", Mlp::gated);
-  model.mixture.experts = config.size({"num_local_experts"}, kMaxExperts);
+  model.mixture.experts = config.size({"num_local_experts", "num_experts"}, kMaxExperts);
   model.mixture.per_token = config.size({"num_experts_per_tok", "experts_per_token"}, kMaxExperts);
   config.ignore("experts_per_token");  // the same by an older name
   model.mixture.ffn = model.ffn;
   model.activation_limit = config.number("swiglu_limit", kGptOssLimit);
-  model.linear_bias = model.qkv_bias = true;
+  model.linear_bias = model.qkv_bias = model.sinks = true;
   config.expect_flag("attention_bias", true, true, "expected a GPT-OSS model with attention biases");
   model.window.tokens = config.size({"sliding_window"}, kMaxSequence);
   model.window.full_every = 2;  // of every pair of layers, the second: layer_types, where stated, must say the same

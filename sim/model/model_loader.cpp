@@ -22,6 +22,8 @@ namespace {
 enum class Attention { causal, bidirectional };
 enum class Norms { before, after };
 
+const std::vector<std::string> kHeadKinds = {"language", "labels_of_sequences", "labels_of_tokens", "pooled"};
+
 template <typename Choice>
 Choice choice_or(Mapping& in, std::string_view key, const std::vector<std::string>& names, Choice fallback) {
   const std::optional<Node> found = in.find(key);
@@ -62,8 +64,21 @@ SlidingWindow read_window(const Node& section) {
   SlidingWindow window;
   window.tokens = in.require("tokens").as_integer(1, kMaxSequence);
   window.full_every = in.integer_or("full_every", 0, 0, kMaxLayers);
+  window.full_first = in.integer_or("full_first", 0, 0, kMaxLayers);
   in.finish();
   return window;
+}
+
+Head read_head(const Node& section) {
+  Mapping in(section);
+  Head head;
+  head.kind = static_cast<HeadKind>(in.require("kind").as_choice(kHeadKinds));
+  if (head.kind == HeadKind::labels_of_sequences || head.kind == HeadKind::labels_of_tokens) {
+    head.labels = in.require("labels").as_integer(1, kMaxVocabulary);
+    head.bias = in.bool_or("bias", false);
+  }
+  in.finish();
+  return head;
 }
 
 // The inner size of plain MLPs may be left out where a model has none.
@@ -99,6 +114,7 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   model.tied_embeddings = in.bool_or("tied_embeddings", model.tied_embeddings);
   model.embedding_norm = in.bool_or("embedding_norm", model.embedding_norm);
   model.qk_norm = in.bool_or("qk_norm", model.qk_norm);
+  model.sinks = in.bool_or("sinks", model.sinks);
   model.causal = choice_or(in, "attention", {"causal", "bidirectional"}, Attention::causal) == Attention::causal;
   model.post_norm = choice_or(in, "norms", {"before", "after"}, Norms::before) == Norms::after;
   model.masked_share = in.number_or("masked_share", model.masked_share, 0, 1);
@@ -115,6 +131,13 @@ ModelSpec parse_own_format(const Node& mapping, const std::string& file, const s
   if (const std::optional<Node> latent = in.find("latent_attention")) model.latent = read_latent_attention(*latent);
   if (const std::optional<Node> window = in.find("sliding_window")) model.window = read_window(*window);
   model.prediction_layers = in.integer_or("prediction_layers", 0, 0, kMaxLayers);
+  if (const std::optional<Node> head = in.find("head")) {
+    model.head = read_head(*head);
+    const bool other = model.head.kind != HeadKind::language;
+    if (other && (model.prediction_layers > 0 || model.masked_share > 0 || model.sentence_pairs)) {
+      head->fail("prediction_layers, masked_share and sentence_pairs belong to a language head");
+    }
+  }
   model.ffn = read_ffn(in, model);
   model.vocab = in.require("vocab").as_integer(1, kMaxVocabulary);
   model.max_sequence = in.require("max_sequence").as_integer(1, kMaxSequence);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace mirfak {
@@ -35,6 +36,25 @@ void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields) {
                   "or state head_dim");
   }
   model.head_dim = model.hidden / model.heads;
+}
+
+std::optional<SlidingWindow> sliding_window_of(const std::vector<bool>& windowed, std::int64_t tokens) {
+  const auto fits = [&](const SlidingWindow& window) {
+    ModelSpec model;
+    model.window = window;
+    for (std::size_t layer = 0; layer < windowed.size(); ++layer) {
+      if ((kind_of_layer(model, static_cast<std::int64_t>(layer)).window > 0) != windowed[layer]) return false;
+    }
+    return true;
+  };
+  const auto leading = std::find(windowed.begin(), windowed.end(), true) - windowed.begin();
+  for (std::int64_t every = 0; every <= static_cast<std::int64_t>(windowed.size()); ++every) {
+    for (const std::int64_t first : {std::int64_t{0}, std::int64_t{leading}}) {
+      const SlidingWindow window{tokens, every, first};
+      if (fits(window)) return window;
+    }
+  }
+  return std::nullopt;
 }
 
 void check_groups(const MixtureOfExperts& mixture, const Node& groups) {

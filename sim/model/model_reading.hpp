@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace mirfak {
 
@@ -36,6 +37,10 @@ void read_heads(ModelSpec& model, const Node& file, const HeadFields& fields);
 void check_parts(const ModelSpec& model, const Node& file);
 // Groups of experts are equally large, and those of a token hold as many as it visits; `groups`: where they stand.
 void check_groups(const MixtureOfExperts& mixture, const Node& groups);
+
+// The window of layers of which `windowed` have one of `tokens`; nullopt where it is not that all others, all but
+// leading ones or all but each n-th have it.
+std::optional<SlidingWindow> sliding_window_of(const std::vector<bool>& windowed, std::int64_t tokens);
 
 // The name of the model in a file without one: the file's own ("llama3-8b.yaml"), its folder's for "config.json".
 std::string name_from_path(const std::string& path);

@@ -16,8 +16,9 @@ LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer) {
   LayerKind kind;
   kind.experts =
       mixture.experts > 0 && layer >= mixture.first_dense && (layer - mixture.first_dense + 1) % mixture.every == 0;
-  const bool full = model.window.full_every > 0 && (layer + 1) % model.window.full_every == 0;
-  if (!full) kind.window = model.window.tokens;
+  const SlidingWindow& window = model.window;
+  const bool full = layer < window.full_first || (window.full_every > 0 && (layer + 1) % window.full_every == 0);
+  if (!full) kind.window = window.tokens;
   return kind;
 }
 

@@ -42,6 +42,17 @@ struct LatentAttention {
 struct SlidingWindow {
   std::int64_t tokens = 0;      // 0: the model has none
   std::int64_t full_every = 0;  // each full_every-th layer attends to all tokens; 0: none does
+  std::int64_t full_first = 0;  // so do this many leading layers
+};
+
+// What a model ends in: a token's successor is predicted; a few labels of a sequence or of each token (reward models,
+// classifiers); or nothing but the vector of a sequence's last token (models of embeddings).
+enum class HeadKind { language, labels_of_sequences, labels_of_tokens, pooled };
+
+struct Head {
+  HeadKind kind = HeadKind::language;
+  std::int64_t labels = 0;  // of the two kinds with labels
+  bool bias = false;        // beside their weights
 };
 
 struct TransformerBlocks;
@@ -100,6 +111,7 @@ struct ModelSpec {
   bool post_norm = false;       // normalizations behind the residual additions (BERT), not before attention and MLP
   bool embedding_norm = false;  // BLOOM normalises the word embeddings
   bool qk_norm = false;         // queries and keys are normalised, each head by itself
+  bool sinks = false;           // a learned logit of each head beside the scores of attention (GPT-OSS)
   MixtureOfExperts mixture;
   LatentAttention latent;
   SlidingWindow window;
@@ -110,6 +122,8 @@ struct ModelSpec {
   bool sentence_pairs = false;  // token types, and a head that says whether the second sentence follows the first
   double activation_limit = 0;  // to which both halves of a gated activation are clamped before it; 0: to nothing
   double dropout = 0;           // of attention probabilities and of both residual branches, when trained
+  Head head;
+  std::vector<std::string> notes;                        // what its file says that has no effect here, with places
   std::shared_ptr<const TransformerBlocks> transformer;  // what it consists of, where it states no blocks
   // A model of blocks from files: one that begins, layers, one that ends.
   std::vector<ModelBlock> blocks;
@@ -133,13 +147,14 @@ LayerKind kind_of_layer(const ModelSpec& model, std::int64_t layer);
 std::vector<LayerKind> layer_kinds(const ModelSpec& model);
 
 // Parameters of the parts of a model, biases and norm weights included; total = embedding + layers * layer + head.
-// Modules of multi-token prediction are not counted, as makers of models do not.
+// Modules of multi-token prediction are counted by themselves: makers of models leave them out of the total.
 struct ParameterCount {
   double embedding = 0;  // word and learned position embeddings, embedding norm
   double layer = 0;      // one transformer layer, the mean over them
   double head = 0;       // final norm, and the output projection unless it is tied
   double total = 0;
-  double active = 0;  // that a token meets: of the experts only those it visits
+  double active = 0;      // that a token meets: of the experts only those it visits
+  double prediction = 0;  // of all modules of multi-token prediction, which share embedding and head
 };
 ParameterCount count_parameters(const ModelSpec& model);
 

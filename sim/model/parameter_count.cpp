@@ -44,6 +44,13 @@ ParameterCount count_parameters(const ModelSpec& model) {
     layers += alike * block::parameters(graph);
     active += alike * block::active_parameters(graph);
   }
+  if (model.prediction_layers > 0) {
+    const LayerKind last = kind_of_layer(model, model.layers - 1);
+    // Embedding and head are those of the model.
+    const double tables = static_cast<double>(model.vocab) * static_cast<double>(model.hidden);
+    count.prediction = static_cast<double>(model.prediction_layers) *
+                       (block::parameters(build_prediction_block(model, options, last)) - tables);
+  }
   count.layer = layers / static_cast<double>(model.layers);
   count.total = count.embedding + layers + count.head;
   count.active = count.embedding + active + count.head;

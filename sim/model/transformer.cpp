@@ -48,6 +48,7 @@ block::Sizes transformer_sizes(const ModelSpec& model, const BlockOptions& optio
       {"position_dim", size(latent.position_dim)},
       {"value_dim", size(latent.value_dim)},
       {"window", size(kind.window)},
+      {"sinks", flag(model.sinks)},
       {"ffn", size(model.ffn)},
       {"experts", kind.experts ? size(mixture.experts) : 0},
       {"per_token", size(mixture.per_token)},
@@ -64,6 +65,7 @@ block::Sizes transformer_sizes(const ModelSpec& model, const BlockOptions& optio
       {"causal", flag(model.causal)},
       {"rotary", flag(model.position == PositionEncoding::rotary)},
       {"learned_positions", flag(model.position == PositionEncoding::learned)},
+      {"positions", options.sequence < model.max_sequence ? size(model.max_sequence) : 0},
       {"gated", flag(model.gated())},
       {"clamp", flag(model.activation_limit > 0)},
       {"silu", activates(ActivationFunction::swiglu)},
@@ -72,6 +74,10 @@ block::Sizes transformer_sizes(const ModelSpec& model, const BlockOptions& optio
       {"tied", flag(model.tied_embeddings)},
       {"masked_head", flag(model.masked_share > 0)},
       {"sentence_pairs", flag(model.sentence_pairs)},
+      {"labels", size(model.head.labels)},
+      {"label_bias", flag(model.head.bias)},
+      {"labels_of_tokens", flag(model.head.kind == HeadKind::labels_of_tokens)},
+      {"pooled", flag(model.head.kind == HeadKind::pooled)},
   };
 }
 

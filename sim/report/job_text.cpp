@@ -59,7 +59,10 @@ std::string sizes_text(const Strategy& s) {
 }  // namespace
 
 std::string model_text(const ModelSpec& model) {
-  return fmt::format("{}, {} parameters, {} layers, hidden {}", model.name, format_count(count_parameters(model).total),
+  const ParameterCount count = count_parameters(model);
+  const std::string prediction =
+      count.prediction > 0 ? fmt::format(" and {} of multi-token prediction", format_count(count.prediction)) : "";
+  return fmt::format("{}, {} parameters{}, {} layers, hidden {}", model.name, format_count(count.total), prediction,
                      model.layers, model.hidden);
 }
 

@@ -195,6 +195,7 @@ bool divides_experts(const Strategy& strategy) {
 std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
                                        const IterationResult& result) {
   std::vector<std::string> notes = stated_notes(scenario.document);
+  notes.insert(notes.end(), scenario.job.model.notes.begin(), scenario.job.model.notes.end());
   const bool drawn = scenario.job.cluster.perturbations().is_drawn();
   for (const IdleKey& idle : idle_keys(scenario, sources, result)) {
     const bool of_samples = drawn && idle.key.starts_with("cluster.perturbations");
@@ -226,6 +227,7 @@ std::vector<std::string> notes_on_keys(const SearchScenario& search, const Job& 
   }
   const std::vector<char> idle = idle_of(best, keys, sources, simulate(best.job).result);
   std::vector<std::string> notes = stated_notes(search.document);
+  notes.insert(notes.end(), best.job.model.notes.begin(), best.job.model.notes.end());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (idle[i] != 0) notes.push_back(note_on(as_stated[i]));
   }

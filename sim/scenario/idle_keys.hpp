@@ -25,7 +25,7 @@ std::vector<IdleKey> idle_keys(const Scenario& scenario, const ScenarioSources& 
 
 // "job.yaml:7:21: strategy.microbatch_group: 4 changes nothing in this job"
 std::string note_on(const IdleKey& idle);
-// The notes that the scenario states, and one on each such key.
+// The notes that the scenario states, those on what the model's file says without effect, and one on each idle key.
 std::vector<std::string> notes_on_keys(const Scenario& scenario, const ScenarioSources& sources,
                                        const IterationResult& result);
 

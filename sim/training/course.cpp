@@ -182,7 +182,8 @@ double checkpoint_bytes(const Job& job, const CheckpointPlan& plan) {
   const double of_parameter = bytes_per_element(job.precision()) + (job.precision() == Precision::fp16
                                                                         ? job.framework.memory.optimizer_bytes_fp16
                                                                         : job.framework.memory.optimizer_bytes);
-  return count_parameters(job.model).total * of_parameter;
+  const ParameterCount count = count_parameters(job.model);
+  return (count.total + count.prediction) * of_parameter;
 }
 
 Job job_of_step(Job job, const RampStep& step) {

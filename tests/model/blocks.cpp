@@ -279,4 +279,37 @@ TEST_CASE("a model that leaves its tokens together has as many") {
   }
 }
 
+TEST_CASE("a table of learned positions has its rows, however short the sequences are") {
+  for (const char* name : {"gpt2-124m", "opt-125m", "bert-base", "gpt3-175b"}) {
+    CAPTURE(name);
+    const ModelSpec model = load_model(name, folder, {"test", 0, 0});
+    BlockOptions options = options_for(model);
+    const double whole = parameters(build_embedding_block(model, options));
+    for (const std::int64_t sequence : {std::int64_t{1}, model.max_sequence / 2, model.max_sequence - 1}) {
+      options.sequence = sequence;
+      const OperatorGraph graph = build_embedding_block(model, options);
+      CHECK(parameters(graph) == whole);
+      CHECK(parameters(build_embedding_block(model, options)) == whole);  // and of a graph that is remembered
+      CHECK(graph.bytes(graph.outputs.front()) == 2.0 * static_cast<double>(sequence * model.hidden));
+    }
+  }
+}
+
+TEST_CASE("sinks of attention: a parameter of each head with a gradient, in one kernel or in several") {
+  const ModelSpec model = load_model("gpt-oss-20b", folder, {"test", 0, 0});
+  for (const bool fused : {true, false}) {
+    CAPTURE(fused);
+    BlockOptions options = options_for(model);
+    options.fused_attention = fused;
+    const OperatorGraph graph = with_backward(build_layer_block(model, options), {});
+    const Tensor& sinks = tensor(graph, "attention.sink_logits");
+    CHECK(sinks.role == TensorRole::parameter);
+    CHECK(graph.bytes(static_cast<TensorId>(&sinks - graph.tensors.data())) == 2.0 * 64);
+    const auto of_sinks = [&](const Tensor& one) {
+      return one.role == TensorRole::parameter_gradient && one.of == &sinks - graph.tensors.data();
+    };
+    CHECK(std::count_if(graph.tensors.begin(), graph.tensors.end(), of_sinks) == 1);
+  }
+}
+
 }  // namespace blocks_test

@@ -240,6 +240,77 @@ TEST_CASE("DeepSeek V3 and Kimi K2: latent attention, dense layers, shared exper
   CHECK(contains(failure_parsing(grouped(R"("n_group": 64, "topk_group": 1)")), "a token cannot visit 8 of the 4"));
 }
 
+TEST_CASE("Qwen's window lies in the layers from max_window_layers on") {
+  const auto windows = [](const std::string& family, const std::string& keys) {
+    const ModelSpec model = parse(small(family) + R"(, "vocab_size": 5000, "use_sliding_window": true, )" + keys + "}");
+    std::int64_t windowed = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+      const bool has = kind_of_layer(model, layer).window == 512;
+      CHECK((has || windowed == 0));  // they are the last ones
+      if (has) ++windowed;
+    }
+    return windowed;
+  };
+  CHECK(windows("qwen2", R"("sliding_window": 512, "max_window_layers": 20)") == 12);
+  CHECK(windows("qwen3", R"("sliding_window": 512, "max_window_layers": 20)") == 12);
+  CHECK(windows("qwen2", R"("sliding_window": 512, "max_window_layers": 32)") == 0);
+  CHECK(windows("qwen2", R"("sliding_window": 512, "max_window_layers": 0)") == 32);
+  CHECK(windows("qwen2", R"("sliding_window": 4096, "max_window_layers": 20)") == 0);      // longer than any sequence
+  CHECK(windows("qwen3_moe", R"("sliding_window": 512, "max_window_layers": 20)") == 32);  // its class has it in all
+}
+
+TEST_CASE("forms of Transformers 5 are the same models") {
+  const std::string four =
+      small("qwen3_moe") + R"(, "vocab_size": 5000, "rope_theta": 1e6, "torch_dtype": "bfloat16"})";
+  std::string five =
+      small("qwen3_moe") +
+      R"(, "vocab_size": 5000, "rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}, "dtype": "bfloat16"})";
+  five.replace(five.find("num_experts\""), 11, "num_local_experts");
+  CHECK(parameters(five) == parameters(four));
+  const std::string nested = R"({"model_type": "wrapper", "architectures": ["Wrapper"], "text_config": )" + four + "}";
+  CHECK(parameters(nested) == parameters(four));
+  const std::string seeing = R"({"model_type": "wrapper", "vision_config": {"depth": 2}, "text_config": )" + four + "}";
+  CHECK(contains(failure_parsing(seeing), "vision_config: what stands in front of the language model"));
+  std::string null_width = small("llama") + R"(, "vocab_size": 5000})";
+  null_width.replace(null_width.find("128"), 3, "null");
+  CHECK(parse(null_width).head_dim == 128);
+}
+
+TEST_CASE("classes without a language head: reward models, classifiers, models of embeddings") {
+  const auto headed = [](const std::string& name, const std::string& keys = "") {
+    return parse(small("llama") + R"(, "vocab_size": 5000, "architectures": [")" + name + R"("])" + keys + "}");
+  };
+  const double whole = count_parameters(headed("LlamaForCausalLM")).total;
+  const double table = 5000.0 * 4096;
+  const auto beyond = [&](const ModelSpec& model) { return count_parameters(model).total - (whole - table); };
+  CHECK(beyond(headed("LlamaForSequenceClassification", R"(, "id2label": {"0": "LABEL_0"})")) == 4096);
+  CHECK(beyond(headed("LlamaForSequenceClassification", R"(, "num_labels": 5)")) == 5 * 4096);
+  CHECK(beyond(headed("LlamaForSequenceClassification")) == 2 * 4096);  // of the class
+  CHECK(beyond(headed("LlamaForTokenClassification", R"(, "num_labels": 3)")) == 3 * 4097);
+  CHECK(beyond(headed("LlamaForQuestionAnswering")) == 2 * 4097);
+  CHECK(beyond(headed("LlamaModel")) == 0);
+  CHECK(contains(headed("LlamaModel").notes.front(), "has no language head"));
+  CHECK(contains(failure_parsing(small("llama") + R"(, "vocab_size": 5000, "architectures": ["LlamaForRewardModel"]})"),
+                 "the head of the class 'LlamaForRewardModel' is not known"));
+}
+
+TEST_CASE("sinks of GPT-OSS and modules of multi-token prediction count") {
+  const std::string gpt_oss = small("gpt_oss") + R"(, "vocab_size": 5000})";
+  ModelSpec without = parse(gpt_oss);
+  without.sinks = false;
+  CHECK(parameters(gpt_oss) - count_parameters(without).total == 32 * 32);  // one of each head and layer
+  // A layer of experts, two norms and a projection of 2h x h (arXiv 2412.19437, 2.2), beside the total.
+  const ModelSpec deepseek = parse(small("deepseek_v3") + R"(, "vocab_size": 5000, "num_nextn_predict_layers": 2})");
+  ModelSpec plain = deepseek;
+  plain.prediction_layers = 0;
+  ModelSpec longer = plain;
+  longer.layers += 1;
+  const ParameterCount count = count_parameters(deepseek);
+  const double layer = count_parameters(longer).total - count_parameters(plain).total;
+  CHECK(count.total == count_parameters(plain).total);
+  CHECK(count.prediction == 2 * (layer + 2 * 4096.0 * 4096 + 2 * 4096));
+}
+
 TEST_CASE("the family is known by its architecture when there is no model_type") {
   std::string text = sizes_of("llama") + "}";
   text.replace(text.find(R"("model_type": "llama")"), 21, R"("architectures": ["LlamaForCausalLM"])");
@@ -258,14 +329,23 @@ TEST_CASE("other families are refused with the ones that are read") {
   CHECK(contains(failure_parsing(R"({"architectures": "LlamaForCausalLM"})"), "expected a list"));
 }
 
-TEST_CASE("in every family a key is checked, known to decide nothing, or refused") {
+TEST_CASE("in every family a key is checked, known to decide nothing, noted, or refused as misspelt") {
   for (const std::string& family : hugging_face_families()) {
     CAPTURE(family);
     const std::string begin = small(family) + R"(, "vocab_size": )";
     CHECK(parse(begin + R"(5000, "rope_theta": 10000.0, "eos_token_id": [1, 2], "own_extension": null})").vocab ==
           5000);
-    CHECK(contains(failure_parsing(begin + R"(5000, "no_such_key": {"a": [1, null]}})"), "no_such_key: unknown key"));
-    CHECK(contains(failure_parsing(begin + R"(5000, "shared_expert_intermediate_size": 1})"), "unknown key"));
+    const std::string plain = begin + "5000";
+    CHECK(parse(plain + "}").notes.empty());
+    CHECK(parse(plain + R"(, "use_mrope": false, "is_llama_config": true, "attention_probs_dropout_prob": 0.1})")
+              .notes.empty());
+    const ModelSpec noted =
+        parse(plain + R"(, "no_such_key": {"a": [1, null]}, "shared_expert_intermediate_size": 1})");
+    REQUIRE(noted.notes.size() == 1);
+    CHECK(contains(noted.notes.front(), "change nothing here: no_such_key (line "));
+    CHECK(contains(noted.notes.front(), ", shared_expert_intermediate_size (line "));
+    CHECK(count_parameters(noted).total == count_parameters(parse(plain + "}")).total);
+    CHECK(contains(failure_parsing(plain + R"(, "tie_word_embedings": true})"), "did you mean 'tie_word_embeddings'?"));
     for (const std::string value : {"0", "-1", "1.5", "1e30", "\"100\"", "[1]", "true"}) {
       CAPTURE(value);
       CHECK(contains(failure_parsing(begin + value + "}"), "vocab_size: expected a whole number"));
@@ -276,14 +356,15 @@ TEST_CASE("in every family a key is checked, known to decide nothing, or refused
   }
 }
 
-TEST_CASE("layer_types must say what the family's other keys say") {
+TEST_CASE("layer_types say which layers have the window, whatever other keys say") {
   const auto parsed = [](const std::string& types) {
     std::string text = small("gpt_oss");
     text.replace(text.find(R"("num_hidden_layers": 32)"), 23, R"("num_hidden_layers": 2)");
     return text + R"(, "vocab_size": 5000, "layer_types": )" + types + "}";
   };
   CHECK(parse(parsed(R"(["sliding_attention", "full_attention"])")).window.full_every == 2);
-  CHECK(contains(failure_parsing(parsed(R"(["full_attention", "sliding_attention"])")), "layer 0 is 'full_attention'"));
+  CHECK(parse(parsed(R"(["full_attention", "sliding_attention"])")).window.full_first == 1);
+  CHECK(parse(parsed(R"(["full_attention", "full_attention"])")).window.tokens == 0);
   CHECK(contains(failure_parsing(parsed(R"(["sliding_attention"])")), "each of the 2 layers, found 1"));
   CHECK(
       contains(failure_parsing(parsed(R"(["sliding_attention", "linear_attention"])")), "expected full_attention or"));
