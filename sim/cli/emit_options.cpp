@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/staged_file.hpp"
+#include "import/read_back.hpp"
 #include "scenario/sections.hpp"
 
 #include <fmt/format.h>
@@ -70,13 +71,13 @@ void EmitOptions::check(OutputFormat format) const {
   if (format == OutputFormat::csv) fail_input({}, "--emit prints text, not CSV", "leave out --format csv");
 }
 
-std::string emitted(const Job& job, const EmitOptions& options, const DataFolders& folders, const Document& document,
-                    const std::string& remedy) {
+std::string emitted(const Job& job, const EmitOptions& options, const ScenarioSources& sources,
+                    const Document& document, const std::string& remedy) {
   LaunchRequest request = request_of(options);
-  request.hardware = folders.hardware;
+  request.hardware = sources.folders.hardware;
   std::vector<LaunchFile> files;
   try {
-    files = launch_files(job, request);
+    files = noted_launch_files(job, request, sources);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::infeasible) throw;
     const Location where = error.where().known() ? error.where() : place_of_key(document, error.message());

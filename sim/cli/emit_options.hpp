@@ -3,7 +3,7 @@
 #include "cli/data_folders.hpp"
 #include "cli/options.hpp"
 #include "launch/launch_arguments.hpp"
-#include "scenario/data_folders.hpp"
+#include "scenario/scenario_sources.hpp"
 
 #include <optional>
 #include <string>
@@ -27,7 +27,7 @@ struct EmitOptions {
 
 // What --emit prints: the text; with --emit-dir the names of the files, which are all written or none. The error of a
 // key that the program cannot express has the place of the key in `document`, and what `remedy` says behind its hint.
-std::string emitted(const Job& job, const EmitOptions& options, const DataFolders& folders, const Document& document,
-                    const std::string& remedy = "");
+std::string emitted(const Job& job, const EmitOptions& options, const ScenarioSources& sources,
+                    const Document& document, const std::string& remedy = "");
 
 }  // namespace mirfak

@@ -162,7 +162,7 @@ std::string emitted_best(const SearchScenario& scenario, const Job& best, const 
   const bool shaped = !best.strategy.stages.empty();
   const std::string remedy = (shaped ? std::string("set search.space.stages=alike") : "fix this key with --set") +
                              ", so that the search finds what the program can run";
-  return emitted(best, options.emit, data_folders(options.data), scenario.document, remedy);
+  return emitted(best, options.emit, ScenarioSources(data_folders(options.data)), scenario.document, remedy);
 }
 
 std::string printed(const SearchReport& report, OutputFormat format, const Surroundings& surroundings) {

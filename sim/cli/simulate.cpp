@@ -330,7 +330,7 @@ CommandOutput run_simulate(std::span<const std::string> arguments, const Surroun
     case OutputFormat::text:
       output.text = text_report(scenario, simulation, notes, options.explain, surroundings);
   }
-  if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources.folders, document);
+  if (options.emit.given()) output.text = emitted(scenario.job, options.emit, sources, document);
   if (spread && format == OutputFormat::text) output.text += "\n" + spread_text(*spread);
   if (gains && format == OutputFormat::text) output.text += "\n" + sensitivity_text(*gains);
   complain_of_memory(scenario.job, simulation.result, output);

@@ -121,7 +121,7 @@ void read_megatron(ImportDraft& draft, const LaunchCommand& launch, std::span<co
     replace_draft(draft, import_megatron_deepspeed(open_settings(draft), {launch.program, launch.program_where},
                                                    std::span(json, 1), inside));
   } else {
-    read_megatron_settings(draft, {launch.program, launch.program_where}, inside);
+    read_megatron_settings(draft, {launch.program, launch.program_where, {}, {}, true}, inside);
   }
   judge_megatron_environment(draft);
 }

@@ -49,7 +49,7 @@ bool is_argument_list(const ImportFile& file) {
 ImportDraft read_argument_list(std::span<const ImportFile> files, const ImportContext& context) {
   const ImportFile& file = files.front();
   ImportDraft draft(settings_of_arguments(words_of_text(file.text, file.name)));
-  read_megatron_settings(draft, {"", {file.name, 1, 1}}, context);
+  read_megatron_settings(draft, {"", {file.name, 1, 1}, {}, {}, true}, context);
   return draft;
 }
 

@@ -39,6 +39,29 @@ std::vector<MegatronKnowledge::Vocabulary> read_vocabularies(const Node& node) {
   return out;
 }
 
+std::vector<std::string> words(const std::optional<Node>& list) {
+  std::vector<std::string> out;
+  if (!list) return out;
+  for (const Node& item : list->as_items()) out.push_back(item.as_string());
+  return out;
+}
+
+std::vector<MegatronKnowledge::Requirement> read_requirements(const Node& list) {
+  std::vector<MegatronKnowledge::Requirement> out;
+  for (const Node& item : list.as_items()) {
+    Mapping rule(item);
+    MegatronKnowledge::Requirement one;
+    one.option = rule.require("option").as_string();
+    one.words = words(rule.find("words"));
+    if (const auto above = rule.find("above")) one.above = above->as_number(0, 1e9);
+    one.beside = words(rule.find("beside"));
+    one.not_beside = words(rule.find("not_beside"));
+    rule.finish();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace
 
 const std::string* MegatronKnowledge::reason_without_effect(std::string_view name) const {
@@ -62,6 +85,7 @@ MegatronKnowledge read_megatron_knowledge(const std::filesystem::path& hardware)
   out.models = read_vocabularies(vocabularies.require("models"));
   vocabularies.finish();
   out.held_back = root.require("held_back").value();
+  out.requirements = read_requirements(root.require("requirements"));
   root.finish();
   const Document names = Document::from_file(hardware / "launch" / "names" / "megatron.yaml");
   Mapping list((Node(names)));

@@ -20,6 +20,15 @@ struct MegatronKnowledge {
     std::string source;
   };
 
+  // An option that the program takes only beside one of others, or beside none of them.
+  struct Requirement {
+    std::string option;
+    std::vector<std::string> words;  // with one of which it counts; empty: whatever it says
+    std::optional<double> above;     // which its number has to exceed to count
+    std::vector<std::string> beside;
+    std::vector<std::string> not_beside;
+  };
+
   std::map<std::string, std::string, std::less<>> without_effect;  // "lr": "the learning rate ..."
   std::vector<std::pair<std::string, std::string>> starts;         // "inference-": the same of all that begin so
   std::map<std::string, std::string, std::less<>> not_distinguished;
@@ -27,6 +36,7 @@ struct MegatronKnowledge {
   Value held_back;                 // rules of hold_back()
   std::vector<Vocabulary> tokenizer_types;
   std::vector<Vocabulary> models;
+  std::vector<Requirement> requirements;
 
   // Why the option `name` ("lr") has no effect; nullptr: it is none of those.
   const std::string* reason_without_effect(std::string_view name) const;

@@ -1,6 +1,7 @@
 #include "import/layer_pattern.hpp"
 #include "import/megatron_reading.hpp"
 #include "import/number_words.hpp"
+#include "model/model_reading.hpp"
 
 #include <fmt/format.h>
 
@@ -112,26 +113,37 @@ std::int64_t window_before(const std::vector<std::string>& words, const Setting&
   return numbers.front();
 }
 
-// Which layers attend to all tokens: each so many-th, or 0 in a list of all layers.
-void read_full_layers(MegatronReading& reading, const Setting& setting) {
+// Each so many-th layer attends to all tokens, or a list has 1 for the layers with a window and 0 for the others.
+void read_windowed_layers(MegatronReading& reading, const Setting& setting, std::int64_t tokens) {
+  constexpr const char* key = "model.sliding_window.full_every";
   const std::string text = word_of(setting.value);
   const std::optional<std::int64_t> number = whole_number_of(text);
-  if (number) return reading.draft.take(setting, "model.sliding_window.full_every", text);
-  std::vector<std::int64_t> layers;
-  if (setting.value.kind == Value::Kind::scalar) layers = python_list(text, setting.value.where);
+  if (number) return reading.draft.take(setting, key, text);
+  std::vector<std::int64_t> list;
+  if (setting.value.kind == Value::Kind::scalar) list = python_list(text, setting.value.where);
   for (const Value& item : setting.value.items) {
     const std::optional<std::int64_t> windowed = whole_number_of(item.scalar);
     if (!windowed) fail_input(setting.where, "--window-attn-skip-freq: expected a number, or a list of 0 and 1");
-    layers.push_back(*windowed);
+    list.push_back(*windowed);
   }
-  const auto first = static_cast<std::size_t>(std::find(layers.begin(), layers.end(), 0) - layers.begin());
-  bool regular = first < layers.size();
-  for (std::size_t i = 0; i < layers.size(); ++i) regular = regular && (layers[i] == 0) == ((i + 1) % (first + 1) == 0);
-  if (regular) return reading.draft.take(setting, "model.sliding_window.full_every", std::to_string(first + 1));
-  if (first == layers.size()) return reading.draft.use(setting, "a window in all layers");
-  reading.draft.doubt(setting, "mirfak has attention to all tokens in each so many-th layer");
-  reading.draft.obstruct(setting.where,
-                         "--window-attn-skip-freq: mirfak has attention to all tokens in each so many-th layer");
+  const std::vector<bool> windowed(list.begin(), list.end());
+  const std::optional<SlidingWindow> window = sliding_window_of(windowed, tokens);
+  if (!window || static_cast<std::int64_t>(list.size()) != reading.layers) {
+    const std::string why = window ? fmt::format("{} entries for {} layers", list.size(), reading.layers)
+                                   : "mirfak has full attention in the leading layers or in each so many-th";
+    reading.draft.doubt(setting, why);
+    reading.draft.obstruct(setting.where, "--window-attn-skip-freq: " + why);
+    return;
+  }
+  if (window->full_first > 0)
+    reading.draft.take(setting, "model.sliding_window.full_first", std::to_string(window->full_first));
+  if (window->full_every > 0) reading.draft.take(setting, key, std::to_string(window->full_every));
+  if (window->full_first == 0 && window->full_every == 0) reading.draft.use(setting, "a window in all layers");
+}
+
+void read_softmax(MegatronReading& reading) {
+  if (reading.options.word({"softmax-type"}).value_or("") != "learnable") return;
+  reading.draft.take(*reading.options.said({"softmax-type"}), "model.sinks", "true");
 }
 
 void read_attention(MegatronReading& reading) {
@@ -145,13 +157,15 @@ void read_attention(MegatronReading& reading) {
       reading.head_dim = reading.count_or({"kv-channels"}, "model.head_dim", even, "the hidden size over the heads");
     reading.flag({"qk-layernorm"}, "model.qk_norm");
   }
+  read_softmax(reading);
   const std::vector<std::string> window = options.words({"window-size"});
   if (window.empty()) return;
   const Setting& setting = *options.said({"window-size"});
   const std::int64_t before = window_before(window, setting);
   if (before < 0) return reading.draft.leave(setting, "-1: no window");
   reading.draft.take(setting, "model.sliding_window.tokens", std::to_string(before + 1), "and the token itself");
-  if (const Setting* every = options.said({"window-attn-skip-freq"})) read_full_layers(reading, *every);
+  const Setting* const layers = options.said({"window-attn-skip-freq"});
+  if (layers != nullptr) read_windowed_layers(reading, *layers, before + 1);
 }
 
 void read_activation(MegatronReading& reading) {

@@ -51,5 +51,6 @@ void read_megatron_pipeline(MegatronReading& reading);  // chunks and where laye
 void read_megatron_strategy(MegatronReading& reading);  // the rest of it
 void read_megatron_training(MegatronReading& reading);
 void read_megatron_framework(MegatronReading& reading);
+void check_megatron_requirements(MegatronReading& reading);  // what the program refuses is an obstacle
 
 }  // namespace mirfak

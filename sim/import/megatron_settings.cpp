@@ -142,6 +142,7 @@ void read_megatron_settings(ImportDraft& draft, const MegatronRun& run, const Im
   read_megatron_training(reading);
   read_megatron_framework(reading);
   hold_back(draft, "--", reading.knowledge.held_back);
+  check_megatron_requirements(reading);
   require_known(reading);
   judge_the_rest(reading);
 }

@@ -19,6 +19,7 @@ struct MegatronRun {
   // A name of models/ where the options do not say what the model is, and how that is known; "": they do.
   std::string model = {};
   std::string model_reason = {};
+  bool checked = false;  // the program checks its arguments as Megatron-LM's arguments.py does
 };
 
 // Understands Megatron-LM's options, and Megatron-DeepSpeed's beside them, into `model`, `training` and `strategy` of

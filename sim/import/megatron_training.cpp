@@ -17,12 +17,12 @@ struct NameFor {
   std::string_view mirfak;
 };
 
-constexpr std::array kModules = {NameFor{"core_attn", "core_attn"},
-                                 NameFor{"layernorm", "layernorm"},
-                                 NameFor{"mla_up_proj", "mla_up_proj"},
-                                 NameFor{"moe_act", "moe_act"},
-                                 NameFor{"mlp", "mlp"},
-                                 NameFor{"moe", "moe"}};
+constexpr std::array kModuleNames = {NameFor{"core_attn", "core_attn"},
+                                     NameFor{"layernorm", "layernorm"},
+                                     NameFor{"mla_up_proj", "mla_up_proj"},
+                                     NameFor{"moe_act", "moe_act"},
+                                     NameFor{"mlp", "mlp"},
+                                     NameFor{"moe", "moe"}};
 
 Value words_value(const std::vector<std::string>& words, const Location& where) {
   Value out;
@@ -36,8 +36,8 @@ void take_modules(MegatronReading& reading, const Setting& setting) {
   std::vector<std::string> taken;
   std::string others;
   for (const std::string& word : words_of(setting.value)) {
-    const bool known =
-        std::any_of(kModules.begin(), kModules.end(), [&](const NameFor& module) { return module.megatron == word; });
+    const bool known = std::any_of(kModuleNames.begin(), kModuleNames.end(),
+                                   [&](const NameFor& module) { return module.megatron == word; });
     if (known) taken.push_back(word);
     if (!known) others += (others.empty() ? "" : ", ") + word;
   }

@@ -26,6 +26,7 @@ void require_model(const ModelSpec& model) {
   require(!model.embedding_norm, "model.embedding_norm", "normalized embeddings");
   require(!model.qk_norm, "model.qk_norm", "normalized queries and keys");
   require(model.latent.key_value_rank == 0, "model.latent_attention", "latent attention");
+  require(!model.sinks, "model.sinks", "learned sinks of attention");
   require(model.window.tokens == 0, "model.sliding_window", "sliding windows");
   require(model.prediction_layers == 0, "model.prediction_layers", "multi-token prediction");
   require(model.position != PositionEncoding::alibi, "model.position", "ALiBi");

@@ -57,6 +57,8 @@ void require_plain(const Job& job) {
     fail_infeasible({}, "model: the arguments of these programs describe GPT and its relatives, not a model of blocks",
                     "name a model that states layers, hidden, heads, ...");
   }
+  require_expressible(job.model.head.kind == HeadKind::language, "model.head",
+                      "these programs train language models, with a head over the vocabulary", "");
   const Strategy& s = job.strategy;
   require_expressible(s.stages.empty(), "strategy.stages", "these programs have no pipeline stages of their own shape",
                       "leave it out");

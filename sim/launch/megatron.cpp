@@ -196,7 +196,7 @@ LaunchOptions megatron_strategy(const Job& job, const MegatronStyle& style) {
   add_experts(out, job);
   add_recomputation(out, job, style);
   add_sharding(out, job);
-  add_megatron_training(out, job);
+  add_megatron_training(out, job, style);
   return out;
 }
 

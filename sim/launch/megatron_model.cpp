@@ -59,6 +59,19 @@ void add_parts(LaunchOptions& out, const ModelSpec& model) {
   if (model.prediction_layers > 0) out.value("--mtp-num-layers", model.prediction_layers);
 }
 
+// 1 for layers with a window: a list, or a shorter expression of Python that is one.
+std::string windowed_layers(const ModelSpec& model, bool list_only) {
+  const SlidingWindow& window = model.window;
+  if (!list_only && window.full_every == 0) {
+    return fmt::format("([0]*{}+[1]*{})", window.full_first, model.layers - window.full_first);
+  }
+  std::string list;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    list += fmt::format("{}{}", layer > 0 ? "," : "", kind_of_layer(model, layer).window > 0 ? 1 : 0);
+  }
+  return fmt::format("[{}]", list);
+}
+
 void add_attention(LaunchOptions& out, const ModelSpec& model, const MegatronStyle& style) {
   if (model.latent.key_value_rank > 0) {
     const LatentAttention& latent = model.latent;
@@ -72,8 +85,13 @@ void add_attention(LaunchOptions& out, const ModelSpec& model, const MegatronSty
   if (model.window.tokens > 0) {
     const std::string sides = fmt::format("{},0", model.window.tokens - 1);  // besides the token itself
     out.value("--window-size", style.fields ? "[" + sides + "]" : sides);
-    if (model.window.full_every > 0) out.value("--window-attn-skip-freq", model.window.full_every);
+    if (model.window.full_first > 0) {
+      out.value("--window-attn-skip-freq", windowed_layers(model, style.fields));
+    } else if (model.window.full_every > 0) {
+      out.value("--window-attn-skip-freq", model.window.full_every);
+    }
   }
+  if (model.sinks) out.value("--softmax-type", "learnable");
 }
 
 // 1 for layers with experts: a list, or a shorter expression of Python that is one.
@@ -166,6 +184,17 @@ void add_graphs(LaunchOptions& out, const CudaGraphs& graphs) {
   out.words("--cuda-graph-modules", std::move(modules));
 }
 
+// Kernels of Megatron Core that its arguments choose, where the framework has others than by default.
+void add_kernels(LaunchOptions& out, const Framework& framework, const MegatronStyle& style) {
+  if (!framework.is_like("megatron-core")) return;
+  if (framework.fusion.cross_entropy) out.flag("--cross-entropy-loss-fusion");
+  if (style.fields) return;
+  const bool unfused = framework.fusion.attention.empty();
+  const bool local = unfused && framework.fusion.norms == NormKernels::separate;
+  if (local) out.value("--transformer-impl", "local");
+  if (unfused && !local) out.value("--attention-backend", "unfused");
+}
+
 // Muon with whole matrices divided over data-parallel ranks goes by a name of its own.
 std::string optimizer_argument(const Job& job) {
   if (job.training.optimizer == Optimizer::adam) return "adam";
@@ -183,7 +212,7 @@ void add_megatron_model(LaunchOptions& out, const Job& job, const MegatronStyle&
   add_mixture(out, job.model, style);
 }
 
-void add_megatron_training(LaunchOptions& out, const Job& job) {
+void add_megatron_training(LaunchOptions& out, const Job& job, const MegatronStyle& style) {
   require_expressible(job.training.adapters.rank == 0, "training.lora", "pretrain_gpt.py trains whole models", "");
   const Optimizer optimizer = job.training.optimizer;
   const bool known = optimizer == Optimizer::adam || optimizer == Optimizer::sgd || optimizer == Optimizer::muon;
@@ -191,6 +220,7 @@ void add_megatron_training(LaunchOptions& out, const Job& job) {
   out.value("--optimizer", optimizer_argument(job));
   add_precision(out, job);
   add_graphs(out, job.training.cuda_graphs);
+  add_kernels(out, job.framework, style);
 }
 
 }  // namespace mirfak

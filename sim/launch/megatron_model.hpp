@@ -9,6 +9,6 @@ namespace mirfak {
 // Megatron-LM's arguments for the model's sizes, and for precision, optimizer and CUDA graphs. Error(infeasible) for
 // what it has no argument for.
 void add_megatron_model(LaunchOptions& out, const Job& job, const MegatronStyle& style);
-void add_megatron_training(LaunchOptions& out, const Job& job);
+void add_megatron_training(LaunchOptions& out, const Job& job, const MegatronStyle& style);
 
 }  // namespace mirfak

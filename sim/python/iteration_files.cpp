@@ -95,7 +95,7 @@ void add_files_for_others(IterationClass& type) {
       .def(
           "emit",
           [](const Iteration& self, const std::string& target, const std::string& launcher) {
-            return launch_text_of(self.scenario().job, target, launcher, self.sources().folders.hardware);
+            return launch_text_of(self.scenario().job, target, launcher, self.sources());
           },
           "target"_a, "launcher"_a = "",
           "The arguments or files with which a program runs the job, in one text. target: as `mirfak simulate --emit`. "

@@ -109,7 +109,7 @@ void add_found_plans(nb::module_& module) {
       .def(
           "emit",
           [](const FoundPlans& self, const std::string& target, std::size_t place, const std::string& launcher) {
-            return launch_text_of(self.job(place), target, launcher, self.sources->folders.hardware);
+            return launch_text_of(self.job(place), target, launcher, *self.sources);
           },
           "target"_a, "place"_a = 0, "launcher"_a = "", "The arguments or files with which a program runs a plan.")
       .def(

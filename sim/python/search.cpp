@@ -94,7 +94,7 @@ void add_found(nb::module_& module) {
       .def(
           "emit",
           [](const FoundStrategies& self, const std::string& target, std::size_t place, const std::string& launcher) {
-            return launch_text_of(self.job(place), target, launcher, self.sources->folders.hardware);
+            return launch_text_of(self.job(place), target, launcher, *self.sources);
           },
           "target"_a, "place"_a = 0, "launcher"_a = "", "The arguments or files with which a program runs a strategy.")
       .def(

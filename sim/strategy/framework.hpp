@@ -90,6 +90,7 @@ struct ShardingHabits {
   int max_zero = 3;
   int max_zero_with_pipeline = 3;
   int max_zero_with_overlap = 3;
+  int groups_from_zero = 1;
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 0;
   bool master_is_parameter = false;
@@ -122,6 +123,7 @@ struct ParallelismHabits {
   bool pipeline = true;
   bool context = true;
   bool expert = true;
+  bool replicates_heads = true;
   std::string source;
 
   friend bool operator==(const ParallelismHabits&, const ParallelismHabits&) = default;

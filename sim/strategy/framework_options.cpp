@@ -190,6 +190,8 @@ std::vector<FrameworkOption> sharding_of_state() {
       stage("max_zero_with_overlap",
             "... whose reductions run beside backward passes where the strategy asks for that; else behind all passes",
             at<group, &Habits::max_zero_with_overlap>),
+      stage("groups_from_zero", "the lowest that shards in groups of ranks (`strategy.zero_group`)",
+            at<group, &Habits::groups_from_zero>),
       parameters("bucket_parameters", "of a bucket of gradients, where their reduction overlaps backward",
                  at<group, &Habits::bucket_parameters>),
       parameters("bucket_parameters_per_rank", "... and at least so many times the data-parallel ranks",
@@ -267,6 +269,9 @@ FrameworkOptionGroup parallelism() {
               truth("pipeline", "the model over stages", at<group, &Habits::pipeline>),
               truth("context", "sequences over context-parallel ranks", at<group, &Habits::context>),
               truth("expert", "experts over expert-parallel ranks", at<group, &Habits::expert>),
+              truth("replicates_heads",
+                    "where tensor ranks outnumber key/value heads, several compute the same one; else it refuses them",
+                    at<group, &Habits::replicates_heads>),
           }};
 }
 

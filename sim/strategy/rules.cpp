@@ -72,7 +72,16 @@ Broken heads_divide(const RuleInput& in) {
 
 Broken kv_heads_divide(const RuleInput& in) {
   const std::int64_t groups = in.model.kv_heads;
-  if (groups % in.strategy.tensor == 0 || in.strategy.tensor % groups == 0) return std::nullopt;
+  if (groups % in.strategy.tensor == 0) return std::nullopt;
+  const bool of_blocks = !in.model.blocks.empty();  // which may have heads without keys of their own
+  if (!of_blocks && !in.framework.parallelism.replicates_heads) {
+    return Violation{
+        "strategy.tensor",
+        fmt::format("{} divides key/value heads over tensor ranks and replicates none: {} heads, tensor {}",
+                    in.framework.name, groups, in.strategy.tensor),
+        fmt::format("possible sizes: {}", divisors(groups, groups))};
+  }
+  if (in.strategy.tensor % groups == 0) return std::nullopt;
   return Violation{"strategy.tensor",
                    fmt::format("{} key/value heads can be neither divided over nor replicated to tensor {}", groups,
                                in.strategy.tensor),
@@ -468,13 +477,35 @@ Broken framework_shards(const RuleInput& in) {
                    "choose a lower stage or another training.framework"};
 }
 
+// Each group of ranks holds all state, that of the experts too: it takes whole sets of expert-parallel ranks
+// (megatron/core/parallel_state.py; torchtitan's dp_replicate_degree).
+Broken groups_share_experts(const RuleInput& in) {
+  const Strategy& s = in.strategy;
+  if (in.model.mixture.experts == 0) return std::nullopt;
+  const std::int64_t groups = s.replicas() / s.zero_group;
+  const std::int64_t of_experts = s.expert_replicas();
+  if (of_experts % groups == 0) return std::nullopt;
+  return Violation{
+      "strategy.zero_group",
+      fmt::format("{} groups of {} ranks each hold all experts, of which there {} {} replica{} only", groups,
+                  s.zero_group, of_experts == 1 ? "is" : "are", of_experts, of_experts == 1 ? "" : "s"),
+      "choose larger groups, or a smaller strategy.expert"};
+}
+
 Broken zero_group_divides(const RuleInput& in) {
   const int group = in.strategy.zero_group;
   if (group == 0) return std::nullopt;
   if (in.strategy.zero == 0) {
     return Violation{"strategy.zero_group", "a sharding group without ZeRO", "set strategy.zero or leave it out"};
   }
-  if (in.strategy.replicas() % group == 0) return std::nullopt;
+  const bool parts = group < in.strategy.replicas();
+  if (parts && in.strategy.zero < in.framework.sharding.groups_from_zero) {
+    return Violation{"strategy.zero_group",
+                     fmt::format("{} shards in groups from ZeRO {} on, not with ZeRO {}", in.framework.name,
+                                 in.framework.sharding.groups_from_zero, in.strategy.zero),
+                     "leave it out, or raise strategy.zero"};
+  }
+  if (in.strategy.replicas() % group == 0) return groups_share_experts(in);
   return Violation{
       "strategy.zero_group",
       fmt::format("{} data-parallel ranks cannot be divided into groups of {}", in.strategy.replicas(), group),
@@ -495,7 +526,9 @@ constexpr std::array kRules = {
     Rule{"gpus-divide", "Tensor times context times pipeline size divides the number of GPUs.", gpus_divide},
     Rule{"data-fills", "Tensor, context, pipeline and data size multiply to the number of GPUs.", data_fills},
     Rule{"heads-divide", "The tensor size divides the attention heads.", heads_divide},
-    Rule{"kv-heads-divide", "The tensor size divides the key/value heads or is a multiple of them.", kv_heads_divide},
+    Rule{"kv-heads-divide",
+         "The tensor size divides the key/value heads, or is a multiple of them where the framework replicates them.",
+         kv_heads_divide},
     Rule{"ffn-divides", "The tensor size divides the inner size of the MLP.", ffn_divides},
     Rule{"experts-divide", "The expert-parallel size divides the experts.", experts_divide},
     Rule{"experts-have-ranks",
@@ -541,7 +574,11 @@ constexpr std::array kRules = {
     Rule{"framework-divides", "The framework implements the ways in which the model is divided.", framework_divides},
     Rule{"framework-shards", "The framework implements the ZeRO stage, beside pipeline stages where there are any.",
          framework_shards},
-    Rule{"zero-group-divides", "The sharding group divides the data-parallel ranks.", zero_group_divides},
+    Rule{"zero-group-divides",
+         "The framework shards in groups with this ZeRO stage; a group divides the data-parallel ranks, and there are "
+         "as "
+         "many replicas of the experts.",
+         zero_group_divides},
     Rule{"gather-needs-shards", "Overlapped gathers of parameters need a sharded optimizer.", gather_needs_shards},
     Rule{"microbatches-fit-schedule", "The schedule takes as many microbatches as each replica has.",
          microbatches_fit_schedule},

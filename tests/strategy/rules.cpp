@@ -155,6 +155,13 @@ TEST_CASE("each broken rule names the key to change") {
     s.model.kv_heads = 2;
     CHECK(s.broken().empty());
   }
+  SUBCASE("... where the framework replicates them") {
+    s.model.kv_heads = 2;
+    s.framework.parallelism.replicates_heads = false;
+    CHECK(s.broken() == "strategy.tensor");
+    s.model.kv_heads = 4;
+    CHECK(s.broken().empty());
+  }
   SUBCASE("MLP") {
     s.model.ffn = 8190;
     CHECK(s.broken() == "strategy.tensor");
