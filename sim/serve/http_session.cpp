@@ -19,8 +19,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr std::chrono::milliseconds kBetweenLooks{50};
-constexpr int kLooksBetweenWords = 20;
+constexpr std::chrono::milliseconds kBetweenLooks{40};
+constexpr int kLooksBetweenWords = 25;
 constexpr int kFirstWord = 3;  // most answers are there before; the next one finds the reset that it causes
 
 // A page of this machine alone: nothing is loaded from elsewhere, nothing is kept, nobody frames it.
@@ -185,7 +185,8 @@ void HttpSession::look_for_client() {
     *given_up_ = true;
     return;
   }
-  if (speaks_1_1() && look_ % kLooksBetweenWords == kFirstWord || look_ % kLooksBetweenWords == kFirstWord + 1) {
+  const int place = look_ % kLooksBetweenWords;
+  if (speaks_1_1() && (place == kFirstWord || place == kFirstWord + 1)) {
     const ssize_t sent =
         ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(kContinue.size())) return give_up();
