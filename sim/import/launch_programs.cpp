@@ -158,10 +158,10 @@ void read_of_settings(ImportDraft& draft, const LaunchCommand& launch, std::span
 }
 
 constexpr std::array kPrograms = {
-    LaunchProgram{"megatron", read_megatron},   LaunchProgram{"trainer", read_of_config},
-    LaunchProgram{"config", read_of_config},    LaunchProgram{"llama-factory", read_of_settings},
-    LaunchProgram{"axolotl", read_of_settings}, LaunchProgram{"gpt-neox", read_of_settings},
-    LaunchProgram{"settings", read_of_settings}};
+    ProgramReader{"megatron", read_megatron},   ProgramReader{"trainer", read_of_config},
+    ProgramReader{"config", read_of_config},    ProgramReader{"llama-factory", read_of_settings},
+    ProgramReader{"axolotl", read_of_settings}, ProgramReader{"gpt-neox", read_of_settings},
+    ProgramReader{"settings", read_of_settings}};
 
 // A script that is given a file of settings and nothing that tells what it is: the file may.
 bool names_settings(const LaunchCommand& launch) {
@@ -170,15 +170,15 @@ bool names_settings(const LaunchCommand& launch) {
   return !first.starts_with('-') && (first.ends_with(".yaml") || first.ends_with(".yml") || first.ends_with(".json"));
 }
 
-const LaunchProgram* program_with_reader(std::string_view reader) {
+const ProgramReader* program_with_reader(std::string_view reader) {
   const auto* const found = std::find_if(kPrograms.begin(), kPrograms.end(),
-                                         [&](const LaunchProgram& program) { return program.reader == reader; });
+                                         [&](const ProgramReader& program) { return program.reader == reader; });
   return found == kPrograms.end() ? nullptr : found;
 }
 
 }  // namespace
 
-const LaunchProgram* program_of_launch(const LaunchCommand& launch, const ScenarioSources& sources) {
+const ProgramReader* program_of_launch(const LaunchCommand& launch, const ScenarioSources& sources) {
   const std::optional<ProgramIdentity> known = KnownPrograms(sources).of_launch(launch);
   if (known && (!known->trains || known->kind == "unread")) return nullptr;
   if (known && !known->reader.empty()) {
@@ -191,7 +191,7 @@ const LaunchProgram* program_of_launch(const LaunchCommand& launch, const Scenar
   return takes_megatron_options(launch, sources) ? program_with_reader("megatron") : nullptr;
 }
 
-void read_launch(const LaunchProgram& program, ImportDraft& draft, const LaunchCommand& launch,
+void read_launch(const ProgramReader& program, ImportDraft& draft, const LaunchCommand& launch,
                  std::span<const ImportFile> files, const ImportContext& context) {
   program.read(draft, launch, files, context);
   judge_program(draft, launch, context.sources);

@@ -9,7 +9,7 @@
 namespace mirfak {
 
 // Programs whose options a reader of this room understands.
-struct LaunchProgram {
+struct ProgramReader {
   std::string_view reader;  // as programs.yaml calls it
   // Understands the arguments, which are settings of the draft, and variables of the environment ("$NCCL_ALGO").
   // `files`: those that the script writes, and those that were given beside it.
@@ -19,10 +19,10 @@ struct LaunchProgram {
 
 // The reader of a launch's program, by what it is, else by options of which such a program has several; nullptr: there
 // is none, or it trains nothing. A new reader is a line in launch_programs.cpp.
-const LaunchProgram* program_of_launch(const LaunchCommand& launch, const ScenarioSources& sources);
+const ProgramReader* program_of_launch(const LaunchCommand& launch, const ScenarioSources& sources);
 
 // Reads a launch into the draft. What its program does beyond the training of a language model is an obstacle.
-void read_launch(const LaunchProgram& program, ImportDraft& draft, const LaunchCommand& launch,
+void read_launch(const ProgramReader& program, ImportDraft& draft, const LaunchCommand& launch,
                  std::span<const ImportFile> files, const ImportContext& context);
 
 // Error(input) for a launch that no reader knows, with what it seems to be.

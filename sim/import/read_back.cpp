@@ -133,14 +133,6 @@ Value with_own_schedule(Value root, const Job& job) {
   return root;
 }
 
-// As a scenario states the nodes of the job, whose cluster is given.
-Document stated_nodes(const Cluster& cluster) {
-  std::string text = "nodes:\n";
-  for (const NodeGroup& group : cluster.groups())
-    text += fmt::format("  - {{type: '{}', count: {}}}\n", group.hardware.spec.name, group.count);
-  return Document::from_text(text, "job");
-}
-
 // The job that the files are read as; `why`: why they are not.
 std::optional<Job> read_again(const Job& job, std::span<const LaunchFile> files, const ScenarioSources& sources,
                               std::string& why) {
@@ -156,8 +148,7 @@ std::optional<Job> read_again(const Job& job, std::span<const LaunchFile> files,
     if (!draft.obstacles().empty()) return why = draft.obstacles().front().reason, std::nullopt;
     const Document document =
         Document::from_text("{}", read.front().name).with_root(with_own_schedule(draft.scenario(), job));
-    const Document nodes = stated_nodes(job.cluster);
-    return parse_scenario(document, job.cluster, Node(nodes), sources).job;
+    return parse_scenario(document, job.cluster, sources).job;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) throw;
     return why = error.message(), std::nullopt;

@@ -248,7 +248,7 @@ ImportDraft read_script(std::span<const ImportFile> files, const ImportContext& 
   if (launches.all.empty()) fail_without_launch(file, run);
   const std::size_t which = chosen(launches, context, file);
   LaunchCommand& launch = launches.all[which];
-  const LaunchProgram* program = program_of_launch(launch, context.sources);
+  const ProgramReader* program = program_of_launch(launch, context.sources);
   if (program == nullptr) fail_at_program(launch, run, context.sources);
   std::vector<ImportFile> written;
   for (const auto& [name, text] : run.files) written.push_back({name, text});

@@ -472,8 +472,8 @@ ShellInterpreter::Values ShellInterpreter::slice(const ShellPiece& piece, Values
     return out;
   };
   const auto begin = number(piece.first);
-  const std::optional<std::int64_t> count =
-      piece.second != nullptr ? number(piece.second) : std::optional<std::int64_t>{};
+  std::optional<std::int64_t> count;
+  if (piece.second != nullptr) count = number(piece.second);
   if (!begin || (piece.second != nullptr && !count)) {
     ShellText nothing;
     for (const ShellMissing& one : missing) nothing.lack(one.name, one.unset);
@@ -482,7 +482,7 @@ ShellInterpreter::Values ShellInterpreter::slice(const ShellPiece& piece, Values
   const bool parameters = piece.name == "@" || piece.name == "*";
   const bool list = parameters || whole_array(piece) != '\0';
   if (list) {
-    if (count && *count < 0) fail(piece.at, "a negative number of elements");
+    if (count.value_or(0) < 0) fail(piece.at, "a negative number of elements");
     if (parameters) {
       values.values.insert(values.values.begin(), shell_text(state_.script, piece.at));
       values.indices.clear();
@@ -511,7 +511,7 @@ ShellInterpreter::Values ShellInterpreter::slice(const ShellPiece& piece, Values
   if (from < 0 || from > size) from = size;
   std::int64_t to = count ? (*count < 0 ? size + *count : from + std::min(size - from, *count)) : size;
   if (to < from) {
-    if (count && *count < 0) fail(piece.at, "a part that ends in front of its begin");
+    if (count.value_or(0) < 0) fail(piece.at, "a part that ends in front of its begin");
     to = from;
   }
   return {false, values.set, {text.part(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from))}};
