@@ -87,7 +87,7 @@ bool stands_alone(const std::string& argument, const po::options_description& op
 po::parsed_options parsed(std::span<const std::string> arguments, const po::options_description& options,
                           const po::positional_options_description& positions) {
   constexpr std::size_t kPiece = 64;
-  po::parsed_options out(&options);
+  po::parsed_options out(&options, po::command_line_style::allow_long);
   for (std::size_t begin = 0; begin < arguments.size();) {
     std::size_t end = std::min(begin + kPiece, arguments.size());
     while (end < arguments.size() && !stands_alone(arguments[end - 1], options)) ++end;

@@ -26,7 +26,7 @@ TEST_CASE("an unknown name is answered with the nearest one") {
   CHECK(contains(failure_of([] { catalog().link("nvlink33"); }), "unknown link 'nvlink33'\n  did you mean 'nvlink3'?"));
   CHECK(contains(failure_of([] { catalog().node("dgx-h100"); }), "did you mean 'hgx-h100'?"));
   CHECK(contains(failure_of([] { catalog().prices("awz"); }), "did you mean 'aws'?"));
-  CHECK(contains(failure_of([] { catalog().gpu("DGX spark whatever"); }), "expected a100-40g, a100-80g, "));
+  CHECK(contains(failure_of([] { catalog().gpu("DGX spark whatever"); }), "expected one of "));
 }
 
 TEST_CASE("names are compared with case, on every file system") {

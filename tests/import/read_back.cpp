@@ -80,7 +80,7 @@ TEST_CASE("drawn jobs, written and read again, take the same time, or their file
     std::mt19937 random(35);
     int same = 0;
     int said = 0;
-    for (int i = 0; i < 400 && same + said < 30; ++i) {
+    for (int i = 0; i < 800 && same + said < 30; ++i) {
       const std::optional<Scenario> before = drawn_scenario(with_more(program.draw(random), random));
       if (!before) continue;
       const auto files = noted(before->job, program.target);

@@ -388,7 +388,6 @@ TEST_CASE("DeepSpeed refuses what it cannot express") {
   refused("recompute: selective, recompute_modules: [mlp]", "strategy.recompute_modules");
   refused("offload_layers: 3", "strategy.offload_layers");
   refused("tensor: 2, sequence_parallel: true, overlap_tensor: true", "strategy.overlap_tensor");
-  refused("zero: 1, zero_group: 4", "strategy.zero_group");
   refused("overlap_grad_reduce: true", "strategy.overlap_grad_reduce");
   refused("zero: 1, overlap_param_gather: true", "strategy.overlap_param_gather");
   refused("zero: 2", "training.gradient_precision", ", gradient_precision: fp32");

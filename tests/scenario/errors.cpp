@@ -116,7 +116,9 @@ TEST_CASE("a team, an expert group or a sharding group on two types of nodes is 
     std::vector<std::string> overrides;
     const char* expected;
   } all[] = {
-      {{"strategy.tensor=16", "strategy.sequence_parallel=true", "model=llama3-70b"}, "replica 0 of pipeline stage 0"},
+      {{"strategy.tensor=16", "strategy.sequence_parallel=true", "model=llama3-70b",
+        "training.framework=megatron-core"},
+       "replica 0 of pipeline stage 0"},
       {{"cluster.nodes[0].gpus=4", "strategy.expert=8", "strategy.data=12"}, "cannot be cut"},
       {{"cluster.nodes[0].gpus=4", "cluster.nodes[1].gpus=4", "strategy.expert=8"}, "replicas 0 to 7 of pipeline"},
       {{"strategy.zero=1", "strategy.zero_group=8"}, ""},
