@@ -27,7 +27,7 @@ std::size_t common_start(const std::string& a, const std::string& b) {
 }
 
 // The option of "--tensor-model-paralel-size 8" or "tensor: 8".
-std::string first_word(const std::string& text) {
+std::string first_word_of(const std::string& text) {
   const std::string word = text.substr(0, text.find_first_of(" =\n"));
   return word.ends_with(':') ? word.substr(0, word.size() - 1) : word;
 }
@@ -194,7 +194,7 @@ void ImportDraft::judge_unknown() {
       misspelt.push_back(
           {setting->where, fmt::format("{}: not an option that mirfak knows, and like {}: write it so, or "
                                        "leave it out",
-                                       excerpt(first_word(setting->text)), shown)});
+                                       excerpt(first_word_of(setting->text)), shown)});
     }
   }
   obstacles_.insert(obstacles_.begin(), misspelt.begin(), misspelt.end());

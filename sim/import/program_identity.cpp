@@ -18,12 +18,12 @@ namespace mirfak {
 
 namespace {
 
-std::string text_of(const Value& mapping, std::string_view key) {
+std::string word_in(const Value& mapping, std::string_view key) {
   const Value* found = mapping.find(key);
   return found == nullptr ? std::string() : found->scalar;
 }
 
-bool is_true(const Value& mapping, std::string_view key) { return text_of(mapping, key) == "true"; }
+bool is_true(const Value& mapping, std::string_view key) { return word_in(mapping, key) == "true"; }
 
 const std::vector<Value>& items_of(const Value& mapping, std::string_view key) {
   static const std::vector<Value> none;
@@ -58,7 +58,7 @@ std::string_view tail_of(std::string_view path, std::string_view pattern) {
 }
 
 // Names of options as in Python: without dashes in front, underscores between words.
-std::string plain_name(std::string_view option) {
+std::string plain_option(std::string_view option) {
   while (option.starts_with('-')) option.remove_prefix(1);
   std::string out(option.substr(0, option.find('=')));
   std::replace(out.begin(), out.end(), '-', '_');
@@ -67,7 +67,7 @@ std::string plain_name(std::string_view option) {
 
 const ArgumentWord* option_named(const LaunchCommand& launch, const std::string& name) {
   const auto found = std::find_if(launch.arguments.begin(), launch.arguments.end(), [&](const ArgumentWord& word) {
-    return word.text.starts_with("--") && plain_name(word.text) == name;
+    return word.text.starts_with("--") && plain_option(word.text) == name;
   });
   return found == launch.arguments.end() ? nullptr : &*found;
 }
@@ -95,7 +95,7 @@ std::string file_name(std::string_view path) { return std::string(path.substr(pa
 // A key of the file by its name, hyphens being underscores.
 const Value::Field* key_named(const Value& root, const std::string& name) {
   const auto found = std::find_if(root.fields.begin(), root.fields.end(),
-                                  [&](const Value::Field& field) { return plain_name(field.key) == name; });
+                                  [&](const Value::Field& field) { return plain_option(field.key) == name; });
   return found == root.fields.end() ? nullptr : &*found;
 }
 
@@ -137,16 +137,16 @@ KnownPrograms::KnownPrograms(const ScenarioSources& sources)
 
 ProgramIdentity KnownPrograms::identity(const Value& program, std::string by, const Location& where) const {
   ProgramIdentity out;
-  out.is = text_of(program, "is");
-  out.kind = text_of(program, "kind");
-  out.reader = text_of(program, "reader");
+  out.is = word_in(program, "is");
+  out.kind = word_in(program, "kind");
+  out.reader = word_in(program, "reader");
   out.by = std::move(by);
   out.where = where;
   const Value* kinds = document_.root().find("kinds");
   const Value* kind = kinds == nullptr ? nullptr : kinds->find(out.kind);
   if (kind == nullptr) fail_internal("programs.yaml has no kind " + out.kind);
   out.trains = is_true(*kind, "trains");
-  out.reason = text_of(*kind, "reason");
+  out.reason = word_in(*kind, "reason");
   return out;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using ResourceKind = HardwareResource::Kind;
 
-constexpr double kRounding = 1e-7;  // of an iteration: whole picoseconds, task by task
+constexpr double kRoundingOfTasks = 1e-7;  // of an iteration: whole picoseconds, task by task
 
 // Each once, in the order in which nodes have them.
 class ResourceList {
@@ -214,8 +214,8 @@ Sensitivity sensitivity(const Simulation& simulation, double factor, const Lower
     const double elasticity = factor == 1 ? 0 : std::log(out.iteration_time_s / seconds) / std::log(factor);
     out.gains[i] = {resources[i], seconds, out.iteration_time_s - seconds, elasticity};
     const bool better = factor > 1;
-    const bool longer =
-        (better ? seconds - out.iteration_time_s : out.iteration_time_s - seconds) > kRounding * out.iteration_time_s;
+    const bool longer = (better ? seconds - out.iteration_time_s : out.iteration_time_s - seconds) >
+                        kRoundingOfTasks * out.iteration_time_s;
     if (longer) {
       reasons[i] = fmt::format("better {} makes the iteration longer: {}", resources[i].title,
                                better ? why_longer(simulation, more) : why_longer(more, simulation));
