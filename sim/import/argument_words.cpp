@@ -60,6 +60,8 @@ void read_quoted(TextCursor& in, std::string& word) {
 
 }  // namespace
 
+std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
+
 std::vector<Setting> settings_of_arguments(std::span<const ArgumentWord> words) {
   std::vector<Setting> out;
   for (const ArgumentWord& word : words) {

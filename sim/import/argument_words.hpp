@@ -19,6 +19,9 @@ struct ArgumentWord {
   bool vanishes = false;  // the shell leaves it out, as nothing that it consists of is set
 };
 
+// The last part of a path: the name of a program, wherever it lies.
+std::string base_name(std::string_view path);
+
 // Options with what stands behind them, as argparse takes them: "--name value...", "--name=value", "--flag". Names
 // become those of megatron_option_name(). Words in front of the first option are passed over.
 std::vector<Setting> settings_of_arguments(std::span<const ArgumentWord> words);

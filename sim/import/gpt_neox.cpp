@@ -12,6 +12,7 @@
 #include "import/megatron_settings.hpp"
 #include "import/option_reader.hpp"
 #include "import/program_facts.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
@@ -33,18 +34,6 @@ constexpr std::int64_t kMostParts = 1 << 24;
 std::string with_underscores(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-}
-
-std::optional<Value> neox_mapping(const ImportFile& file) {
-  const std::size_t first = file.text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || file.text.starts_with("#!")) return std::nullopt;
-  try {
-    Value root = parse_foreign_yaml(file.text, file.name);
-    if (root.kind == Value::Kind::mapping) return root;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-  }
-  return std::nullopt;
 }
 
 bool has_neox_key(const Value& root, std::initializer_list<std::string_view> names) {
@@ -186,7 +175,7 @@ bool is_neox_file(const ImportFile& file) {
   const bool likely =
       mentions("parallel_size") || mentions("parallel-size") || mentions("pos_emb") || mentions("pos-emb");
   if (!likely) return false;
-  const std::optional<Value> root = neox_mapping(file);
+  const std::optional<Value> root = configuration_in(file);
   return root && has_neox_key(*root, {"pipe_parallel_size", "model_parallel_size", "pos_emb"}) &&
          has_neox_key(*root, {"num_layers", "hidden_size", "num_attention_heads"}) &&
          !has_neox_key(*root, {"tensor_model_parallel_size"});  // Megatron-LM's words
@@ -233,7 +222,7 @@ ImportDraft import_neox(std::span<const ImportFile> files, std::vector<Setting> 
 ImportDraft read_neox_files(std::span<const ImportFile> files, const ImportContext& context) {
   std::vector<ImportFile> own;
   for (const ImportFile& file : files) {
-    if (neox_mapping(file) && !is_model_file(file.text, file.name)) own.push_back(file);
+    if (configuration_in(file) && !is_model_file(file.text, file.name)) own.push_back(file);
   }
   return import_neox(own, {}, context);
 }

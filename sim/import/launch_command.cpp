@@ -18,8 +18,6 @@ constexpr std::array<std::string_view, 5> kLauncherModules = {"torch.distributed
 constexpr std::array<std::string_view, 6> kLaunchers = {"torchrun",    "deepspeed", "accelerate",
                                                         "ft_launcher", "python",    "colossalai"};
 
-std::string base_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
-
 bool is_python(std::string_view name) {
   return name == "python" || name == "python3" || name == "pythonx" ||
          (name.starts_with("python3.") && name.size() <= 11);

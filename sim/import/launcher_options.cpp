@@ -24,8 +24,6 @@ namespace {
 
 constexpr std::int64_t kMostTasks = 10'000'000;
 
-std::string end_of_path(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
-
 std::optional<std::int64_t> whole_count(std::string_view text) {
   std::int64_t out = 0;
   const char* const end = text.data() + text.size();
@@ -40,7 +38,7 @@ std::vector<ArgumentWord> words_of_launcher(const LaunchCommand& launch,
   std::vector<ArgumentWord> out;
   bool inside = false;
   for (const ArgumentWord& word : launch.launcher_words) {
-    const std::string name = end_of_path(word.text);
+    const std::string name = base_name(word.text);
     const bool begins = std::find(names.begin(), names.end(), name) != names.end();
     const bool ends =
         inside && (name == "torchrun" || name == "deepspeed" || name == "accelerate" || name.starts_with("python"));

@@ -66,11 +66,6 @@ void know_options(ImportDraft& draft, std::string_view prefix, const Value& rule
   }
 }
 
-std::string text_of(const Value& mapping, std::string_view key) {
-  const Value* found = mapping.find(key);
-  return found == nullptr ? std::string() : found->scalar;
-}
-
 const Value* rule_of(const Value& rules, const std::string& name) {
   const auto at = std::find_if(rules.items.begin(), rules.items.end(),
                                [&](const Value& rule) { return matches_any(rule.find("options"), name); });
@@ -102,6 +97,11 @@ bool is_off(const std::string& name, const std::set<std::string>& off) {
 }
 
 }  // namespace
+
+std::string text_under(const Value& mapping, std::string_view key) {
+  const Value* found = mapping.find(key);
+  return found == nullptr ? std::string() : found->scalar;
+}
 
 ProgramFacts::ProgramFacts(const ScenarioSources& sources, std::string_view name)
     : document_(Document::from_file(sources.folders.hardware / "launch" / fmt::format("{}.yaml", name))) {
@@ -157,15 +157,15 @@ void judge_options(ImportDraft& draft, std::string_view prefix, const Value& wit
     if (!setting->name.starts_with(prefix)) continue;
     const std::string name = setting->name.substr(prefix.size());
     if (const Value* rule = rule_of(without_effect, name)) {
-      draft.leave(*setting, text_of(*rule, "reason"));
+      draft.leave(*setting, text_under(*rule, "reason"));
     } else if (const Value* other = rule_of(not_predicted, name)) {
       if (is_among(other->find("unless"), setting->value)) {
-        const std::string otherwise = text_of(*other, "otherwise");
+        const std::string otherwise = text_under(*other, "otherwise");
         draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
       } else if (is_off(setting->name, off)) {
         draft.leave(*setting, "what it belongs to is switched off");
       } else {
-        draft.doubt(*setting, text_of(*other, "reason"));
+        draft.doubt(*setting, text_under(*other, "reason"));
       }
     }
   }
@@ -179,11 +179,11 @@ void hold_back(ImportDraft& draft, std::string_view prefix, const Value& rules) 
     const Value* rule = rule_of(rules, setting->name.substr(prefix.size()));
     if (rule == nullptr) continue;
     if (is_among(rule->find("unless"), setting->value)) {
-      const std::string otherwise = text_of(*rule, "otherwise");
+      const std::string otherwise = text_under(*rule, "otherwise");
       draft.leave(*setting, otherwise.empty() ? "not used" : otherwise);
       continue;
     }
-    const std::string reason = text_of(*rule, "reason");
+    const std::string reason = text_under(*rule, "reason");
     draft.doubt(*setting, reason);
     if (!said.insert(reason).second) continue;
     const std::string name = prefix == "--" ? setting->name : setting->name.substr(prefix.size());
@@ -200,7 +200,7 @@ KnownModel known_model(const Value& entry, const Value& common, std::string_view
     });
     if (!changed) {
       out.model = scalar_value(like->scalar, {});
-      out.note = text_of(entry, "note");
+      out.note = text_under(entry, "note");
       return out;
     }
     out.model = Document::from_file(sources.folders.models / (like->scalar + ".yaml")).root();

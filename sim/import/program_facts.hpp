@@ -12,6 +12,9 @@
 
 namespace mirfak {
 
+// The scalar that a mapping has under a key; empty: it has none.
+std::string text_under(const Value& mapping, std::string_view key);
+
 // What is known of a program's options beside what its reader does with them: hw_profiles/launch/NAME.yaml, whose keys
 // hw_profiles/launch/README.md describes.
 class ProgramFacts {

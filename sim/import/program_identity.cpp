@@ -7,6 +7,8 @@
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/json_file.hpp"
+#include "import/program_facts.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
@@ -18,12 +20,7 @@ namespace mirfak {
 
 namespace {
 
-std::string word_in(const Value& mapping, std::string_view key) {
-  const Value* found = mapping.find(key);
-  return found == nullptr ? std::string() : found->scalar;
-}
-
-bool is_true(const Value& mapping, std::string_view key) { return word_in(mapping, key) == "true"; }
+bool is_true(const Value& mapping, std::string_view key) { return text_under(mapping, key) == "true"; }
 
 const std::vector<Value>& items_of(const Value& mapping, std::string_view key) {
   static const std::vector<Value> none;
@@ -118,18 +115,6 @@ const Value::Field* telling_key(const Value& root, const Value& keys) {
   return nullptr;
 }
 
-std::optional<Value> settings_in(const ImportFile& file) {
-  const std::size_t first = file.text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || file.text.starts_with("#!")) return std::nullopt;
-  try {
-    Value root = parse_foreign_yaml(file.text, file.name);
-    if (root.kind == Value::Kind::mapping) return root;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 KnownPrograms::KnownPrograms(const ScenarioSources& sources)
@@ -137,16 +122,16 @@ KnownPrograms::KnownPrograms(const ScenarioSources& sources)
 
 ProgramIdentity KnownPrograms::identity(const Value& program, std::string by, const Location& where) const {
   ProgramIdentity out;
-  out.is = word_in(program, "is");
-  out.kind = word_in(program, "kind");
-  out.reader = word_in(program, "reader");
+  out.is = text_under(program, "is");
+  out.kind = text_under(program, "kind");
+  out.reader = text_under(program, "reader");
   out.by = std::move(by);
   out.where = where;
   const Value* kinds = document_.root().find("kinds");
   const Value* kind = kinds == nullptr ? nullptr : kinds->find(out.kind);
   if (kind == nullptr) fail_internal("programs.yaml has no kind " + out.kind);
   out.trains = is_true(*kind, "trains");
-  out.reason = word_in(*kind, "reason");
+  out.reason = text_under(*kind, "reason");
   return out;
 }
 
@@ -256,7 +241,7 @@ void judge_program(ImportDraft& draft, const LaunchCommand& launch, const Scenar
 }
 
 void refuse_foreign_settings(const ImportFile& file, const ScenarioSources& sources) {
-  const std::optional<Value> root = settings_in(file);
+  const std::optional<Value> root = configuration_in(file);
   if (!root) return;
   const std::optional<ProgramIdentity> found = KnownPrograms(sources).of_settings(*root);
   if (!found || !found->reader.empty()) return;

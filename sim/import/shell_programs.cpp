@@ -5,6 +5,7 @@
 
 #include "base/document.hpp"
 #include "base/text.hpp"
+#include "import/argument_words.hpp"
 #include "import/shell_interpreter.hpp"
 
 #include <fmt/format.h>
@@ -35,8 +36,6 @@ ShellPrograms read_shell_programs(const std::filesystem::path& hardware) {
 namespace {
 
 constexpr std::size_t kMostCommands = 10'000;
-
-std::string last_part(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
 bool is_shell(const std::string& name) {
   return name == "bash" || name == "sh" || name == "zsh" || name == "dash" || name == "ksh";
@@ -110,7 +109,7 @@ ShellTruth ShellInterpreter::started(const std::vector<ShellField>& fields) {
     if (there.empty()) return ShellTruth::unknown;
     return external(fields);
   }
-  const std::string name = last_part(there.front().text.chars);
+  const std::string name = base_name(there.front().text.chars);
   if (name == "env") {
     std::size_t first = 1;
     return with_environment(fields, first, [&] {
@@ -135,13 +134,13 @@ std::optional<std::size_t> ShellInterpreter::nested_at(const std::vector<ShellFi
     const std::string& word = fields[i].text.chars;
     if (fields[i].vanishes) continue;
     if (word.ends_with(".py")) return std::nullopt;
-    if (is_shell(last_part(word)) || (i > 0 && word.starts_with("--wrap"))) return i;
+    if (is_shell(base_name(word)) || (i > 0 && word.starts_with("--wrap"))) return i;
     const bool path = word.find('/') != std::string::npos;
     if (has_script_ending(word) && (i == 0 ? path : !fields[i - 1].text.chars.starts_with("--"))) return i;
     // A script by its first line.
     const bool option = i > 0 && fields[i - 1].text.chars.starts_with('-');
     const bool plain =
-        path && !option && word.find('=') == std::string::npos && last_part(word).find('.') == std::string::npos;
+        path && !option && word.find('=') == std::string::npos && base_name(word).find('.') == std::string::npos;
     if (!plain || !setup_.find_file) continue;
     const auto file = setup_.find_file(path_of(fields[i].text));
     if (file && !file->elsewhere && file->text.starts_with("#!") &&
@@ -153,7 +152,7 @@ std::optional<std::size_t> ShellInterpreter::nested_at(const std::vector<ShellFi
 
 // bash -c TEXT, sbatch --wrap TEXT, bash SCRIPT, and bash << END, behind whatever starts them.
 bool ShellInterpreter::nested_text(const std::vector<ShellField>& fields, ShellTruth& out) {
-  const std::string program = last_part(fields.front().text.chars);
+  const std::string program = base_name(fields.front().text.chars);
   const std::optional<std::size_t> found = nested_at(fields);
   const bool no_python = std::any_of(fields.begin(), fields.end(), [](const ShellField& field) {
     return field.text.chars == "--no_python" || field.text.chars == "--no-python";
@@ -180,7 +179,7 @@ bool ShellInterpreter::nested_text(const std::vector<ShellField>& fields, ShellT
     const std::size_t equals = word.find('=');
     text = equals == std::string::npos ? (next < fields.size() ? fields[next].text : ShellText{})
                                        : fields[i].text.part(equals + 1);
-  } else if (is_shell(last_part(word))) {
+  } else if (is_shell(base_name(word))) {
     while (next < fields.size() && fields[next].text.chars.starts_with('-') && !runs_text(fields[next].text.chars))
       next += shell_option_takes_word(fields[next].text.chars) ? 2 : 1;
     if (next >= fields.size()) {
@@ -231,7 +230,7 @@ ShellTruth ShellInterpreter::remote_text(const std::vector<ShellField>& fields) 
     const std::string& word = fields[first].text.chars;
     if (word.size() == 2 && with_value.find(word[1]) != std::string_view::npos) ++first;
   }
-  if (last_part(fields.front().text.chars) == "ssh") ++first;
+  if (base_name(fields.front().text.chars) == "ssh") ++first;
   ShellText text;
   for (std::size_t i = first; i < fields.size(); ++i) {
     if (i > first) text.append(" ", fields[i].at);

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "base/yaml.hpp"
 #include "import/cluster_facts.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
@@ -40,14 +41,7 @@ std::vector<ImportFile> documents_of(const ImportFile& file) {
 
 std::optional<Value> task_of(const ImportFile& file) {
   const bool likely = file.text.starts_with("resources:") || file.text.find("\nresources:") != std::string::npos;
-  if (!likely) return std::nullopt;
-  try {
-    Value root = parse_foreign_yaml(file.text, file.name);
-    if (root.kind == Value::Kind::mapping) return root;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-  }
-  return std::nullopt;
+  return likely ? mapping_in(file) : std::nullopt;
 }
 
 bool asks_for_machines(const ImportFile& document) {

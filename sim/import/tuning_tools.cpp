@@ -12,6 +12,7 @@
 #include "import/option_reader.hpp"
 #include "import/option_words.hpp"
 #include "import/program_facts.hpp"
+#include "import/yaml_settings.hpp"
 
 #include <fmt/format.h>
 
@@ -26,19 +27,6 @@ namespace {
 
 constexpr std::string_view kLlamaFactoryFacts = "llama-factory";
 constexpr std::string_view kAxolotlFacts = "axolotl";
-
-// A mapping of a tool's file; nullopt: another kind of file.
-std::optional<Value> tool_settings(const ImportFile& file) {
-  const std::size_t first = file.text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos || file.text.starts_with("#!")) return std::nullopt;
-  try {
-    Value root = parse_foreign_yaml(file.text, file.name);
-    if (root.kind == Value::Kind::mapping) return root;
-  } catch (const Error& error) {
-    if (error.kind() == ErrorKind::internal) throw;
-  }
-  return std::nullopt;
-}
 
 bool has_one_of(const Value& root, std::initializer_list<std::string_view> keys) {
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return root.find(key) != nullptr; });
@@ -116,7 +104,7 @@ const ImportFile* file_behind(const LaunchCommand& command, std::span<const Impo
 bool is_llama_factory_file(const ImportFile& file) {
   if (!mentions(file, "finetuning_type") && !mentions(file, "cutoff_len") && !mentions(file, "lora_target"))
     return false;
-  const std::optional<Value> root = tool_settings(file);
+  const std::optional<Value> root = configuration_in(file);
   return root && root->find("lora_target_modules") == nullptr &&
          has_one_of(*root, {"finetuning_type", "cutoff_len", "lora_target"});
 }
@@ -127,7 +115,7 @@ ImportDraft read_llama_factory_file(std::span<const ImportFile> files, const Imp
 
 bool is_axolotl_file(const ImportFile& file) {
   if (!mentions(file, "base_model")) return false;
-  const std::optional<Value> root = tool_settings(file);
+  const std::optional<Value> root = configuration_in(file);
   return root && root->find("base_model") != nullptr &&
          has_one_of(*root, {"sequence_len", "micro_batch_size", "adapter", "sample_packing", "datasets", "num_epochs"});
 }

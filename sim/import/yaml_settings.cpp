@@ -1,5 +1,6 @@
 #include "import/yaml_settings.hpp"
 
+#include "base/error.hpp"
 #include "base/yaml.hpp"
 
 #include <fmt/format.h>
@@ -68,6 +69,21 @@ void collect_settings(const Value& value, const std::string& path, const Locatio
 }
 
 }  // namespace
+
+std::optional<Value> mapping_in(const ImportFile& file) {
+  try {
+    Value root = parse_foreign_yaml(file.text, file.name);
+    if (root.kind == Value::Kind::mapping) return root;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::internal) throw;
+  }
+  return std::nullopt;
+}
+
+std::optional<Value> configuration_in(const ImportFile& file) {
+  const bool empty = file.text.find_first_not_of(" \t\r\n") == std::string::npos;
+  return empty || file.text.starts_with("#!") ? std::nullopt : mapping_in(file);
+}
 
 void replace_variables(Value& value, const std::map<std::string, std::string>& environment) {
   if (value.kind == Value::Kind::scalar) value.scalar = replaced(value.scalar, environment);

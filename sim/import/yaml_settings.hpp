@@ -5,11 +5,17 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace mirfak {
+
+// The file as a mapping of YAML or JSON; nullopt: it is none.
+std::optional<Value> mapping_in(const ImportFile& file);
+// The same of a file that is no script and not empty.
+std::optional<Value> configuration_in(const ImportFile& file);
 
 // Replaces ${NAME} and ${NAME:default} in every scalar by what the environment says, else by the default. Names without
 // either stay as they stand, and missing_names() finds them.
