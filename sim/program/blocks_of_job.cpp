@@ -25,6 +25,13 @@
 
 namespace mirfak {
 
+bool host_waits_before(const Job& job, const Operator& op) {
+  const HostHabits& host = job.framework.host;
+  if (job.training.cuda_graphs.iteration) return false;
+  return (host.waits_for_routing && op.kind == OperatorKind::dispatch) ||
+         (host.waits_for_clamp && op.function == "clamp");
+}
+
 namespace {
 
 // Sequences are filled with documents one behind the other; one that is longer than a sequence is cut.
@@ -215,7 +222,7 @@ class BodyWriter {
       const bool in_graph = captured(step);
       if (!collective) priced.host = to_picoseconds(host_time(step));
       if (is_part_of_product(step)) priced.host = 0;
-      priced.host_waits = !collective && (waits_for_routing(step) || waits_for_clamp(step));
+      priced.host_waits = !collective && forward && host_waits_before(job_, block_.graph.op(step.op));
       // The first operator of a graph stands for its launch.
       if (in_graph) priced.host = in_graph_ ? 0 : to_picoseconds(graph_launch());
       in_graph_ = in_graph;
@@ -291,18 +298,6 @@ class BodyWriter {
   // One launch starts a whole iteration: nothing that a block would have to wait for.
   double graph_launch() const {
     return job_.training.cuda_graphs.iteration ? 0 : costs_.host_seconds(job_.framework.host.graph_s);
-  }
-
-  // Where rows go is known on the device only; their exchange and the shapes behind it are the host's business.
-  bool waits_for_routing(const BlockStep& step) const {
-    return job_.framework.host.waits_for_routing && !job_.training.cuda_graphs.iteration &&
-           step.phase == Phase::forward && block_.graph.op(step.op).kind == OperatorKind::dispatch;
-  }
-
-  // A constant is copied to the device in front of a clamped activation, behind what the device has to do before.
-  bool waits_for_clamp(const BlockStep& step) const {
-    if (!job_.framework.host.waits_for_clamp || job_.training.cuda_graphs.iteration) return false;
-    return step.phase == Phase::forward && block_.graph.op(step.op).function == "clamp";
   }
 
   // A grouped product, and the casts for it, are a call for each expert.

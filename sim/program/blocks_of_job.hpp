@@ -72,6 +72,10 @@ struct ShapedStage {
 const Job& job_at(const Job& job, const ShardedBlocks& blocks, int stage);
 // One layer that is not recomputed: what blocks with `recomputed` false, or of jobs that recompute nothing, are.
 PartitionedBlock shard_kept_layer(const Job& job, const JobLayer& layer);
+// True if the host waits for the device before it issues this operator's forward pass: where rows go is known on the
+// device only, and their exchange is the host's business; the constant of a clamp is copied behind what the device has
+// to do before.
+bool host_waits_before(const Job& job, const Operator& op);
 // The activations of a layer that are recomputed as the job's strategy says.
 std::vector<TensorId> dropped_activations(const Job& job, const PartitionedBlock& layer);
 // Which of its forward steps would run again if it were recomputed as the job's strategy says; empty: none.

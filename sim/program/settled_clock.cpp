@@ -103,8 +103,13 @@ FoldedBody backward_of(const BlockBodies& bodies, bool halves) {
   return out;
 }
 
-// In some layers, for where rows go or for constants.
-bool host_may_wait(const Job& job) { return job.model.mixture.experts > 0 || job.framework.host.waits_for_clamp; }
+// True if the host waits for the device in any layer of the model.
+bool host_waits_in(const Job& job, const ShardedBlocks& blocks) {
+  return std::any_of(blocks.all.begin(), blocks.all.end(), [&](const PartitionedBlock& block) {
+    const std::vector<Operator>& all = block.graph.operators;
+    return std::any_of(all.begin(), all.end(), [&](const Operator& op) { return host_waits_before(job, op); });
+  });
+}
 
 // Forward and backward passes of layers in a row.
 struct Row {
@@ -133,6 +138,7 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
                    PowerMix& mix) {
   Stretch out;
   Row row;
+  const bool host_waits = host_waits_in(job, blocks);
   bool catches_up = false;
   for (const auto& [block, count] : layers) {
     if (count == 0) catches_up = true;
@@ -142,7 +148,7 @@ Stretch stretch_of(const Job& job, const ShardedBlocks& blocks, const LayerMix& 
     out.device_s += count * to_seconds(bodies.folded_forward.device + backward_device(bodies, blocks.halves));
     out.host_s += count * to_seconds(bodies.folded_forward.host + bodies.folded_backward.host);
     row.add(bodies, blocks.halves, count);
-    if (host_may_wait(job)) {
+    if (host_waits) {
       out.longest_s += count * (longest_s(bodies.folded_forward, true) + longest_s(bodies.folded_backward, true));
     }
   }

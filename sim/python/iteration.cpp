@@ -100,28 +100,26 @@ void add_figures(IterationClass& type) {
   }
 }
 
-// The keys that are there where the cluster says anything of its facility.
+// The keys that JSON has only where the cluster says anything of its facility.
 void add_facility(IterationClass& type) {
-  const auto add = [&](const char* key, double IterationResult::*member, const char* meaning) {
+  const auto add = [&](const char* key, const char* meaning) {
     const std::string signature = fmt::format("def {}(self) -> float | None", key);
     type.def_prop_ro(
         key,
-        [key, member](const Iteration& self) -> nb::object {
-          const CarbonIntensity& carbon = self.scenario().job.cluster.facility().carbon;
-          const bool known =
-              self.scenario().job.cluster.facility().asked && (std::string_view(key) != "co2_kg" || carbon.known());
-          return known ? nb::object(nb::float_(self.result().*member)) : nb::object(nb::none());
+        [key](const Iteration& self) {
+          const nlohmann::ordered_json all = self.json();
+          return all.contains(key) ? to_python(all[key]) : nb::object(nb::none());
         },
         nb::for_getter(nb::sig(signature.c_str())), meaning);
   };
-  add("machine_energy_j", &IterationResult::machine_energy_j,
-      "Joules of GPUs, hosts and network; None: the cluster says nothing of its facility.");
-  add("facility_energy_j", &IterationResult::facility_energy_j,
-      "Joules of the whole facility; None: the cluster says nothing of it.");
-  add("co2_kg", &IterationResult::co2_kg, "Kilograms of CO2 of the facility's energy; None: no intensity is known.");
-  add("embodied_co2_kg", &IterationResult::embodied_co2_kg,
+  add("machine_energy_j", "Joules of GPUs, hosts and network; None: the cluster says nothing of its facility.");
+  add("facility_energy_j", "Joules of the whole facility; None: the cluster says nothing of it.");
+  add("co2_kg", "Kilograms of CO2 of the facility's energy; None: no intensity is known.");
+  add("embodied_co2_kg",
       "The iteration's share of the kilograms of CO2 of making the GPUs; None: the cluster says nothing of its "
       "facility.");
+  add("host_power_w", "Watts of all hosts; None: the cluster says nothing of its facility.");
+  add("network_power_w", "Watts of the network; None: the cluster says nothing of its facility.");
 }
 
 double memory_headroom(const Iteration& self) {
@@ -145,6 +143,11 @@ void add_tables(IterationClass& type) {
           "activities", [](const Iteration& self) { return to_python(self.json()["activities"]); },
           nb::for_getter(nb::sig("def activities(self) -> dict[str, float]")),
           "Where the time of an iteration goes, in seconds, mean over stages: adds up to iteration_time_s.")
+      .def_prop_ro(
+          "prices", [](const Iteration& self) { return to_python(self.json()["prices"]); },
+          nb::for_getter(nb::sig("def prices(self) -> list[dict[str, typing.Any]]")),
+          "For each entry of the cluster: its GPU, USD for an hour of one, and where that price is from; None: "
+          "unknown.")
       .def_prop_ro(
           "stages",
           [](const Iteration& self) {

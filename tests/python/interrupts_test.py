@@ -144,7 +144,8 @@ class Exit(unittest.TestCase):
         """The program ends while they work, as it would without them: at once, and without a word."""
         for call in (f"mirfak.search({str(SCENARIOS / 'search-cost-llama3-70b.yaml')!r})",
                      f"mirfak.simulate({str(SCENARIOS / 'gpt-1t-a100.yaml')!r}, {LONG!r}, detail='operators')",
-                     f"mirfak.train({str(SCENARIOS / 'train-llama3-405b-h100.yaml')!r}, samples=1_000_000,"
+                     f"mirfak.train({str(SCENARIOS / 'train-llama3-405b-h100.yaml')!r}, samples=1_000_000)",
+                     f"mirfak.search({str(SCENARIOS / 'search-cost-llama3-70b.yaml')!r},"
                      " progress=lambda done, total: None)"):
             code = textwrap.dedent(f"""
                 import mirfak, threading, time

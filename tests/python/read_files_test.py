@@ -14,7 +14,7 @@ JOB = {
     "model": "model.yaml",
     "cluster": {"nodes": [{"type": "nodes/own.yaml", "count": 1}]},
     "training": {"global_batch": 32, "tokens": 1e9},
-    "strategy": {"micro_batch": 2},
+    "strategy": {"micro_batch": 1},
     "search": {"space": {"tensor": [1], "pipeline": [1], "micro_batch": [1], "zero": [1]}},
     "operations": {"iterations": 100, "failures": {"rate_per_node_day": 0.01}, "restart_s": 60},
 }
@@ -67,9 +67,9 @@ class ReadFiles(unittest.TestCase):
         pathlib.Path("run.sh").write_text("torchrun pretrain_gpt.py --num-layers 4 --hidden-size 1024\n")
         self.refuses(mirfak.import_files("run.sh", nodes="hgx-h100:1").write, ["run.sh"])
         result = mirfak.simulate("own.yaml")
-        result.write_chakra("traces")
-        replayed = mirfak.replay_chakra([f"traces.{rank}.et" for rank in range(8)])
-        self.refuses(replayed.write_timeline, ["traces.3.et"])
+        result.write_chakra("ranks")
+        replayed = mirfak.replay_chakra([f"ranks.{rank}.et" for rank in range(8)])
+        self.refuses(replayed.write_timeline, ["ranks.3.et"])
 
     def test_results_are_written_again_and_so_is_what_another_read(self):
         result = mirfak.simulate("own.yaml")

@@ -44,7 +44,8 @@ class Origin(unittest.TestCase):
 
 class Simulate(unittest.TestCase):
     def test_figures_are_those_of_the_program(self):
-        for name in ("gpt-22b-a100-seqpar.yaml", "llama2-70b-h100-a100.yaml", "gpt3-175b-a100.yaml"):
+        for name in ("gpt-22b-a100-seqpar.yaml", "llama2-70b-h100-a100.yaml", "gpt3-175b-a100.yaml",
+                     "train-llama3-405b-h100.yaml"):
             with self.subTest(name):
                 expected = of_program("simulate", SCENARIOS / name)
                 result = mirfak.simulate(SCENARIOS / name)
